@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SECONDS_BETWEEN_LINES = 2.0
+SECONDS_OF_SILENCE = 4.0  # at most, where lines are printed
 SECONDS_BETWEEN_BARS = 0.2  # in a notebook, which keeps what it is sent
 PATIENCE = 1.0  # seconds; shorter work shows no bar
 FREE = 1e-3  # seconds; steps faster than this were done in an earlier run
@@ -27,6 +28,25 @@ Bar = Callable[[str], AbstractContextManager[Progress]]
 
 # Whether an outer call shows progress already, or was asked for silence.
 _hushed: ContextVar[bool] = ContextVar("hushed", default=False)
+# Who is told of the stage that work has come to, however deep inside it is.
+_watcher: ContextVar[Callable[[str], None] | None] = ContextVar("watcher", default=None)
+
+
+def at_stage(name: str) -> None:
+    """Tell whoever watches what is done now: work that has no steps to count names its stages."""
+    watcher = _watcher.get()
+    if watcher is not None:
+        watcher(name)
+
+
+@contextmanager
+def told_of_stages(watcher: Callable[[str], None]) -> Iterator[None]:
+    """Tell `watcher` of every stage that is named inside."""
+    before = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(before)
 
 
 @contextmanager
@@ -131,24 +151,59 @@ def terminal_bar(title: str) -> Iterator[Progress]:
     pace = Pace()
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None, message="")
-        yield Paced(
-            pace,
-            lambda done, total, said: bar.update(task, completed=done, message=said, total=total),
-        )
+        with told_of_stages(lambda name: bar.update(task, message=name)):
+            yield Paced(
+                pace,
+                lambda done, total, said: bar.update(
+                    task, completed=done, message=said, total=total
+                ),
+            )
 
 
-def lines(title: str) -> Progress:
-    """Print a line on stderr now and then."""
-    print(f"{title} ...", file=sys.stderr)  # noqa: T201
-    last, pace = time.monotonic(), Pace()
+@contextmanager
+def lines(title: str) -> Iterator[Progress]:
+    """Print a line on stderr now and then, and never be silent for long."""
+    printed = _Lines(title)
+    over = threading.Event()
+    clock = threading.Thread(target=printed.keep_talking, args=(over,), daemon=True)
+    clock.start()
+    try:
+        with told_of_stages(lambda name: printed(0, None, name)):
+            yield Paced(Pace(), printed)
+    finally:
+        over.set()
+        clock.join()
 
-    def report(_done: int, _total: int | None, said: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            print(f"{title}: {said}", file=sys.stderr)  # noqa: T201
 
-    return Paced(pace, report)
+@dataclass
+class _Lines:
+    """Lines on stderr: what was said last, and how long it has taken so far."""
+
+    title: str
+    begin: float = field(default_factory=time.monotonic)
+    last: float = field(default_factory=time.monotonic)
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        print(f"{self.title} ...", file=sys.stderr, flush=True)  # noqa: T201
+
+    def __call__(self, done: int, total: int | None, said: str) -> None:
+        del done, total
+        self.said = said
+        if time.monotonic() - self.last >= SECONDS_BETWEEN_LINES:
+            self._print(said)
+
+    def keep_talking(self, over: threading.Event) -> None:
+        """Repeat what was said last while nothing new is."""
+        while not over.wait(SECONDS_OF_SILENCE / 8):
+            now = time.monotonic()
+            if now - self.last >= SECONDS_OF_SILENCE:
+                so_far = f"{now - self.begin:.0f} s so far"
+                self._print(f"{self.said}, {so_far}" if self.said else so_far)
+
+    def _print(self, said: str) -> None:
+        self.last = time.monotonic()
+        print(f"{self.title}: {said}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def resumed(progress: Progress, steps: int) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from itemwise.errors import InputError
+from itemwise.progress import at_stage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,6 +195,7 @@ def gathered(works: Mapping[str, Callable[[], Found]]) -> tuple[dict[str, Found]
     found: dict[str, Found] = {}
     missing: dict[str, str] = {}
     for name, work in works.items():
+        at_stage(name.replace("_", " "))
         try:
             found[name] = work()
         except InputError as reason:

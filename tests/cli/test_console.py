@@ -24,6 +24,38 @@ def test_lines_come_seldom(capsys):
     assert capsys.readouterr().err == "Working ...\n"
 
 
+def test_stages_are_named_however_deep_the_work_is(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    progress.at_stage("nobody watches")
+    with Console().progress("Working"):
+        progress.at_stage("item fit")
+    progress.at_stage("nobody watches any more")
+    assert capsys.readouterr().err == "Working ...\nWorking: item fit\n"
+
+
+class Clock:
+    """Lets one moment pass, then ends."""
+
+    def __init__(self):
+        self.moments = 0
+
+    def wait(self, seconds):
+        self.moments += 1
+        return self.moments > 1
+
+
+def test_work_without_a_word_repeats_its_last_one(capsys):
+    printed = progress._Lines("Working")
+    printed.keep_talking(Clock())
+    assert capsys.readouterr().err == "Working ...\n"
+    printed.said = "item fit"
+    printed.last -= progress.SECONDS_OF_SILENCE
+    printed.begin -= 30
+    printed.keep_talking(Clock())
+    assert capsys.readouterr().err == "Working: item fit, 30 s so far\n"
+    assert progress.SECONDS_OF_SILENCE < 5
+
+
 def test_a_terminal_gets_a_bar_that_leaves_nothing_on_stdout(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with Console().progress("Working on [bold].csv") as report:

@@ -100,7 +100,8 @@ class Console:
             with terminal_bar(harmless(title)) as report:
                 yield _Harmless(report)
         else:
-            yield lines(title)
+            with lines(title) as report:
+                yield report
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,10 @@ def report(
 
     console = Console(quiet, json)
     results: list[Any] = []
-    with console.progress("Reading") as told:
+    with console.progress("Analysing") as told:
         behind = None if instances is None else _instances(instances)
         for done, source in enumerate(sources):
-            told(done, len(sources), source.name)
+            told(done, len(sources), f"reading {source.name}")
             results += read_source(
                 source,
                 lambda path: analysed(

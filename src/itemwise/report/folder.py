@@ -17,6 +17,7 @@ from itemwise.files import (
     write_bytes,
     write_json,
 )
+from itemwise.progress import at_stage
 from itemwise.results import Draw, Result
 
 if TYPE_CHECKING:
@@ -71,12 +72,15 @@ def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
     for place in (BANKS, FIGURES):
         make_folder(home / place)
     for name, bank in contents.banks.items():
+        at_stage(f"item bank {name}")
         files.append(bank.save(home / BANKS / f"{file_name_of(name)}.json"))
     names: set[str] = set()
     for name, frame in contents.tables.items():
+        at_stage(f"table {name}")
         files.append(_write_table(home / f"{file_of(name, names)}.csv", frame))
     missing, names = dict(contents.missing), set()
     for name, draw in contents.figures.items():
+        at_stage(f"figure {name}")
         try:
             files.append(draw().save(home / FIGURES / f"{file_of(name, names)}.png"))
         except InputError as reason:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from itemwise import __version__
 from itemwise.files import PathLike, check_writable, write_bytes
+from itemwise.progress import at_stage
 from itemwise.report.explorer import Scale, scales_of
 from itemwise.report.sections import Gathered, Section, as_json, columns_of, gather, sections_of
 from itemwise.results import Result
@@ -129,6 +130,7 @@ def write_report(
     numbers = count(1)
     sections = sections_of(given.results, lambda: f"figure{next(numbers)}", given.brief)
     known = {**given.results, **given.explored}
+    at_stage("item explorer")
     page = Page(title or TITLE, when(date))
     page.add_results([*given.sections, *sections], scales_of(known, instances))
     page.add_notes(given)

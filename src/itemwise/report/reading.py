@@ -12,6 +12,7 @@ from itemwise.diagnostics import diagnose
 from itemwise.errors import FileError
 from itemwise.estimation import calibrate
 from itemwise.files import PathLike, file_name_of, read_json, readable_file
+from itemwise.progress import at_stage
 from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
 from itemwise.report.pictures import image_of
 from itemwise.report.sections import Banks, Section
@@ -36,6 +37,7 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
 
 def analysed(responses: Responses, model: str = "auto") -> list[Any]:
     """Calibrate and diagnose responses."""
+    at_stage(f"calibrating {responses.n_respondents:,} × {responses.n_items:,} responses")
     found = calibrate(responses, model)
     return [found, diagnose(found)]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
+from itemwise.progress import at_stage
 from itemwise.report.pictures import picture_of
 from itemwise.results import Draw, Result, fields_of
 
@@ -28,6 +29,7 @@ SETTINGS = {
 }
 DIGITS, FEW_DIGITS = 6, 4  # significant; fewer where rows are many
 MANY_ROWS = 5000
+MOST_ROWS = 50_000  # of a table; a page with more of them would not open
 LONGEST_TEXT = 4000
 # What would end a script, begin a comment or break a line inside one.
 _UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
@@ -68,18 +70,32 @@ def section_of(
     title: str, result: Result, numbered: Callable[[], str], most: int | None = None
 ) -> Section:
     """Return the section of a result, with at most so many figures."""
+    at_stage(f"section {title}")
     pictures, lacking = _drawn(islice(result.page_figures().items(), most), title, numbered)
-    tables = list(result.page_tables().items())
+    tables, cut = _within_limits(result.page_tables())
     return Section(
         title=title,
         about=_about(result),
         sentences=tuple(text for text in result.sentences() if text not in result.notes),
-        notes=(*result.notes, *lacking),
+        notes=(*result.notes, *lacking, *cut),
         tables=tuple(table for k, table in enumerate(tables) if k == 0 or len(table[1])),
         pictures=tuple(pictures),
         settings=tuple(_settings(result)),
         leads=result.leads and most is None,
     )
+
+
+def _within_limits(
+    given: Mapping[str, pd.DataFrame],
+) -> tuple[list[tuple[str, pd.DataFrame]], list[str]]:
+    """Return the tables with as many rows as a page can hold, and notes on those that have more."""
+    notes = [
+        f"Table {_words(name)!r} shows the first {MOST_ROWS:,} of {len(frame):,} rows: a page with "
+        "all of them would not open. The result itself, and the folder of a command, hold all."
+        for name, frame in given.items()
+        if len(frame) > MOST_ROWS
+    ]
+    return [(name, frame.head(MOST_ROWS)) for name, frame in given.items()], notes
 
 
 def title_of(result: Result) -> str:

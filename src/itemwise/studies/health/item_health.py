@@ -17,6 +17,7 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
+from itemwise.progress import at_stage
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.responses.study_tables import shares_as_scores
@@ -241,6 +242,7 @@ def item_health(
         raise InputError("No response was observed. Give a table with at least one response.")
     groups = None if by is None else table.item_groups(by)
     if calibration is None:
+        at_stage("calibrating")
         calibration = calibrate(table)
     checked_calibration(calibration, "item_health")
     table = table.of_kind(calibration.model.kind)
@@ -250,12 +252,16 @@ def item_health(
     # A calibration scores its own table once, however many ask.
     own = calibration.responses is table
     known = calibration if own else replace(calibration, responses=table, weights=None)
+    at_stage("respondents")
     people = respondent_frame(known, table)
+    at_stage("items")
     items = _described(known, table, groups)
+    at_stage("keys and near-duplicates")
     duplicates, notes = (_of_right_or_wrong if binary else _of_grades)(
         known, table, people["ability"].to_numpy(), items
     )
     items["problems"] = _problems_said(items)
+    at_stage("groups of items")
     of_groups = group_frame(known, table, groups or ())
     if binary:
         people["too_good_on"] = _too_good(of_groups, table.respondents)

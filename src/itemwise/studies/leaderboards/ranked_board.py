@@ -20,6 +20,7 @@ from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
+from itemwise.progress import at_stage
 from itemwise.responses import Table, as_responses
 from itemwise.responses.score_units import on_one_scale
 from itemwise.responses.study_tables import DOCUMENT, TASK, answered, groups_of
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaderboard", "leaderboard"]
 
+MOST_PREVIEWED = 50  # respondents that a command prints
 FIGURES = ("ranks", "pairs", "tasks")
 BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "no shared items"
 
@@ -237,9 +239,9 @@ class Leaderboard(RepeatedBoard, Result):
         return {"leaders": self.leaders}
 
     def preview(self) -> pd.DataFrame:
-        """Return ranks, accuracies and abilities."""
+        """Return ranks, accuracies and abilities of the first respondents."""
         names = ["rank", "rank_low", "rank_high", "accuracy", "accuracy_low", "accuracy_high"]
-        return self.to_frame()[[*names, "ability"]]
+        return self.to_frame()[[*names, "ability"]].head(MOST_PREVIEWED)
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Draw accuracy and rank with intervals; or differences by "pairs", accuracy by "tasks"."""
@@ -329,8 +331,10 @@ def leaderboard(
     table, units = kept.table, list[str]()
     if is_auto(model) or table.kind == "continuous":
         table, units = on_one_scale(table, tasks)
+    at_stage("calibrating")
     scale, said = ability_scale(table, model)
     said = [*units, *said]
+    at_stage("accuracy")
     board = Board.of(table, tasks, clusters, scale, average=average, confidence=confidence)
     if tasks is None and by is not None:
         said = [*said, "The tasks of the items are unknown: all items are treated as one task."]
@@ -339,9 +343,12 @@ def leaderboard(
 
 def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) -> Leaderboard:
     """Gather the result of a board, in rank order."""
+    at_stage("pairs")
     tests = board.pairs(correction)
+    at_stage("ranks")
     rank = board.ranks()
     low, high = board.rank_intervals(tests)
+    at_stage("abilities")
     ability, ability_se, apart_se = board.abilities()
     return Leaderboard(
         respondents=board.table.respondents,
