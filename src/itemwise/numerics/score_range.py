@@ -268,7 +268,8 @@ def odds_beyond(score: Floats) -> Floats:
     edges, width = score_edges(score), 2 * _width(score)
     found = []
     for within, room in ((score - edges[0], edges[0]), (edges[1] - score, 1 - edges[1])):
-        last, before = ((within <= width).mean(), ((within > width) & (within <= 2 * width)).mean())
+        last = ((within >= 0) & (within <= width)).mean()
+        before = ((within > width) & (within <= 2 * width)).mean()
         height = max(1.5 * last - 0.5 * before, 0.0) / width
         fall = (before - last) / width**2
         found.append(height * (min(room, height / fall) if fall > 0 else room) / 2)
