@@ -42,6 +42,7 @@ from itemwise.responses.scanned_responses import OpenedRows
 from itemwise.scoring import HistogramPopulation, NormalPopulation
 from itemwise.scoring.posterior import Nodes, plan_nodes
 
+MOST_ON_HOST = 4_000  # items; on a device, steps of so few wait for it, not for the work
 MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
 ROUGH = 1.0  # Newton decrement at which a start with priors is good enough to drop them
 LENGTHS = (4.0, 1.0, 0.5, 0.2, 0.05, 0.01)  # of steps off a saddle, in standard errors
@@ -172,6 +173,8 @@ class EM:
         model = task.model
         begin = factor_start(task.data, model)
         begin = start(task.data, model) if begin is None else begin
+        if len(begin) <= MOST_ON_HOST:
+            begin = as_numpy(begin)
         if task.held is not None:
             begin = task.held.begin(model, begin)
         regular = model.regularised()

@@ -48,15 +48,22 @@ def expect(
     run: Run = map,
     population: Population = STANDARD,
 ) -> Expectation:
-    """One E-step at `coords`; `run` maps a function over blocks of rows."""
+    """One E-step at `coords`; `run` maps a function over blocks of rows.
+
+    Items may lie in NumPy while responses are on a device; so does then what is said of them.
+    """
+    here = like(coords, data.weights)
     if model.normal and isinstance(population, NormalPopulation):
-        return expect_normally(data, model, coords, run)
-    if not (model.linear and data.complete):
+        found = expect_normally(data, model, here, run)
+    elif not (model.linear and data.complete):
         return expect_generally(data, model, coords, nodes, run, population)
-    grid = ScoreGrid.of(coords[:, 0])
-    if grid.pays(data.shape[0], nodes.fine.size):
-        return _expect_by_table(data, coords, nodes, run, population, grid)
-    return _expect_by_row(data, coords, nodes, run, population)
+    else:
+        grid = ScoreGrid.of(here[:, 0])
+        if grid.pays(data.shape[0], nodes.fine.size):
+            found = _expect_by_table(data, here, nodes, run, population, grid)
+        else:
+            found = _expect_by_row(data, here, nodes, run, population)
+    return found.beside(coords)
 
 
 def _expect_by_row(
@@ -72,12 +79,13 @@ def _expect_by_row(
         xp = array_namespace(slope)
 
         def pass_over(rows: slice) -> tuple[Array, ...]:
-            rights, weights = part.rights(rows), part.counted(rows)
-            posterior, log_norm = posterior_of_scores(rights @ slope, abilities, log_base)
+            rights, weights = part.right_or_wrong(rows), part.counted(rows)
+            posterior, log_norm = posterior_of_scores(rights.times(slope), abilities, log_base)
             mean = posterior @ abilities
             ends = xp.stack([xp.max(posterior[:, 0]), xp.max(posterior[:, -1])])
             outer = outer_sums(posterior @ scores, weights)
-            return ends, weights @ log_norm, weights @ posterior, (mean * weights) @ rights, outer
+            products = rights.summed(mean * weights)
+            return ends, weights @ log_norm, weights @ posterior, products, outer
 
         return pass_over
 
@@ -108,12 +116,12 @@ def _expect_by_table(
         xp = array_namespace(own)
 
         def pass_over(rows: slice) -> tuple[Array, Array]:
-            rights, weights = part.rights(rows), part.counted(rows)
+            rights, weights = part.right_or_wrong(rows), part.counted(rows)
             bins, mean = 0, 0
-            for near, weight in grid.near(rights @ own):
+            for near, weight in grid.near(rights.times(own)):
                 bins = bins + histogram(near, weight * weights, grid.size)
                 mean = mean + weight * xp.take(table, near)
-            return bins, (mean * weights) @ rights
+            return bins, rights.summed(mean * weights)
 
         return pass_over
 
@@ -180,7 +188,8 @@ def expect_generally(
     population: Population = STANDARD,
 ) -> Expectation:
     """Matrix products of responses with the items' terms, and of posteriors with responses."""
-    xp = array_namespace(coords)
+    here = like(coords, data.weights)
+    xp = array_namespace(here)
     scores_on_nodes = scale_scores(population, nodes.fine)[0]
     n_nodes = len(nodes.coarse)
 
@@ -196,9 +205,9 @@ def expect_generally(
         run, over, width=nodes.fine.size, lanes=lanes, combine=_join
     )
     totals = totals[None, :] if data.complete else totals.T
-    tables = like(nodes.coarse, coords), xp.stack([count.T for count in counts]), totals
+    tables = like(nodes.coarse, here), xp.stack([count.T for count in counts]), totals
     gradient, expected, observed = by_items(
-        run, coords, n_nodes, lambda items: model.curvature(coords[items], *of_items(tables, items))
+        run, here, n_nodes, lambda items: model.curvature(here[items], *of_items(tables, items))
     )
     return Expectation(
         log_likelihood=float(value),
@@ -210,7 +219,7 @@ def expect_generally(
         alignment=_alignment(model, tables),
         mass=as_numpy(mass),
         tables=tables,
-    )
+    ).beside(coords)
 
 
 def _terms(data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, run: Run) -> Array:

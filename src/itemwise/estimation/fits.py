@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ from itemwise.calibration import Uncertainty
 from itemwise.errors import InputError
 from itemwise.estimation.common_factor import LOOKED_AT, common_factor
 from itemwise.models import Categorical, MeasurementModel
-from itemwise.numerics.arrays import Array, Floats, Run, fold, row_blocks
+from itemwise.numerics.arrays import Array, Floats, Run, as_numpy, fold, row_blocks
 from itemwise.progress import Progress, silent
 from itemwise.responses import Responses
 from itemwise.responses.encoding import Encoded, Work
@@ -155,6 +155,16 @@ class Expectation:
     alignment: float  # covariance of ability with the response, summed over items
     mass: Floats | None = None  # posterior mass of all respondents on the fine nodes
     tables: Tables | None = None  # of the general way only
+
+    def beside(self, coords: Array) -> Expectation:
+        """The same where the items lie: in NumPy, if they do."""
+        if not isinstance(coords, np.ndarray) or isinstance(self.gradient, np.ndarray):
+            return self
+        gradient, expected, observed = map(as_numpy, (self.gradient, self.expected, self.observed))
+        tables = self.tables
+        if tables is not None:
+            tables = as_numpy(tables[0]), as_numpy(tables[1]), as_numpy(tables[2])
+        return replace(self, gradient=gradient, expected=expected, observed=observed, tables=tables)
 
 
 def of_items(tables: Tables, items: slice | Array) -> Tables:

@@ -21,6 +21,7 @@ from itemwise.numerics.arrays import (
     free_bytes,
     row_blocks,
 )
+from itemwise.numerics.exact_products import MOST_SUMMED, ZerosAndOnes, halved
 from itemwise.responses.stored_rows import StoredRows
 
 FEW_ITEMS = 20  # with so few items, equal rows are common enough to collapse
@@ -30,7 +31,7 @@ NODE_CELLS = 1 << 18  # posterior weights of a block
 MOST_DISTINCT = 1 << 20  # rows that are left of a table whose equal rows are merged
 LEAST_ROWS = 256  # with fewer rows, a matrix product waits for memory
 MOST_ROWS = 4096  # of a block; parts that begin at multiples of it have the blocks of the whole
-DEVICE_CELLS = 1 << 28  # block size on a GPU
+DEVICE_CELLS = 1 << 26  # block size on a GPU: half a gigabyte in float64
 
 Work: TypeAlias = "Callable[[slice], Sequence[Array]]"  # on a block of rows
 Over: TypeAlias = "Callable[[Encoded, Run], Work]"  # the work on the blocks of these rows
@@ -163,7 +164,8 @@ class Encoded:
         """Slices of rows for work that needs `width` numbers per row besides its responses."""
         n_rows, n_items = self.shape
         if not isinstance(self.weights, np.ndarray):
-            at_a_time = width if self.floats is not None else n_items + width
+            sums = width == 1 and self.halves is not None  # no row is turned into numbers
+            at_a_time = width if sums else n_items + width
             return row_blocks(n_rows, max(1, DEVICE_CELLS // at_a_time))
         if width == 1:
             return row_blocks(n_rows, even_rows(STREAMED_CELLS // n_items))
@@ -224,20 +226,23 @@ class Encoded:
 
     def rights(self, rows: slice) -> Array:
         """The table of a complete binary block: 1 where the response is correct."""
-        if self.floats is not None:
-            return self.floats[rows]
         return array_namespace(self.weights).astype(self.cells[rows], self.dtype)
 
+    def right_or_wrong(self, rows: slice) -> ZerosAndOnes:
+        """The same, ready for products with vectors."""
+        if self.halves is None:
+            return ZerosAndOnes(self.rights(rows), self.shape[1])
+        return ZerosAndOnes(self.halves.table[rows], self.shape[1])
+
     @cached_property
-    def floats(self) -> Array | None:
-        """All of `cells` as float64, if a GPU has room for them."""
+    def halves(self) -> ZerosAndOnes | None:
+        """All of a complete binary table in two bytes a cell, if it lies on a GPU with room."""
         n_rows, n_items = self.shape
-        if isinstance(self.weights, np.ndarray) or isinstance(self.cells, StoredRows):
+        stays = isinstance(self.weights, np.ndarray) or isinstance(self.cells, StoredRows)
+        if stays or not (self.binary and self.complete):
             return None
-        if self.single or not self.complete or 16 * n_rows * n_items > free_bytes(self.cells):
-            return None
-        xp = array_namespace(self.weights)
-        return xp.astype(self.cells, xp.float64)
+        room = 4 * n_rows * n_items <= free_bytes(self.cells) and n_items <= MOST_SUMMED
+        return halved(self.cells) if room else None
 
     def values(self, rows: slice) -> tuple[Array, Array | None]:
         """Some rows as numbers, 0 where never asked, and a mask of the asked cells (None: all)."""
@@ -358,7 +363,7 @@ def merged_rows(parts: Iterable[tuple[Array, Floats]]) -> tuple[Array, Floats] |
 
 def _right_counts(data: Encoded, run: Run) -> Work:
     del run
-    return lambda rows: (data.counted(rows) @ data.rights(rows),)
+    return lambda rows: (data.right_or_wrong(rows).summed(data.counted(rows)),)
 
 
 def effective_tries(tries: Array, dependence: float) -> Array:

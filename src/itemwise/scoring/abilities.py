@@ -176,7 +176,7 @@ def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> Work:
     if not grid.pays(data.shape[0], nodes.fine.size):
 
         def each(rows: slice) -> tuple[Array, ...]:
-            posterior, _ = curves.posterior(data.rights(rows) @ slopes)
+            posterior, _ = curves.posterior(data.right_or_wrong(rows).times(slopes))
             return _moments(xp, posterior, curves.abilities)
 
         return each
@@ -184,7 +184,7 @@ def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> Work:
 
     def interpolated(rows: slice) -> tuple[Array, ...]:
         found = like(0.0, table)
-        for near, weight in grid.near(data.rights(rows) @ slopes):
+        for near, weight in grid.near(data.right_or_wrong(rows).times(slopes)):
             found = found + weight * table[:, near]
         return found[0], found[1], found[2]
 
