@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from itemwise import Normal, Responses, calibrate, simulate
+from itemwise.estimation import em
 from itemwise.models import MODELS, OnePL
 from itemwise.responses import encoding
 
@@ -346,6 +347,26 @@ def test_torch_on_the_cpu_agrees_with_numpy(one_thread, model_name, subtests):
             np.testing.assert_allclose(
                 torch.items["difficulty_se"], plain.items["difficulty_se"], rtol=1e-6
             )
+
+
+@pytest.mark.parametrize("items_on_host", [True, False])
+def test_many_rows_on_a_device_are_fitted_and_scored_as_on_the_cpu(
+    one_thread, items_on_host, monkeypatch, subtests
+):
+    # A device with room for two bytes a cell, on which 600 respondents are scored, too.
+    monkeypatch.setattr(encoding, "free_bytes", lambda cells: 0 if hasattr(cells, "flags") else 1e9)
+    monkeypatch.setattr(em, "MOST_ON_HOST", 4_000 if items_on_host else 0)
+    for model, missing in (("2pl", 0.0), ("3pl", 0.2)):
+        responses = simulate(model, 600, 25, missing=missing, random_state=5).responses
+        plain = calibrate(responses, model, tolerance=1e-12)
+        torch = calibrate(responses, model, tolerance=1e-12, device="cpu")
+        assert torch.encoded is not None
+        assert (torch.encoded.halves is None) == (missing > 0)
+        for method in ("eap", "map", "ml", "wle"):
+            with subtests.test(model=model, method=method):
+                one, other = plain.abilities(method), torch.abilities(method)
+                np.testing.assert_allclose(other["ability"], one["ability"], atol=1e-4)
+                np.testing.assert_allclose(other["se"], one["se"], rtol=1e-4)
 
 
 def test_progress_is_told_of_every_iteration(small):

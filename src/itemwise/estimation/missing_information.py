@@ -30,7 +30,8 @@ class Scores:
     """The derivatives of each respondent's log-likelihood in the items' coordinates."""
 
     def __init__(self, data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes) -> None:
-        self.data, self.model, self.coords, self.nodes = data, model, coords, nodes
+        self.data, self.model, self.nodes = data, model, nodes
+        self.coords = like(coords, data.weights)  # where the rows are
         self.exclusive = model.exclusive and data.exclusive
         self._known_steep: dict[float, bool] = {}
 
@@ -43,7 +44,7 @@ class Scores:
         """The same scores of other rows, such as a part of all."""
         if data is vars(self).get("data"):
             return self
-        found = Scores(data, self.model, like(self.coords, data.weights), self.nodes)
+        found = Scores(data, self.model, self.coords, self.nodes)
         found._known_steep.update(self._known_steep)
         return found
 

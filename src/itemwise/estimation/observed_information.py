@@ -90,7 +90,7 @@ def observed_inverse(
         return whole.inverse(model, coords, found, held)
     complete = add_diagonal(found.observed, stiffness(model, coords, held))
     scores = Scores(thinned.in_single(), model, coords, nodes)
-    own = as_numpy(complete - scores.missing_of_each(run))
+    own = as_numpy(complete) - as_numpy(scores.missing_of_each(run))
     free = ~as_numpy(model.at_bound(coords))
     if not model.affine:
         return alone(model, own, free)
@@ -198,7 +198,7 @@ def _of_moments(data: Encoded, model: MeasurementModel, coords: Array) -> Floats
         for sign in (1.0, -1.0):
             there = here.copy()
             there.flat[position] += sign * step
-            found = expect_normally(data, model, like(there, coords))
+            found = expect_normally(data, model, like(there, data.weights))
             slopes.append(as_numpy(found.gradient).reshape(-1))
         matrix[position] = (slopes[1] - slopes[0]) / (2 * step)
     return (matrix + matrix.T) / 2

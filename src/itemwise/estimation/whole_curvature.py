@@ -125,13 +125,15 @@ def _bend(
     neglected = EXACTLY if exact else ROUGHLY
     scores = Scores(data if exact else data.in_single(), model, place.coords, nodes)
     if few_numbers:
-        missing = xp.astype(scores.missing_of_all(run, neglected), complete.dtype)
+        missing = like(scores.missing_of_all(run, neglected), complete)
 
         def lost(flat: Array) -> Array:
             return missing @ flat
 
     else:
         kept = scores.of_all(run, neglected)
+        if isinstance(complete, np.ndarray):
+            kept = [as_numpy(part) for part in kept]
 
         def lost(flat: Array) -> Array:
             flat = xp.astype(flat, kept[0].dtype)

@@ -52,7 +52,8 @@ def as_numpy(array: Array) -> NDArray[Any]:
 def like(values: Any, other: Array) -> Array:
     """`values` as float64 in the namespace and on the device of `other`."""
     if isinstance(other, np.ndarray):
-        return np.asarray(values, dtype=np.float64)
+        there = values.cpu() if hasattr(values, "cpu") else values
+        return np.asarray(there, dtype=np.float64)
     xp = array_namespace(other)
     return xp.asarray(values, dtype=xp.float64, device=other.device)
 
