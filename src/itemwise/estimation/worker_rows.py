@@ -132,7 +132,7 @@ class WorkerRows:
         binary = model.kind == "binary"
         return Encoded(self, weights, complete, model.statistics, binary, model.read)
 
-    def gather(
+    def gather_sums(
         self,
         data: Encoded,
         over: Over,

@@ -129,8 +129,8 @@ class Encoded:
         hold on to items and nodes, but to no rows. Blocks have so many `rows`, or as many as suit
         `width` numbers a row.
         """
-        if hasattr(self.cells, "gather"):  # rows are elsewhere, and so is the work
-            found: Sequence[Array] = self.cells.gather(
+        if hasattr(self.cells, "gather_sums"):  # rows are elsewhere, and so is the work
+            found: Sequence[Array] = self.cells.gather_sums(
                 self, over, width=width, rows=rows, lanes=lanes, combine=combine
             )
             return found
