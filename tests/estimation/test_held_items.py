@@ -108,3 +108,9 @@ def test_the_middle_of_bounds_is_between_them():
     assert _middle(Coordinate("x", Normal(0, 1), low=0.0, high=0.5)) == 0.25
     assert _middle(Coordinate("x", low=0.0)) == 0.0
     assert _middle(ThreePL().coordinates[2]) > 0
+
+
+def test_a_population_without_any_spread_is_unlikely_and_still_a_number(held):
+    nowhere = MODEL.rescale(BANK, 0.0, 0.0)
+    assert held.place(MODEL, nowhere)[1] == pytest.approx(0.0)
+    assert held.log_penalty(MODEL, nowhere) == pytest.approx(-0.5 * np.log(0.2**4) ** 2)

@@ -80,6 +80,12 @@ def test_what_presses_against_a_bound_is_taken_out_and_what_leaves_it_is_not():
     held = stuck(model, coords, gradient)
     assert held[:, 2].tolist() == [True, False, True, False, False]
     assert not held[:, :2].any()
+    rasch = OnePL()
+    edge = rasch.coordinates[0].high
+    pulls = np.array([[5.0, 0.0], [-4.0, 0.0], [0.5, 0.0]])  # a shared number goes with their sum
+    same = np.array([[edge, 0.0], [edge, 1.0], [edge, 2.0]])
+    assert stuck(rasch, same, pulls).tolist() == [[True, False]] * 3
+    assert not stuck(rasch, same, -pulls).any()
     slopes = Slopes(gradient, positive(5, 3))
     out = take_out(slopes, held)
     assert out.gradient[:, 2].tolist() == [0.0, 1.0, 0.0, -1.0, 1.0]

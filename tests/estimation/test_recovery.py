@@ -401,7 +401,10 @@ def test_too_few_iterations_are_said(small):
     assert not cal.converged
     assert cal.notes[0].startswith("Not converged after 2 iterations: about ")
     assert "max_iterations" in cal.notes[0]
+    assert "only more respondents or a model" in cal.notes[0]
     assert "NOT converged" in repr(cal)
+    without = calibrate(small, "2pl", priors=None, max_iterations=2)
+    assert "only priors or a model" in without.notes[0]
 
 
 @pytest.mark.parametrize("model", ["2pl", "3pl"])

@@ -339,3 +339,10 @@ def test_items_whose_lowest_grades_differ_are_of_different_models(kind):
     assert from_one.alike(more)
     assert from_one.joined(1, more, 2).categories == (3, 4, 2)
     assert not from_one.alike(TwoPL())
+
+
+def test_sampled_grades_keep_a_distance_and_most_are_farther_apart(kind):
+    drawn = kind(categories=6).sample(400, np.random.default_rng(0))
+    apart = np.diff([drawn[f"difficulty_{k}"] for k in range(1, 6)], axis=0)
+    assert apart.min() >= 0.6 - 1e-12
+    assert np.median(apart) > 0.8  # by the spread of five normal draws

@@ -185,6 +185,16 @@ def test_separate_parts_and_rivals_that_always_win_are_found():
     assert penalty.sum(axis=1) == pytest.approx(np.zeros(5))  # moving all is free
 
 
+def test_a_system_without_a_solution_is_no_convergence(monkeypatch):
+    def fails(*_):
+        raise np.linalg.LinAlgError
+
+    problem = problem_of(*drawn()[:3])
+    begin = problem.start()
+    monkeypatch.setattr(Problem, "_step", fails)
+    assert problem.climb(begin) == (begin, False)
+
+
 def test_discriminations_of_groups_are_found():
     slopes = np.exp(np.random.default_rng(1).normal(0, 0.6, 20))
     first, second, score, group = drawn(n=12_000, slopes=slopes, seed=3)

@@ -87,6 +87,16 @@ def test_right_or_wrong_labels_have_the_error_of_two_more_cases_one_of_them_righ
     assert found.human.se[0] == pytest.approx(np.sqrt(share * (1 - share) / (8 - 1)))
 
 
+def test_where_people_scored_the_judge_is_compared_with_the_rest_by_a_z():
+    judge = np.array([[0.2, 0.3, 0.1, 0.4, 0.8, 0.6, 0.9]])
+    human = np.where(np.arange(7) < 4, 0.5, np.nan)[None]
+    spread = judge.std(ddof=1) * np.sqrt(1 / 4 + 1 / 3)
+    z = (judge[0, :4].mean() - judge[0, 4:].mean()) / spread
+    assert z < -2
+    assert found_of(judge, human).shifted[0] == pytest.approx(z)
+    assert found_of(1 - judge, human).shifted[0] == pytest.approx(-z)
+
+
 def test_if_people_scored_everything_the_judge_is_not_needed():
     judge, _ = scored()
     human = np.clip(judge - 0.1, 0, 1)

@@ -108,9 +108,10 @@ def test_placing_is_bayes_theorem_over_the_grid():
         for curves in (within.curves, within.modelled)
     ]
     scores = [np.clip(each, 4 / 20, 19 / 20) for each in scores]  # one answer was wrong
-    weights = [way ** (1 / within.spread) * above for way in ways]
-    wanted = sum((w * s).sum() for w, s in zip(weights, scores, strict=True))
-    assert found.if_above[0] == pytest.approx(wanted / sum(w.sum() for w in weights))
+    for side, there in ((above, found.if_above), (below, found.if_below)):
+        weights = [way ** (1 / within.spread) * side for way in ways]
+        wanted = sum((w * s).sum() for w, s in zip(weights, scores, strict=True))
+        assert there[0] == pytest.approx(wanted / sum(w.sum() for w in weights))
 
 
 def test_responses_decide_how_curves_go_on():
