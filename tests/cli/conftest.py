@@ -25,6 +25,23 @@ def pages_without_figures(monkeypatch):
 
 
 @pytest.fixture
+def rendered():
+    """Figures of this test are rendered to the last pixel."""
+
+
+@pytest.fixture(autouse=True)
+def figures_without_ink(request, monkeypatch):
+    """Figures are drawn, but not rendered, which takes longest and is tested with displays."""
+
+    def drawn(display, *_):
+        display.plot()
+        return b"drawn"
+
+    if "rendered" not in request.fixturenames:
+        monkeypatch.setattr("itemwise.displays.Display._rendered", drawn)
+
+
+@pytest.fixture
 def scores(tmp_path):
     path = tmp_path / "scores.csv"
     iw.simulate("2pl", 120, 8, missing=0.1, random_state=1).responses.save(path)

@@ -57,6 +57,7 @@ def test_json_says_whether_it_fired(run):
     assert quiet["fired"] is quiet["shifted"] is False
 
 
+@pytest.mark.usefixtures("rendered")
 def test_new_items_may_come_without_responses(run, tmp_path):
     done = run("old.csv", "bare.csv", "--figure", "alarm.png")
     assert done.exit_code == 0

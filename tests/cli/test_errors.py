@@ -136,10 +136,17 @@ def test_ctrl_c_says_whether_the_same_command_goes_on(run, scores, monkeypatch, 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
 def test_ctrl_c_ends_with_130(tmp_path):
-    words = [*COMMAND, "demo", "--out", str(tmp_path / "demo")]
+    rows = "".join(f"{k % 7},{'ab'[k % 2]}\n" for k in range(40))
+    (tmp_path / "few.csv").write_text(f"x,kind\n{rows}")
+    # The second classifier never ends.
+    endless = "from sklearn.naive_bayes import BernoulliNB as B; B.fit = lambda *_: sleep(600)"
+    words = [*COMMAND[:2], f"from time import sleep; {endless}; {COMMAND[2]}"]
+    words += ["decode", str(tmp_path / "few.csv#kind"), "--out", str(tmp_path / "there")]
+    words += ["--pool", "real", "--jobs", "1"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stderr.readline().startswith(b"Running classifiers")
-        while not list((tmp_path / "demo").glob("answers/*/*.json")):  # until one is finished
+        while not list((tmp_path / "there").glob("answers/*/*.json")):  # until one is finished
+            assert process.poll() is None
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)

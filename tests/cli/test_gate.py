@@ -65,6 +65,7 @@ def gate(saved, tmp_path):
     return load(tmp_path / "gate.json")
 
 
+@pytest.mark.usefixtures("rendered")
 def test_a_gate_is_learnt_and_decides_new_cases(run, tmp_path):
     done = run(*FIT, "--figure", "risk.png")
     assert done.exit_code == 0, done.output

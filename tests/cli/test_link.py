@@ -47,6 +47,7 @@ def test_anchors_are_read_from_a_file_and_printed_as_csv(run, old, tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("rendered")
 def test_responses_in_parquet_and_a_figure_are_fine(run, old, tmp_path):
     iw.read_responses(tmp_path / "new.csv").save(tmp_path / "new.parquet")
     done = run("link", old, "new.parquet", "--quiet", "--figure", "a.png", "--out", "b.parquet")

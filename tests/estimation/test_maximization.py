@@ -1,5 +1,7 @@
 """The M-step, part by part: by hand, by differences and by a general optimiser."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -25,6 +27,7 @@ from itemwise.estimation.maximization import (
     take_out,
     tangents,
 )
+from itemwise.estimation.whole_curvature import WholeCurvature
 from itemwise.models import FourPL, OnePL, ThreePL, TwoPL
 from itemwise.scoring.posterior import NormalPopulation
 
@@ -260,3 +263,19 @@ def test_information_on_the_population_is_that_of_louis_and_positive_in_any_case
     safe = population_information(NormalPopulation(), points, wide, outer)
     known = np.array([[outer[0], outer[1]], [outer[1], outer[2]]])
     np.testing.assert_allclose(safe, known + 3e-3 * np.eye(2))
+
+
+def test_priors_that_pull_nowhere_along_the_scale_bend_by_their_own_stiffness():
+    model, coords = TwoPL(), COORDS
+    stiffness = np.random.default_rng(0).uniform(0.1, 2.0, coords.shape)
+    found = SimpleNamespace(expected=positive(4, 2))
+    place = SimpleNamespace(coords=coords, stiffness=stiffness, tilt=0 * coords, found=found)
+    curve = SimpleNamespace(_directions=tangents(model, coords))
+    vector = np.random.default_rng(1).normal(size=coords.shape)
+    plain = WholeCurvature._count_once(curve, place)(vector)
+    np.testing.assert_allclose(plain, stiffness * vector)
+    place.tilt = coords + 1.0
+    once = WholeCurvature._count_once(curve, place)
+    assert np.abs(once(vector) - plain).max() > 0.01
+    along = tangents(model, coords)[0]
+    assert np.abs(once(along)).max() < np.abs(stiffness * along).max()
