@@ -1,5 +1,6 @@
 """What several tests share: the folder of shared data, and the likelihood in plain NumPy."""
 
+import gc
 import json
 import os
 import re
@@ -76,6 +77,17 @@ def shared(request):
             "set ITEMWISE_SHARED to the one that has it"
         )
     return SHARED
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Nothing that is collected is garbage: to search it takes time, here and in every test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

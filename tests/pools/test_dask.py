@@ -6,12 +6,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from itemwise.pools import run_pool
 
-distributed = pytest.importorskip("distributed")
-
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # those of the cluster about ports and its own clean-up
 def test_a_cluster_of_dask_answers_the_same_and_every_member_is_kept(split, same, tmp_path):
+    distributed = pytest.importorskip("distributed")
     pool = {
         "bayes": GaussianNB(),
         "tree": DecisionTreeClassifier(),
