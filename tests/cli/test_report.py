@@ -64,6 +64,7 @@ def test_an_item_bank_is_shown_without_answers(run, bank, tmp_path):
     assert scale["answers"] is None
 
 
+@pytest.mark.usefixtures("rendered")
 def test_a_folder_shows_what_a_command_left_in_it(run, folder, tmp_path):
     done = run("report", folder)
     assert done.exit_code == 0, done.output

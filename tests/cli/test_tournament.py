@@ -70,6 +70,7 @@ def test_the_order_comes_from_a_file(run, tmp_path, text, wanted):
     assert json.loads(given)["items"] == ["easy", "hard", "odd"]
 
 
+@pytest.mark.usefixtures("rendered")
 def test_history_and_figures_are_written(run, scores, tmp_path):
     done = run(
         *("scores.csv", "--out", "r.parquet", "--history", "h.csv"),

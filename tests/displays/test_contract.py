@@ -203,7 +203,7 @@ def test_every_text_stays_inside_the_figure(each_display, frames, count):
         display = DISPLAYS[key](frames[key](names)).plot()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph")
-            display.figure_.canvas.draw()
+            display.figure_.draw_without_rendering()
             inner = display.figure_.get_tightbbox()
         width, height = display.figure_.get_size_inches()
         assert inner.x0 > -0.02

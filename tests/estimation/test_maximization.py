@@ -193,6 +193,26 @@ def test_items_climb_to_where_a_general_optimiser_ends():
         np.testing.assert_allclose(coords[k], best.x, atol=1e-4)
 
 
+def test_an_item_takes_newtons_steps_until_the_next_gains_a_thousandth_of_the_first():
+    model, given, tilt = TwoPL(), tables(4, seed=2), np.zeros((4, 2))
+    start = np.tile([1.0, 0.0], (4, 1))
+    first, gain = bounded_step(model, start, item_slopes(model, start, given, tilt))
+    found = climb_items(model, start, first, gain, given, tilt)
+    turns = []
+    for k in range(4):
+        own = given[0], given[1][:, [k]], given[2][[k]]
+        here, step, left = start[[k]], first[[k]], np.inf
+        turns.append(0)
+        while left > 1e-3 * gain[k]:
+            here = here + step
+            slopes = item_slopes(model, here, own, tilt[:1])
+            step = newton_step(model, slopes, np.zeros((1, 1)))
+            left = 0.5 * (slopes.gradient * step).sum()
+            turns[-1] += 1
+        np.testing.assert_allclose(found[[k]], here, rtol=1e-9)
+    assert max(turns) >= 2
+
+
 def test_covariances_and_directions_move_with_the_scale():
     model, shift, scale = TwoPL(), 0.3, 1.7
     covariances, directions = positive(4, 2), np.random.default_rng(12).normal(size=(3, 4, 2))

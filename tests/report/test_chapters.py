@@ -9,10 +9,10 @@ from itemwise.errors import InputError
 from itemwise.report import read_benchmark, write_folder
 
 
-def decoding(count=5, respondents=20, names=None):
+def decoding(count=3, respondents=20, names=None):
     ability = np.linspace(-2, 2, respondents)
     tables = {
-        name: simulate("2pl", n_items=25, abilities=ability, random_state=seed).responses
+        name: simulate("2pl", n_items=15, abilities=ability, random_state=seed).responses
         for seed, name in enumerate(names or [f"set {k}" for k in range(count)])
     }
     return decode_responses(tables, model="2pl")
