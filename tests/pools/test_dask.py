@@ -1,3 +1,7 @@
+import os
+import signal
+import time
+
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -37,3 +41,34 @@ def test_a_cluster_of_dask_answers_the_same_and_every_member_is_kept(split, same
     assert np.isfinite(there.cv_accuracy).all()
     assert same(run_pool(split, pool, cv=3), there)
     assert len(list((tmp_path / "answers").glob("*.json"))) == 3
+
+
+class SlowBayes(GaussianNB):
+    """Takes its time, so that a worker dies while it answers."""
+
+    def fit(self, X, y):
+        time.sleep(0.5)
+        return super().fit(X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # those of the cluster about ports and its own clean-up
+def test_a_worker_that_is_killed_costs_time_only(split, same, tmp_path):
+    pool = {f"bayes_{k}": SlowBayes(var_smoothing=10.0**-k) for k in range(4, 10)}
+    settings = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": ":0"}
+    killed = []
+    with (
+        distributed.LocalCluster(**settings, local_directory=str(tmp_path / "dask")) as cluster,
+        distributed.Client(cluster) as client,
+        parallel_config(backend="dask"),
+    ):
+
+        def tell(done, total, message):
+            if done == 1 and not killed:
+                killed.append(min(client.run(os.getpid).values()))
+                os.kill(killed[0], signal.SIGKILL)
+
+        there = run_pool(split, pool, cv=2, folder=tmp_path / "answers", progress=tell)
+    assert killed
+    assert not there.failures
+    assert same(run_pool(split, pool, cv=2), there)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from itemwise.responses.stored_cells import HIGHEST_INFERRED_GRADE, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+ASKED = 3  # times, if no worker answers
 Held = tuple[NDArray[Any], SeenCells]
 
 
@@ -42,7 +44,7 @@ def check_client(client: Any) -> None:
         raise ClusterError(
             f"The client is {client.status}. Connect another to the cluster: Client(address)."
         )
-    told = client.run(_version_there())
+    told = _versions(client)
     if not told:
         raise ClusterError("The cluster has no workers. Start some, and calibrate again.")
     without = [address for address, version in told.items() if version is None]
@@ -59,6 +61,19 @@ def check_client(client: Any) -> None:
             f"{len(other)} of {len(told)} workers have another version of itemwise: {address} has "
             f"{version}, this process {here}. Install the same everywhere."
         )
+
+
+def _versions(client: Any) -> dict[str, str | None]:
+    """The version that each worker has; one that dies or begins meanwhile is asked again."""
+    for _ in range(ASKED):
+        try:
+            told: dict[str, str | None] = client.run(_version_there(), on_error="ignore")
+        except OSError:  # the connection to a worker broke
+            told = {}
+        if told:
+            return told
+        time.sleep(1)
+    return {}
 
 
 def _version_there() -> Callable[[], str | None]:

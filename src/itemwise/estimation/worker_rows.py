@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.errors import ClusterError
+from itemwise.errors import ClusterError, ItemwiseError
 from itemwise.numerics.arrays import Array, Floats, as_array, as_numpy, fold, workers
 from itemwise.responses.encoding import (
     MOST_DISTINCT,
@@ -55,10 +55,12 @@ class WorkerRows:
         self.shape = given[-1], n_items
         self._ends = np.array(even_ends(given))
         self._pieces = [pieces_of(given, *ends) for ends in pairwise(self._ends.tolist())]
-        self._make, self._given = make, [make(k) for k in range(len(sizes))]
-        self._cells = [self._cut(k) for k in range(len(self._pieces))]
         self._read: tuple[Any, ...] | None = None
+        self._cells: list[Any] = []
         self._parts: list[Any] = []
+        self._make = make
+        self._given = [self.run(partial(make, k)) for k in range(len(sizes))]
+        self._cells = [self._cut(k) for k in range(len(self._pieces))]
 
     def holding(self, dtype: Any) -> WorkerRows:
         """The same rows, whose cells are known to be of a type."""
@@ -161,14 +163,16 @@ class WorkerRows:
         """What `attempt` gives; it begins again if a worker died meanwhile."""
         import distributed
 
-        lost = (CancelledError, distributed.KilledWorker, distributed.CancelledError)
+        lost = (CancelledError, distributed.KilledWorker, distributed.CancelledError, OSError)
         for _ in range(MOST_ATTEMPTS):
             try:
                 return attempt()
-            except lost as error:
+            except ItemwiseError:
+                raise
+            except lost as error:  # a connection that breaks is an OSError
                 self._check_scheduler(error)
                 self._restore()
-            except (OSError, TimeoutError, RuntimeError) as error:
+            except Exception as error:
                 self._check_scheduler(error)
                 raise
         raise ClusterError(

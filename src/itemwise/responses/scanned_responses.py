@@ -207,7 +207,7 @@ def scan_responses(
 
     `paths` is a folder, a pattern such as "folder/*.parquet", or several paths. Files have one row
     per respondent and one column per item (`layout` "wide"), or one row per response with the
-    columns respondent, item and response ("long"); "auto" tells them apart. Respondents of long
+    columns respondent, item and response ("long"); "auto" finds out which. Respondents of long
     rows may lie in several files, in any order. Items of all files are joined by name. `kind` is
     that of `Responses`, and inferred if it is left out.
 
