@@ -54,6 +54,7 @@ class SlowBayes(GaussianNB):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # those of the cluster about ports and its own clean-up
 def test_a_worker_that_is_killed_costs_time_only(split, same, tmp_path):
+    distributed = pytest.importorskip("distributed")
     pool = {f"bayes_{k}": SlowBayes(var_smoothing=10.0**-k) for k in range(4, 10)}
     settings = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": ":0"}
     killed = []
