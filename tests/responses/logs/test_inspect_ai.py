@@ -71,6 +71,26 @@ def members(samples, status="success"):
     }
 
 
+def test_tokens_and_costs_of_answers_are_facts_of_the_respondent(log):
+    def used(tokens, answer, **more):
+        return {"input_tokens": tokens, "output_tokens": answer, **more}
+
+    path = log(
+        [
+            sample(0, "C", model_usage={"lab/one": used(100, 10, total_cost=0.5)}),
+            sample(1, "I", model_usage={"lab/one": used(100, 20, input_tokens_cache_read=50)}),
+            sample(2, "C", model_usage={"lab/one": used(40, 5), "lab/judge": used(10, 1)}),
+            sample(3, "C", model_usage={"lab/one": used(-1, "many")}),
+            sample(4, "C"),
+            sample(5, None, model_usage={"lab/one": used(9999, 9999)}),
+        ]
+    )
+    facts = read_responses(path).respondent_facts.iloc[0]
+    assert facts["input_tokens"] == pytest.approx(300 / 3)
+    assert facts["output_tokens"] == pytest.approx(36 / 3)
+    assert facts["answer_cost"] == 0.5
+
+
 def test_letters_become_scores(log):
     path = log([sample(n, letter) for n, letter in enumerate("CIPN")])
     found = read_responses(path)

@@ -92,6 +92,41 @@ def test_a_bank_says_how_many_items_at_random_and_how_many_of_the_best(pilot):
     assert any("300 items of the bank are too few" in note for note in short.notes)
 
 
+def test_tokens_are_those_of_the_respondents_compared_and_prices_make_them_a_cost(pilot, subtests):
+    facts = {"input_tokens": [100, 300, *[9e9] * 4], "output_tokens": [10, 30, *[9e9] * 4]}
+    told = pilot.described(respondents=facts)
+    names = pilot.respondents[:2]
+    with subtests.test("tokens alone"):
+        frame = iw.plan(told, respondents=names).to_frame()
+        np.testing.assert_allclose(frame["input_tokens"], 200 * frame["answers"])
+        np.testing.assert_allclose(frame["output_tokens"], 20 * frame["answers"])
+        assert "cost" not in frame
+    for price, each in (([1e-6], 220e-6), ([1e-6, 5e-6], 300e-6)):
+        with subtests.test(price=price):
+            found = iw.plan(told, respondents=names, price=price)
+            np.testing.assert_allclose(found.sizes["cost"], each * found.sizes["answers"])
+            assert "tokens in questions" in found.meaning
+    with subtests.test("logs tell the cost"):
+        paid = pilot.described(respondents={"answer_cost": [0.01] * 6})
+        found = iw.plan(paid)
+        np.testing.assert_allclose(found.sizes["cost"], 0.01 * found.sizes["answers"])
+        assert "as the logs of the pilot say" in " ".join(found.notes)
+
+
+def test_a_replay_says_which_sizes_are_enough(pilot):
+    table = iw.simulate("2pl", 120, 40, random_state=2).responses
+    bank = iw.replay_adaptively(table, sizes=[5, 20], method="adaptive", cv=2).bank
+    five, twenty = (error for error, _ in bank.replayed.compared["adaptive"])
+    assert five > twenty
+    reach = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * np.sqrt(np.pi)
+    for difference, wanted in (
+        (1.01 * reach * five, 5), (0.99 * reach * five, 20), (0.99 * reach * twenty, np.nan),
+    ):  # fmt: skip
+        rows = iw.plan(pilot, difference=difference, calibration=bank).to_frame()
+        found = rows.set_index("design").loc["adaptive, as replayed", "items"]
+        np.testing.assert_equal(found, wanted)
+
+
 def test_costs_are_those_of_all_answers(pilot):
     frame = iw.plan(pilot, cost=0.002).to_frame()
     np.testing.assert_allclose(frame["cost"], frame["answers"] * 0.002)
@@ -124,6 +159,10 @@ def test_it_draws_the_smallest_difference_by_number_of_items(pilot):
         ({"accuracy": 0.7, "power": 80}, "power is 80"),
         ({"accuracy": 0.7, "epochs": [0]}, "epochs is 0"),
         ({"accuracy": 0.7, "cost": -1}, "cost is -1"),
+        ({"accuracy": 0.7, "price": [1, 2, 3]}, "price is"),
+        ({"accuracy": 0.7, "price": "cheap"}, "price is"),
+        ({"accuracy": 0.7, "price": [1e-6]}, "does not tell how many tokens"),
+        ({"accuracy": 0.7, "price": [1e-6], "cost": 1}, "give one"),
         ({"accuracy": 0.7, "n_items": 1}, "n_items is 1"),
         ({"accuracy": 0.7, "respondents": ["a", "b"]}, "respondents does not apply here"),
     ],

@@ -15,6 +15,7 @@ from itemwise.responses.logs.bounded_files import SMALL, Archive, Pieces, open_a
 from itemwise.responses.logs.log_runs import (
     FAILED,
     NO_IDENTITY,
+    SPENT,
     Items,
     LogSettings,
     Passed,
@@ -39,6 +40,10 @@ from itemwise.words import counted
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+_INPUT = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
+USAGE = dict(zip(SPENT, (_INPUT, ("output_tokens",), ("total_cost",)), strict=True))
+LARGEST = 1e12  # tokens of one answer that are believed
 
 STOPPED = "stopped by a limit and not scored"
 NOT_JUDGED = "that no scorer judged"
@@ -119,6 +124,17 @@ def _epoch(sample: object) -> int:
     return number if type(number) is int and 0 <= number < 1 << 20 else 0
 
 
+def _used(sample: object) -> dict[str, float]:
+    """Tokens of one answer, and what they cost, of all models: also of those that judge it."""
+    found: dict[str, float] = {}
+    for usage in _object(sample, "model_usage").values():
+        for name, keys in USAGE.items():
+            for amount in (part(usage, key) for key in keys):
+                if type(amount) in (int, float) and 0 <= amount < LARGEST:
+                    found[name] = found.get(name, 0.0) + amount
+    return found
+
+
 def _object(record: object, key: str) -> dict[str, Any]:
     found = part(record, key)
     return found if isinstance(found, dict) else {}
@@ -154,6 +170,7 @@ class _Teller:
             )
             if self.run.add(place, as_number(self._value(scores))):
                 self.run.numbers.append(_epoch(sample))
+                self.run.spend(_used(sample))
                 self.items.tell(place, self._facts(sample))
 
     def _value(self, scores: Mapping[str, Any]) -> object:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from itemwise.responses.logs.log_answers import Answers
 from itemwise.responses.logs.log_dates import moment
-from itemwise.responses.logs.log_runs import Items
+from itemwise.responses.logs.log_runs import ANSWERS, SPENT, Items
 from itemwise.responses.names_and_facts import Fact
 
 Values = dict[str, list[Fact]]  # by owner
@@ -44,6 +44,10 @@ class Told:
         for name in dict.fromkeys(name for one in answers for name in one.run.of_task):
             known = {one.run.task: one.run.of_task.get(name) for one in answers}
             found.of_items[name] = [known.get(task) for task in tasks]
+        for name in SPENT:
+            spent = _means(answers, name)
+            if spent:
+                found.of_respondents[name] = [spent.get(who) for who in names]
         models = {one.respondent: one.run.model for one in answers}
         if any(respondent != model for respondent, model in models.items()):
             found.of_respondents["model"] = [models[name] for name in names]
@@ -61,6 +65,16 @@ def _collected(answers: Sequence[Answers]) -> tuple[dict[str, Values], dict[str,
                 if value not in values[owner]:
                     values[owner].append(value)
     return by_name, by_task
+
+
+def _means(answers: Sequence[Answers], name: str) -> dict[str, Fact]:
+    """What an answer of each respondent took on average, where logs tell."""
+    sums: dict[str, tuple[float, float]] = {}
+    for one in answers:
+        total, count = sums.get(one.respondent, (0.0, 0.0))
+        used = one.run.used
+        sums[one.respondent] = total + used.get(name, 0.0), count + used.get(name + ANSWERS, 0.0)
+    return {who: round(total / count, 6) for who, (total, count) in sums.items() if count}
 
 
 def _one(name: str, values: Sequence[Fact]) -> Fact:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +24,8 @@ NOT_SCORED = "without a score"
 NO_IDENTITY = "without an id"
 FAILED = "that ended with an error"
 BROKEN_LINES = "on broken lines"
+ANSWERS = " answers"  # whose tokens or cost are known
+SPENT = ("input_tokens", "output_tokens", "answer_cost")  # facts of respondents: means per answer
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ class Run:
     prompts: dict[str, str] = field(default_factory=dict)  # hashes of some prompts, by item
     origin: str = ""  # what the harness calls the run: copies and retries of a log share it
     numbers: array[int] = field(default_factory=lambda: array("q"))  # epochs, where logged
+    # Tokens and cost, summed over answers, and how many answers tell them:
+    used: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def __post_init__(self) -> None:
         self.model, self.task = clean(self.model), clean(self.task)
@@ -134,6 +138,12 @@ class Run:
     def told(self) -> dict[str, Fact]:
         """Facts about the model, and the conditions under which it was asked."""
         return self.about | self.conditions
+
+    def spend(self, amounts: Mapping[str, float]) -> None:
+        """Count what one answer took: tokens, and what they cost."""
+        for name, amount in amounts.items():
+            self.used[name] += amount
+            self.used[f"{name}{ANSWERS}"] += 1
 
     def leave_out(self, why: str, rows: int = 1) -> None:
         """Count rows as left out."""

@@ -15,8 +15,9 @@ from itemwise.numerics.planned_sizes import FEWEST, MOST, detectable, needed
 from itemwise.responses import Table, as_responses
 from itemwise.responses.study_tables import DOCUMENT, groups_of
 from itemwise.results import Result
+from itemwise.studies.planning.answer_costs import AnswerCost, answer_cost
 from itemwise.studies.planning.pilot import Pair, Pilot
-from itemwise.studies.planning.scale_needs import items_on_scale
+from itemwise.studies.planning.scale_needs import bank_needs
 from itemwise.words import counted, shown
 
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["EvaluationPlan", "plan"]
 
 SAME, OTHER = "same items", "other items"  # for both models, or for each of them
-RANDOM, ADAPTIVE = "scale, random items", "scale, best items"
 REACH = normal_reach(0.95)
 STEPS = 25  # points of a curve
+UNKNOWN = dict.fromkeys(("items_low", "items_high", "smallest_difference"), np.nan)
 CORRELATION = 0.5  # of two models' answers, where no pilot shows it
 ASSUMED = (
     "Without a pilot, the variance follows from the accuracy and the correlation that were given: "
@@ -87,7 +88,20 @@ class EvaluationPlan(Result):
                 f" {counted(self.n_items, 'item')} show differences from "
                 f"{self._points(first['smallest_difference'])}."
             )
-        return told + self._on_epochs()
+        return told + self._on_cost() + self._on_epochs()
+
+    def _on_cost(self) -> str:
+        """What that takes in tokens, if logs tell, and in money."""
+        first = self.sizes.iloc[0]
+        parts = []
+        if "input_tokens" in first:
+            parts.append(
+                f"{first['input_tokens']:,.0f} tokens in questions and "
+                f"{first['output_tokens']:,.0f} in answers"
+            )
+        if "cost" in first:
+            parts.append(f"cost {first['cost']:,.4g}")
+        return f" Answers take {', and '.join(parts)}." if parts else ""
 
     def _on_epochs(self) -> str:
         rows = self.sizes[self.sizes["design"] == SAME]
@@ -134,6 +148,7 @@ def plan(
     accuracy: float | None = None,
     correlation: float | None = None,
     cost: float | None = None,
+    price: Sequence[float] | None = None,
 ) -> EvaluationPlan:
     """Say how many items and epochs show a difference between two models.
 
@@ -162,13 +177,19 @@ def plan(
     cluster
         Fact of the items that says which of them belong together, such as a document.
     calibration
-        Item bank: adds how many of its items would be needed, at random and adaptively.
+        Item bank: adds how many of its items would be needed, at random and adaptively; and if it
+        carries a replay (`replay_adaptively(responses).bank`), which of the sizes replayed are
+        enough for an adaptive test and for a short form, by their real errors.
     accuracy
         Expected accuracy of the models, where there is no pilot.
     correlation
         Of the two models' answers over items, where there is no pilot; 0.5 if omitted.
     cost
-        Cost of one answer, in any unit.
+        Cost of one answer, in any unit. If omitted, that which logs of the pilot tell, if any.
+    price
+        Price of one token, or two: of a token in questions, and of one in answers. The tokens that
+        an answer takes are facts of the pilot's respondents, as logs of Inspect tell them; the
+        frame then has columns for them.
 
     Examples
     --------
@@ -184,7 +205,8 @@ def plan(
     if responses is None:
         _refuse("give responses, a pilot", respondents=respondents, calibration=calibration)
         rows = _assumed(accuracy, CORRELATION if correlation is None else correlation, aim)
-        return _planned(rows, aim, n_items, cost, np.nan, [ASSUMED], None)
+        each = answer_cost(None, (), cost, price)
+        return _planned(rows, aim, n_items, each, np.nan, [ASSUMED], None)
     _refuse("the responses show it", accuracy=accuracy, correlation=correlation)
     table = as_responses(responses)
     pilot = Pilot.of(table, groups_of(table, cluster, DOCUMENT, "cluster"))
@@ -193,7 +215,9 @@ def plan(
     on_scale = None
     if calibration is not None:
         on_scale = (calibration, pilot.level(pairs))
-    return _planned(rows, aim, n_items or table.n_items, cost, share, notes, on_scale)
+    names = [name for pair in pairs for name in pair.names]
+    each = answer_cost(table, names, cost, price)
+    return _planned(rows, aim, n_items or table.n_items, each, share, notes, on_scale)
 
 
 class _Aim(NamedTuple):
@@ -299,7 +323,7 @@ def _planned(
     rows: list[Variance],
     aim: _Aim,
     at_hand: int | None,
-    cost: float | None,
+    each: AnswerCost,
     share: float,
     notes: list[str],
     on_scale: tuple[Calibration, float] | None,
@@ -327,15 +351,17 @@ def _planned(
             }
         )
     if on_scale is not None:
-        found += _on_scale(*on_scale, aim)
-        short = np.isnan(found[-1]["items"])
+        bank, level = on_scale
+        found += [
+            row | {"answers": 2 * row["items"], "epochs": 1, **UNKNOWN}
+            for row in bank_needs(bank, level, aim.difference, power=aim.power, alpha=aim.alpha)
+        ]
+        short = np.isnan(found[len(rows)]["items"])
         notes = [
             *notes,
             f"The {len(on_scale[0].coords)} items of the bank are too few." if short else SCALE,
         ]
-    sizes = pd.DataFrame(found)
-    if cost is not None:
-        sizes["cost"] = sizes["answers"] * cost
+    sizes = each.added_to(pd.DataFrame(found))
     return EvaluationPlan(
         sizes=sizes,
         curves=_curves(rows, aim, sizes["items"].max()),
@@ -344,25 +370,8 @@ def _planned(
         alpha=aim.alpha,
         n_items=at_hand,
         within_share=share,
-        notes=tuple(notes),
+        notes=(*notes, *each.notes),
     )
-
-
-def _on_scale(bank: Calibration, level: float, aim: _Aim) -> list[dict[str, Any]]:
-    """Rows for items of a bank, at random and chosen by their information."""
-    at_random, best = items_on_scale(bank, level, aim.difference, power=aim.power, alpha=aim.alpha)
-    return [
-        {
-            "design": design,
-            "epochs": 1,
-            "items": items,
-            "items_low": np.nan,
-            "items_high": np.nan,
-            "answers": 2 * items,
-            "smallest_difference": np.nan,
-        }
-        for design, items in ((RANDOM, at_random), (ADAPTIVE, best))
-    ]
 
 
 def _curves(rows: list[Variance], aim: _Aim, most: float) -> pd.DataFrame:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import nan
-from typing import TYPE_CHECKING
+from math import nan, sqrt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from itemwise.numerics.intervals import normal_reach
 if TYPE_CHECKING:
     from itemwise.calibration import Calibration
 
+RANDOM, BEST = "scale, random items", "scale, best items"
+NORMAL = float(np.sqrt(np.pi / 2))  # standard deviation by mean absolute error
 AXIS = np.linspace(-4.0, 4.0, 321)
 
 
@@ -34,3 +36,26 @@ def items_on_scale(
     if wanted > sums[-1]:
         return nan, nan
     return float(np.ceil(wanted / each.mean())), float(np.searchsorted(sums, wanted) + 1)
+
+
+def bank_needs(
+    bank: Calibration, accuracy: float, difference: float, *, power: float, alpha: float
+) -> list[dict[str, Any]]:
+    """Designs with items of a bank, and how many they need; NaN where none is enough."""
+    found = items_on_scale(bank, accuracy, difference, power=power, alpha=alpha)
+    rows: list[dict[str, Any]] = [
+        {"design": design, "items": items}
+        for design, items in zip((RANDOM, BEST), found, strict=True)
+    ]
+    if bank.replayed is not None:
+        reach = normal_reach(1 - alpha) + normal_reach(2 * power - 1)
+        for way, errors in bank.replayed.compared.items():
+            # Errors of two models are independent, since each is asked by itself.
+            enough = [
+                size
+                for size, (error, _) in zip(bank.replayed.sizes, errors, strict=True)
+                if reach * sqrt(2) * NORMAL * error <= difference
+            ]
+            items = float(enough[0]) if enough else nan
+            rows.append({"design": f"{way}, as replayed", "items": items})
+    return rows
