@@ -45,6 +45,8 @@ FIGURES = ("prediction", "items")
 MOST_MASKED = 400  # respondents; more would add little
 OWN = "this short form"
 STRONGER, WEAKER = "stronger than all others", "weaker than all others"
+LOT = "for comparison"  # random items
+LOT_OF = {role: f"{LOT}: {role}" for role in (STRONGER, WEAKER)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,7 +158,7 @@ class ShortBenchmark(Result):
     @property
     def meaning(self) -> str:
         """The error of the short form, compared with items chosen at random."""
-        own, lot = self._row(OWN), self._row("for comparison")
+        own, lot = self._row(OWN), self._row(LOT)
         whole = counted(len(self.calibration.item_names), "item")
         better = own["gain"] > normal_reach(0.95) * own["gain_se"]
         remark = "" if better else " (the short form is not significantly better)"
@@ -173,16 +175,16 @@ class ShortBenchmark(Result):
         """The error for respondents stronger than those learned from."""
         if STRONGER not in self.errors["role"]:
             return ""
-        own, lot = self._row(STRONGER), self._row(STRONGER, 1)
+        own, lot = self._row(STRONGER), self._row(LOT_OF[STRONGER])
         return (
             f" For the strongest tenth, predicted from the others, the error is {own['mae']:.3f} "
             f"({lot['mae']:.3f} for random items), and {own['coverage']:.0%} are covered."
         )
 
-    def _row(self, role: str, place: int = 0) -> dict[str, Any]:
-        """The figures of a row with this role."""
-        places = [k for k, name in enumerate(self.errors["role"]) if name == role]
-        return {name: column[places[place]] for name, column in self.errors.items()}
+    def _row(self, role: str) -> dict[str, Any]:
+        """The figures of the first row with this role."""
+        place = self.errors["role"].index(role)
+        return {name: column[place] for name, column in self.errors.items()}
 
     def to_frame(self) -> pd.DataFrame:
         """One row per chosen item: weight, parameters with standard errors, and group."""

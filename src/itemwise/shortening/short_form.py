@@ -32,6 +32,8 @@ from itemwise.shortening.folds import (
 from itemwise.shortening.forecasts import bounds, full_cells, known_of, margin, range_of
 from itemwise.shortening.predictors import PREDICTORS
 from itemwise.shortening.short_benchmark import (
+    LOT,
+    LOT_OF,
     OWN,
     STRONGER,
     WEAKER,
@@ -193,8 +195,8 @@ def _errors(
         if side is not None:
             told = side.told[best]
             rows.append(_way(best, role, figures(side, told.value, inside.reach(told))))
-            rows.append(_way(BASELINE, role, random_figures(side)))
-    rows.append(_way(BASELINE, "for comparison", random_figures(held)))
+            rows.append(_way(BASELINE, LOT_OF[role], random_figures(side)))
+    rows.append(_way(BASELINE, LOT, random_figures(held)))
     return {name: tuple(row[name] for row in rows) for name in rows[0]}
 
 

@@ -89,6 +89,28 @@ def test_the_best_two_are_compared_as_a_leaderboard_does(health, planted):
     assert row["lead_p"] == pytest.approx(pair["p"])
 
 
+def test_the_interval_of_the_lead_holds_zero_where_its_test_finds_nothing(subtests):
+    """Both are exact: as SciPy tests the items on which the two differ."""
+    from scipy.stats import binomtest
+
+    for better in (9, 10, 12):
+        with subtests.test(better=better):
+            values = np.ones((6, 60))
+            values[1, :better] = 0  # the best solves all but three, the second fails these
+            values[0, 57:] = 0
+            values[2:, ::2] = 0
+            values[3:, ::3] = 0
+            table = iw.Responses(values.astype(int))
+            row = iw.item_health(table, iw.calibrate(table, "1pl")).saturation.loc[ALL_ITEMS]
+            exact = binomtest(better, better + 3)
+            low, high = exact.proportion_ci(0.95)
+            share = (better + 3) / 60
+            assert row["lead_p"] == pytest.approx(exact.pvalue)
+            assert row["lead_low"] == pytest.approx(share * (2 * low - 1))
+            assert row["lead_high"] == pytest.approx(share * (2 * high - 1))
+            assert (row["lead_low"] <= 0) == (row["lead_p"] > 0.05)
+
+
 def test_figures_are_those_of_other_diagnostics(health, planted):
     trouble = label_trouble(health.calibration).to_frame().loc[list(planted.items)]
     np.testing.assert_array_equal(health.items["evidence"], trouble["evidence"])

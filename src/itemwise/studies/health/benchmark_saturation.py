@@ -11,7 +11,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import informative
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, clustered_means, t_test
-from itemwise.numerics.intervals import mcnemar, wilson
+from itemwise.numerics.intervals import mcnemar, share_interval, t_reach, wilson
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted, listed
@@ -30,7 +30,6 @@ ALPHA = 0.05  # level of the paired test of the best two
 MOSTLY = 0.5  # share of items that two of the best must have answered
 POINTS = 61
 CONFIDENCE = 0.95  # of the intervals of shares
-SURE = 1.96  # standard errors, shown after ±
 
 
 def saturation_frame(
@@ -103,8 +102,9 @@ def _said_of_lead(row: pd.Series[Any]) -> str:
         return ""
     verdict = "significantly" if row["lead_p"] <= ALPHA else "not significantly"
     return (
-        f"the best two differ by {row['lead']:.3f} ± {SURE * row['lead_se']:.3f} in accuracy, "
-        f"{verdict} (p = {row['lead_p']:.2g} for this pair alone), and "
+        f"the best two differ by {row['lead']:.3f} (95 % interval {row['lead_low']:.3f} to "
+        f"{row['lead_high']:.3f}) in accuracy, {verdict} (p = {row['lead_p']:.2g} for this pair "
+        "alone), and "
     )
 
 
@@ -154,12 +154,19 @@ def _lead(calibration: Calibration, table: Responses, first: int, second: int) -
     away = one - other
     away = away[~np.isnan(away)]
     if first == second or away.size < 2:
-        return {"lead": np.nan, "lead_se": np.nan, "lead_p": np.nan}
+        return dict.fromkeys(("lead", "lead_se", "lead_low", "lead_high", "lead_p"), np.nan)
     means = clustered_means(away[None], Grouping.of(np.zeros(away.size, int), np.arange(away.size)))
     exact = calibration.model.kind == "binary"
     better, worse = (np.array([float((side > 0).sum())]) for side in (away, -away))
     p = mcnemar(better, worse) if exact else t_test(means)
-    return {"lead": float(means.mean[0]), "lead_se": float(means.se[0]), "lead_p": float(p[0])}
+    lead, se = float(means.mean[0]), float(means.se[0])
+    reach = float(t_reach(np.asarray(means.freedom)[0], CONFIDENCE)) * se
+    low, high = lead - reach, lead + reach
+    if exact:  # of those that differ, as the test: an interval holds 0 where p is above the level
+        differ = better + worse
+        ends = (2 * end - 1 for end in share_interval(better, differ, CONFIDENCE))
+        low, high = (float(differ[0] / away.size * end[0]) for end in ends)
+    return {"lead": lead, "lead_se": se, "lead_low": low, "lead_high": high, "lead_p": float(p[0])}
 
 
 def _counts(calibration: Calibration, table: Responses, best: np.ndarray) -> dict[str, Any]:

@@ -78,9 +78,10 @@ class Pilot:
 
     def _known(self, wanted: Sequence[str]) -> tuple[int, int]:
         names = [str(name) for name in wanted]
+        told = shown(wanted) if isinstance(wanted, str) else shown(", ".join(names))
         if isinstance(wanted, str) or len(set(names)) != 2 or set(names) - set(self.respondents):
             raise InputError(
-                f"respondents is {shown(wanted)}, but a comparison needs two of the pilot's: "
+                f"respondents is {told}, but a comparison needs two of the pilot's: "
                 f"{listed(self.respondents, 'respondent')}."
             )
         first, second = (self.respondents.index(name) for name in names)
