@@ -19,7 +19,7 @@ from common import machine, print_table
 from hardness import MEASURES
 from label_sets import MADE, Case, cases, changed, keel_sets, prepared
 
-NOISES = ("uniform", "by class", "by features", "test part only", "none")
+NOISES = ("uniform", "by class", "one class", "by features", "test part only", "none")
 BINS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 1.0)
 OURS, BEST = "itemwise", "best of LR and RF"
 Ranking = Callable[[Case], np.ndarray]  # from a case to one number per item: larger is worse
@@ -141,7 +141,16 @@ def print_sets(rows: list[dict[str, Any]]) -> None:
     print_table("Average precision by set, mean over kinds of noise", ("set", *shown), table)
 
 
-def print_calibration(found: list[Any]) -> None:
+def of_one_model(found: list[Any], model: str) -> list[Any]:
+    """The same cases with the evidence of one classifier."""
+    again = []
+    for case, _, _ in found:
+        frame = in_order(iw.label_trouble(scores=case.scores[model], labels=case.labels))
+        again.append((case, frame["evidence"].to_numpy(), frame["suspect"].to_numpy()))
+    return again
+
+
+def print_calibration(found: list[Any], who: str) -> None:
     """Print how many labels are wrong among those with a given evidence, and the suspects."""
     table, suspects = [], []
     for kind in (*NOISES, "all but none"):
@@ -162,9 +171,9 @@ def print_calibration(found: list[Any]) -> None:
         recall = f"{suspect[wrong].mean():.2f}" if wrong.any() else ""
         suspects.append((kind, len(wrong), wrong.sum(), suspect.sum(), claimed, precision, recall))
     bins = [f"{low:g} to {high:g}" for low, high in itertools.pairwise(BINS)]
-    print_table("Share of wrong labels by evidence", ("noise", *bins), table)
+    print_table(f"Share of wrong labels by evidence, {who}", ("noise", *bins), table)
     print_table(
-        "Suspects",
+        f"Suspects, {who}",
         *(("noise", "labels", "wrong", "suspects", "mean evidence", "precision", "recall"),),
         suspects,
     )
@@ -234,7 +243,9 @@ def main() -> None:
         "five folds; the same probabilities for all."
     )
     print_precision(rows)
-    print_calibration(found)
+    print_calibration(found, "both classifiers")
+    for model in ("LR", "RF"):
+        print_calibration(of_one_model(found, model), f"{model} alone")
     print_sets(rows)
     print_pools()
 

@@ -148,6 +148,9 @@ def changed(X: np.ndarray, y: np.ndarray, noise: str) -> tuple[np.ndarray, np.nd
     elif noise == "by class":  # one class loses 15 % of its labels to the next one, others less
         rate = random.permutation(np.r_[0.15, np.linspace(0.02, 0.08, n_classes - 1)])[y]
         other = (y + 1) % n_classes
+    elif noise == "one class":  # one class loses 12 % of its labels to the next one, others none
+        rate = np.where(y == random.integers(n_classes), 0.12, 0.0)
+        other = (y + 1) % n_classes
     else:  # by features: from 0 to 24 % along a direction chosen at random
         along = np.argsort(np.argsort(X @ random.normal(size=X.shape[1]))) / n
         rate = 0.24 * along**2

@@ -33,7 +33,9 @@ def three_classes(n=900, seed=0):
 
 def test_evidence_is_bayes_rule_on_a_case_by_hand():
     """Chance 0.9 and 0.1 of two classes, 10 % and 20 % of whose labels are changed."""
-    joint = module._joint(np.array([[0.9, 0.1]]), np.array([1]), np.array([0.1, 0.2]))
+    joint = module._joint(
+        np.array([[0.9, 0.1]]), np.array([1]), np.array([0.1, 0.2]), 1 - np.eye(2)
+    )
     odd = module.ODD
     by_hand = (1 - odd) * 0.9 * 0.1, (1 - odd) * 0.1 * 0.8 + odd / 2
     np.testing.assert_allclose(joint[0], by_hand)
@@ -43,14 +45,20 @@ def test_probabilities_of_labels_sum_to_one():
     """Over all labels that an item might have been given."""
     chance = np.random.default_rng(0).dirichlet(np.ones(4), 5)
     rates = np.array([0.1, 0.02, 0.3, 0.0])
-    total = sum(module._joint(chance, np.full(5, label), rates).sum(axis=1) for label in range(4))
+    shares = np.random.default_rng(1).random((4, 4)) * (1 - np.eye(4))
+    shares /= shares.sum(axis=1, keepdims=True)
+    total = sum(
+        module._joint(chance, np.full(5, label), rates, shares).sum(axis=1) for label in range(4)
+    )
     np.testing.assert_allclose(total, 1.0)
 
 
 def test_derivatives_are_those_of_the_posterior():
     random = np.random.default_rng(1)
     scores = random.dirichlet(np.ones(3), (2, 30))
-    task = module._Task(module._logs(scores), random.integers(0, 3, 30), np.array([0.5, 0.7]))
+    shares = np.array([[0.0, 0.9, 0.1], [0.5, 0.0, 0.5], [0.3, 0.7, 0.0]])
+    loss, labels = np.array([0.5, 0.7]), random.integers(0, 3, 30)
+    task = module._Task(module._logs(scores), labels, loss, 0.8, shares)
     for _ in range(3):
         point = random.normal(scale=0.5, size=2 + 3 + 3)
         far = check_grad(lambda p: task.lack(p)[0], lambda p: task.lack(p)[1], point)
@@ -62,7 +70,8 @@ def test_evidence_is_the_share_of_wrong_labels_where_classes_overlap():
     found, wrong = [], []
     for seed in range(12):
         scores, labels, bad = overlapping(distance=2.0 + seed % 3, seed=seed)
-        found.append(label_noise(scores, labels).wrong)
+        twice = np.repeat(scores, 2, axis=0)  # one model alone is doubted
+        found.append(label_noise(twice, labels).wrong)
         wrong.append(bad)
     evidence, bad = np.concatenate(found), np.concatenate(wrong)
     for low, high in ((0.05, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.9)):
@@ -147,3 +156,66 @@ def test_probabilities_of_zero_and_one_are_finite():
     assert np.argmax(found.wrong) == 0
     assert found.wrong[0] > 0.5
     assert np.isfinite(found.wrong).all()
+
+
+def of_one_class(n_classes, n_wrong, sharpness, seed):
+    """500 items, two models that are right about most; wrong labels are all of the first class."""
+    random = np.random.default_rng(seed)
+    truth = random.integers(0, n_classes, 500)
+    seen = random.normal(size=(500, n_classes)) + sharpness * np.eye(n_classes)[truth]
+    exponent = sharpness * (seen + 0.6 * random.normal(size=(2, 500, n_classes)))
+    scores = np.exp(exponent - exponent.max(axis=2, keepdims=True))
+    changed = random.choice(np.flatnonzero(truth == 0), n_wrong, replace=False)
+    labels = truth.copy()
+    labels[changed] = 1
+    return scores / scores.sum(axis=2, keepdims=True), labels, labels != truth
+
+
+def test_wrong_labels_of_one_class_are_found(subtests):
+    """With rates that had to be alike, most of these tables had no suspect at all."""
+    for n_classes, n_wrong, sharpness, seed in (
+        (2, 29, 2.5, 0),
+        (3, 29, 4.0, 1),
+        (5, 29, 3.0, 0),
+        (10, 12, 3.5, 1),
+    ):
+        with subtests.test(n_classes=n_classes):
+            scores, labels, wrong = of_one_class(n_classes, n_wrong, sharpness, seed)
+            found = label_noise(scores, labels)
+            sure = found.wrong > 0.5
+            assert sure[wrong].mean() > 0.5
+            assert wrong[sure].mean() > 0.7
+            changed = n_wrong / (n_wrong + (labels == 0).sum())
+            assert found.rates[0] == pytest.approx(changed, abs=0.06)
+            assert (found.rates[1:] < 0.02).all()
+            assert (found.likely[sure] == 0).all()
+
+
+def test_right_labels_of_the_same_tables_stay_right(subtests):
+    for n_classes, sharpness in ((2, 2.5), (5, 3.0), (10, 3.5)):
+        with subtests.test(n_classes=n_classes):
+            scores, labels, wrong = of_one_class(n_classes, 12, sharpness, 0)
+            truth = np.where(wrong, 0, labels)
+            assert (label_noise(scores, truth).wrong < 0.8).all()
+
+
+def test_shares_are_those_of_bayes_rule_by_hand():
+    """Four labels of one of three classes went to the second: by chance, or because they do."""
+    changed = np.zeros((3, 3))
+    changed[0, 1] = 4.0
+    shares = module._shares(changed)
+    rising = np.prod([(0.5 + k) / (1 + k) for k in range(4)])  # Dirichlet(1/2, 1/2)
+    odds = module.SELECTIVE / (1 - module.SELECTIVE) * rising / 0.5**4
+    selective = odds / (1 + odds)
+    wanted = selective * 4.5 / 5 + (1 - selective) * 0.5
+    np.testing.assert_allclose(shares[0], [0, wanted, 1 - wanted])
+    np.testing.assert_allclose(shares[1:], [[0.5, 0, 0.5], [0.5, 0.5, 0]])
+
+
+def test_one_model_alone_is_doubted_and_ranks_alike():
+    scores, labels, _ = overlapping(distance=4.0)
+    alone, twice = label_noise(scores, labels), label_noise(np.repeat(scores, 2, axis=0), labels)
+    assert alone.wrong.max() < twice.wrong.max()
+    np.testing.assert_allclose(
+        module._doubted(np.array([0.2, 0.5, 0.9])), [0.2, 0.5, 9**0.6 / (1 + 9**0.6)]
+    )

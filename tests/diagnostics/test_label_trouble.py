@@ -429,7 +429,8 @@ def test_probabilities_of_one_model_are_enough(overlapping):
     assert set(found.noise_rates) == {0, 1}
     assert list(found.weights) == ["model"]
     assert found.share_wrong == pytest.approx(bad.mean(), abs=0.03)
-    assert "probably" in found.meaning
+    first = [int(item.split("_")[1]) for item in found.items[:20]]
+    assert bad[first].mean() > 0.7
     assert found.plot().ax_.get_xlabel().startswith("evidence")
     assert all(
         frame["likely"] == np.where(frame["evidence"] > 0.5, 1 - frame["label"], frame["label"])

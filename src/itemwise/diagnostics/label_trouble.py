@@ -150,7 +150,7 @@ class LabelTrouble(Diagnosis):
         what = "has a wrong label" if self.calibrated else "contradicts good respondents"
         return (
             f", which takes a probability of {1 - allowed:.0%} that one {what}; the largest is "
-            f"{self.evidence[known[0]]:.0%}"
+            f"{self.evidence[known[0]]:.1%}"
         )
 
     def _named(self, row: int) -> str:
