@@ -15,6 +15,7 @@ from scipy.stats import spearmanr
 import itemwise as iw
 from common import print_table
 from itemwise.estimation.equal_slopes import calibrate_equal_slopes
+from itemwise.estimation.error_calibrations import ERROR_MODELS
 
 SETS = ("diabetes", "friedman1", "friedman2")
 SEEDS = range(5)
@@ -34,6 +35,8 @@ def main() -> None:
             "ability, free slopes",
             "share of negative slopes",
             "ability, equal slopes",
+            "beta",
+            "graded",
             "mean score",
             "mean absolute error",
         ),
@@ -53,6 +56,7 @@ def compared(name: str, seed: int) -> list[float]:
     guesses = (
         free.abilities()["ability"],
         equal.abilities()["ability"],
+        *(ERROR_MODELS[name](part).abilities()["ability"] for name in ("beta", "graded")),
         part.to_frame().mean(axis=1),
         -errors[:, first].mean(axis=1),
     )

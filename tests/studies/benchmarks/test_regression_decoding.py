@@ -58,6 +58,28 @@ def test_ability_follows_the_error_on_every_data_set(decoding, subtests):
             assert spearmanr(rows["ability"], -rows["mae"])[0] > 0.85
 
 
+@pytest.fixture(scope="module", params=[pytest.param("beta", marks=pytest.mark.slow), "graded"])
+def other(request):
+    return iw.decode_regression(SETS, POOL, model=request.param, max_test_size=40, progress=False)
+
+
+def test_other_models_rank_regressors_by_their_errors_too(other, subtests):
+    assert other.calibrations["diabetes"].model.name == other.model
+    for name, rows in other.regressors.groupby("dataset"):
+        with subtests.test(dataset=name):
+            assert spearmanr(rows["ability"], rows["score"])[0] > 0.85
+            slopes = other.calibrations[name].items["discrimination"]
+            assert (slopes > 0).mean() > 0.9
+            assert (rows["ability_se"] > 0).all()
+    assert other.items["difficulty_se"].notna().mean() > 0.9
+
+
+def test_data_sets_are_described_by_errors_whatever_the_model(other):
+    plain = iw.decode_regression(SETS, POOL, max_test_size=40, progress=False)
+    pd.testing.assert_frame_equal(plain.datasets, other.datasets)
+    assert plain.meaning == other.meaning
+
+
 def test_errors_and_scores_are_those_of_scikit_learn(decoding):
     split = iw.split_dataset(iw.load_dataset("sklearn:diabetes"))
     said = LinearRegression().fit(split.features_train, split.y_train).predict(split.features_test)
@@ -188,6 +210,8 @@ def test_bad_input_is_explained(subtests):
         target = None if isinstance(sources, list) else "price"
         with subtests.test(what), pytest.raises(InputError, match=message):
             iw.decode_regression(sources, pool, target=target, progress=False)
+    with pytest.raises(InputError, match="by one of: 'continuous', 'beta', 'graded'"):
+        iw.decode_regression({"h": frame}, POOL, model="3pl", target="price")
     with pytest.raises(InputError, match="use decode_regression, with a Dataset of"):
         iw.compare_classifiers(frame, POOL, POOL, target="price")
     for study in (iw.compare_classifiers, lambda set_: iw.decode_benchmark([set_], progress=False)):

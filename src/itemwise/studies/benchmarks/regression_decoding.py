@@ -1,12 +1,13 @@
 """Regressors on the test instances of data sets: which are hard to predict, and who does well.
 
 A response is a score of the error, 1 / (1 + |error| / unit); the unit is the median error of always
-predicting the median of the training part. See `itemwise.numerics.error_scores`.
+predicting the median of the training part (`itemwise.numerics.error_scores`). The models that
+calibrate such scores are those of `itemwise.estimation.error_calibrations`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from itemwise.datasets import Dataset, Split, load_datasets, metadata, split_dat
 from itemwise.datasets.dataset import NUMBERS
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation.equal_slopes import calibrate_equal_slopes
+from itemwise.estimation.error_calibrations import find_error_model
 from itemwise.files import file_name_of
 from itemwise.numerics.differing import differences_of_estimates, differences_over_units
 from itemwise.numerics.rankings import spearman
@@ -45,10 +47,10 @@ FEW = 20  # regressors; with fewer, difficulties say little about instances
 class RegressionDecoding(Result):
     """How hard the instances of data sets are to predict, and which regressors do well.
 
-    `calibrations` holds the items of each data set and `responses` the scores of all regressors;
-    `regressors` has one row per data set and regressor: ability, mean score and mean absolute
-    error, each with its standard error. `units` says by data set what an error of one unit is.
-    `sources`, `metadata`, `failures` and `failed` are as in `BenchmarkDecoding`.
+    `calibrations` holds the items of each data set, by `model`, and `responses` the scores of all
+    regressors; `regressors` has one row per data set and regressor: ability, mean score and mean
+    absolute error, each with its standard error. `units` says by data set what an error of one unit
+    is. `sources`, `metadata`, `failures` and `failed` are as in `BenchmarkDecoding`.
     """
 
     calibrations: Mapping[str, Calibration]
@@ -59,6 +61,7 @@ class RegressionDecoding(Result):
     metadata: pd.DataFrame
     failures: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    model: str = "continuous"
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -86,14 +89,12 @@ class RegressionDecoding(Result):
         """One row per data set: score and relative error of the average regressor, and spread.
 
         `relative_error` is the geometric mean of errors in units, with a 95 % interval over
-        instances; `spread` is the standard deviation of abilities in logarithms of errors.
+        instances; `spread` is the standard deviation of regressors in logarithms of errors, and
+        `reliability` that of their means. All of it follows from the errors, whatever the model.
         """
         import pandas as pd
 
-        rows = [
-            _described(each, self.responses[name], self.units[name])
-            for name, each in self.calibrations.items()
-        ]
+        rows = [_described(self.responses[name], self.units[name]) for name in self.calibrations]
         return pd.DataFrame(rows, index=pd.Index(self.calibrations, name="dataset"))
 
     def scores(self, column: str = "score") -> pd.DataFrame:
@@ -187,6 +188,7 @@ def decode_regression(
     datasets: Any,
     pool: Any = "regressors",
     *,
+    model: str = "continuous",
     target: str | Mapping[str, str] | None = None,
     test_size: float = 0.3,
     max_test_size: int | None = 500,
@@ -202,9 +204,8 @@ def decode_regression(
     An error becomes the score 1 / (1 + |error| / unit). The unit is the median error of always
     predicting the median of the training part, so a score of 1/2 is an error of that size (the mean
     error, if more than half of the numbers are the same). Errors below a twentieth of the unit
-    count as that, and those above twenty units as that. The scores
-    are calibrated by the continuous model with equal slopes: ability is a mean logarithm of errors.
-    With free slopes the scale would measure how far predictions are drawn towards the middle.
+    count as that, and those above twenty units as that. The scores are calibrated with equal
+    slopes: with free ones the scale would measure how far predictions are drawn to the middle.
 
     The frame, also `datasets`, has one row per data set; `regressors` has one row per data set and
     regressor, `items` one per instance.
@@ -216,6 +217,10 @@ def decode_regression(
     pool
         "regressors" (73 configurations of eight algorithms), or your own regressors, which get the
         columns as they are: see `run_pool`.
+    model
+        "continuous": ability is a mean logarithm of errors. "beta": scores are draws from beta
+        distributions. "graded": grades from 0 to 4, fifths of all errors on a data set, so that
+        only their order counts.
     test_size, max_test_size, time_limit, folder, cache, n_jobs, random_state, progress
         As in `decode_benchmark`.
 
@@ -230,7 +235,7 @@ def decode_regression(
     >>> found.scores()["diabetes"].idxmax()
     'LinearRegression()'
     """
-    chosen = find_pool(pool)
+    chosen, calibrated = find_pool(pool), find_error_model(model)
     loaded = load_datasets(datasets, target, kind=NUMBERS, cache=cache)
     if wrong := [one.name for one in loaded if one.kind != NUMBERS]:
         raise InputError(
@@ -244,7 +249,7 @@ def decode_regression(
         for one in loaded
     ]
     words = [chosen.preparation(split) for split in splits]
-    decoder = _Decoder()
+    decoder = _Decoder(calibrated, model)
     with telling(progress, "Running regressors") as told:
         combined = CombinedProgress(len(chosen.members) * len(loaded), told)
         for dataset, split, preparation in zip(loaded, splits, words, strict=True):
@@ -266,6 +271,8 @@ def decode_regression(
 class _Decoder:
     """Calibrates one data set after the other, and keeps the results."""
 
+    calibrate: Callable[[Responses], Calibration]
+    model: str
     calibrations: dict[str, Calibration] = field(default_factory=dict)
     responses: dict[str, Responses] = field(default_factory=dict)
     frames: list[pd.DataFrame] = field(default_factory=list)
@@ -280,7 +287,7 @@ class _Decoder:
         name = split.name
         try:
             table = answers.responses(split.y_test)
-            calibration = calibrate_equal_slopes(table)
+            calibration = self.calibrate(table)
         except ItemwiseError as error:
             self.failures[name] = str(error)
             self.notes.append(f"{name}: left out. {error}")
@@ -322,6 +329,7 @@ class _Decoder:
             metadata=pd.DataFrame.from_dict(facts, orient="index").rename_axis("dataset"),
             failures=self.failures,
             failed=self.failed,
+            model=self.model,
             notes=tuple(self.notes),
         )
 
@@ -358,10 +366,11 @@ def _doubts(rows: pd.DataFrame) -> list[str]:
     return [said]
 
 
-def _described(calibration: Calibration, responses: Responses, unit: float) -> dict[str, Any]:
+def _described(responses: Responses, unit: float) -> dict[str, Any]:
     """One row of `datasets`."""
     from scipy.stats import t
 
+    calibration = calibrate_equal_slopes(responses)
     scores = responses.values  # noqa: PD011
     by_item = np.nanmean(scores, axis=0)
     n_items = by_item.size
