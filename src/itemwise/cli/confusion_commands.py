@@ -13,6 +13,7 @@ from itemwise.cli.command_arguments import (
     Json,
     Quiet,
     RandomState,
+    finish,
     out_folder,
     write_page,
 )
@@ -24,6 +25,7 @@ from itemwise.pools.pool import POOLS
 if TYPE_CHECKING:
     import pandas as pd
 
+REGRESSORS = "regressors"
 COLUMNS = ["accuracy", "f1", "recall", "true_score", "total_score", "total_score_filtered"]
 
 Source = Annotated[
@@ -64,7 +66,8 @@ def confusion(
     """Look inside the confusion matrix: which items each of several classifiers gets right.
 
     A pool of random classifiers calibrates the test instances. Each finished classifier is kept in
-    the folder: the same command resumes an interrupted run.
+    the folder: the same command resumes an interrupted run. With --pool regressors, the target is a
+    number, and its grades take the place of classes.
     """
     folder = out_folder(out)
     from itemwise.datasets import load_dataset
@@ -73,6 +76,20 @@ def confusion(
 
     console = Console(quiet, json)
     given = models if models in POOLS else _predictions(models)
+    if pool == REGRESSORS:
+        _compare_regressors(
+            console,
+            dataset,
+            REGRESSORS if models == "tuned" else given,
+            folder,
+            target=target,
+            test_size=test_size,
+            max_test_size=max_test_size,
+            time_limit=time_limit,
+            n_jobs=jobs,
+            random_state=random_state,
+        )
+        return
     with console.progress("Running classifiers") as report, resumable():
         found = compare_classifiers(
             dataset,
@@ -109,6 +126,20 @@ def confusion(
     console.document({**content, "failures": found.failures, "models": frame})
     if not found.curves.calibration.converged:
         raise typer.Exit(NOT_CONVERGED)
+
+
+def _compare_regressors(
+    console: Console, dataset: str, models: Any, folder: Path, **settings: Any
+) -> None:
+    """Compare regressors on a data set with numbers to predict."""
+    from itemwise.studies import compare_regressors
+
+    with console.progress("Running regressors") as report, resumable():
+        found = compare_regressors(
+            dataset, models, REGRESSORS, folder=folder / "answers", progress=report, **settings
+        )
+    shown = {"pool": REGRESSORS, "random_state": settings["random_state"]}
+    finish(console, found, folder, f"Regressors on {found.dataset}", shown)
 
 
 def _predictions(path: str) -> pd.DataFrame:

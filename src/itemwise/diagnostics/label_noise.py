@@ -133,7 +133,8 @@ def _fitted(logs: Floats, labels: Codes, loss: Floats, spread: float) -> _Fit:
 def _changed(truth: Floats, labels: Codes) -> Floats:
     """Expected number of labels by true and given class; 0 where both are the same."""
     n_classes = truth.shape[1]
-    found = np.stack([np.bincount(labels, column, n_classes) for column in truth.T])
+    found = np.zeros((n_classes, n_classes))
+    np.add.at(found.T, labels, truth)
     np.fill_diagonal(found, 0.0)
     return found
 
@@ -166,7 +167,8 @@ def _doubted(wrong: Floats) -> Floats:
 
 def _softmax(values: Floats) -> Floats:
     found: Floats = np.exp(values - values.max())
-    return found / found.sum()
+    found /= found.sum()
+    return found
 
 
 def _log_loss(probabilities: Floats, labels: Codes) -> float:

@@ -72,6 +72,7 @@ STUDIES: dict[str, Study] = {
     "choose_datasets": Study(".benchmarks.dataset_choice", ("ChosenDatasets",)),
     "compare_classifiers": Study(".classifiers.classifier_comparison", ("ClassifierComparison",)),
     "compare_portfolios": Study(".algorithms.portfolio_gaps", ("PortfolioComparison",)),
+    "compare_regressors": Study(".classifiers.regressor_comparison", ("RegressorComparison",)),
     "compare_subsets": Study(".benchmarks.subsets", ("SubsetComparison",)),
     "confidence_by_difficulty": Study(
         ".difficulty.confidence_by_difficulty", ("ConfidenceByDifficulty",)
