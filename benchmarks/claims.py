@@ -165,7 +165,8 @@ def confusion(replications: int) -> list[tuple[object, ...]]:
         whole = iw.enrich_confusion(bank, truth, equal, n_resamples=200)
         for name, found in zip(wrong, (whole, whole.without_negative()), strict=True):
             k = MEASURES.index("accuracy")
-            wrong[name] += int(found.level(k).sum() < RIVALS - 1)
+            level = found._level(k)  # noqa: SLF001 - without negative items no sentence asks it
+            wrong[name] += int(level.sum() < RIVALS - 1)
     return [(name, replications, f"{count / replications:.3f}") for name, count in wrong.items()]
 
 

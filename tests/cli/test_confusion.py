@@ -44,6 +44,20 @@ def test_a_table_of_predictions_is_compared(run, file, tmp_path):
     assert document["models"][0]["model"] == "oracle"
 
 
+@pytest.mark.slow
+def test_regressors_are_compared_by_grades_of_numbers(run, tmp_path):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(60, 2)), columns=["a", "b"])
+    frame.assign(price=frame["a"] + random.normal(size=60)).to_csv("prices.csv", index=False)
+    done = run("confusion", "prices.csv#price", "--pool", "regressors", "--out", "there")
+    assert done.exit_code == 0, done.output
+    models = pd.read_csv(tmp_path / "there" / "models.csv", index_col="model")
+    cells = pd.read_csv(tmp_path / "there" / "cells.csv")
+    assert len(models) == 73
+    assert (cells.groupby("model")["count"].sum() == 18).all()
+    assert "has the highest mean score" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

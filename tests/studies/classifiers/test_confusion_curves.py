@@ -63,7 +63,7 @@ def test_of_ten_equal_models_none_is_called_lower(calibration, truth):
         right = random.random((10, N_ITEMS)) < 0.75
         equal = {f"m{k}": np.where(row, truth, 1 - truth) for k, row in enumerate(right)}
         found = enrich_confusion(calibration, truth, equal, n_resamples=100)
-        claims += found.level(MEASURES.index("accuracy")).sum() < 9
+        claims += found._level(MEASURES.index("accuracy")).sum() < 9
     assert claims <= 2
 
 

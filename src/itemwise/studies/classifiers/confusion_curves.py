@@ -278,11 +278,11 @@ class ConfusionCurves(Result):
         highest = f"{float(np.nanmax(value)):.3f}"
         if self.chosen:
             return f"{who} {'has' if one else 'have'} the highest value ({highest})"
-        near = int((self.level(k) & (rank != 1)).sum())
+        near = int((self._level(k) & (rank != 1)).sum())
         others = f"; {counted(near, 'other')} not significantly lower" if near else ""
         return f"{who} {'leads' if one else 'lead'} ({highest}{others})"
 
-    def level(self, k: int) -> NDArray[np.bool_]:
+    def _level(self, k: int) -> NDArray[np.bool_]:
         """Who is not significantly lower than the first by a measure, over resampled items."""
         value, drawn = self.measured.value[k], self.measured.drawn[:, k]
         covariance = np.cov(drawn, rowvar=False).reshape(value.size, value.size)
