@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.benchmarks.subsets import *  # noqa: F403
     from itemwise.studies.classifiers.classifier_comparison import *  # noqa: F403
     from itemwise.studies.classifiers.confusion_curves import *  # noqa: F403
+    from itemwise.studies.classifiers.regressor_comparison import *  # noqa: F403
     from itemwise.studies.difficulty.characteristic_curves import *  # noqa: F403
     from itemwise.studies.difficulty.confidence_by_difficulty import *  # noqa: F403
     from itemwise.studies.difficulty.difficulty_evaluation import *  # noqa: F403
