@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Run, array_namespace, like
 from itemwise.numerics.newton import symmetric
@@ -24,6 +26,7 @@ FIRST_ROWS = 16  # by which is judged whether they are steep
 NOBODY = 1e-14  # posterior mass at a node that is none
 NEGLIGIBLE = 1e-5  # part of the missing information that may be left out
 BLOCK_CELLS = 1 << 17
+DEVICE_CELLS = 1 << 24  # the same on a device
 
 
 class Scores:
@@ -175,7 +178,8 @@ class Scores:
         return int(self.coords.shape[0]) * int(self.coords.shape[1])
 
     def _rows(self, width: int) -> int:
-        return max(64, BLOCK_CELLS // width)
+        cells = BLOCK_CELLS if isinstance(self.data.weights, np.ndarray) else DEVICE_CELLS
+        return max(64, cells // width)
 
     def of_block(self, rows: slice, negligible: float) -> Iterator[list[Array]]:
         """Scores averaged with one function of ability after the other, orthonormal ones.

@@ -164,9 +164,9 @@ class Encoded:
         """Slices of rows for work that needs `width` numbers per row besides its responses."""
         n_rows, n_items = self.shape
         if not isinstance(self.weights, np.ndarray):
-            sums = width == 1 and self.halves is not None  # no row is turned into numbers
-            at_a_time = width if sums else n_items + width
-            return row_blocks(n_rows, max(1, DEVICE_CELLS // at_a_time))
+            if width == 1 and self.halves is not None:  # no row is turned into numbers
+                return [slice(0, n_rows)]
+            return row_blocks(n_rows, max(1, DEVICE_CELLS // (n_items + width)))
         if width == 1:
             return row_blocks(n_rows, even_rows(STREAMED_CELLS // n_items))
         rows = min(PRODUCT_CELLS // n_items, NODE_CELLS // width)
@@ -230,9 +230,10 @@ class Encoded:
 
     def right_or_wrong(self, rows: slice) -> ZerosAndOnes:
         """The same, ready for products with vectors."""
-        if self.halves is None:
-            return ZerosAndOnes(self.rights(rows), self.shape[1])
-        return ZerosAndOnes(self.halves.table[rows], self.shape[1])
+        if self.halves is not None and rows == slice(0, self.shape[0]):
+            return self.halves
+        rights = self.rights(rows)
+        return ZerosAndOnes(rights, *rights.shape)
 
     @cached_property
     def halves(self) -> ZerosAndOnes | None:

@@ -139,8 +139,8 @@ def _eap(
         ability, se, ends, weights = _by_blocks(work, data, GRID, n_jobs)
         return Abilities(ability, se, ends > EDGE_MASS, Seen(far, weights))
     if model.linear and data.complete:
-        work = _means_of_scores(data, coords, far)
-        ability, se, ends = _by_blocks(work, data, far.fine.size, n_jobs)
+        work, width = _means_of_scores(data, coords, far)
+        ability, se, ends = _by_blocks(work, data, width, n_jobs)
         return Abilities(ability, se, ends > EDGE_MASS)
     near = plan_nodes(model, coords, population, often=data.often)
     ability, se, ends = _by_blocks(_means(data, model, coords, near), data, GRID, n_jobs)
@@ -168,8 +168,11 @@ def _means(
     return work
 
 
-def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> Work:
-    """The same where one score of a row says all; from a table of scores, if rows are many."""
+def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> tuple[Work, int]:
+    """The same where one score of a row says all; from a table of scores, if rows are many.
+
+    With the numbers that it needs for each row.
+    """
     xp = array_namespace(coords)
     curves, slopes = LinearCurves.at(coords, nodes), coords[:, 0]
     grid = ScoreGrid.of(slopes)
@@ -179,7 +182,7 @@ def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> Work:
             posterior, _ = curves.posterior(data.right_or_wrong(rows).times(slopes))
             return _moments(xp, posterior, curves.abilities)
 
-        return each
+        return each, nodes.fine.size
     table = xp.stack(_moments(xp, curves.posterior(grid.points(slopes))[0], curves.abilities))
 
     def interpolated(rows: slice) -> tuple[Array, ...]:
@@ -188,7 +191,7 @@ def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> Work:
             found = found + weight * table[:, near]
         return found[0], found[1], found[2]
 
-    return interpolated
+    return interpolated, 1
 
 
 def _moments(xp: Any, posterior: Array, abilities: Array) -> tuple[Array, Array, Array]:
