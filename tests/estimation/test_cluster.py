@@ -238,3 +238,13 @@ def test_a_scheduler_that_is_lost_is_said(monkeypatch):
 
         with pytest.raises(ClusterError, match=r"The scheduler of the cluster at .* is lost"):
             iw.calibrate(table, "3pl", client=client, progress=tell)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_workers_may_have_a_device_each(client):
+    pytest.importorskip("torch")
+    table = iw.simulate("3pl", 150, 21, random_state=8, missing=0.1).responses
+    here = iw.calibrate(table, "3pl", progress=False)
+    engine = iw.EM(client=client, device="cpu")
+    there = iw.calibrate(table, "3pl", engine=engine, progress=False)
+    np.testing.assert_allclose(here.coords, there.coords, atol=1e-5)  # it has no single precision

@@ -10,17 +10,17 @@ import numpy as np
 
 from itemwise.calibration import HELD, Calibration
 from itemwise.errors import InputError
-from itemwise.estimation.cluster import check_client, is_dask_array, on_cluster, scanned_array
 from itemwise.estimation.dependent_answers import NEGLIGIBLE, dependence, said_of_dependence
 from itemwise.estimation.em import EM
 from itemwise.estimation.fits import Engine, Fit, flag_notes, item_flags, table_notes
+from itemwise.estimation.given_responses import given_responses, rows_of, seen_of
 from itemwise.estimation.held_items import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
 from itemwise.estimation.shojima import Shojima
 from itemwise.models import AUTO, Continuous, MeasurementModel, Prior, find_model, with_priors
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, telling
-from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses import Responses, Table
 from itemwise.responses.encoding import effective_tries
 from itemwise.responses.scanned_responses import ScannedResponses
 
@@ -119,7 +119,7 @@ def calibrate(
     >>> bool(found.items["difficulty"].corr(drawn.truth.items["difficulty"]) > 0.95)
     True
     """
-    table = _given(responses, engine, settings)
+    table = given_responses(responses, engine, settings)
     if preset is not None:
         model, engine = _of_preset(preset, model, engine, settings)
         settings = {}
@@ -136,43 +136,11 @@ def calibrate(
     with telling(progress, "Calibrating") as told:
 
         def fit(**repeats: Any) -> Fit:
-            return runner.fit(_rows_of(table, runner), chosen, counts, told, **repeats)
+            return runner.fit(rows_of(table, runner), chosen, counts, told, **repeats)
 
         found, alike = _fitted(fit, table, chosen, counts)
     said = [picked] if picked else []
     return _calibration(table, chosen, found, counts, runner, said, alike)
-
-
-def _given(
-    responses: Table | ScannedResponses, engine: str | Engine, settings: Mapping[str, Any]
-) -> Responses | ScannedResponses:
-    """Responses as they are, or where the workers of a cluster have them."""
-    client = settings.get("client", getattr(engine, "client", None))
-    if is_dask_array(responses):
-        if client is None:
-            raise InputError(
-                "A dask array is calibrated on a cluster: give engine=EM(client=client), or "
-                "array.compute()."
-            )
-        responses = scanned_array(responses)
-    if not isinstance(responses, ScannedResponses):
-        return as_responses(responses)
-    if client is None:
-        return responses
-    check_client(client)
-    return on_cluster(client, responses)
-
-
-def _rows_of(table: Responses | ScannedResponses, engine: Engine) -> Any:
-    """What an engine reads: the cells, or rows that stay where they are."""
-    if isinstance(table, Responses):
-        return table.cells
-    if not isinstance(engine, EM):
-        raise InputError(
-            f"The {engine.name} engine needs all responses at once, but scanned ones are read in "
-            "blocks. Use the em engine, or read them all with read_responses."
-        )
-    return table.opened
 
 
 def _fitted(
@@ -213,7 +181,7 @@ def _beside(
     counts = checked_weights(weights, table)
 
     def fit(**repeats: Any) -> Fit:
-        return engine.fit(_rows_of(table, engine), chosen, counts, progress, held, **repeats)
+        return engine.fit(rows_of(table, engine), chosen, counts, progress, held, **repeats)
 
     fitted, alike = _fitted(fit, table, chosen, counts)
     note = held_note(held, fitted.population.mean, fitted.population.sd)
@@ -263,11 +231,6 @@ def _calibration(
         fitted_by=engine,
         dependence=alike,
     )
-
-
-def seen_of(table: Responses | ScannedResponses) -> Responses:
-    """A table in which a model sees the same grades and bounds: itself, or a few rows of it."""
-    return table if isinstance(table, Responses) else table.digest
 
 
 def _repeat_notes(

@@ -189,11 +189,6 @@ class ArrayRows:
             yield min(n_rows, total - first)
 
 
-def is_dask_array(responses: Any) -> bool:
-    """Whether responses are a dask array."""
-    return hasattr(responses, "to_delayed") and hasattr(responses, "chunks")
-
-
 def scanned_array(array: Any) -> ScannedResponses:
     """A dask array of respondents × items as responses."""
     if len(array.shape) != 2:

@@ -17,10 +17,8 @@ from itemwise.estimation.fit_task import Ascent, Task
 from itemwise.estimation.fits import Fit, check_settings, gathered_base, log_base
 from itemwise.estimation.held_items import Held
 from itemwise.estimation.inverse_information import Inverse
-from itemwise.estimation.maximization import log_penalty
 from itemwise.estimation.normal_responses import with_moments
 from itemwise.estimation.observed_information import (
-    MOST_EXACT,
     MOST_ROWS,
     DeferredCovariances,
     WholeInformation,
@@ -29,23 +27,28 @@ from itemwise.estimation.observed_information import (
 )
 from itemwise.estimation.pooled_items import pool, poolable, widened
 from itemwise.estimation.population_shape import Density, with_unknown_shape
-from itemwise.estimation.proposals import survey
+from itemwise.estimation.resting_places import (
+    checkable,
+    highest_along,
+    nested,
+    unfinished,
+    upright,
+    worth,
+)
 from itemwise.estimation.sandwich import sandwich
 from itemwise.estimation.shape_test import ShapeTest
 from itemwise.estimation.starting_values import factor_start, start
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like, workers
+from itemwise.numerics.arrays import Array, Floats, as_numpy, workers
 from itemwise.numerics.newton import Anderson
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded, encode, encode_stored
 from itemwise.responses.scanned_responses import OpenedRows
 from itemwise.scoring import HistogramPopulation, NormalPopulation
-from itemwise.scoring.posterior import Nodes, plan_nodes
+from itemwise.scoring.posterior import Nodes
 
 MOST_ON_HOST = 4_000  # items; on a device, steps of so few wait for it, not for the work
-MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
 ROUGH = 1.0  # Newton decrement at which a start with priors is good enough to drop them
-LENGTHS = (4.0, 1.0, 0.5, 0.2, 0.05, 0.01)  # of steps off a saddle, in standard errors
 SETTLED = 1e-3  # nats by which a better shape of the population no longer counts
 
 UPSIDE_DOWN = (
@@ -191,7 +194,7 @@ class EM:
             found = self._look_again(task, self._ascend(task, onward, count))
             count = found.iterations
             ended = found.converged or not best.converged
-            if ended and _worth(found, model) >= _worth(best, model):
+            if ended and worth(found, model) >= worth(best, model):
                 best = found
             if best is found and not (small and 2 * count < self.max_iterations):
                 break
@@ -312,7 +315,7 @@ class EM:
                 *self._remarks(),
                 *([SHAPED] if isinstance(found.population, HistogramPopulation) else []),
                 *([] if model.affine or found.expectation.alignment >= 0 else [UPSIDE_DOWN]),
-                *([] if found.converged else [_unfinished(model, found)]),
+                *([] if found.converged else [unfinished(model, found)]),
             ),
         )
 
@@ -337,7 +340,7 @@ class EM:
             undetermined=as_numpy(found.undetermined) & ~held.mask,
             notes=(
                 *self._remarks(),
-                *([] if found.converged else [_unfinished(model, found)]),
+                *([] if found.converged else [unfinished(model, found)]),
             ),
         )
 
@@ -370,74 +373,3 @@ class EM:
         if model.affine and isinstance(found.population, HistogramPopulation):
             return with_unknown_shape(errors, data, model, coords, nodes, seen)
         return errors
-
-
-def _worth(found: Ascent, model: MeasurementModel) -> float:
-    """Log-likelihood of an ascent and what the priors of `model` say of its items."""
-    opinion = array_namespace(found.coords).sum(log_penalty(model, found.coords))
-    return found.expectation.log_likelihood + float(opinion)
-
-
-def checkable(data: Encoded, model: MeasurementModel) -> bool:
-    """Whether the table is small enough to look at its whole information.
-
-    Saddles are a matter of small tables, and of items that have next to nothing in common.
-    """
-    n_rows, n_items = data.shape
-    numbers = n_items * model.width
-    return numbers <= MOST_EXACT and n_rows * numbers**2 <= MOST_CHECKED
-
-
-def highest_along(task: Task, found: Ascent, way: Floats) -> Array | None:
-    """The best of some points along `way`, both ways; None where none is higher."""
-    direction = like(way.reshape(found.coords.shape), found.coords)
-    here = survey(task.model, found.coords, found.expectation, task.held)
-    best, gain = None, here.rounding(task.data)
-    for length in LENGTHS:
-        for sign in (-1.0, 1.0):
-            there = task.model.bounded(found.coords + sign * length * direction)
-            work = here.work(task.stand(task.data, there, found.nodes))
-            if work > gain:
-                best, gain = there, work
-    return best
-
-
-def nested(model: MeasurementModel, coords: Array) -> Array:
-    """`coords` with every bounded coordinate that has no prior at its lower bound, if that is 0."""
-    xp = array_namespace(coords)
-    columns = [
-        xp.zeros_like(coords[:, k]) if c.prior is None and c.low == 0 else coords[:, k]
-        for k, c in enumerate(model.coordinates)
-    ]
-    return xp.stack(columns, axis=1)
-
-
-def upright(task: Task, found: Ascent) -> Ascent:
-    """Turn the scale so that higher ability goes with better responses.
-
-    The responses as a whole decide, by the covariance of ability with the response among those
-    who were asked; no single item does.
-    """
-    if found.expectation.alignment >= 0:
-        return found
-    coords = task.model.rescale(found.coords, 0.0, -1.0)
-    low, high = float(found.nodes.fine[0]), float(found.nodes.fine[-1])
-    nodes = plan_nodes(task.model, coords, reach=(-high, -low), often=task.data.often)
-    turned = task.expect(task.data, coords, nodes)
-    return replace(found, coords=coords, nodes=nodes, expectation=turned, information=None)
-
-
-def _unfinished(model: MeasurementModel, found: Ascent) -> str:
-    if found.at_saddle:
-        return (
-            f"Not converged after {found.iterations} iterations: it came to rest where the "
-            "likelihood still bends upwards, and no way up was found. Items have too little in "
-            "common; only more respondents or a model with fewer parameters will do."
-        )
-    bare = any(c.prior is None for c in model.coordinates)
-    advice = "priors" if bare else "more respondents"
-    return (
-        f"Not converged after {found.iterations} iterations: about {found.decrement:.1g} of "
-        "log-likelihood is still to be gained. Allow more with max_iterations; where some items "
-        f"are nearly undetermined, only {advice} or a model with fewer parameters will do."
-    )

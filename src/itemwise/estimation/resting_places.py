@@ -1,0 +1,89 @@
+"""Where an ascent came to rest: whether it is a maximum, which way up, and what is left to say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from itemwise.estimation.fit_task import Ascent, Task
+from itemwise.estimation.maximization import log_penalty
+from itemwise.estimation.observed_information import MOST_EXACT
+from itemwise.estimation.proposals import survey
+from itemwise.models.measurement import MeasurementModel
+from itemwise.numerics.arrays import Array, Floats, array_namespace, like
+from itemwise.responses.encoding import Encoded
+from itemwise.scoring.posterior import plan_nodes
+
+MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
+LENGTHS = (4.0, 1.0, 0.5, 0.2, 0.05, 0.01)  # of steps off a saddle, in standard errors
+
+
+def worth(found: Ascent, model: MeasurementModel) -> float:
+    """Log-likelihood of an ascent and what the priors of `model` say of its items."""
+    opinion = array_namespace(found.coords).sum(log_penalty(model, found.coords))
+    return found.expectation.log_likelihood + float(opinion)
+
+
+def checkable(data: Encoded, model: MeasurementModel) -> bool:
+    """Whether the table is small enough to look at its whole information.
+
+    Saddles are a matter of small tables, and of items that have next to nothing in common.
+    """
+    n_rows, n_items = data.shape
+    numbers = n_items * model.width
+    return numbers <= MOST_EXACT and n_rows * numbers**2 <= MOST_CHECKED
+
+
+def highest_along(task: Task, found: Ascent, way: Floats) -> Array | None:
+    """The best of some points along `way`, both ways; None where none is higher."""
+    direction = like(way.reshape(found.coords.shape), found.coords)
+    here = survey(task.model, found.coords, found.expectation, task.held)
+    best, gain = None, here.rounding(task.data)
+    for length in LENGTHS:
+        for sign in (-1.0, 1.0):
+            there = task.model.bounded(found.coords + sign * length * direction)
+            work = here.work(task.stand(task.data, there, found.nodes))
+            if work > gain:
+                best, gain = there, work
+    return best
+
+
+def nested(model: MeasurementModel, coords: Array) -> Array:
+    """`coords` with every bounded coordinate that has no prior at its lower bound, if that is 0."""
+    xp = array_namespace(coords)
+    columns = [
+        xp.zeros_like(coords[:, k]) if c.prior is None and c.low == 0 else coords[:, k]
+        for k, c in enumerate(model.coordinates)
+    ]
+    return xp.stack(columns, axis=1)
+
+
+def upright(task: Task, found: Ascent) -> Ascent:
+    """Turn the scale so that higher ability goes with better responses.
+
+    The responses as a whole decide, by the covariance of ability with the response among those
+    who were asked; no single item does.
+    """
+    if found.expectation.alignment >= 0:
+        return found
+    coords = task.model.rescale(found.coords, 0.0, -1.0)
+    low, high = float(found.nodes.fine[0]), float(found.nodes.fine[-1])
+    nodes = plan_nodes(task.model, coords, reach=(-high, -low), often=task.data.often)
+    turned = task.expect(task.data, coords, nodes)
+    return replace(found, coords=coords, nodes=nodes, expectation=turned, information=None)
+
+
+def unfinished(model: MeasurementModel, found: Ascent) -> str:
+    """The note on a fit that did not converge."""
+    if found.at_saddle:
+        return (
+            f"Not converged after {found.iterations} iterations: it came to rest where the "
+            "likelihood still bends upwards, and no way up was found. Items have too little in "
+            "common; only more respondents or a model with fewer parameters will do."
+        )
+    bare = any(c.prior is None for c in model.coordinates)
+    advice = "priors" if bare else "more respondents"
+    return (
+        f"Not converged after {found.iterations} iterations: about {found.decrement:.1g} of "
+        "log-likelihood is still to be gained. Allow more with max_iterations; where some items "
+        f"are nearly undetermined, only {advice} or a model with fewer parameters will do."
+    )
