@@ -1,3 +1,5 @@
+from importlib import import_module
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,10 +7,10 @@ from scipy import stats
 
 import itemwise
 from itemwise import OnePL, Responses, calibrate, simulate
-from itemwise.diagnostics import residual_pairs as module
 from itemwise.diagnostics.local_dependence import local_dependence
 from itemwise.errors import InputError
 from itemwise.numerics.multiplicity import benjamini_hochberg
+from itemwise.scoring import residual_pairs as module
 
 COLUMNS = ["item", "other", "q3", "q3_adjusted", "z", "p", "p_adjusted", "n", "dependent"]
 RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
@@ -120,7 +122,8 @@ def test_a_sample_that_misleads_costs_time_and_no_pair(monkeypatch):
 
 
 def test_a_large_table_is_thinned_and_says_so(gappy, monkeypatch):
-    monkeypatch.setattr(module, "MOST_WORK", 150 * 36 / 2)
+    thinning = import_module("itemwise.diagnostics.local_dependence")  # not its function
+    monkeypatch.setattr(thinning, "MOST_WORK", 150 * 36 / 2)
     assert "from 75 of 150 respondents" in local_dependence(gappy).meaning
 
 

@@ -82,9 +82,11 @@ def test_beta_items_are_not_pooled_and_their_errors_widen():
     cal = iw.calibrate(responses, "beta", progress=False)
     pooled, errors = cal.uncertainty.pooled, cal.uncertainty
     np.testing.assert_array_equal(pooled.coords, cal.coords)
-    wider = np.array([12 / 8] + [16 / 12] * 11) ** 2
-    np.testing.assert_allclose(pooled.covariances, errors.covariances * wider[:, None, None])
-    np.testing.assert_allclose(pooled.shared, errors.shared * np.sqrt(wider.mean()))
+    alone = np.array([12 / 8] + [16 / 12] * 11) ** 2
+    common = np.einsum("kni,knj->nij", errors.shared, errors.shared)
+    wanted = (errors.covariances - common) * alone[:, None, None] + common * (16 / 12) ** 4
+    np.testing.assert_allclose(pooled.covariances, wanted)
+    np.testing.assert_allclose(pooled.shared, errors.shared * (16 / 12) ** 2)
 
 
 def test_spread_is_what_lies_beyond_the_noise_by_hand():

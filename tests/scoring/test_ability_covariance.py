@@ -62,7 +62,7 @@ def test_many_respondents_keep_a_few_directions_only(cal, covariance, monkeypatc
     monkeypatch.setattr(module, "MOST_JOINT", 10)
     found = module.ability_covariance(
         cal._encode(cal.responses), cal.model, cal.coords, cal.population, "eap",
-        cal._own_eap, cal._item_errors, cal.responses.respondents,
+        cal.own_eap, cal._item_errors, cal.responses.respondents,
     )  # fmt: skip
     assert found.shared.shape[1] == 3
     np.testing.assert_allclose(found.se, covariance.se)

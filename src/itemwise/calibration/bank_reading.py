@@ -117,7 +117,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         iterations=int(written_number(document["iterations"], "iterations", low=0)),
         converged=_truth(document["converged"], "converged"),
         engine=written_text(document["engine"], "engine"),
-        notes=written_texts(document["notes"], "notes"),
+        fit_notes=written_texts(document["notes"], "notes"),
         flags=flags,
         replayed=None if replayed is None else real_error_from(replayed, names),
     )

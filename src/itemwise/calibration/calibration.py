@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from itemwise.calibration.bank_writing import save_bank
+from itemwise.calibration.dependent_items import dependence_note
 from itemwise.calibration.replayed_error import RealError
 from itemwise.calibration.scored_respondents import ScoredRespondents
 from itemwise.calibration.shown_scale import (
@@ -73,7 +74,7 @@ class Calibration(ScoredRespondents, Result):
     iterations: int
     converged: bool
     engine: str
-    notes: tuple[str, ...] = ()
+    fit_notes: tuple[str, ...] = ()  # what is said of the fit; `notes` adds what responses show
     flags: tuple[tuple[str, ...], ...] = ()  # of each item; empty where there is nothing to say
     responses: Responses | None = None
     scanned: ScannedResponses | None = None  # in their place, if they are read in blocks
@@ -87,6 +88,17 @@ class Calibration(ScoredRespondents, Result):
         self.coords.setflags(write=False)
         if not self.flags:
             object.__setattr__(self, "flags", ((),) * len(self.item_names))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know: of the fit, and of items that depend on each other (Q3)."""
+        return (*self.fit_notes, *self._doubts)
+
+    @cached_property
+    def _doubts(self) -> tuple[str, ...]:
+        """Looked for when first asked for: it takes longer than most fits."""
+        said = dependence_note(self)
+        return () if said is None or said in self.fit_notes else (said,)
 
     @property
     def items(self) -> pd.DataFrame:

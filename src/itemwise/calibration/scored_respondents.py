@@ -264,12 +264,12 @@ class ScoredRespondents(EncodedResponses):
 
     def _scored(self, table: Responses, method: str) -> Abilities:
         if table is self.responses and method == "eap":
-            return self._own_eap
+            return self.own_eap
         data = self._to_score(table)
         return score_abilities(data, self.model, self.coords, self.population, method)
 
     @cached_property
-    def _own_eap(self) -> Abilities:
+    def own_eap(self) -> Abilities:
         """EAP of the own respondents; frames that are handed out hold copies of it."""
         data = self._to_score(self._own_responses())
         return score_abilities(data, self.model, self.coords, self.population, "eap")

@@ -15,11 +15,15 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import Diagnosis, own_or_given
-from itemwise.diagnostics.residual_pairs import MOST_ITEMS_IN_MATRIX, Pairs, residuals_of
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.multiplicity import benjamini_hochberg
-from itemwise.responses import Table
+from itemwise.responses import Responses, Table
+from itemwise.scoring.residual_pairs import (
+    MOST_ITEMS_IN_MATRIX,
+    Pairs,
+    Residuals,
+    are_dependent,
+)
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -27,8 +31,7 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-ALPHA = 0.05  # share of false discoveries among the pairs called dependent
-STRONG = 0.2  # of q3_adjusted; less is seldom worth a change (Christensen et al., 2017)
+MOST_WORK = 2e11  # respondents × items²; beyond, evenly spaced respondents stand for all
 MOST_ITEMS_IN_MAP = 40  # that a heat map shows
 REMEDY = (
     "Standard errors of abilities are then too small, and discriminations are biased, which no "
@@ -73,7 +76,7 @@ class LocalDependence(Diagnosis):
         Pairs far below the mean are none: they are the shadow of others above it, towards which
         the abilities were drawn.
         """
-        return _dependent(self.p_adjusted, self.q3_adjusted)
+        return are_dependent(self.p_adjusted, self.q3_adjusted)
 
     @property
     def q3(self) -> pd.DataFrame:
@@ -181,18 +184,39 @@ def local_dependence(
     table, weights = own_or_given(calibration, responses, "local_dependence")
     if isinstance(max_pairs, bool) or not isinstance(max_pairs, int) or max_pairs < 1:
         raise InputError(f"max_pairs is {max_pairs!r}; give how many pairs to list, 1 or more.")
-    residuals, notes = residuals_of(calibration, table, weights, method)
+    residuals, notes = _residuals(calibration, table, weights, method)
     return _diagnosed(Pairs(residuals), max_pairs, notes)
 
 
-def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependence:
-    from scipy.special import ndtr
+def _residuals(
+    calibration: Calibration, table: Responses, weights: Floats, method: str
+) -> tuple[Residuals, list[str]]:
+    """What is left of the responses at the abilities found, and a note if rows are left out."""
+    place = {name: k for k, name in enumerate(calibration.item_names)}
+    scored = calibration.score(
+        table, method, items_known=True
+    )  # refuses items that the bank does not know
+    rows, notes = np.arange(table.n_respondents), []
+    stride = int(np.ceil(table.n_respondents * table.n_items**2 / MOST_WORK))
+    if stride > 1:
+        rows = rows[::stride]
+        notes.append(f"from {len(rows):,} of {counted(table.n_respondents, 'respondent')}")
+    places = np.array([place[name] for name in table.items])
+    se = scored["se"].to_numpy()[rows]
+    residuals = Residuals(
+        calibration.model.of_items(places),
+        calibration.coords[places],
+        table,
+        rows,
+        scored["ability"].to_numpy()[rows],
+        np.where(np.isfinite(se), se, 0.0),
+        weights[rows],
+    )
+    return residuals, notes
 
-    best = pairs.best
-    mean = pairs.sum / pairs.count if pairs.count else float("nan")
-    p = 2 * ndtr(-np.abs(best[:, 3]))
-    p_adjusted = benjamini_hochberg(p, pairs.count)
-    dependent = _dependent(p_adjusted, best[:, 2] - mean)
+
+def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependence:
+    best, dependent = pairs.best, pairs.dependent
     if pairs.constant.any():
         names = [pairs.names[k] for k in np.flatnonzero(pairs.constant)]
         notes = [*notes, f"left out, because all responses are the same: {listed(names, 'item')}"]
@@ -208,10 +232,10 @@ def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependenc
         second=tuple(pairs.names[int(k)] for k in shown[:, 1]),
         pair_q3=shown[:, 2],
         z=shown[:, 3],
-        p=p[:max_pairs],
-        p_adjusted=p_adjusted[:max_pairs],
+        p=pairs.p[:max_pairs],
+        p_adjusted=pairs.p_adjusted[:max_pairs],
         n=shown[:, 4],
-        mean_q3=mean,
+        mean_q3=pairs.mean,
         n_pairs=pairs.count,
         n_dependent=int(dependent.sum()),
         item_names=pairs.names,
@@ -219,8 +243,3 @@ def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependenc
         marked=marked,
         notes=tuple(notes),
     )
-
-
-def _dependent(p_adjusted: Floats, q3_adjusted: Floats) -> np.ndarray:
-    found: np.ndarray = (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
-    return found

@@ -216,7 +216,7 @@ def _calibration(
         iterations=fit.iterations,
         converged=fit.converged,
         engine=engine.name,
-        notes=(
+        fit_notes=(
             *first,
             *fit.notes,
             *_repeat_notes(table, model, alike),

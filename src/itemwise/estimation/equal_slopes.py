@@ -71,7 +71,7 @@ def calibrate_equal_slopes(responses: Responses) -> Calibration:
         n_respondents=float(n_rows),
         engine="equal slopes",
         responses=responses,
-        notes=tuple(notes),
+        fit_notes=tuple(notes),
     )
 
 

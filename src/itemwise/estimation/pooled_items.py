@@ -79,14 +79,27 @@ def widened(task: Task, found: Ascent, errors: KnownCovariances) -> PooledItems:
     discriminations go with 1 / scatter. Of n responses to an item, p coordinates took up their
     share: the mean of 1 / scatter is too large by n / (n - p - 2), exactly so for normal responses.
     So is the information, and 1 / scatter varies as much more than the information says.
+
+    All items err together by the same respondents. Squares of their scores exceed the information
+    by that factor, and are too small by it themselves, since the items were fitted to them: the
+    error of the unit is wider by its square (benchmarks/coverage.py).
     """
-    n, p = asked(task.data), task.model.width
-    wider = (n / np.maximum(n - p - 2, 1.0)) ** 2
+    p = task.model.width
+    alone = _too_sure(asked(task.data), p) ** 2
+    together = _too_sure(as_numpy(task.data.weights).sum(), p) ** 4
+    common = np.einsum("kni,knj->nij", errors.shared, errors.shared)
+    own = errors.covariances - common
     return PooledItems(
         as_numpy(found.coords),
-        errors.covariances * wider[:, None, None],
-        errors.shared * np.sqrt(wider.mean()),
+        own * alone[:, None, None] + common * together,
+        errors.shared * np.sqrt(together),
     )
+
+
+def _too_sure(n: Floats, p: int) -> Floats:
+    """How much too large 1 / scatter is, on average, of `n` responses and `p` coordinates."""
+    found: Floats = n / np.maximum(n - p - 2, 1.0)
+    return found
 
 
 def asked(data: Encoded) -> Floats:

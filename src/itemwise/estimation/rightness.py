@@ -88,7 +88,7 @@ def calibrate_by_rightness(
     if why is None:
         return found
     # The first note says which model was picked; it need not be picked again.
-    picked = found.notes[:1] if model == AUTO else ()
+    picked = found.fit_notes[:1] if model == AUTO else ()
     for share in ANCHORS:
         engine = Anchored(find_engine("em", settings), share)
         found = calibrate(table, found.model.unfitted(), engine=engine)
@@ -102,12 +102,12 @@ def calibrate_by_rightness(
         "respondents, now give its direction. Where respondents mostly differ in what they prefer, "
         f"compare accuracies of each class, too.{short}"
     )
-    return replace(found, notes=(note, *picked, *found.notes))
+    return replace(found, fit_notes=(note, *picked, *found.fit_notes))
 
 
 def said_of_direction(calibration: Calibration) -> tuple[str, ...]:
     """The note on artificial respondents, if there were any."""
-    return calibration.notes[:1] if isinstance(calibration.fitted_by, Anchored) else ()
+    return calibration.fit_notes[:1] if isinstance(calibration.fitted_by, Anchored) else ()
 
 
 def class_preference(

@@ -138,8 +138,8 @@ class Logistic(Categorical):
         xp = array_namespace(coords)
         rise = sigmoid_pair(coords[:, :1] * abilities + coords[:, 1:2])[0]
         one = xp.ones_like(rise)
-        slopes = [[-rise * abilities, one * abilities], [-rise, one]]
-        return xp.stack([xp.stack(pair) for pair in slopes])
+        slopes = xp.stack([-rise * abilities, one * abilities, -rise, one])
+        return xp.reshape(slopes, (2, 2, *rise.shape))
 
     def extent(self) -> tuple[float, float]:
         """Wrong and right."""

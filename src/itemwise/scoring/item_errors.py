@@ -124,8 +124,10 @@ class PosteriorSlopes:
         refine = self._nodes.interpolation
         coarse = weights if refine is None else weights @ refine.T
         self._reach(coarse)
-        found = averaged_scores(block, self._slopes, coarse[:, self._span])
-        return np.moveaxis(np.stack(found), 0, 2)  # one coordinate after the other in memory
+        shape = len(self._slopes), len(coarse), len(self._coords)
+        found = np.empty(shape)  # one coordinate after the other in memory
+        averaged_scores(block, self._slopes, coarse[:, self._span], found)
+        return np.moveaxis(found, 0, 2)
 
     def _reach(self, weights: Floats) -> None:
         """Slopes wherever somebody may be; most nodes are there in case anyone stands far out."""
@@ -142,17 +144,21 @@ class PosteriorSlopes:
         self._slopes = self._model.term_slopes(self._coords, self._nodes.coarse[self._span])
 
 
-def averaged_scores(block: Block, slopes: Array, weights: Array) -> list[Array]:
+def averaged_scores(
+    block: Block, slopes: Array, weights: Array, out: Floats | None = None
+) -> list[Array]:
     """Derivatives of each response's log-likelihood, averaged over nodes with `weights`.
 
-    `slopes` are `model.term_slopes` at the nodes; one (n_rows, n_items) for each coordinate.
+    `slopes` are `model.term_slopes` at the nodes; one (n_rows, n_items) for each coordinate, in
+    `out` if there is one: large arrays that come and go cost more than what is done with them.
     """
     found = []
-    for slope in slopes:
-        first = weights @ slope[0].T
-        score = first if block.observed is None else block.observed * first
+    for k, slope in enumerate(slopes):
+        score = weights @ slope[0].T if out is None else np.matmul(weights, slope[0].T, out=out[k])
+        if block.observed is not None:
+            score *= block.observed
         for statistic, own in zip(block.statistics, slope[1:], strict=True):
-            score = score + statistic * _averaged(weights, own)
+            score += statistic * _averaged(weights, own)
         found.append(score)
     return found
 

@@ -314,7 +314,7 @@ def _bank(old: Calibration, linked: Calibration, renewed: set[str]) -> Calibrati
     bank = join_banks(old.of_items(kept), linked) if kept else join_banks(linked, linked)
     added = len(bank.item_names) - len(kept)
     note = f"Linked: {counted(len(kept), 'item')} from the old bank and {added:,} from the new one."
-    return replace(bank, population=old.population, notes=(*old.notes, note))
+    return replace(bank, population=old.population, fit_notes=(*old.notes, note))
 
 
 def _flagged(linked: Calibration, frame: pd.DataFrame) -> tuple[tuple[str, ...], ...]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from itemwise.calibration import Calibration
+from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats, row_blocks, workers
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import as_floats
-from itemwise.words import counted
 
+ALPHA = 0.05  # share of false discoveries among the pairs called dependent
+STRONG = 0.2  # of Q3 above the mean; less is seldom worth a change (Christensen et al., 2017)
 MOST_ITEMS_IN_MATRIX = 1000  # beyond, only the largest pairs are kept
-MOST_WORK = 2e11  # respondents × items²; beyond, evenly spaced respondents stand for all
 KEPT_PAIRS = 1 << 19
 STRIP = 512  # items at a time
 STRIP_CELLS = 1 << 20
@@ -39,9 +41,9 @@ class Part:
 class Residuals:
     """Response less expected response, made when asked for: the whole table may be large."""
 
-    calibration: Calibration
+    model: MeasurementModel  # of the items of the table, in their order, as `coords` are
+    coords: Floats
     table: Responses
-    places: np.ndarray  # in the bank, of the items of the table
     rows: np.ndarray  # of the table
     ability: Floats
     se: Floats
@@ -49,8 +51,8 @@ class Residuals:
 
     def part(self, rows: slice, items: slice) -> Part:
         """Make the residuals of some rows and items."""
-        model = self.calibration.model.of_items(self.places[items])
-        coords = self.calibration.coords[self.places[items]]
+        model = self.model.of_items(np.arange(items.start, items.stop))
+        coords = self.coords[items]
         ability, se = self.ability[rows], self.se[rows]
         values = as_floats(self.table.cells[self.rows[rows], items])
         asked = ~np.isnan(values)
@@ -66,7 +68,7 @@ class Residuals:
     def constant(self) -> np.ndarray:
         """Items to which all responses are the same, or none was given."""
         found = []
-        for items in row_blocks(len(self.places), STRIP):
+        for items in row_blocks(len(self.coords), STRIP):
             values = as_floats(self.table.cells[self.rows, items])
             low = np.where(np.isnan(values), np.inf, values).min(axis=0)
             high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
@@ -74,52 +76,51 @@ class Residuals:
         return np.concatenate(found)
 
 
-def residuals_of(
-    calibration: Calibration, table: Responses, weights: Floats, method: str
-) -> tuple[Residuals, list[str]]:
-    """What is left of the responses at the abilities found, and a note if rows are left out."""
-    place = {name: k for k, name in enumerate(calibration.item_names)}
-    scored = calibration.score(
-        table, method, items_known=True
-    )  # refuses items that the bank does not know
-    rows, notes = np.arange(table.n_respondents), []
-    stride = int(np.ceil(table.n_respondents * table.n_items**2 / MOST_WORK))
-    if stride > 1:
-        rows = rows[::stride]
-        notes.append(f"from {len(rows):,} of {counted(table.n_respondents, 'respondent')}")
-    se = scored["se"].to_numpy()[rows]
-    residuals = Residuals(
-        calibration,
-        table,
-        np.array([place[name] for name in table.items]),
-        rows,
-        scored["ability"].to_numpy()[rows],
-        np.where(np.isfinite(se), se, 0.0),
-        weights[rows],
-    )
-    return residuals, notes
-
-
 class Pairs:
-    """Q3 of all pairs, strip by strip: the surest, the mean, and the matrix if it is small."""
+    """Q3 of all pairs, strip by strip: the surest, the mean, and the matrix if it is small.
 
-    def __init__(self, residuals: Residuals) -> None:
-        n_items = len(residuals.places)
+    With `least`, only pairs of which z lies that far from zero are kept, and no matrix.
+    """
+
+    def __init__(self, residuals: Residuals, least: float = 0.0) -> None:
+        n_items = len(residuals.coords)
         self.names = residuals.table.items
         self.constant = residuals.constant
-        self.matrix = (
-            np.full((n_items, n_items), np.nan) if n_items <= MOST_ITEMS_IN_MATRIX else None
-        )
+        small = n_items <= MOST_ITEMS_IN_MATRIX and not least
+        self.matrix = np.full((n_items, n_items), np.nan) if small else None
         self.count, self.sum = 0, 0.0
-        self.kept = Surest()
+        self.kept = Surest(least)
         if self.matrix is None and residuals.table.complete:
             self._sift(Scaled.of(residuals, self.constant))
         else:
             self._compare(residuals)
         self.best = self.kept.ordered()  # first, second, q3, z, n
 
+    @property
+    def mean(self) -> float:
+        """Mean Q3 of all pairs."""
+        return self.sum / self.count if self.count else float("nan")
+
+    @cached_property
+    def p(self) -> Floats:
+        """How likely z would lie as far from zero, were there nothing; of the pairs kept."""
+        from scipy.special import ndtr
+
+        found: Floats = 2 * ndtr(-np.abs(self.best[:, 3]))
+        return found
+
+    @cached_property
+    def p_adjusted(self) -> Floats:
+        """The same for all pairs together (Benjamini and Hochberg, 1995)."""
+        return benjamini_hochberg(self.p, self.count)
+
+    @property
+    def dependent(self) -> np.ndarray:
+        """Which of the pairs kept depend on each other."""
+        return are_dependent(self.p_adjusted, self.best[:, 2] - self.mean)
+
     def _compare(self, residuals: Residuals) -> None:
-        strips = row_blocks(len(residuals.places), STRIP)
+        strips = row_blocks(len(residuals.coords), STRIP)
         for k, left in enumerate(strips):
             for right in strips[k:]:
                 self._take(left, right, *_compared(residuals, left, right))
@@ -142,8 +143,10 @@ class Pairs:
     def _sift(self, scaled: Scaled) -> None:
         """Of a complete table, mean and number of Q3 in closed form, and only the surest pairs."""
         self.count, self.sum = scaled.total()
-        wanted = min(KEPT_PAIRS, self.count)
-        least = scaled.reached_by(GENEROUS * wanted / max(self.count, 1))
+        wanted, least = 0, self.kept.least
+        if not least:
+            wanted = min(KEPT_PAIRS, self.count)
+            least = scaled.reached_by(GENEROUS * wanted / max(self.count, 1))
         with workers(1):  # threads of blocks that small only wait for each other
             self._take_surest(scaled, least)
             if self.kept.count < wanted:  # the sample misled: there is none that could again
@@ -166,8 +169,8 @@ class Pairs:
 class Surest:
     """The pairs of the largest z, gathered as they come."""
 
-    def __init__(self) -> None:
-        self.least = 0.0  # of z; pairs below are not among the surest
+    def __init__(self, least: float = 0.0) -> None:
+        self.least = least  # of z; pairs below are not among the surest
         self.count = 0
         self._parts: list[Floats] = []
 
@@ -326,3 +329,9 @@ def _sums(one: Part, other: Part, weights: Floats) -> list[Floats]:
         (weights * one.variance).T @ other.variance,
         (weights * one.pull).T @ other.pull,
     ]
+
+
+def are_dependent(p_adjusted: Floats, q3_adjusted: Floats) -> np.ndarray:
+    """Pairs beyond chance, and strong enough to matter."""
+    found: np.ndarray = (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
+    return found
