@@ -3,7 +3,7 @@
 Abilities, and differences of two respondents, with items taken as known (before) and with the
 errors of items and scale counted (after); then difficulties.
 
-python benchmarks/coverage.py [REPLICATIONS] [--quick] [--abilities]
+python benchmarks/coverage.py [REPLICATIONS] [--quick] [--abilities] [MODEL ...]
 """
 
 from __future__ import annotations
@@ -135,6 +135,9 @@ def main() -> None:
     jobs = ABILITY_JOBS
     if quick:
         jobs = [job for job in jobs if f"{job[0]} {job[1]}" in QUICK]
+    models = [word for word in sys.argv[1:] if any(word == job[0] for job in jobs)]
+    if models:
+        jobs = [job for job in jobs if job[0] in models]
     print_table(
         "Nominal 95 % intervals of ability, items known and not: as given, after aligning the "
         "scale, and of the difference of two respondents",

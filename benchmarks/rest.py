@@ -1,7 +1,8 @@
 """Which fits come to rest, and whether what they climb ever falls.
 
 python benchmarks/rest.py              tables made from seeds, and language models if at hand
-python benchmarks/rest.py decodirt     the 20 tables of decodIRT, too
+python benchmarks/rest.py decodirt     the 20 tables of decodIRT without priors, and nothing else
+python benchmarks/rest.py helm         the 20 boards of HELM Lite, and nothing else
 """
 
 from __future__ import annotations
@@ -83,6 +84,15 @@ def decodirt() -> Iterator[tuple[str, Any]]:
         yield f"{path.parent.name}, {values.shape[0]} × {values.shape[1]}", values
 
 
+def helm() -> Iterator[tuple[str, Any]]:
+    import pandas as pd
+
+    path = SHARED / "data" / "llm" / "helm_lite_binary_responses.csv.gz"
+    for name, board in pd.read_csv(path).groupby("scenario"):
+        values = board.drop(columns=["scenario", "item"]).to_numpy(float).T
+        yield f"{name}, {values.shape[0]} × {values.shape[1]}", values
+
+
 def row(name: str, table: Any, model: str, priors: Any) -> tuple[object, ...]:
     begin = process_time()
     with Falls() as falls:
@@ -102,16 +112,39 @@ def row(name: str, table: Any, model: str, priors: Any) -> tuple[object, ...]:
     )
 
 
+def summed(rows: list[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
+    """One line for all tables of a model, with priors or without."""
+    for model, priors in dict.fromkeys((each[1], each[2]) for each in rows):
+        some = [each for each in rows if (each[1], each[2]) == (model, priors)]
+        yield (
+            model,
+            priors,
+            len(some),
+            sum(str(each[4]).startswith("converged") for each in some),
+            max(int(str(each[3])) for each in some),
+            sum("undetermined" in str(each[4]) for each in some),
+            f"{max(float(str(each[5])) for each in some):.1g}",
+            f"{sum(float(str(each[7])) for each in some):.1f}",
+        )
+
+
 def main() -> None:
     print(f"\n## Rest\n\n{machine()}. The largest fall of what is climbed is in nats.")
     header = ("table", "model", "priors", "iterations", "", "largest fall", "log-likelihood")
-    jobs = [(n, t, m, p) for n, t in made() for p in ("default", None) for m in BINARY]
-    jobs += [(n, t, m, p) for n, t in boards() for p in ("default", None) for m in BINARY]
-    title = "Tables made from seeds, and language models"
-    print_table(title, (*header, "CPU s"), [row(*job) for job in jobs])
+    both = ("default", None)
     if "decodirt" in sys.argv[1:]:
         rows = [row(n, t, "3pl", None) for n, t in decodirt()]
         print_table("decodIRT (2020) without priors", (*header, "CPU s"), rows)
+    elif "helm" in sys.argv[1:]:
+        rows = [row(n, t, m, p) for n, t in helm() for m in BINARY for p in both]
+        columns = ("tables", "converged", "most iterations", "with undetermined items")
+        header = ("model", "priors", *columns, "largest fall", "CPU s")
+        print_table("Boards of HELM Lite, 30 models each", header, list(summed(rows)))
+    else:
+        jobs = [(n, t, m, p) for n, t in made() for p in both for m in BINARY]
+        jobs += [(n, t, m, p) for n, t in boards() for p in both for m in BINARY]
+        title = "Tables made from seeds, and language models"
+        print_table(title, (*header, "CPU s"), [row(*job) for job in jobs])
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def _eap(
 def _means(
     data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, *, kept: bool = False
 ) -> Work:
-    """Mean and deviation of posteriors, their mass at the ends, and if `kept` all of them."""
+    """Mean and standard deviation of posteriors, their mass at the ends, and if `kept` all of them."""
     xp = array_namespace(coords)
     abilities = like(nodes.fine, coords)
     posterior_of = Posterior(model.log_terms(coords, like(nodes.coarse, coords)), nodes)
@@ -195,7 +195,7 @@ def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> tuple[Work, 
 
 
 def _moments(xp: Any, posterior: Array, abilities: Array) -> tuple[Array, Array, Array]:
-    """Mean and deviation of posteriors, and their mass at both ends."""
+    """Mean and standard deviation of posteriors, and their mass at both ends."""
     mean = posterior @ abilities
     variance = posterior @ abilities**2 - mean**2
     return mean, xp.sqrt(xp.clip(variance, 0.0, None)), posterior[:, 0] + posterior[:, -1]
