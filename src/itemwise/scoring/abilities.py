@@ -155,7 +155,7 @@ def _eap(
 def _means(
     data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, *, kept: bool = False
 ) -> Work:
-    """Mean and standard deviation of posteriors, their mass at the ends, and if `kept` all of them."""
+    """Mean and standard deviation of posteriors, mass at the ends, and if `kept` all of them."""
     xp = array_namespace(coords)
     abilities = like(nodes.fine, coords)
     posterior_of = Posterior(model.log_terms(coords, like(nodes.coarse, coords)), nodes)
