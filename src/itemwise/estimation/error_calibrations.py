@@ -80,4 +80,4 @@ def _held_together(table: Responses, model: str, slope: float) -> Calibration:
             "their difficulty means little."
         )
         notes = (*notes, said)
-    return replace(found, notes=notes)
+    return replace(found, fit_notes=notes)
