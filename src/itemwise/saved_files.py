@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from itemwise.capability import CapabilityGate
     from itemwise.learning import DeepDifficultyRegressor, DifficultyRegressor
     from itemwise.responses import Responses
-    from itemwise.studies import ShortBenchmark
+    from itemwise.studies import AlgorithmSelector, ShortBenchmark
 
 MAX_BYTES = 4 * 1024**3
+MOST_SCHEMA = 1 << 24  # bytes of an archive's description in which its class is looked for
 SETTINGS = "settings.json"  # what the folder of a deep regressor holds
 BANK_KEY, RESPONSES_KEY = b"itemwise.calibration", b"itemwise.kind"  # Parquet metadata
 
@@ -52,8 +53,8 @@ def load(
     """Read what Itemwise saved at `path`: the object whose `save` wrote it.
 
     The file says what it is: a `Calibration` (item bank, without its responses), a
-    `CapabilityGate`, a `DifficultyRegressor` or `DeepDifficultyRegressor`, a `ShortBenchmark`, an
-    `AdaptiveTest`, or `Responses` in Parquet.
+    `CapabilityGate`, a `DifficultyRegressor` or `DeepDifficultyRegressor`, an
+    `AlgorithmSelector`, a `ShortBenchmark`, an `AdaptiveTest`, or `Responses` in Parquet.
 
     Nothing in a file is executed. Damaged or edited files are refused, as are files in a newer
     format, estimators with parts that are neither scikit-learn's nor Itemwise's, and files larger
@@ -161,6 +162,7 @@ def _kind_of_archive(file: Path) -> str:
     try:
         with zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
+            about = archive.read("schema.json")[:MOST_SCHEMA] if "schema.json" in names else b""
     except (zipfile.BadZipFile, ValueError, OSError) as error:
         raise FileError(
             f"'{file}' is not a whole archive: {error}. It was cut short or damaged; save it "
@@ -168,7 +170,7 @@ def _kind_of_archive(file: Path) -> str:
         ) from error
     if "schema.json" not in names:
         raise FileError(f"'{file}' is a zip archive, but not one of skops. {_readable()}")
-    return "difficulty-regressor"
+    return SELECTOR if b'"AlgorithmSelector"' in about else "difficulty-regressor"
 
 
 def _readable() -> str:
@@ -212,17 +214,24 @@ def _regressor(found: Found) -> DifficultyRegressor:
     return load_regressor(found.path, found.max_bytes)
 
 
+def _selector(found: Found) -> AlgorithmSelector:
+    from itemwise.studies.algorithms.algorithm_selector import load_selector
+
+    return load_selector(found.path, found.max_bytes)
+
+
 def _deep_regressor(found: Found) -> DeepDifficultyRegressor:
     from itemwise.learning.deep import load_deep_regressor
 
     return load_deep_regressor(found.path, found.encoder, found.device)
 
 
-DEEP = "deep-difficulty-regressor"
+DEEP, SELECTOR = "deep-difficulty-regressor", "algorithm-selector"
 KINDS = {
     "calibration": Kind("a calibration (item bank)", _calibration),
     "gate": Kind("a capability gate", _gate),
     "difficulty-regressor": Kind("a difficulty regressor", _regressor),
+    SELECTOR: Kind("an algorithm selector", _selector),
     DEEP: Kind("a deep difficulty regressor (a folder)", _deep_regressor),
     "short-benchmark": Kind("a short benchmark", _short_benchmark),
     "adaptive-test": Kind("an adaptive test", _adaptive_test),

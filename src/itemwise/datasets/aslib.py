@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION, _RUNS = "description.txt", "algorithm_runs.arff"
 _FEATURES, _FOLDS = "feature_values.arff", "cv.arff"
+_COSTS, _STATUS = "feature_costs.arff", "feature_runstatus.arff"
 _FOLD = "fold"
 _LOOKED_AT = 1000  # entries of a folder that are searched for scenarios one level down
 
@@ -52,6 +53,15 @@ class AslibScenario:
     features: pd.DataFrame | None  # problems x features
     folds: pd.Series | None  # the fold of each problem in the first repetition
     notes: tuple[str, ...]
+    feature_costs: pd.DataFrame | None = None  # problems x steps: time of computing features
+    feature_status: pd.DataFrame | None = None  # of the same shape: "ok", "timeout", "presolved"
+
+    @property
+    def presolved(self) -> pd.Series | None:
+        """Which problems were solved by computing their features."""
+        if self.feature_status is None:
+            return None
+        return (self.feature_status == "presolved").any(axis=1)
 
     def __repr__(self) -> str:
         n_problems, n_algorithms = self.performance.shape
@@ -76,17 +86,17 @@ def read_aslib(
 ) -> AslibScenario:
     """Read a scenario of the algorithm selection library ASlib from its folder.
 
-    The folder holds `description.txt` and `algorithm_runs.arff`; `feature_values.arff` and
-    `cv.arff` are read if they exist. Each may be compressed, with `.gz` appended to its name.
-    `measure` names one of the scenario's measures, by default the first. No file may unpack to
-    more than `max_bytes`.
+    The folder holds `description.txt` and `algorithm_runs.arff`; `feature_values.arff`,
+    `feature_costs.arff`, `feature_runstatus.arff` and `cv.arff` are read if they exist. Each may be
+    compressed, with `.gz` appended to its name. `measure` names one of the scenario's measures, by
+    default the first. No file may unpack to more than `max_bytes`.
 
     Problems and algorithms are in order of appearance among the runs. Repeated runs of an algorithm
     on a problem are averaged, and so are repeated rows of features; `notes` lists this and anything
     else unusual.
 
     `performance` and `status` are frames of problems × algorithms, `features` of problems ×
-    features.
+    features, `feature_costs` and `feature_status` of problems × steps that compute features.
 
     >>> import itemwise as iw
     >>> from pathlib import Path
@@ -120,6 +130,8 @@ def read_aslib(
     cutoff = description.cutoff if chosen.kind == "runtime" else None
     notes += _notes_on_cutoff(chosen, cutoff, performance)
     features, more = _features(_file(path, _FEATURES), performance.index, max_bytes)
+    costs, of_costs = _by_step(_file(path, _COSTS), performance.index, max_bytes, numeric=True)
+    steps, of_steps = _by_step(_file(path, _STATUS), performance.index, max_bytes, numeric=False)
     folds, yet_more = _folds(_file(path, _FOLDS), performance.index, max_bytes)
     return AslibScenario(
         name=name,
@@ -131,7 +143,9 @@ def read_aslib(
         status=status,
         features=features,
         folds=folds,
-        notes=(*notes, *more, *yet_more),
+        notes=(*notes, *more, *of_costs, *of_steps, *yet_more),
+        feature_costs=costs,
+        feature_status=steps,
     )
 
 
@@ -227,6 +241,32 @@ def _features(
     if other:
         notes.append(f"{listed(other, 'feature')} with text: of several rows the first is kept.")
     return frame.reindex(problems).rename_axis(columns="feature"), notes
+
+
+def _by_step(
+    path: Path | None, problems: pd.Index, max_bytes: int, *, numeric: bool
+) -> tuple[pd.DataFrame | None, list[str]]:
+    """Costs (the mean of repetitions) or status (the first) of each step that computes features.
+
+    Published scenarios hold damaged files of both; they are left out with a note, since nothing
+    else depends on them.
+    """
+    if path is None:
+        return None, []
+    try:
+        frame = read_table(path, max_bytes)
+        require_columns(path, frame, (PROBLEM,))
+        names = names_in(path, frame, PROBLEM)
+    except FileError as error:
+        return None, [f"{path.name} is not used: {error}"]
+    frame = frame.drop(columns=[PROBLEM, REPETITION], errors="ignore").set_axis(names, axis=0)
+    if numeric:
+        frame = frame[[name for name in frame.columns if frame[name].dtype.kind == "f"]]
+        frame = frame.groupby(level=0, sort=False).mean()
+    else:
+        frame = frame.astype(object)[~frame.index.duplicated()]
+        frame = frame.where(frame.notna(), "unknown").astype(str).apply(lambda c: c.str.lower())
+    return frame.reindex(problems).rename_axis(columns="step"), []
 
 
 def _averaged(frame: pd.DataFrame, numeric: list[str]) -> pd.DataFrame:

@@ -19,6 +19,12 @@ MAX_BYTES = 4 * 1024**3
 OWN_TYPES = (
     "itemwise.learning.regressor.DifficultyRegressor",
     "itemwise.learning.stepwise.StepwiseRegressor",
+    "itemwise.numerics.splines.Splines",
+    "itemwise.studies.algorithms.algorithm_selector.AlgorithmSelector",
+    "itemwise.studies.algorithms.selector_forests.LeafForest",
+    "itemwise.studies.algorithms.selector_forests.PairForest",
+    "itemwise.studies.algorithms.selector_tables.OfEach",
+    "itemwise.studies.algorithms.selector_tables.FeatureCoder",
     "numpy.dtype",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",

@@ -69,7 +69,7 @@ def _attributes(path: Path, lines: Iterator[tuple[int, str]]) -> list[Attribute]
         word = text.split(None, 1)[0].lower()
         if word == "@attribute":
             found.append(_attribute(path, number, text))
-        elif word == "@data":
+        elif word.rstrip(",") == "@data":  # as a published scenario writes it
             return _checked(path, found)
         elif word != "@relation":
             raise FileError(

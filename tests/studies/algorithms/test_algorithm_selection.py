@@ -132,7 +132,7 @@ def test_runs_beyond_the_cut_off_count_ten_times_and_the_hopeless_are_counted():
     assert frame.loc["virtual best", "performance"] == pytest.approx(scored.min(axis=1).mean())
     assert frame.loc["virtual best", "solved"] == pytest.approx(1 - 2 / 60)
     assert any(note.startswith("No algorithm solves 2 problems") for note in found.notes)
-    assert "The cost of computing features is ignored." in found.notes
+    assert "No costs of computing features are known, so none are charged." in found.notes
 
 
 def test_a_choice_without_a_run_counts_as_the_worst_of_its_problem():

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
+import itemwise as iw
 from itemwise import AlgorithmSelector
 from itemwise.errors import InputError
 
@@ -46,13 +47,17 @@ class OfThree(AlgorithmSelector):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
-    [AlgorithmSelector(), OfThree(regressor=TREE), OfThree("performance", regressor=TREE)],
+    [
+        AlgorithmSelector(),
+        OfThree("difficulty", regressor=TREE),
+        OfThree("performance", regressor=TREE),
+    ],
 )
 def test_the_contract_of_scikit_learn_is_kept(estimator):
     check_estimator(estimator, on_skip=None)
 
 
-@pytest.mark.parametrize("kind", ["difficulty", "performance"])
+@pytest.mark.parametrize("kind", ["auto", "survival", "pairwise", "difficulty", "performance"])
 def test_the_better_of_two_that_cross_is_picked_on_new_problems(kind):
     features, table = crossing()
     selector = AlgorithmSelector(kind, regressor=TREE).fit(features[:100], table[:100])
@@ -61,7 +66,7 @@ def test_the_better_of_two_that_cross_is_picked_on_new_problems(kind):
     assert (selector.predict(new) == right_choice(new))[clear].mean() > 0.95
 
 
-@pytest.mark.parametrize("kind", ["difficulty", "performance"])
+@pytest.mark.parametrize("kind", ["survival", "pairwise", "difficulty", "performance"])
 def test_runtimes_are_turned(kind):
     features, table = crossing()
     selector = AlgorithmSelector(kind, better="lower", regressor=TREE)
@@ -78,7 +83,9 @@ def test_curves_are_of_means_and_not_of_logarithms():
     risky = np.where(random.uniform(size=300) < 0.2, 1000 * base, base / 10)
     table = np.column_stack([risky, base, 3 * base * np.exp(0.1 * random.normal(size=300))])
     assert np.log(risky).mean() < np.log(base).mean() < np.log(risky.mean())
-    selector = AlgorithmSelector(better="lower", regressor=TREE).fit(hard[:, None], table)
+    selector = AlgorithmSelector("difficulty", better="lower", regressor=TREE).fit(
+        hard[:, None], table
+    )
     assert (selector.predict(hard[:, None]) == 1).mean() > 0.9
 
 
@@ -93,14 +100,14 @@ def test_a_small_portfolio_is_all_that_is_chosen_from(kind):
 
 def test_difficulty_comes_with_intervals():
     features, table = crossing()
-    selector = AlgorithmSelector(regressor=TREE).fit(features, table)
+    selector = AlgorithmSelector("difficulty", regressor=TREE).fit(features, table)
     low, high = selector.regressor_.predict_interval(features)
     assert (low < high).all()
     rank = np.corrcoef(selector.regressor_.predict(features), features["hard"])[0, 1]
     assert rank > 0.95  # higher is harder
 
 
-@pytest.mark.parametrize("kind", ["difficulty", "performance"])
+@pytest.mark.parametrize("kind", ["survival", "pairwise", "difficulty", "performance"])
 def test_gaps_text_and_other_orders_of_columns_are_fine(kind):
     features, table = crossing()
     features["colour"] = np.where(features["noise"] > 0, "red", "blue")
@@ -141,12 +148,12 @@ def test_an_algorithm_without_runs_is_never_picked():
 
 def test_wrong_settings_are_named(subtests):
     cases = [
-        ({"kind": "features"}, "kind is 'features', but it should be one of difficulty, perf"),
+        ({"kind": "features"}, "kind is 'features', but it should be one of auto, pairwise"),
         ({"better": "more"}, "better is 'more'"),
         ({"scale": "root"}, "scale is 'root'"),
         ({"epsilon": "x"}, "epsilon is 'x', but it should be a number, 0 or more"),
         ({"portfolio_size": 4}, "size is 4, but there are 3 algorithms"),
-        ({"regressor": "forest"}, "There is no regressor 'forest'"),
+        ({"kind": "difficulty", "regressor": "forest"}, "There is no regressor 'forest'"),
     ]
     for change, message in cases:
         with subtests.test(change=change, message=message):
@@ -157,7 +164,7 @@ def test_wrong_settings_are_named(subtests):
 
 def test_tables_that_cannot_be_used_are_refused():
     features, table = crossing(40)
-    made = AlgorithmSelector(regressor=TREE)
+    made = AlgorithmSelector("difficulty", regressor=TREE)
     with pytest.raises(InputError, match="one dimension, but it should be a table"):
         made.fit(features, table["quick"])
     with pytest.raises(InputError, match="2 algorithms, but a portfolio needs at least 3"):
@@ -168,3 +175,56 @@ def test_tables_that_cannot_be_used_are_refused():
         made.set_params(scale="log").fit(features, table - 1.5 + 0.5 * (table > 2))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         AlgorithmSelector().fit(features.to_numpy()[:30], table.to_numpy())
+
+
+def test_where_features_say_nothing_the_single_best_is_picked_and_a_note_says_so():
+    random = np.random.default_rng(0)
+    table = np.array([10.0, 11.0, 12.0]) + random.normal(size=(120, 3))
+    selector = AlgorithmSelector(better="lower").fit(random.normal(size=(120, 2)), table)
+    assert selector.way_ == "single"
+    assert set(selector.predict(random.normal(size=(9, 2)))) == {int(table.mean(axis=0).argmin())}
+    assert any("Choosing does not pay" in note and "±" in note for note in selector.notes_)
+    assert np.isnan(selector.sureness(random.normal(size=(4, 2)))).all()
+
+
+def test_predictions_a_ranking_and_how_sure_it_is():
+    features, table = crossing()
+    selector = AlgorithmSelector().fit(features, table)
+    new = features.iloc[:20]
+    expected = selector.predict_performance(new)
+    assert list(expected.columns) == ["quick", "steady", "poor"]
+    assert list(expected.index) == list(new.index)
+    apart = (expected - table.iloc[:20]).abs().mean()
+    assert (apart < 0.1).all()
+    ranking = selector.rank(new)
+    assert (ranking[:, 0] == selector.predict(new)).all()
+    assert all(set(row) == {"quick", "steady", "poor"} for row in ranking)
+    sure = selector.sureness(new)
+    near = (new["hard"] - 2 / 3).abs() < 0.4
+    assert ((sure > 0) & (sure <= 1)).all()
+    assert sure[~near].mean() > sure[near].mean()
+
+
+@pytest.mark.parametrize("kind", ["auto", "pairwise", "difficulty", "performance"])
+def test_a_selector_comes_back_from_its_file(kind, tmp_path):
+    features, table = crossing(60)
+    regressor = {"regressor": "knn"} if kind in ("difficulty", "performance") else {}
+    selector = AlgorithmSelector(kind, **regressor).fit(features, table)
+    found = iw.load(selector.save(tmp_path / "selector.skops"))
+    np.testing.assert_array_equal(found.predict(features), selector.predict(features))
+    pd.testing.assert_frame_equal(
+        found.predict_performance(features), selector.predict_performance(features)
+    )
+    assert found.notes_ == selector.notes_
+    with pytest.raises(InputError, match="not fitted yet"):
+        AlgorithmSelector().save(tmp_path / "empty.skops")
+
+
+def test_two_algorithms_are_enough():
+    features, table = crossing()
+    two = table[["quick", "steady"]]
+    selector = AlgorithmSelector().fit(features, two)
+    clear = (features["hard"] - 2 / 3).abs() > 0.3
+    assert (selector.predict(features) == right_choice(features))[clear].mean() > 0.95
+    found = iw.evaluate_selectors(two, features, cv=3)
+    assert found.to_frame().loc["auto", "closed_gap"] > 0.5

@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from itemwise.errors import InputError
+from itemwise.files import PathLike, readable_file, write_bytes
 from itemwise.learning.feature_columns import is_frame, known_columns
 from itemwise.learning.regressor import FEWEST, DifficultyRegressor
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import fit_splines
-from itemwise.responses.names_and_facts import aligned
 from itemwise.studies.algorithms.portfolio_choice import checked_epsilon
 from itemwise.studies.algorithms.portfolios import Portfolio, portfolio
+from itemwise.studies.algorithms.selector_choice import (
+    FORESTS,
+    PAIRWISE,
+    SINGLE,
+    SURVIVAL,
+    TOGETHER,
+    Chosen,
+    choose_way,
+    grown,
+    preferences,
+)
+from itemwise.studies.algorithms.selector_forests import Preferences
+from itemwise.studies.algorithms.selector_tables import (
+    FeatureCoder,
+    OfEach,
+    checked_costs,
+    costs_of,
+    enough_runs,
+    gains_of,
+    table_of,
+    with_runs,
+)
 from itemwise.tables.foreign_frames import as_pandas
-from itemwise.words import counted, listed
+from itemwise.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DIFFICULTY, PERFORMANCE = "difficulty", "performance"
+AUTO, DIFFICULTY, PERFORMANCE = "auto", "difficulty", "performance"
+FOREST_KINDS = (AUTO, PAIRWISE, SURVIVAL)
 CHOICES: dict[str, tuple[str, ...]] = {
-    "kind": (DIFFICULTY, PERFORMANCE),
+    "kind": (*FOREST_KINDS, DIFFICULTY, PERFORMANCE),
     "better": ("higher", "lower"),
     "scale": ("auto", "raw", "log"),
 }
@@ -34,6 +58,13 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     """Pick an algorithm for each problem from the problem's features.
+
+    "auto" lets inner folds choose between three forests and their mean, by what the choice costs:
+    a survival forest (all algorithms at once, split by log-rank scores; its leaves hold how long
+    runs took, and which did not end), a forest of costs, and trees for each pair of algorithms,
+    weighted by how much the choice between them matters. An algorithm runs first for a short while
+    where that pays, and the single best algorithm is always picked where choosing does not pay;
+    `notes_` say so. "survival" and "pairwise" are the forests alone.
 
     "difficulty" predicts how hard a problem is on the scale of a `portfolio`, looks up the mean
     performance of each algorithm at that difficulty (a smooth curve), and picks the best. The
@@ -48,13 +79,16 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     needs three or more. For scikit-learn this is neither a classifier nor a regressor, and has no
     `score`: use `evaluate_selectors`.
 
-    Difficulty and curves follow Kandanaarachchi and Smith-Miles (2023).
+    Pairs follow Xu et al. (2012), survival Tornede et al. (2020), difficulty and curves
+    Kandanaarachchi and Smith-Miles (2023).
 
     Parameters
     ----------
-    kind : "difficulty" or "performance"
+    kind : "auto", "survival", "pairwise", "difficulty" or "performance"
     better : "higher" or "lower"
         Which performances are good.
+    cutoff : float or None
+        Time at which runs were stopped; a run of so long or longer did not end.
     scale : "auto", "raw" or "log"
         Scale on which regressors and difficulty are learnt; "log" is log(1 + t). "auto" uses it
         where lower is better and nothing is negative, as for runtimes. Curves use performance as
@@ -72,6 +106,8 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     algorithms_ : the algorithms to choose from
+    way_ : what chooses: "together", "survival", "cost", "pairwise" or "single", or the kind
+    first_ : the algorithm that runs first and for how long, or None
     curves_ : performance along difficulty, higher is better; None with "performance"
     regressor_ : with "difficulty", the `DifficultyRegressor`, which also gives intervals; with
         "performance", the regressors of all algorithms; None if there is nothing to choose
@@ -84,16 +120,17 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     >>> hard = np.linspace(-2, 2, 80)[:, None]
     >>> noise = np.random.default_rng(0).normal(0, 0.01, (80, 3))
     >>> accuracy = 1 / (1 + np.exp(hard * [2.0, 0.5, 1.0] + [-1.0, 0.0, 1.0])) + noise
-    >>> selector = iw.AlgorithmSelector(regressor="knn").fit(hard, accuracy.clip(0, 1))
+    >>> selector = iw.AlgorithmSelector().fit(hard, accuracy.clip(0, 1))
     >>> selector.predict([[-1.5], [1.5]])
     array([0, 1])
     """
 
     def __init__(
         self,
-        kind: str = DIFFICULTY,
+        kind: str = AUTO,
         *,
         better: str = "higher",
+        cutoff: float | None = None,
         scale: str = "auto",
         portfolio_size: int | None = None,
         epsilon: float = 0.0,
@@ -102,26 +139,38 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.kind = kind
         self.better = better
+        self.cutoff = cutoff
         self.scale = scale
         self.portfolio_size = portfolio_size
         self.epsilon = epsilon
         self.regressor = regressor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from features, one row per problem, and the table of performances `y`."""
+    def fit(self, X: Any, y: Any, feature_costs: Any = None) -> Self:
+        """Learn from features, one row per problem, and the table of performances `y`.
+
+        `feature_costs` is what computing the features of each problem costs, in the unit of `y`.
+        """
         self._check_settings()
         X = self._checked_features(X, reset=True)
-        table, self._named = _table(X, y)
+        table, self._named = table_of(X, y)
         check_consistent_length(X, table)
-        X, table, self.notes_ = _with_runs(X, table)
+        before = checked_costs(feature_costs, len(table))
+        ran = table.notna().any(axis=1).to_numpy()
+        X, table, self.notes_ = with_runs(X, table)
         self.curves_: Any = None
         self.regressor_: Any = None
+        self.forests_: dict[str, Any] = {}
+        self.way_: str = self.kind
+        self.first_: tuple[Any, float] | None = None
         self._keep(table.columns)
         if table.shape[1] == 1:
             self.notes_.append("There is only one algorithm, so there is nothing to choose.")
             return self
-        gains, learnt = _gains(table, self.better, self.scale)
+        gains, learnt = gains_of(table, self.better, self.scale)
+        if self.kind in FOREST_KINDS and self.portfolio_size is None:
+            self._grow(X, table, before[ran])
+            return self
         if self.kind == PERFORMANCE and self.portfolio_size is None:
             self._learn_each(X, learnt)
             return self
@@ -131,7 +180,9 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         if self.portfolio_size is not None:
             kept = found.select(self.epsilon, size=self.portfolio_size).algorithms
         self._keep(kept)
-        if self.kind == PERFORMANCE:
+        if self.kind in FOREST_KINDS:
+            self._grow(X, table, before[ran])
+        elif self.kind == PERFORMANCE:
             self._learn_each(X, learnt)
         else:
             self._learn_difficulty(X, found)
@@ -139,11 +190,131 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """Return the algorithm to run on each problem, by name or by column number."""
+        return self.rank(X)[:, 0]
+
+    def rank(self, X: Any) -> Any:
+        """Return all algorithms for each problem, the best first, (n_problems, n_algorithms)."""
+        return self.algorithms_[np.argsort(self._scores(X), axis=1, kind="stable")]
+
+    def predict_performance(self, X: Any) -> pd.DataFrame:
+        """Return the expected performance of each algorithm, one column each.
+
+        In the unit of the table that was learnt; for "performance", on the learning scale. A run
+        that does not end counts as it did in the table.
+        """
+        import pandas as pd
+
+        index = X.index if is_frame(X := as_pandas(X)) else None
+        if self.forests_:
+            costs = self._preferences(X).cost
+            found = costs if self.better == "lower" else -costs
+        else:
+            promise = -self._scores(X)
+            found = promise if self.better == "higher" else -promise
+        return pd.DataFrame(found, columns=list(self.algorithms_), index=index)
+
+    def sureness(self, X: Any) -> Floats:
+        """Return the share of trees that agree with each choice, (n_problems,).
+
+        NaN where no forest chose: with "difficulty", "performance", and where always the single
+        best algorithm is picked.
+        """
+        scores = self._scores(X)
+        if not self.forests_ or self.way_ == SINGLE:
+            return np.full(len(scores), np.nan)
+        first = self._preferences(X).first
+        sure: Floats = first[np.arange(len(first)), scores.argmin(axis=1)]
+        return sure
+
+    def save(self, path: PathLike) -> Path:
+        """Write the fitted selector to one file, usually called .skops; `itemwise.load` reads it.
+
+        As with a `DifficultyRegressor`, parts that are neither scikit-learn's nor Itemwise's are
+        refused.
+        """
+        from itemwise.learning.skops_files import packed, skops_io
+
+        skops_io()
+        if not hasattr(self, "algorithms_"):
+            raise InputError("The selector is not fitted yet. Call fit first.")
+        write_bytes(path, packed(self, "selector"))
+        return Path(path)
+
+    def _scores(self, X: Any) -> Floats:
+        """Lower is better, (n_problems, n_kept)."""
         check_is_fitted(self)
         X = self._checked_features(X, reset=False)
         if len(self.algorithms_) == 1:
-            return np.repeat(self.algorithms_, len(X))
-        return self.algorithms_[self._promise(X).argmax(axis=1)]
+            return np.zeros((len(X), 1))
+        if self.way_ == SINGLE:
+            return np.tile(self._single, (len(X), 1))
+        if self.forests_:
+            return self._preferences(X).scores
+        return -self._promise(X)
+
+    def _preferences(self, X: Any) -> Preferences:
+        rows = self._coder.rows(self._checked_features(X, reset=False))
+        if self.way_ not in (SINGLE, PAIRWISE):
+            return preferences(self.forests_, self.way_, rows)
+        said: Preferences = self.forests_[SURVIVAL].predict(rows)
+        if self.way_ == SINGLE:
+            return said
+        pairs: Preferences = self.forests_[PAIRWISE].predict(rows)
+        return pairs._replace(cost=said.cost)
+
+    def _grow(self, X: Any, table: pd.DataFrame, before: Floats) -> None:
+        """Grow forests; with "auto", inner folds say which, and whether choosing pays."""
+        few = self._columns[~enough_runs(table, self._columns)]
+        self._leave_out(few)
+        costs = costs_of(table.to_numpy()[:, self._columns], self.better, self.cutoff, before)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 10))
+        self._coder = FeatureCoder()
+        rows = self._coder.fit_rows(X)
+        self.notes_ += self._coder.notes_
+        self._single: Floats = costs.runs.mean(axis=0)
+        ways: tuple[str, ...] = (SURVIVAL,)
+        if self.kind == AUTO:
+            chosen = choose_way(rows, costs, seed)
+            self.way_ = chosen.way
+            self._tell(chosen)
+            if chosen.way == TOGETHER:
+                ways = FORESTS
+            elif chosen.way != SINGLE:
+                ways = tuple(dict.fromkeys((SURVIVAL, chosen.way)))
+        elif self.kind == PAIRWISE:
+            ways = (SURVIVAL, PAIRWISE)
+        self.forests_ = grown(ways, rows, costs, seed)
+
+    def _tell(self, chosen: Chosen) -> None:
+        """Keep the algorithm that runs first, and say what inner folds found."""
+        if chosen.first is not None:
+            self.first_ = (self.algorithms_[chosen.first.algorithm], chosen.first.seconds)
+        said = {
+            name: f"{gain:,.4g} ± {1.96 * error:,.2g}"
+            for name, (gain, error) in chosen.paid.items()
+        }
+        if chosen.way == SINGLE:
+            name, best = self.algorithms_[int(self._single.argmin())], max(chosen.paid.values())
+            self.notes_.append(
+                f"Choosing does not pay: in inner folds it saves {best[0]:,.4g} ± "
+                f"{1.96 * best[1]:,.2g} per problem, so the single best, {name}, is always picked."
+            )
+        else:
+            self.notes_.append(
+                f"Chosen by '{chosen.way}', which saves {said[chosen.way]} per problem in inner "
+                "folds against the single best."
+            )
+        if self.first_ is not None:
+            self.notes_.append(f"{self.first_[0]} runs first, for {self.first_[1]:,.4g}.")
+
+    def _leave_out(self, few: Any) -> None:
+        """Never choose algorithms with too few runs."""
+        if len(few):
+            names = [str(self._named[place]) for place in few]
+            self.notes_.append(f"Never chosen (too few runs): {listed(names, 'algorithm')}.")
+            self._keep([place for place in self._columns if place not in few])
+        if not len(self._columns):
+            raise InputError(f"No algorithm has at least {FEWEST} runs. Give more runs.")
 
     def _check_settings(self) -> None:
         for name, known in CHOICES.items():
@@ -176,15 +347,8 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
 
     def _learn_each(self, X: Any, gains: pd.DataFrame) -> None:
         """Fit one regressor per algorithm, on the problems it ran on."""
-        runs = gains.notna().to_numpy()
-        few = [place for place in self._columns if runs[:, place].sum() < FEWEST]
-        if few:
-            names = [str(self._named[place]) for place in few]
-            self.notes_.append(f"Never chosen (too few runs): {listed(names, 'algorithm')}.")
-            self._keep([place for place in self._columns if place not in few])
-        if not len(self._columns):
-            raise InputError(f"No algorithm has at least {FEWEST} runs. Give more runs.")
-        self.regressor_ = _OfEach(self.regressor, random_state=self.random_state)
+        self._leave_out(self._columns[~enough_runs(gains, self._columns)])
+        self.regressor_ = OfEach(self.regressor, random_state=self.random_state)
         self.regressor_.fit(X, gains.to_numpy()[:, self._columns])
         self.notes_ += self.regressor_.notes_
 
@@ -207,83 +371,6 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class _OfEach(DifficultyRegressor):
-    """One regressor per target, without intervals; features are encoded once."""
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn each column of `y` (n_problems, n_algorithms) from the rows where it is known."""
-        from sklearn.utils import _safe_indexing, check_random_state
-
-        rows, _ = self._training_rows(X, np.arange(len(y)))  # encoding depends on X only
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.regressors_ = []
-        for target in y.T:
-            known = np.flatnonzero(np.isfinite(target))
-            made = self._made(target[known], seed)
-            self.regressors_.append(made.fit(_safe_indexing(rows, known), target[known]))
-        return self
-
-    def predict(self, X: Any) -> Floats:
-        """Expected performance of each algorithm, (n_problems, n_algorithms)."""
-        rows = self._new_rows(X)
-        return np.column_stack([one.predict(rows) for one in self.regressors_])
-
-
-def _table(X: Any, y: Any) -> tuple[pd.DataFrame, Any]:
-    """Performances under numbered columns, in the order of the features; and the names."""
-    import pandas as pd
-
-    if y is None:
-        raise InputError(
-            "requires y to be passed, but the target y is None: give a table of performances, one "
-            "row per problem and one column per algorithm."
-        )
-    y = as_pandas(y)
-    named: Any = np.arange(np.shape(y)[1] if np.ndim(y) == 2 else 1)
-    if isinstance(y, pd.DataFrame):
-        named = np.asarray([str(name) for name in y.columns], dtype=object)
-        if len(set(named)) < len(named):
-            raise InputError("y has the same algorithm twice. Give one column per algorithm.")
-        if is_frame(X) and not y.index.equals(X.index):
-            y = y.apply(lambda column: aligned(column, X.index, "y"))
-    elif np.ndim(y) == 1:
-        raise InputError(
-            "y has one dimension, but it should be a table: one row per problem, one column per "
-            "algorithm."
-        )
-    cells = check_array(y, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
-    return pd.DataFrame(cells), named
-
-
-def _with_runs(X: Any, table: pd.DataFrame) -> tuple[Any, pd.DataFrame, list[str]]:
-    """The problems with at least one run."""
-    ran = table.notna().any(axis=1).to_numpy()
-    if ran.sum() < FEWEST:
-        raise InputError(
-            f"There are runs on {counted(int(ran.sum()), 'problem')} (n_samples = {len(ran)}), but "
-            f"at least {FEWEST} are needed to learn which algorithm to choose."
-        )
-    if ran.all():
-        return X, table, []
-    lost = f"Left out (no runs): {counted(int((~ran).sum()), 'problem')}."
-    return X[ran], table[ran].reset_index(drop=True), [lost]
-
-
-def _gains(table: pd.DataFrame, better: str, scale: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Performances as given and on the learning scale, both with higher better."""
-    sign = 1.0 if better == "higher" else -1.0
-    least = float(np.nanmin(table.to_numpy()))
-    if scale == "raw" or (scale == "auto" and (better == "higher" or least < 0)):
-        return sign * table, sign * table
-    if least < 0:
-        raise InputError(
-            f"scale='log' is log(1 + t), but there are performances down to {least:g}. "
-            "Use scale='raw'."
-        )
-    logs: pd.DataFrame = table.transform(np.log1p)
-    return sign * table, sign * logs
-
-
 def _portfolio(gains: pd.DataFrame, learnt: pd.DataFrame) -> Portfolio:
     """Difficulty on the learning scale, with curves of performance on the scale it is judged on.
 
@@ -292,3 +379,24 @@ def _portfolio(gains: pd.DataFrame, learnt: pd.DataFrame) -> Portfolio:
     found = portfolio(learnt)
     ran = gains[[int(name) for name in found.performances.algorithms]]
     return replace(found, splines=fit_splines(found.difficulty, ran.to_numpy()))
+
+
+def load_selector(file: Path, max_bytes: int) -> AlgorithmSelector:
+    """Restore the selector that `AlgorithmSelector.save` wrote."""
+    from itemwise.learning.skops_files import unpacked
+
+    content = readable_file(file, max_bytes).read_bytes()
+    found: AlgorithmSelector = unpacked(
+        file, content, _check_loaded, "selector", "AlgorithmSelector.save", max_bytes
+    )
+    return found
+
+
+def _check_loaded(found: Any) -> None:
+    """Refuse a selector whose parts are missing or do not belong together."""
+    if not isinstance(found, AlgorithmSelector):
+        raise InputError(f"it holds a {type(found).__name__}, not an AlgorithmSelector")
+    sound = len(found.algorithms_) == len(found._columns) > 0  # noqa: SLF001
+    sound = sound and found.kind in CHOICES["kind"] and hasattr(found, "way_")
+    if not sound:
+        raise InputError("its parts are damaged or do not belong together")

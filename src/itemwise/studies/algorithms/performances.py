@@ -55,6 +55,7 @@ class Performances:
     scale: str = "performance"  # what `modelled` is, on the axis of a figure
     unsolved: pd.DataFrame | None = None  # of the same shape: which runs timed out or failed
     cut: Cut | None = None  # where runs were stopped, if some were
+    penalty: float = 1.0  # a run that did not end counts as so many cut-offs
 
     @property
     def algorithms(self) -> pd.Index:
@@ -130,6 +131,7 @@ def as_performances(
     cutoff: float | None = None,
     penalty: float | None = None,
     unsolved: Unsolved = "keep",
+    fewest: int = FEWEST_ALGORITHMS,
 ) -> Performances:
     """A table, `Responses` or ASlib scenario as performances; see `portfolio`."""
     if isinstance(performance, Performances):
@@ -172,15 +174,16 @@ def as_performances(
         stopped = float(np.nanmax(table.to_numpy()))
     did_not_end = _filled(table, late)
     kept = solved_by_somebody(late, table.notna().to_numpy(), unsolved, notes)
-    table = _with_runs(table[kept], notes)
+    table = _with_runs(table[kept], notes, fewest)
     transform = transform or ("raw" if better == "higher" else "negate")
     counts = None if penalty is None or cutoff is None else cutoff * penalty
     made = _transformed(table, better, transform, bounds, notes, counts)
+    made = replace(made, folds=folds, penalty=1.0 if penalty is None else penalty)
     if not late.any():
-        return replace(made, folds=folds)
+        return made
     did_not_end = did_not_end.loc[table.index, table.columns]
     cut = None if stopped is None else _cut(made, table, stopped)
-    return replace(made, folds=folds, unsolved=did_not_end, cut=cut)
+    return replace(made, unsolved=did_not_end, cut=cut)
 
 
 def _cut(made: Performances, table: pd.DataFrame, stopped: float) -> Cut:
@@ -230,7 +233,7 @@ def _filled(table: pd.DataFrame, values: Any) -> pd.DataFrame:
     return pd.DataFrame(values, index=table.index, columns=table.columns)
 
 
-def _with_runs(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+def _with_runs(table: pd.DataFrame, notes: list[str], fewest: int) -> pd.DataFrame:
     """The algorithms and problems with a run; the others are dropped and noted."""
     empty = table.columns[table.isna().all()]
     if len(empty):
@@ -240,7 +243,7 @@ def _with_runs(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     if len(idle):
         notes.append(f"Left out (no runs): {listed(list(idle), 'problem')}.")
         table = table.drop(index=idle)
-    _check_size(table, notes)
+    _check_size(table, notes, fewest)
     missing = int(table.isna().sum().sum())
     if missing:
         notes.append(
@@ -314,13 +317,13 @@ def _numbers(table: pd.DataFrame) -> Floats:
     return values
 
 
-def _check_size(table: pd.DataFrame, notes: list[str]) -> None:
+def _check_size(table: pd.DataFrame, notes: list[str], fewest: int) -> None:
     problems, algorithms = table.shape
-    if algorithms < FEWEST_ALGORITHMS:
+    if algorithms < fewest:
         raise InputError(
             f"There {'is' if algorithms == 1 else 'are'} {counted(algorithms, 'algorithm')}, but a "
-            f"portfolio needs at least {FEWEST_ALGORITHMS}: with fewer, hard problems and poor "
-            "algorithms cannot be separated."
+            f"portfolio needs at least {fewest}: with fewer, hard problems and poor algorithms "
+            "cannot be separated."
         )
     if problems < FEWEST_PROBLEMS:
         raise InputError(

@@ -1,0 +1,49 @@
+"""Forests of selectors: log-rank scores by hand, means in leaves, and pairs weighted by cost."""
+
+import numpy as np
+import pytest
+
+from itemwise.studies.algorithms.selector_forests import LeafForest, PairForest, log_rank_scores
+
+RANDOM = np.random.default_rng(0)
+ROWS = RANDOM.uniform(-1, 1, (200, 3)).astype(np.float32)
+
+
+def test_log_rank_scores_by_hand():
+    """Times 1, 2, 2, 4+: hazards 1/4, 2/3 and none at the end; an event counts -1."""
+    costs = np.array([[1.0], [2.0], [2.0], [40.0]])
+    late = np.array([[False], [False], [False], [True]])
+    found = log_rank_scores(costs, late)[:, 0]
+    jump = 1 / 4 + 2 / 3
+    np.testing.assert_allclose(found, [1 / 4 - 1, jump - 1, jump - 1, jump])
+    assert found.sum() == pytest.approx(0)
+
+
+def test_leaves_hold_means_of_costs():
+    costs = np.where(ROWS[:, :1] > 0, [[1.0, 100.0]], [[100.0, 1.0]])
+    late = costs >= 100
+    forest = LeafForest(seed=0).fit(ROWS, log_rank_scores(costs, late), costs)
+    said = forest.predict(np.array([[0.8, 0, 0], [-0.8, 0, 0]], dtype=np.float32))
+    np.testing.assert_allclose(said.cost, [[1, 100], [100, 1]], atol=3)
+    np.testing.assert_array_equal(said.scores.argmin(axis=1), [0, 1])
+    assert (said.first.max(axis=1) > 0.95).all()
+    np.testing.assert_allclose(said.first.sum(axis=1), 1)
+
+
+def test_of_a_pair_the_dear_mistake_counts_more_than_many_cheap_ones():
+    """Algorithm 0 is cheaper by 1 on nine problems of ten, and dearer by 1,000 on the tenth."""
+    costs = np.tile([1.0, 2.0], (200, 1))
+    costs[::10, 0] = 1000.0
+    noise = RANDOM.uniform(size=(200, 1)).astype(np.float32)
+    said = PairForest(seed=0).fit(noise, costs).predict(np.full((5, 1), 2.0, dtype=np.float32))
+    assert said.scores.shape == (5, 2)
+    close = PairForest(seed=0).fit(ROWS, np.where(ROWS[:, :1] > 0, [[1.0, 9.0]], [[9.0, 1.0]]))
+    found = close.predict(np.array([[0.7, 0, 0], [-0.7, 0, 0]], dtype=np.float32))
+    np.testing.assert_array_equal(found.scores.argmin(axis=1), [0, 1])
+
+
+def test_algorithms_that_add_nothing_are_never_paired():
+    costs = np.column_stack([ROWS[:, 0] + 2, 4 - ROWS[:, 0], np.full(200, 9.0)])
+    forest = PairForest(seed=0).fit(ROWS, costs)
+    assert 2 not in forest.kept
+    assert (forest.predict(ROWS[:9]).scores.argmin(axis=1) != 2).all()
