@@ -41,6 +41,7 @@ def made(bank):
         "calibration": (bank, "bank.json"),
         "gate": (iw.CapabilityGate().fit(X, LABELS), "gate.json"),
         "difficulty-regressor": (iw.DifficultyRegressor("stepwise").fit(X, X[:, 0]), "d.skops"),
+        "algorithm-selector": (iw.AlgorithmSelector("survival").fit(X[:40], X[:40]), "s.skops"),
         "short-benchmark": (iw.shorten(TABLE, 4, cv=2), "short.json"),
         "adaptive-test": (iw.AdaptiveTest(bank, stopper=Budget(3)), "test.json"),
         "responses": (TABLE, "responses.parquet"),

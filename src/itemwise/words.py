@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, isfinite, log10
 
 
 def counted(n: int, noun: str) -> str:
@@ -19,6 +20,18 @@ def listed(names: Sequence[str], noun: str, shown: int = 3) -> str:
 def joined(names: Sequence[str]) -> str:
     """All names in a sentence: a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def with_reach(value: float, reach: float) -> str:
+    """A number and half of its interval, both to the second digit of the latter.
+
+    >>> with_reach(93.84, 104.2), with_reach(0.7312, 0.0123)
+    ('94 ± 104', '0.731 ± 0.012')
+    """
+    if not (isfinite(value) and isfinite(reach)):
+        return f"{value:,.4g}"
+    digits = 4 if reach <= 0 else min(max(0, 1 - floor(log10(reach))), 12)
+    return f"{value:,.{digits}f} ± {reach:,.{digits}f}"
 
 
 def said_p(p: float) -> str:

@@ -61,7 +61,7 @@ def test_what_cannot_be_read_is_explained(subtests, file):
             "more than one run of 'a' on 'p'",
         ),
         ("problem,algorithm,value\np,,1\n", "auto", "Row 1 .* nothing in column 'algorithm'"),
-        ("problem,algorithm,x,y\np,a,1,2\n", "auto", "columns problem, algorithm and value"),
+        ("problem,algorithm,x,y\np,a,1,2\n", "auto", "holds 2 measures"),
         ("problem,fast,slow\np,1,2\n", "long", "columns problem, algorithm and value"),
         ("problem,fast,slow\np,1,2\nq,timeout,2\n", "auto", "'fast' on 'q' is 'timeout'"),
         ("problem,algorithm,value\np,a,often\n", "auto", "'a' on 'p' is 'often'"),

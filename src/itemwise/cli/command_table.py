@@ -84,6 +84,8 @@ HOMES = {
     "gate": "gate_commands:group",
     "link": "evaluation_commands",
     "portfolio": "portfolio_commands",
+    "portfolio evaluate": "selection_commands:evaluate",
+    "portfolio select": "selection_commands:select",
     "publish": "decode_commands",
     "read": "log_commands",
     "report": "report_commands",
@@ -123,6 +125,9 @@ class Contents(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command itself, once it is asked for by name."""
         name, found, rest = super().resolve_command(ctx, args)
+        two_words = f"{name} {rest[0]}" if rest else ""
+        if two_words in HOMES:
+            return two_words, loaded(two_words), rest[1:]
         return name, found if name is None else loaded(name), rest
 
 

@@ -111,6 +111,14 @@ Epsilon = Annotated[
         "chosen by the largest.",
     ),
 ]
+FeatureNames = Annotated[
+    list[str],
+    typer.Option(
+        "--features",
+        help="Column that is a feature of problems, not an algorithm; repeatable.",
+        show_default="none",
+    ),
+]
 Size = Annotated[
     int | None,
     typer.Option(min=1, help="Number of algorithms to keep.", show_default="all strong somewhere"),
@@ -138,6 +146,7 @@ def portfolio(
     grades: Grades = None,
     preset: Preset = None,
     measure: MeasureName = None,
+    features: FeatureNames = [],  # noqa: B006
     epsilon: Epsilon = [0.0, 0.01],  # noqa: B006
     size: Size = None,
     cv: Folds = None,
@@ -148,7 +157,8 @@ def portfolio(
 ) -> None:
     """Compare algorithms on problems: who is consistent, who leads where, and which few to keep.
 
-    Without --out, the table of algorithms is printed as CSV.
+    Without --out, the table of algorithms is printed as CSV. `itemwise portfolio evaluate` measures
+    what choosing by features of problems is worth, and `itemwise portfolio select` chooses.
     """
     _check_source(runs, layout)
     _check_direction(runs, better, transform, cutoff, penalty)
@@ -158,7 +168,7 @@ def portfolio(
     check_sources(runs)
     console = Console(quiet, json)
     with console.progress(f"Reading {runs.name}"):
-        table = _read(runs, measure, layout)
+        table = _read(runs, measure, layout, features)
     _check_scenario(table, better, cutoff, penalty)
     settings: dict[str, Any] = {"better": better, "transform": transform, "bounds": bounds}
     settings |= {"cutoff": cutoff, "penalty": penalty, "preset": preset, "model": model}
@@ -293,19 +303,15 @@ def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None
     return low, high
 
 
-def _read(runs: Path, measure: str | None, layout: str) -> pd.DataFrame | AslibScenario:
+def _read(
+    runs: Path, measure: str | None, layout: str, features: list[str]
+) -> pd.DataFrame | AslibScenario:
     from itemwise.datasets import read_aslib, read_runs
     from itemwise.datasets.mlflow_runs import is_mlflow
 
     if runs.is_dir() and not is_mlflow(runs):
         return read_aslib(runs, measure)
-    table = read_runs(runs, layout=layout, metric=measure)
-    if measure is not None and "notes" not in table.attrs:
-        raise InputError(
-            f"--measure is for ASlib scenarios and for results with several metrics, but '{runs}' "
-            "is a plain table. Leave it out."
-        )
-    return table
+    return read_runs(runs, layout=layout, metric=measure, features=features or None)
 
 
 def _told(

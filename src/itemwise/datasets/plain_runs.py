@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from itemwise.datasets.mlflow_runs import is_mlflow, read_mlflow
 from itemwise.datasets.result_frames import known_results, leaderboards
+from itemwise.datasets.run_columns import algorithms_only, failed_runs, measure_of
 from itemwise.datasets.run_tables import ALGORITHM, PROBLEM
 from itemwise.errors import InputError
 from itemwise.files import PathLike, size_for_people
@@ -41,6 +42,7 @@ def read_runs(
     metric: str | None = None,
     problem: str | None = None,
     algorithm: str | None = None,
+    features: Sequence[str] | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> pd.DataFrame:
     """Read the performance of algorithms on problems, for `portfolio` and `tournament`.
@@ -55,9 +57,10 @@ def read_runs(
         - A table: `.csv`, `.tsv` (also with `.gz`), `.parquet`, `.arff`, or a frame. *Long* tables
           have the columns problem (or instance, dataset, task, also with _id), algorithm (or
           solver, flow) and value (or performance, score, runtime, time, accuracy, or the only
-          further column). All others are *wide*: one row per problem, one column per algorithm;
-          the first column names the problems if its heading is one of the above, name, id or
-          empty, or if it holds text. An empty cell means no run.
+          further column; `metric` names one of several). A column status (or runstatus) says which
+          runs ended "ok"; the others did not solve their problem. All others are *wide*: one row
+          per problem, one column per algorithm; the first column names the problems if its heading
+          is one of the above, name, id or empty, or if it holds text. An empty cell means no run.
         - A result table of TabArena (TabRepo), of the AutoML benchmark, or of OpenML's
           `list_evaluations`; folds and repeats become their mean.
         - Leaderboards of AutoGluon: a mapping from data sets to frames.
@@ -71,6 +74,9 @@ def read_runs(
         The parameter or tag of MLflow that names the data set, and the one that names the model.
         By default, such as "dataset" and "model" where every run has them, else the experiment and
         the name of the run.
+    features
+        Columns of a wide table that are features of problems, not algorithms. Where a column lies
+        on another scale than the rest, you are asked; an empty list says that all are algorithms.
     max_bytes
         No file may unpack to more than this.
 
@@ -99,7 +105,9 @@ def read_runs(
     else:
         frame, path = _without_index(given), "the frame"
     known = known_results(frame, metric) if layout == "auto" else None
-    return _plain(frame, path, layout, max_bytes) if known is None else known
+    if known is not None:
+        return known
+    return _plain(frame, path, layout, max_bytes, metric, features)
 
 
 def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
@@ -110,13 +118,29 @@ def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
     return frame if plain else frame.rename_axis(str(frame.index.name or PROBLEM)).reset_index()
 
 
-def _plain(frame: pd.DataFrame, path: PathLike, layout: str, max_bytes: int) -> pd.DataFrame:
-    columns = None if layout == "wide" else _long_columns(path, frame, layout)
-    table = _wide(path, frame) if columns is None else _pivoted(path, frame, columns, max_bytes)
+def _plain(
+    frame: pd.DataFrame,
+    path: PathLike,
+    layout: str,
+    max_bytes: int,
+    metric: str | None,
+    features: Sequence[str] | None,
+) -> pd.DataFrame:
+    columns = None if layout == "wide" else _long_columns(path, frame, layout, metric)
+    if columns is None:
+        if metric is not None:
+            raise InputError(
+                f"metric is {shown(metric)}, but '{path}' is a wide table, one column per "
+                "algorithm: it has one measure. Leave it out."
+            )
+        table = algorithms_only(path, _wide(path, frame), features)
+    else:
+        table = _pivoted(path, frame, columns, max_bytes)
     table = table.rename_axis(index=PROBLEM, columns=ALGORITHM)
     table = table.apply(lambda column: _numbers(path, column))
     if columns is not None:
-        table.attrs.update(_stated(columns.value))
+        table.attrs.update({"measure": columns.value} if metric else {}, **_stated(columns.value))
+        table.attrs.update(failed_runs(frame, *columns[:2], _names))
     return table
 
 
@@ -126,20 +150,20 @@ def _stated(measure: str) -> dict[str, str]:
     return {} if better is None else {"measure": measure, "better": better}
 
 
-def _long_columns(path: PathLike, frame: pd.DataFrame, layout: str) -> _LongColumns | None:
+def _long_columns(
+    path: PathLike, frame: pd.DataFrame, layout: str, metric: str | None
+) -> _LongColumns | None:
     """The columns of a long table, or None if it is wide."""
     plain = {str(name).strip().lower(): str(name) for name in frame.columns}
-    found = [
+    problem, algorithm = (
         next((plain[name] for name in names if name in plain), None)
-        for names in (_PROBLEMS, _ALGORITHMS, _VALUES)
-    ]
-    problem, algorithm, value = found
-    further = [str(name) for name in frame.columns if name not in (problem, algorithm)]
-    if value is None and len(further) == 1:
-        value = further[0]
-    if problem is not None and algorithm is not None and value is not None:
-        return _LongColumns(problem, algorithm, value)
-    if layout == "auto" and (problem is None or algorithm is None):
+        for names in (_PROBLEMS, _ALGORITHMS)
+    )
+    if problem is not None and algorithm is not None:
+        value = measure_of(path, frame, (problem, algorithm), _VALUES, metric)
+        if value is not None:
+            return _LongColumns(problem, algorithm, value)
+    elif layout == "auto":
         return None
     raise InputError(
         f"'{path}' has {listed([shown(name) for name in frame.columns], 'column', 6)}, but a long "

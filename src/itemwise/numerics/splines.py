@@ -40,6 +40,7 @@ class Splines:
     weights_se: Floats  # (n_directions, n_series)
     freedom: Floats  # (n_series,): effective degrees of freedom
     likeness: Floats  # (n_series, n_series): correlation of what the curves leave unexplained
+    bounds: tuple[float, float] | None = None  # that no curve leaves
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -49,7 +50,11 @@ class Splines:
     def at(self, places: Floats) -> Floats:
         """Values of the curves, (n_places, n_series)."""
         with workers(1):
-            return self.level + self._directions(places) @ self.weights
+            return self.bounded(self.level + self._directions(places) @ self.weights)
+
+    def bounded(self, values: Floats) -> Floats:
+        """Values moved to the bounds that they leave, if there are bounds."""
+        return values if self.bounds is None else np.clip(values, *self.bounds)
 
     def se_at(self, places: Floats) -> Floats:
         """Their standard errors, (n_places, n_series), given the strength of the penalty."""
@@ -69,7 +74,7 @@ class Splines:
             noise = random.standard_normal((draws, width + 1, count)) @ root.T
             bends = self._directions(places) @ (self.weights + self.weights_se * noise[:, 1:])
         curves: Floats = (self.level + self.level_se * noise[:, 0])[:, None, :] + bends
-        return curves
+        return self.bounded(curves)
 
     def _directions(self, places: Floats) -> Floats:
         if self.knots.size < FEWEST_KNOTS:
@@ -143,7 +148,7 @@ def _fit_with_gaps(
     whole: Splines, basis: Floats, penalty: Floats, series: Floats, smoothing: str
 ) -> Splines:
     """Columns with gaps each by itself, in the directions that the whole table has."""
-    parts = {name: np.array(getattr(whole, name)) for name in _PER_SERIES}
+    parts: dict[str, Any] = {name: np.array(getattr(whole, name)) for name in _PER_SERIES}
     for column in np.flatnonzero(np.isnan(series).any(axis=0)):
         seen = ~np.isnan(series[:, column])
         values: tuple[Any, ...] = (np.nan, np.nan, 0.0, np.nan, 1.0)

@@ -102,3 +102,14 @@ def test_published_areas_are_on_a_grid_of_a_hundred_points():
     expected = np.trapezoid(share, np.linspace(0, 1, 100))
     assert found.loc["a", "auaec"] == pytest.approx(expected)
     assert found.loc["a", "aucdf"] == pytest.approx(1.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_published_goodness_of_an_extreme_scaling_does_not_overflow():
+    items = pd.DataFrame(
+        {"discrimination": [1.0, 0.01], "difficulty": [0.0, 400.0], "scaling": [1.0, 50.0]}
+    )
+    cells = np.linspace(0.05, 0.95, 20)[:, None] * [1.0, 1.0]
+    found = published_goodness(cells, (0.0, 1.0), items)
+    assert np.isfinite(found.predicted).all()
+    assert found.predicted.min() < 1e-12

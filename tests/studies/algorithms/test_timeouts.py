@@ -108,3 +108,14 @@ def test_too_few_solved_problems_are_refused():
         iw.portfolio(table, better="lower", cutoff=CUTOFF)
     with pytest.raises(InputError, match="'drop' or 'keep'"):
         iw.portfolio(table, better="lower", cutoff=CUTOFF, unsolved="no")
+
+
+def test_no_curve_leaves_the_range_of_performance():
+    random = np.random.default_rng(0)
+    hard = np.sort(random.normal(size=60))[:, None]
+    scores = 1 / (1 + np.exp(3 * hard * [1, 1, 1] + random.normal(0, 2, (60, 3))))
+    found = iw.portfolio((scores > 0.5) * 0.9 + 0.05 * scores)
+    low, high = found.performances.bounds
+    columns = found.curves[["performance", "low", "high"]]
+    assert columns.min(axis=None) >= low
+    assert columns.max(axis=None) <= high

@@ -109,6 +109,24 @@ def evaluate_selectors(
     return _evaluation(table, *_paid(jobs, rows, table, costs, n_jobs), costs, parts)
 
 
+def learnt_from(
+    selector: AlgorithmSelector,
+    performance: Any,
+    X: Any = None,
+    *,
+    better: Better | None = None,
+    cutoff: float | None = None,
+    penalty: float = PENALTY,
+) -> AlgorithmSelector:
+    """Fit a selector to all problems, with penalties and costs as `evaluate_selectors` has them."""
+    performance = with_row_names(performance)
+    table, limit = _scored(performance, better, cutoff, penalty)
+    rows = _feature_rows(performance, X, table)
+    costs = _costs(performance, table, None, limit)
+    made: AlgorithmSelector = _told("selector", selector, table, limit)
+    return made.fit(rows, table.given, feature_costs=costs.features)
+
+
 def _scored(
     performance: Any, better: Better | None, cutoff: float | None, penalty: float
 ) -> tuple[Performances, float | None]:

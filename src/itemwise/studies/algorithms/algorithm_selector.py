@@ -42,7 +42,7 @@ from itemwise.studies.algorithms.selector_tables import (
     with_runs,
 )
 from itemwise.tables.foreign_frames import as_pandas
-from itemwise.words import listed
+from itemwise.words import listed, with_reach
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -289,15 +289,13 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         """Keep the algorithm that runs first, and say what inner folds found."""
         if chosen.first is not None:
             self.first_ = (self.algorithms_[chosen.first.algorithm], chosen.first.seconds)
-        said = {
-            name: f"{gain:,.4g} ± {1.96 * error:,.2g}"
-            for name, (gain, error) in chosen.paid.items()
-        }
+        said = {name: with_reach(gain, 1.96 * error) for name, (gain, error) in chosen.paid.items()}
         if chosen.way == SINGLE:
-            name, best = self.algorithms_[int(self._single.argmin())], max(chosen.paid.values())
+            name = self.algorithms_[int(self._single.argmin())]
+            best = max(chosen.paid, key=lambda way: chosen.paid[way][0])
             self.notes_.append(
-                f"Choosing does not pay: in inner folds it saves {best[0]:,.4g} ± "
-                f"{1.96 * best[1]:,.2g} per problem, so the single best, {name}, is always picked."
+                f"Choosing does not pay: in inner folds it saves {said[best]} per problem, so the "
+                f"single best, {name}, is always picked."
             )
         else:
             self.notes_.append(

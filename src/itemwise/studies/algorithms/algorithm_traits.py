@@ -207,7 +207,7 @@ def published_goodness(
     ability = (slope**2 * (difficulty + scaling * odds)).sum(axis=1) / (slope**2).sum()
     ability = (ability - ability.mean()) / ability.std(ddof=1)
     predicted = np.minimum((ability[:, None] - difficulty) * scaling, PUBLISHED_TOP)
-    return Goodness(inside, 1 / (1 + np.exp(-predicted)), published=True)
+    return Goodness(inside, sigmoid_pair(predicted)[0], published=True)
 
 
 def traits_of_algorithms(calibration: Calibration, performances: Performances) -> pd.DataFrame:

@@ -73,6 +73,16 @@ class Performances:
         table = self.given.to_numpy(dtype=float)
         return table if self.better == "higher" else -table
 
+    def in_unit(self, modelled: Floats) -> Floats:
+        """Modelled values in the unit of the measure."""
+        if self.transform == "reciprocal":
+            found: Floats = 1 / np.clip(modelled, 1e-12, None) - 1
+            return found
+        given, cells = self.given.to_numpy(dtype=float).ravel(), self.cells.ravel()
+        low, high = int(np.nanargmin(given)), int(np.nanargmax(given))
+        rise = (given[high] - given[low]) / (cells[high] - cells[low])
+        return np.asarray(given[low] + (modelled - cells[low]) * rise)
+
     def of_problems(self, rows: NDArray[np.intp]) -> Performances:
         """The performances on some problems, with the bounds of the whole table."""
         given, modelled = self.given.iloc[rows], self.modelled.iloc[rows]
@@ -164,6 +174,8 @@ def as_performances(
         measure = performance.attrs.get("measure", "its values")
         notes.append(f"{stated.capitalize()} is better, as the table states for {measure}.")
     table = _table(given)
+    if failed is None and better == "lower" and (pairs := _pairs(given, table)) is not None:
+        failed = pairs
     late = np.zeros(table.shape, dtype=bool) if failed is None else failed
     stopped = cutoff
     if cutoff is not None or penalty is not None:
@@ -184,6 +196,22 @@ def as_performances(
     did_not_end = did_not_end.loc[table.index, table.columns]
     cut = None if stopped is None else _cut(made, table, stopped)
     return replace(made, unsolved=did_not_end, cut=cut)
+
+
+def _pairs(given: Any, table: pd.DataFrame) -> NDArray[np.bool_] | None:
+    """Which runs did not end, as `read_runs` has it from a column of status."""
+    told = getattr(given, "attrs", {}).get("failed")
+    if not told:
+        return None
+    failed = np.zeros(table.shape, dtype=bool)
+    names = [(str(row), str(column)) for row, column in told]
+    rows, columns = (
+        {name: place for place, name in enumerate(axis)} for axis in (table.index, table.columns)
+    )
+    for row, column in names:
+        if row in rows and column in columns:
+            failed[rows[row], columns[column]] = True
+    return failed
 
 
 def _cut(made: Performances, table: pd.DataFrame, stopped: float) -> Cut:
@@ -368,11 +396,16 @@ def _transformed(
         scale = "performance: 1 / (1 + t)"
     elif transform == "negate":
         values, limits = (high - values) / (high - low), (0.0, 1.0)
-        scale = f"performance (1: {low:,.4g}, 0: {high:,.4g})"
+        scale = f"performance (1 is {_said(low)}, 0 is {_said(high)})"
     else:
         limits = (low, high)
     made = _filled(table, values)
     return Performances(table, made, better, transform, limits, tuple(notes), scale=scale)
+
+
+def _said(value: float) -> str:
+    """A number on an axis: whole from 100 on."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _limits(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.errors import InputError
-from itemwise.models import Categorical
+from itemwise.models import Categorical, Censored
 from itemwise.numerics.arrays import Floats
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ ABILITIES, HEIGHTS = 61, 61
 GRADE_ABILITIES = 241  # curves of grades may be steep
 AROUND_PEAK = np.linspace(-4.0, 4.0, 33)  # in standard deviations, so that sharp peaks are drawn
 REACH = 3.0
+BELOW = 0.3  # of the range of runs that ended, shown for those that did not
 HEIGHT = "log-odds of performance"
 EPSILONS = (0.0, 0.01)
 TRACES = (0.1, 0.5, 0.9)  # quantiles of all log-odds at which lines are drawn
@@ -65,16 +66,21 @@ def densities(portfolio: Portfolio, **kw: Any) -> Display:
         return traces(portfolio, **kw)
     heights = np.linspace(*_log_odds_range(portfolio), HEIGHTS)
     density = _density(calibration.items, abilities, heights)
+    name, shown = HEIGHT, heights
+    if _is_cut(portfolio):
+        stopped = float(portfolio.performances.in_unit(np.array(portfolio.performances.cut.limit)))  # type: ignore[union-attr]
+        name = f"log10 of runtime (cut off at {np.log10(stopped):.3g})"
+        shown = np.log10(_in_unit(portfolio, heights))
     count = len(calibration.item_names)
     frame = pd.DataFrame(
         {
             "algorithm": np.repeat(np.asarray(calibration.item_names), ABILITIES * HEIGHTS),
             "ability": np.tile(np.repeat(abilities, HEIGHTS), count),
-            HEIGHT: np.tile(heights, count * ABILITIES),
+            name: np.tile(shown, count * ABILITIES),
             "density": density.ravel(),
         }
     )
-    return _display("densities", frame, value=HEIGHT, **kw)
+    return _display("densities", frame, value=name, **kw)
 
 
 def traces(portfolio: Portfolio, **kw: Any) -> Display:
@@ -95,8 +101,8 @@ def traces(portfolio: Portfolio, **kw: Any) -> Display:
     abilities = _around_peaks(calibration.items, levels)
     density = _density(calibration.items, abilities, levels)
     count, places = abilities.shape
-    low, high = portfolio.performances.bounds
-    shown = [f"performance {low + (high - low) / (1 + np.exp(-level)):.4g}" for level in levels]
+    noun = "performance" if portfolio.performances.better == "higher" else "value"
+    shown = [f"{noun} {value:,.3g}" for value in _in_unit(portfolio, levels)]
     frame = pd.DataFrame(
         {
             "algorithm": np.repeat(np.asarray(calibration.item_names), places * len(levels)),
@@ -164,17 +170,35 @@ def _display(name: str, frame: pd.DataFrame, **kw: Any) -> Display:
 
 
 def _log_odds(portfolio: Portfolio) -> Floats:
-    """Log-odds of all performances strictly between the bounds."""
-    low, high = portfolio.performances.bounds
-    cells = portfolio.performances.cells.ravel()
+    """Log-odds of all performances strictly between the bounds, or of runs that ended."""
+    table = portfolio.performances
+    low, high = table.bounds if not _is_cut(portfolio) else table.cut.reach  # type: ignore[union-attr]
+    cells = table.cells.ravel()
+    if _is_cut(portfolio):
+        cells = cells[cells > table.cut.limit]  # type: ignore[union-attr]
     inside = cells[(cells > low) & (cells < high)]
     odds: Floats = np.log(inside - low) - np.log(high - inside)
     return odds if odds.size else np.array([-REACH, REACH])
 
 
+def _is_cut(portfolio: Portfolio) -> bool:
+    """Whether the model knows that some runs did not end."""
+    return isinstance(portfolio.calibration.model, Censored)
+
+
+def _in_unit(portfolio: Portfolio, log_odds: Floats) -> Floats:
+    """Log-odds in the unit of the measure."""
+    table = portfolio.performances
+    low, high = table.bounds if not _is_cut(portfolio) else table.cut.reach  # type: ignore[union-attr]
+    return table.in_unit(low + (high - low) / (1 + np.exp(-log_odds)))
+
+
 def _log_odds_range(portfolio: Portfolio) -> tuple[float, float]:
     odds = _log_odds(portfolio)
     low, high = np.quantile(odds, [0.01, 0.99])
+    if _is_cut(portfolio):  # what did not end lies below the limit, and is shown as well
+        limit = float(portfolio.calibration.model.ends(portfolio.calibration.coords)[0][0])  # type: ignore[attr-defined]
+        low = min(low, limit) - BELOW * (high - min(low, limit))
     return float(low), float(high) if high > low else float(low) + 1.0
 
 

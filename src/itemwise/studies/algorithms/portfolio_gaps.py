@@ -27,7 +27,7 @@ from itemwise.studies.algorithms.portfolio_choice import (
 )
 from itemwise.studies.algorithms.portfolio_settings import Settings
 from itemwise.studies.algorithms.portfolios import Portfolio, fit_portfolio
-from itemwise.words import counted, joined, listed
+from itemwise.words import counted, joined, listed, with_reach
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,10 +131,11 @@ class PortfolioComparison(Result):
         size = sizes[(len(sizes) - 1) // 2]
         there = rows[(rows["method"] != SINGLE) & (rows["size"] == size)].sort_values("gap")
         first = there.iloc[0]
+        gap = with_reach(first["gap"], self._reach * first["gap_se"])
         text = (
             f"With {counted(int(size), 'algorithm')}, '{first['method']}' leaves a gap of "
-            f"{first['gap']:.3g} ± {self._reach * first['gap_se']:.2g} to the virtual best, in the "
-            f"unit of the measure; the single best algorithm leaves {alone:.3g}"
+            f"{gap} to the virtual best, in the "
+            f"unit of the measure; the single best algorithm leaves {alone:,.4g}"
         )
         near = self._level_with_first(list(there["method"]), int(size))
         if len(near) > 1:

@@ -10,7 +10,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import reach_of_parts
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.studies.algorithms.performances import Performances
-from itemwise.words import listed
+from itemwise.words import listed, with_reach
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,4 +61,4 @@ def better_on_harder(algorithms: pd.DataFrame) -> str:
 
 def _with_error(values: Floats) -> str:
     reach = reach_of_parts(len(values)) * float(values.std(ddof=1)) / np.sqrt(len(values))
-    return f"{values.mean():,.4g} ± {reach:,.2g}"
+    return with_reach(float(values.mean()), reach)

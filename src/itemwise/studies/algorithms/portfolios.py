@@ -125,8 +125,8 @@ class Portfolio(Result):
                 "difficulty": np.tile(grid, len(names)),
                 "performance": middle.T.ravel(),
                 "performance_se": error.T.ravel(),
-                "low": (middle - Z * error).T.ravel(),
-                "high": (middle + Z * error).T.ravel(),
+                "low": self.splines.bounded(middle - Z * error).T.ravel(),
+                "high": self.splines.bounded(middle + Z * error).T.ravel(),
             }
         )
 
@@ -368,6 +368,8 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
         n_knots=settings.knots,
         smoothing=settings.smoothing,
     )
+    if not settings.preset:
+        splines = replace(splines, bounds=table.bounds)
     return Portfolio(
         performances=table,
         settings=settings,
