@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -81,15 +81,31 @@ class AslibScenario:
         )
 
 
+@overload
 def read_aslib(
     folder: PathLike, measure: str | None = None, *, max_bytes: int = MAX_BYTES
-) -> AslibScenario:
+) -> AslibScenario: ...
+
+
+@overload
+def read_aslib(
+    folder: PathLike, measure: list[str] | tuple[str, ...], *, max_bytes: int = MAX_BYTES
+) -> dict[str, AslibScenario]: ...
+
+
+def read_aslib(
+    folder: PathLike,
+    measure: str | list[str] | tuple[str, ...] | None = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+) -> AslibScenario | dict[str, AslibScenario]:
     """Read a scenario of the algorithm selection library ASlib from its folder.
 
     The folder holds `description.txt` and `algorithm_runs.arff`; `feature_values.arff`,
     `feature_costs.arff`, `feature_runstatus.arff` and `cv.arff` are read if they exist. Each may be
     compressed, with `.gz` appended to its name. `measure` names one of the scenario's measures, by
-    default the first. No file may unpack to more than `max_bytes`.
+    default the first; for several names, a scenario for each is returned, by name. No file may
+    unpack to more than `max_bytes`.
 
     Problems and algorithms are in order of appearance among the runs. Repeated runs of an algorithm
     on a problem are averaged, and so are repeated rows of features; `notes` lists this and anything
@@ -117,6 +133,8 @@ def read_aslib(
     >>> iw.read_aslib(".").performance.to_numpy().tolist()
     [[1.5, 100.0]]
     """
+    if measure is not None and not isinstance(measure, str):
+        return {str(one): read_aslib(folder, str(one), max_bytes=max_bytes) for one in measure}
     path = _scenario_folder(folder)
     description_file, runs_file = _file(path, _DESCRIPTION), _file(path, _RUNS)
     if description_file is None or runs_file is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of each module
     from itemwise.studies.algorithms.algorithm_selection import *  # noqa: F403
+    from itemwise.studies.algorithms.measure_comparison import *  # noqa: F403
     from itemwise.studies.algorithms.portfolio_gaps import *  # noqa: F403
     from itemwise.studies.algorithms.portfolios import *  # noqa: F403
     from itemwise.studies.battles.preference_board import *  # noqa: F403
@@ -72,6 +73,7 @@ STUDIES: dict[str, Study] = {
     "characteristic_curves": Study(".difficulty.characteristic_curves", ("CharacteristicCurves",)),
     "choose_datasets": Study(".benchmarks.dataset_choice", ("ChosenDatasets",)),
     "compare_classifiers": Study(".classifiers.classifier_comparison", ("ClassifierComparison",)),
+    "compare_measures": Study(".algorithms.measure_comparison", ("MeasureComparison",)),
     "compare_portfolios": Study(".algorithms.portfolio_gaps", ("PortfolioComparison",)),
     "compare_regressors": Study(".classifiers.regressor_comparison", ("RegressorComparison",)),
     "compare_subsets": Study(".benchmarks.subsets", ("SubsetComparison",)),

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SURE = 0.95
+LEAST = 0.005  # share of the problems; less is shown as 0%
 
 
 def who_leads(occupancy: pd.DataFrame) -> str:
     """Who has the best curve at most problems, with its interval; nobody whose interval has a 0."""
     share = occupancy["occupancy"]
-    sure = occupancy[occupancy["occupancy_low"] > 0]
+    sure = occupancy[occupancy["occupancy_low"] >= LEAST]
     leaders = int((share > 0).sum())
     some = (
         f"{leaders} of {len(share)} algorithms {'has' if leaders == 1 else 'have'} the best curve"

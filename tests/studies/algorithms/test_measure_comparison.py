@@ -1,0 +1,68 @@
+"""Several measures side by side, and who no other algorithm beats on all of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+from itemwise.studies.algorithms.measure_comparison import pareto_front
+
+
+def tables():
+    random = np.random.default_rng(0)
+    easy = np.linspace(0.2, 0.8, 50)[:, None]
+    names = ["quick", "good", "both", "neither"]
+    quality = easy + np.array([-0.1, 0.1, 0.05, -0.15]) + random.normal(0, 0.02, (50, 4))
+    seconds = 10 - 5 * easy + [-3, 3, -1, 4] + random.normal(0, 0.2, (50, 4))
+    return (pd.DataFrame(table, columns=names) for table in (quality, seconds))
+
+
+def test_who_is_beaten_on_every_measure_is_not_on_the_front():
+    quality, seconds = tables()
+    seconds.attrs["better"] = "lower"
+    found = iw.compare_measures({"quality": quality, "seconds": seconds})
+    assert found.best == ("quick", "good", "both")
+    np.testing.assert_allclose(found.to_frame()["seconds"], seconds.mean())
+    assert (found.to_frame()["quality_se"] > 0).all()
+    assert found.meaning.startswith("The best mean has good by quality and quick by seconds.")
+    assert list(found.portfolios) == ["quality", "seconds"]
+
+
+def test_the_front_by_hand():
+    points = np.array([[1, 3], [2, 2], [1, 2], [2, 2], [0, 0]], dtype=float)
+    assert pareto_front(points).tolist() == [True, True, False, True, False]
+
+
+def test_one_measure_is_refused():
+    quality, _ = tables()
+    with pytest.raises(InputError, match="two measures or more"):
+        iw.compare_measures({"quality": quality})
+    with pytest.raises(InputError, match="two measures or more"):
+        iw.compare_measures(quality)
+
+
+def test_several_measures_of_a_scenario_are_read_at_once(tmp_path):
+    (tmp_path / "description.txt").write_text(
+        "scenario_id: toy\nperformance_measures: [time, error]\nmaximize: [false, false]\n"
+        "performance_type: [runtime, solution_quality]\nalgorithm_cutoff_time: 9\n"
+    )
+    (tmp_path / "algorithm_runs.arff").write_text(
+        "@RELATION runs\n@ATTRIBUTE instance_id STRING\n@ATTRIBUTE algorithm STRING\n"
+        "@ATTRIBUTE time NUMERIC\n@ATTRIBUTE error NUMERIC\n@ATTRIBUTE runstatus {ok, timeout}\n"
+        "@DATA,\np,a,1,0.5,ok\np,b,2,0.1,ok\n"
+    )
+    (tmp_path / "feature_costs.arff").write_text(
+        "@RELATION costs\n@ATTRIBUTE instance_id STRING\n@ATTRIBUTE repetition NUMERIC\n"
+        "@ATTRIBUTE quick NUMERIC\n@ATTRIBUTE slow NUMERIC\n@DATA\np,1,0.5,2\n"
+    )
+    (tmp_path / "feature_runstatus.arff").write_text(
+        "@RELATION ends\n@ATTRIBUTE instance_id STRING\n@ATTRIBUTE repetition NUMERIC\n"
+        "@ATTRIBUTE quick {ok, presolved}\n@ATTRIBUTE slow {ok, presolved}\n@DATA\n"
+        "p,1,ok,presolved\n"
+    )
+    found = iw.read_aslib(tmp_path, ["time", "error"])
+    assert list(found) == ["time", "error"]
+    assert found["error"].performance.loc["p", "b"] == 0.1
+    assert found["time"].feature_costs.loc["p"].tolist() == [0.5, 2.0]
+    assert found["time"].presolved.tolist() == [True]
