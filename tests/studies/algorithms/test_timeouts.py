@@ -89,7 +89,7 @@ def test_the_headline_gives_its_interval_and_the_references_beside_it():
         f"The single best is {single} with a mean of {solved[single].mean():,.0f} ±"
         in found.meaning
     )
-    assert f"has {solved.min(axis=1).mean():,.0f} ±" in found.meaning
+    assert f"has {solved.min(axis=1).mean():,.1f} ±" in found.meaning
 
 
 def test_nobody_is_named_whose_interval_begins_at_zero():
