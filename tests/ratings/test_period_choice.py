@@ -244,13 +244,14 @@ def plainly_grown(table, largest):
 
 def test_the_search_is_that_of_plain_loops():
     for seed in range(4):
-        table = some(seed, n_periods=9, n_players=7)
-        steps = grow(table[None], 8)[:, 0]
-        for row, taken in zip(steps, plainly_grown(table, 8), strict=True):
-            assert (
-                np.argsort(np.where(row > 0, row, 99), kind="stable")[: len(taken)].tolist()
-                == taken
-            )
+        noise = points(np.random.default_rng(seed).normal(size=(9, 5)))
+        for table in (some(seed, n_periods=9, n_players=7), noise):
+            steps = grow(table[None], 8)[:, 0]
+            for row, taken in zip(steps, plainly_grown(table, 8), strict=True):
+                assert (
+                    np.argsort(np.where(row > 0, row, 99), kind="stable")[: len(taken)].tolist()
+                    == taken
+                )
 
 
 def test_periods_are_halved_so_that_the_larger_half_is_chosen_from():
