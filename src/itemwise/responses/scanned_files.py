@@ -103,6 +103,8 @@ class ScannedFile:
         most = max(1, PART_CELLS // max(1, len(self.columns)))
         groups: list[int] = []
         for k, size in enumerate(sizes):
+            if not size:
+                continue
             if groups and sum(sizes[g] for g in groups) + size > most:
                 yield self._of_groups(groups, sizes)
                 groups = []
