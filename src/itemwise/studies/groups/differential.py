@@ -17,15 +17,17 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import model_of_few
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.models.categorical import Categorical
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.intervals import normal_reach
-from itemwise.numerics.mantel_haenszel import common_odds
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Draw, Result
-from itemwise.studies.groups.effect_sizes import effect_sizes
+from itemwise.studies.groups.difference_frames import (
+    REACH,
+    difference_frame,
+    group_curve_frame,
+    population_frame,
+)
 from itemwise.studies.groups.respondent_groups import RespondentGroups, respondent_groups
 from itemwise.words import counted, listed, shown
 
@@ -37,13 +39,10 @@ if TYPE_CHECKING:
 __all__ = ["Differential", "differential"]
 
 FIGURES = ("differential", "group_curves")
-REACH = normal_reach(0.95)
-NEGLIGIBLE, LARGE = 1.0, 1.5  # classes A, B and C of ETS, on its delta scale
 MANY = 0.25  # share of the items that may differ; beyond, anchors cannot be told from the rest
 FEWEST_ITEMS = 3
 FEW_ITEMS = 10
 FEW_RESPONDENTS = 100  # of a group
-NO_ODDS = (np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,12 +232,12 @@ def differential(
             anchors=_trusted(anchors, names),
             told=lambda k, done: report(done, len(names), f"round {k + 1}"),
         )
-    frame = _frame(found, values, names, split, bank.model)
+    frame = difference_frame(found, values, names, split, bank.model)
     return Differential(
         reference=split.names[0],
         items=frame,
-        curves=_curves(found, names, split),
-        populations=_populations(found, split),
+        curves=group_curve_frame(found, names, split),
+        populations=population_frame(found, split),
         scatter=found.scatter,
         alpha=alpha,
         correction=correction,
@@ -299,121 +298,10 @@ def _trusted(anchors: Sequence[str] | None, names: Sequence[str]) -> np.ndarray 
     return np.isin(np.array(names), np.array(wanted))
 
 
-def _frame(
-    found: GroupDifferences,
-    values: Floats,
-    names: Sequence[str],
-    split: RespondentGroups,
-    model: MeasurementModel,
-) -> pd.DataFrame:
-    """One row per item and group besides the reference, in the order of the items."""
-    import pandas as pd
-
-    parts = []
-    for g, group in enumerate(split.names[1:], start=1):
-        told, sizes = found.found[g - 1], effect_sizes(found.curves, g)
-        sizes["difference"] = told.effects[:, 0]  # without what all items have in common
-        error = sizes["difference_se"]
-        both = np.isin(split.codes, (0, g))
-        odds = _odds(values[both], split.codes[both] == g, found.anchors, model)
-        seen = np.isfinite(values)
-        columns = {
-            "group": group,
-            "difference": sizes.pop("difference"),
-            "difference_se": sizes.pop("difference_se"),
-            "p_adjusted": found.p_adjusted[g - 1],
-            "differs": found.differs[g - 1],
-            "difficulty_difference": sizes.pop("difficulty_difference"),
-            "difficulty_difference_se": sizes.pop("difficulty_difference_se"),
-            "low": told.effects[:, 0] - REACH * error,
-            "high": told.effects[:, 0] + REACH * error,
-            **sizes,
-            "p": told.p,
-            "statistic": told.statistic,
-            "likelihood_ratio": found.curves.likelihood_ratio,
-            **odds,
-            "anchor": found.anchors,
-            "share_right": np.nanmean(values, axis=0) / np.fmax(np.nanmax(values, axis=0), 1.0),
-            "n": seen[split.codes == g].sum(axis=0),
-            "n_reference": seen[split.codes == 0].sum(axis=0),
-        }
-        parts.append(pd.DataFrame(columns, index=pd.Index(names, name="item")))
-    together = pd.concat(parts)
-    order = np.argsort(np.tile(np.arange(len(names)), len(parts)), kind="stable")
-    return together.iloc[order]
-
-
-def _odds(
-    values: Floats, second: np.ndarray, anchors: np.ndarray, model: MeasurementModel
-) -> dict[str, Any]:
-    """Mantel-Haenszel on the delta scale, by score on the anchors and the item; two values only."""
-    rows: list[tuple[float, float, float]] = []
-    for j in range(values.shape[1]):
-        counted_in = anchors.copy()
-        counted_in[j] = True
-        whole = np.isfinite(values[:, counted_in]).all(axis=1)
-        if model.kind != "binary" or not whole.any():
-            rows.append(NO_ODDS)
-            continue
-        score = values[np.ix_(whole, counted_in)].sum(axis=1)
-        odds = common_odds(values[whole, j], second[whole], score)
-        rows.append((odds.delta, odds.delta_se, odds.p))
-    delta, error, p = np.array(rows).T
-    return {"mh_delta": delta, "mh_delta_se": error, "mh_p": p, "ets": _classes(delta, error, p)}
-
-
-def _classes(delta: Floats, error: Floats, p: Floats) -> np.ndarray:
-    """A: negligible, B: moderate, C: large, as ETS classifies items; "" where unknown."""
-    size = np.abs(delta)
-    small = (size < NEGLIGIBLE) | (p >= 0.05)
-    large = (size >= LARGE) & ((size - NEGLIGIBLE) / error > normal_reach(0.90))
-    found = np.where(small, "A", np.where(large, "C", "B"))
-    return np.where(np.isfinite(delta), found, "")
-
-
-def _curves(found: GroupDifferences, names: Sequence[str], split: RespondentGroups) -> pd.DataFrame:
-    """Curves of every item by group, where nearly all of that group are."""
-    import pandas as pd
-
-    matching, parts = found.curves.matching, []
-    for g, group in enumerate(split.names):
-        below = matching.densities[g].cumsum()
-        here = np.flatnonzero((below >= 0.01) & (below <= 0.99))
-        here = here if here.size > 1 else np.argsort(-matching.densities[g])[:2]
-        log_odds, error = found.curves.log_odds(g)[:, here], found.curves.log_odds_se(g)[:, here]
-        ends = np.clip(log_odds + REACH * error * np.array([0, -1, 1])[:, None, None], -40, 40)
-        share, low, high = 1 / (1 + np.exp(-ends))
-        columns = {
-            "item": np.repeat(np.array(names, dtype=object), here.size),
-            "group": group,
-            "ability": np.tile(matching.nodes[here], len(names)),
-            "expected": share.ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-        }
-        parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
-
-
 def _points(row: pd.Series[Any]) -> str:
     """A difference in points, with its error."""
     size, error = 100 * abs(row["difference"]), 100 * REACH * row["difference_se"]
     return f"{size:.0f} ± {error:.0f} points {'higher' if row['difference'] > 0 else 'lower'}"
-
-
-def _populations(found: GroupDifferences, split: RespondentGroups) -> pd.DataFrame:
-    import pandas as pd
-
-    matching = found.curves.matching
-    mean, sd = matching.populations.T
-    middle = matching.weights @ matching.nodes
-    unsure = matching.weights @ matching.nodes**2 - middle**2  # variance of each posterior
-    left = np.bincount(split.codes, unsure) / split.sizes
-    # Respondents vary by sd, and what is measured of them by the error that such posteriors imply.
-    noise = left * sd**2 / np.maximum(sd**2 - left, 0.05 * sd**2)
-    mean_se = np.sqrt((sd**2 + noise) / split.sizes)
-    columns = {"n": split.sizes, "mean": mean, "mean_se": mean_se, "sd": sd}
-    return pd.DataFrame(columns, index=pd.Index(split.names, name="group"))
 
 
 def _remarks(

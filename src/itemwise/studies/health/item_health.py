@@ -11,15 +11,11 @@ import numpy as np
 
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
-from itemwise.diagnostics import label_trouble, local_dependence
-from itemwise.diagnostics.diagnosis import checked_calibration, informative
+from itemwise.diagnostics.diagnosis import checked_calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.numerics.arrays import Floats
-from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.progress import at_stage
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.stored_cells import as_floats
 from itemwise.responses.study_tables import shares_as_scores
 from itemwise.results import ROWS_IN_COMMAND, Draw, Result
 from itemwise.studies.health.benchmark_saturation import (
@@ -27,10 +23,13 @@ from itemwise.studies.health.benchmark_saturation import (
     said_of_saturation,
     saturation_frame,
 )
-from itemwise.studies.health.near_duplicates import (
-    duplicate_items,
-    duplicate_notes,
-    effective_share,
+from itemwise.studies.health.item_columns import (
+    described_items,
+    few_answers_notes,
+    judged_keys,
+    judged_residuals,
+    negative_notes,
+    problems_said,
 )
 from itemwise.studies.health.respondent_hints import group_frame, hint_said, respondent_frame
 from itemwise.words import counted, joined
@@ -42,15 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ItemHealth", "item_health"]
 
-ALPHA = 0.05  # share of false discoveries among the items called negative
 COUNTED_TWICE = (
     "Near-duplicates count the same information twice: with them, standard errors of abilities are "
     "too small and discriminations are biased. Keep one of each pair."
 )
-SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
-MOST_PAIRS = 1000  # pairs listed at most
-LEAST_ANSWERS = 5  # needed to say that all or none solve an item
-LEAST_SLOPE = 0.1  # discrimination below which difficulty is meaningless
 FIGURES = ("items", "saturation", "respondents")
 CURVE_POINTS = 161
 CAUSES = (
@@ -255,12 +249,12 @@ def item_health(
     at_stage("respondents")
     people = respondent_frame(known, table)
     at_stage("items")
-    items = _described(known, table, groups)
+    items = described_items(known, table, groups)
     at_stage("keys and near-duplicates")
-    duplicates, notes = (_of_right_or_wrong if binary else _of_grades)(
+    duplicates, notes = (judged_keys if binary else judged_residuals)(
         known, table, people["ability"].to_numpy(), items
     )
-    items["problems"] = _problems_said(items)
+    items["problems"] = problems_said(items)
     at_stage("groups of items")
     of_groups = group_frame(known, table, groups or ())
     if binary:
@@ -275,106 +269,13 @@ def item_health(
         responses=table,
         notes=(
             *said,
-            *_negative_notes(items, table.n_respondents),
-            *_few_answers_notes(items),
+            *negative_notes(items, table.n_respondents),
+            *few_answers_notes(items),
             *notes,
             *([COUNTED_TWICE] if len(duplicates) else []),
             *_few(table),
         ),
     )
-
-
-def _described(
-    calibration: Calibration, table: Responses, groups: Sequence[str] | None
-) -> pd.DataFrame:
-    """Columns for every kind of responses."""
-    import pandas as pd
-
-    known = calibration.items[
-        ["difficulty", "difficulty_se", "discrimination", "discrimination_se"]
-    ]
-    low, high = calibration.model.extent()
-    places = (as_floats(table.cells) - low) / (np.asarray(high) - low)
-    n = np.count_nonzero(~np.isnan(places), axis=0)
-    count = np.where(n > 0, n, np.nan)
-    mean = np.nansum(places, axis=0) / count
-    spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
-    negative_p = _negative(calibration)
-    adjusted = benjamini_hochberg(negative_p)
-    enough = n >= LEAST_ANSWERS
-    solved = np.where(enough & (mean == 1), "all", np.where(enough & (mean == 0), "none", ""))
-    shares = {
-        "share_right": mean,
-        "share_right_se": spread / np.sqrt(count),
-        "n_respondents": n,
-    }
-    columns = {
-        "solved_by": solved.astype(object),
-        "negative": adjusted < ALPHA,
-        "negative_p": negative_p,
-        "negative_p_adjusted": adjusted,
-        "suspect_key": False,
-        "evidence": np.nan,
-        "duplicate_of": "",
-        "group": list(groups) if groups is not None else "",
-    }
-    nominal = (mean == 1) | (mean == 0) | (known["discrimination"].to_numpy() < LEAST_SLOPE)
-    known = known.assign(
-        difficulty=known["difficulty"].mask(nominal),
-        difficulty_se=known["difficulty_se"].mask(nominal),
-    )
-    index = known.index
-    return pd.concat([pd.DataFrame(shares, index), known, pd.DataFrame(columns, index)], axis=1)
-
-
-def _negative(calibration: Calibration) -> Floats:
-    """One-sided p-value of each item that its discrimination is not below 0."""
-    from scipy.special import ndtr
-
-    items = calibration.items
-    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
-    sure = informative(calibration) & (se > 0)
-    z = np.divide(slope, se, out=np.full(len(slope), np.nan), where=sure)
-    chance: Floats = ndtr(z)
-    return chance
-
-
-def _of_right_or_wrong(
-    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
-) -> tuple[pd.DataFrame, list[str]]:
-    """Write keys and duplicates into `items`; return the pairs and notes on them."""
-    trouble = label_trouble(calibration, table)
-    frame = trouble.to_frame().loc[list(table.items)]
-    items["suspect_key"] = frame["suspect"].to_numpy(bool)
-    items["evidence"] = frame["evidence"].to_numpy(float)
-    share = effective_share(calibration, table, ability)
-    found = duplicate_items(calibration, table, ability, share)
-    items["duplicate_of"] = list(found.original)
-    return found.pairs, duplicate_notes(found, table.n_respondents, share)
-
-
-def _of_grades(
-    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
-) -> tuple[pd.DataFrame, list[str]]:
-    """Write duplicates by their residuals into `items`; return the pairs and a note."""
-    import pandas as pd
-
-    del ability
-    note = (
-        f"Responses are {table.kind}, so keys and hard items are not judged. To judge them, recode "
-        "each response as 1 if it is good enough, else 0."
-    )
-    found = local_dependence(calibration, table, max_pairs=MOST_PAIRS).to_frame()
-    same = found[found["dependent"] & (found["q3"] >= SAME_Q3)]
-    place = {name: k for k, name in enumerate(table.items)}
-    original: dict[str, str] = {}
-    for item, other in zip(same["item"], same["other"], strict=True):
-        first, second = sorted((item, other), key=place.__getitem__)
-        original[second] = original.get(first, first)
-    items["duplicate_of"] = [original.get(name, "") for name in table.items]
-    kept = same[["item", "other", "n", "q3", "p", "p_adjusted"]].reset_index(drop=True)
-    kept = kept.rename(columns={"n": "n_respondents"})
-    return pd.DataFrame(kept), [note]
 
 
 def _too_good(of_groups: pd.DataFrame, respondents: Sequence[str]) -> list[str]:
@@ -391,50 +292,3 @@ def _few(table: Responses) -> list[str]:
         return []
     who = counted(table.n_respondents, "respondent")
     return [f"With only {who}, standard errors are large and many problems stay undetected."]
-
-
-def _problems_said(items: pd.DataFrame) -> list[str]:
-    """The problems of each item in words; empty if there are none."""
-    found: list[list[str]] = [[] for _ in range(len(items))]
-    for words, mask in _problems(items).items():
-        for place in mask.to_numpy().nonzero()[0]:
-            found[place].append(words)
-    for said, original in zip(found, items["duplicate_of"], strict=True):
-        if original:
-            said.append(f"near-duplicate of {original}")
-    return ["; ".join(said) for said in found]
-
-
-def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
-    return {
-        "never asked": items["n_respondents"] == 0,
-        "solved by all": items["solved_by"] == "all",
-        "solved by none": items["solved_by"] == "none",
-        "negative discrimination": items["negative"],
-        "contradicts good respondents": items["suspect_key"],
-    }
-
-
-def _negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
-    """A note if some negative discriminations are not significant."""
-    below = int((items["discrimination"] < 0).sum())
-    sure = int(items["negative"].sum())
-    if below == sure:
-        return []
-    note = (
-        f"{counted(below, 'item')} {'has' if below == 1 else 'have'} a negative discrimination, "
-        f"{sure or 'none'} significantly so with {counted(n_respondents, 'respondent')}."
-    )
-    return [note]
-
-
-def _few_answers_notes(items: pd.DataFrame) -> list[str]:
-    """A note on items with too few answers to say that all or none solve them."""
-    few = int(((items["n_respondents"] > 0) & (items["n_respondents"] < LEAST_ANSWERS)).sum())
-    if not few:
-        return []
-    note = (
-        f"{few:,} of {counted(len(items), 'item')} {'has' if few == 1 else 'have'} fewer than "
-        f"{LEAST_ANSWERS} answers, too few to say whether all or none solve them."
-    )
-    return [note]
