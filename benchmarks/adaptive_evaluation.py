@@ -33,7 +33,7 @@ def choices(name: str, known: iw.Responses) -> list[list[object]]:
     for model in ("2pl", "3pl", "4pl"):
         for selector in ("information", "score"):
             found = iw.replay_adaptively(
-                known, sizes=[10, 25], model=model, selector=selector, cv=3
+                known, sizes=[10, 25], method="adaptive", model=model, selector=selector, cv=3
             )
             adaptive = found.errors[found.errors["method"] == "adaptive"]
             rows.append([name, model, selector, *(f"{mae:.4f}" for mae in adaptive["mae"])])

@@ -23,7 +23,6 @@ Ints = NDArray[np.intp]
 FARTHEST = 5.0  # standard deviations of difficulties and peculiarities on the grids
 NARROWEST = 0.15  # standard deviation of peculiarities
 MOST_NODES = 241
-MOST_LEVERAGE = 0.8
 # Standard deviations of weak priors: they only keep finite what the ratings leave open.
 PRIORS = {"ability": 5.0, "severity": 3.0, "consistency": 2.0, "step": 5.0, "log_sd": 2.0}
 
@@ -308,30 +307,39 @@ def fit_facets(ratings: Ratings, begin: FacetParameters) -> FacetFit:
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=settings)
     z, free = found.x, np.ones(width, dtype=bool)
     free[-2:] = (z[-2:] > lowest + 1e-9) & (z[-2:] < highest - 1e-9)
-    z, bend, left = _polished(loss, z, free)
-    here = FacetLikelihood.at(ratings, begin.moved(basis @ z))
-    inverse = np.zeros((width, width))
-    inverse[np.ix_(free, free)] = np.linalg.inv(bend)
-    scores = _widened(here.slopes() @ basis)
-    inner = inverse @ (scores.T @ scores) @ inverse
+
+    def slopes(z: Floats) -> Floats:
+        by_item = FacetLikelihood.at(ratings, begin.moved(basis @ z)).slopes()
+        return np.asarray(by_item @ basis[:, free])
+
+    bends = _bends(slopes, z, free)
+    priors = basis.T @ (pulls(begin)[0][:, None] * basis)
+    bend = bends.sum(axis=0) + priors[np.ix_(free, free)]
+    z, left = _polished(loss, z, free, bend)
+    inverse = np.linalg.inv(bend)
+    scores = _left_out(slopes(z), bends, inverse)
+    inner = np.zeros((width, width))
+    inner[np.ix_(free, free)] = inverse @ (scores.T @ scores) @ inverse
     parameters = begin.moved(basis @ z)
+    here = FacetLikelihood.at(ratings, parameters)
     return FacetFit(parameters, basis @ inner @ basis.T, float(here.by_item.sum()), left < 1e-3)
 
 
-def _widened(scores: Floats) -> Floats:
+def _left_out(slopes: Floats, bends: Floats, inverse: Floats) -> Floats:
     """Slopes of items as they would be had the item not drawn the estimates to itself.
 
-    Few items fit many parameters too well; the leverage of an item is that of its slopes.
+    Estimates without an item differ by its slope and by its share of the information: this is the
+    jackknife over items, to first order (CR3 of Bell and McCaffrey, 2002).
     """
-    away = scores - scores.mean(axis=0)
-    leverage = np.einsum("ij,jk,ik->i", away, np.linalg.pinv(away.T @ away), away)
-    found: Floats = away / np.sqrt(1 - np.minimum(leverage, MOST_LEVERAGE))[:, None]
-    return found
+    n, width = slopes.shape
+    own = np.eye(width) - bends @ inverse
+    found = np.linalg.solve(own, (slopes - slopes.mean(axis=0))[:, :, None])[:, :, 0]
+    jackknifed: Floats = found * np.sqrt((n - 1) / n)
+    return jackknifed
 
 
-def _polished(loss: Any, z: Floats, free: NDArray[np.bool_]) -> tuple[Floats, Floats, float]:
-    """A few steps of Newton's method; also the second derivatives, and the slope that is left."""
-    bend = _bend(loss, z, free)
+def _polished(loss: Any, z: Floats, free: NDArray[np.bool_], bend: Floats) -> tuple[Floats, float]:
+    """A few steps of Newton's method; also the slope that is left."""
     value, slope = loss(z)
     for _ in range(6):
         step = np.zeros_like(z)
@@ -342,11 +350,11 @@ def _polished(loss: Any, z: Floats, free: NDArray[np.bool_]) -> tuple[Floats, Fl
         if np.abs(step).max() > 1.0 or new > value + 1e-9 * abs(value):
             break
         z, value, slope = z - step, new, turned
-    return z, bend, float(np.abs(slope[free]).max())
+    return z, float(np.abs(slope[free]).max())
 
 
-def _bend(loss: Any, z: Floats, free: NDArray[np.bool_]) -> Floats:
-    """Second derivatives by differences of slopes."""
+def _bends(slopes: Any, z: Floats, free: NDArray[np.bool_]) -> Floats:
+    """Information that each item gives, (n_items, n_free, n_free), by differences of slopes."""
     steps = 1e-4 * np.eye(z.size)[free]
-    found = np.array([(loss(z + step)[1] - loss(z - step)[1])[free] / 2e-4 for step in steps])
-    return np.asarray((found + found.T) / 2)
+    found = np.stack([(slopes(z - step) - slopes(z + step)) / 2e-4 for step in steps], axis=1)
+    return np.asarray((found + found.transpose(0, 2, 1)) / 2)

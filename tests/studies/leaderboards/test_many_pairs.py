@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 from itemwise.numerics.clustered import Grouping
 from itemwise.studies.leaderboards import many_pairs
 from itemwise.studies.leaderboards.board_pairs import compare_pairs, rank_limits
+from itemwise.studies.leaderboards.gappy_pairs import GappyPairs
 from itemwise.studies.leaderboards.many_pairs import (
     ClusteredPairs,
     ExactPairs,
@@ -101,3 +102,42 @@ def test_any_wrong_rank_interval_is_as_rare_as_promised():
         last = np.array([(skill >= each).sum() for each in skill])
         wrong.append(((low > best) | (high < last)).any())
     assert np.mean(wrong) <= 0.05
+
+
+def test_counted_ranks_with_gaps_are_those_over_all_p_values(monkeypatch, subtests):
+    """Scores, and documents of one to seven items; many items were not asked."""
+    monkeypatch.setattr(many_pairs, "ROWS", 16)
+    monkeypatch.setattr(many_pairs, "PASSES", 50)
+    documents = np.repeat(np.arange(30), np.arange(30) % 7 + 1)[:ITEMS]
+    documents = np.r_[documents, np.arange(40, 40 + ITEMS - documents.size)]
+    for name, clusters, scores in (
+        ("scores", np.arange(ITEMS), True),
+        ("documents", np.random.default_rng(1).permutation(documents), False),
+        ("two documents", np.arange(ITEMS) % 2, True),
+    ):
+        with subtests.test(name):
+            values = drawn(missing=0.4, scores=scores)
+            values[3] = values[4]  # equal in all they share
+            values[5], values[6] = np.nan, np.nan  # these share nothing
+            values[5, :9], values[6, 9:30] = 1.0, 0.5
+            grouping = Grouping.of(np.zeros(ITEMS, dtype=np.intp), clusters)
+            found = rank_limits_of_many(GappyPairs(values, clusters), len(values), 0.05)
+            np.testing.assert_array_equal(found, by_p_values(values, grouping, exact=False))
+            if name != "two documents":
+                assert (found[1] - found[0]).mean() < len(values) - 5
+
+
+def test_p_values_with_gaps_are_those_of_the_pairs(subtests):
+    clusters = np.random.default_rng(2).integers(0, 25, ITEMS)
+    values = drawn(n=20, missing=0.5, scores=True)
+    for name, codes in (("items", np.arange(ITEMS)), ("clusters", clusters)):
+        with subtests.test(name):
+            tests = compare_pairs(
+                values,
+                Grouping.of(np.zeros(ITEMS, dtype=np.intp), codes),
+                exact=False, bounded=True, confidence=0.95, correction="holm",
+            )  # fmt: skip
+            ((_, better, p),) = GappyPairs(values, codes)._tested
+            upper = np.triu_indices(20, 1)
+            np.testing.assert_allclose(p[upper], tests.p, rtol=1e-5)
+            np.testing.assert_array_equal(better[upper], tests.difference > 0)

@@ -26,6 +26,7 @@ from itemwise.studies.leaderboards.board_pairs import (
     rank_limits,
     rank_limits_apart,
 )
+from itemwise.studies.leaderboards.gappy_pairs import GappyPairs
 from itemwise.studies.leaderboards.many_pairs import (
     ClusteredPairs,
     ExactPairs,
@@ -87,7 +88,7 @@ class Board:
         found = whole.reached(confidence, masked)
         n, together = table.n_respondents, None
         plain = _plain(table, grouped, average, names)
-        if n > MOST and not (plain or table.complete):  # Bonferroni
+        if n > MOST and np.unique(strata).size > 1 and not (plain or table.complete):  # Bonferroni
             together = whole.reached(1 - (1 - confidence) / n, masked)
         order = np.lexsort((-np.round(found.mean, FINEST), parts[0]))
         return cls(
@@ -149,7 +150,9 @@ class Board:
             return None
         if self._exact:
             return ExactPairs(self.table.values)
-        return ClusteredPairs(self.table.values, self.grouping)
+        if self.table.complete:
+            return ClusteredPairs(self.table.values, self.grouping)
+        return GappyPairs(self.table.values, self.cluster)
 
     @property
     def _exact(self) -> bool:

@@ -68,21 +68,21 @@ class ExactPairs:
         self._complete = bool(seen.all())
         self.n_tested = len(values) * (len(values) - 1) // 2
         if not self._complete:
-            blocks = (_shared(seen, rows) for rows in _blocks(len(values)))
-            self.n_tested = sum(int((block & _upper(block.shape)).sum()) for block in blocks)
+            blocks = (_shared(seen, rows) for rows in blocks_of(len(values)))
+            self.n_tested = sum(int((block & each_once(block.shape)).sum()) for block in blocks)
 
     def ahead(self, limit: float) -> Iterator[Block]:
         """Compare the larger count with the smallest one that is significant."""
         least = critical_counts(self._right.shape[1], limit).astype(np.float32)
         total = self._right.sum(axis=1)
-        for rows in _blocks(len(self._right)):
+        for rows in blocks_of(len(self._right)):
             first = self._right[rows] @ self._wrong[rows.start :].T
             if self._complete:  # half the work: totals differ by what each has right alone
                 second = first - (total[rows][:, None] - total[rows.start :])
             else:
                 second = self._wrong[rows] @ self._right[rows.start :].T
             needed = least[(first + second).astype(np.intp)]
-            once = _upper(first.shape)
+            once = each_once(first.shape)
             yield rows, (first >= needed) & once, (second >= needed) & once
 
 
@@ -101,7 +101,7 @@ class ClusteredPairs:
 
         critical = -float(stdtrit(self._freedom, limit / 2))
         agree = self._clusters > 1 and 2.0 ** (1.0 - self._clusters) <= limit
-        for rows in _blocks(len(self._mean)):
+        for rows in blocks_of(len(self._mean)):
             rest = slice(rows.start, None)
             product = self._pulls[rows] @ self._pulls[rest].T
             whole = self._square[rows][:, None] + self._square[rest]
@@ -109,7 +109,7 @@ class ClusteredPairs:
             difference = self._mean[rows][:, None] - self._mean[rest]
             still = variance <= STILL * whole
             sure = np.where(still, agree, difference**2 >= critical**2 * variance)
-            sure &= (self._clusters > 1) & _upper(difference.shape)
+            sure &= (self._clusters > 1) & each_once(difference.shape)
             yield rows, sure & (difference > 0), sure & (difference < 0)
 
 
@@ -136,10 +136,11 @@ def _shared(seen: NDArray[np.bool_], rows: slice) -> NDArray[np.bool_]:
     return found
 
 
-def _blocks(n: int) -> list[slice]:
+def blocks_of(n: int) -> list[slice]:
+    """Rows whose pairs are tested at once."""
     return [slice(start, min(start + ROWS, n)) for start in range(0, n, ROWS)]
 
 
-def _upper(shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def each_once(shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Each pair once: columns right of the diagonal."""
     return np.arange(shape[1]) > np.arange(shape[0])[:, None]
