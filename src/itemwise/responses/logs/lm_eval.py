@@ -180,14 +180,16 @@ class _Filters:
         """Add the rows of a block."""
         told = [name for name in ("subject", "passage", "text", "target") if name in block]
         rows = zip(block["id"], block["key"], block["filter"], block["score"], strict=True)
+        task, place_of, known = self.run.task, self.items.place, len(self.items)
         for at, (identity, key, name, score) in enumerate(rows):
             if identity is None and key is None:
                 self.run.leave_out(NO_IDENTITY)
                 continue
-            known = len(self.items)
-            place = self.items.place(self.run.task, identity, key)
-            if told and place == known:
-                self.items.tell(place, _facts(block, told, at))
+            place = place_of(task, identity, key)
+            if place == known:  # a new item
+                known += 1
+                if told:
+                    self.items.tell(place, _facts(block, told, at))
             scores = self.found.setdefault(name, {})
             if place in scores:
                 again = TWICE if name else TWICE_UNNAMED  # old logs do not name filters
@@ -211,8 +213,7 @@ class _Filters:
             self.run.conditions["filter"] = chosen
         for name, scores in self.found.items():
             if name == chosen:
-                for place, score in scores.items():
-                    self.run.add(place, score)
+                self.run.add_all(scores)
             else:
                 self.run.leave_out(SECOND_FILTER, len(scores))
 

@@ -74,7 +74,10 @@ class Items:
 
         Without a hash, a task with other arguments has other items.
         """
-        known = (self._by_id if content_hash is None else self._by_content).setdefault(task, {})
+        by = self._by_id if content_hash is None else self._by_content
+        known = by.get(task)
+        if known is None:
+            known = by[task] = {}
         key = content_hash or identity or ""
         if together or (arguments and content_hash is None):
             key = f"{key}\0{identity if content_hash else arguments}"
@@ -133,6 +136,16 @@ class Run:
         self.places.append(place)
         self.scores.append(score)
         return True
+
+    def add_all(self, scores: Mapping[int, float | None]) -> None:
+        """Add the rows of many items; a million of them one by one would take a second."""
+        finite = math.isfinite
+        kept = {k: score for k, score in scores.items() if score is not None and finite(score)}
+        self.rows += len(scores)
+        if len(kept) < len(scores):
+            self.left_out[NOT_SCORED] += len(scores) - len(kept)
+        self.places.extend(kept)
+        self.scores.extend(kept.values())
 
     @property
     def told(self) -> dict[str, Fact]:
