@@ -1,13 +1,15 @@
 """Promises of short forms and adaptive tests, and what was found: random models, strong, weak.
 
     python benchmarks/promises.py [ARC] [MMLU] [WinoGrande] [HELM-lite] [5] [10] [25] [50] [all]
+    python benchmarks/promises.py simulated
 
 Each board is split three ways: a random fifth of the models is new (of HELM-lite's 30 models, each
 fifth in turn), the tenth with the highest accuracy, or the tenth with the lowest; everything is
 learned from the rest. Models with identical responses stay on one side of random splits. A promise
 is what the result itself says before it sees a new model: its error in cross-validation, and
 intervals that hold 90 %. The default is the way that `evaluate_adaptively` takes by itself. At most
-1,500 models per board are used, unless `all` is given.
+1,500 models per board are used, unless `all` is given. `simulated` are twelve boards of 40 models
+and 60 items by a 2PL, taken together.
 """
 
 from __future__ import annotations
@@ -57,6 +59,25 @@ def board(name: str, most: int | None) -> iw.Responses:
     table = iw.read_responses(path)
     rows = np.random.default_rng(0).permutation(table.n_respondents)[:most]
     return table.select(respondents=np.sort(rows))
+
+
+def simulated(seed: int, n: int = 40, n_items: int = 60) -> iw.Responses:
+    random = np.random.default_rng(seed)
+    ability = random.normal(size=(n, 2))[:, :1]
+    difficulty = random.normal(0, 1.3, n_items)
+    slope = np.exp(random.normal(0.2, 0.3, n_items))
+    chance = 1 / (1 + np.exp(-slope * (ability - difficulty)))
+    return iw.Responses((random.random((n, n_items)) < chance).astype(int))
+
+
+def gathered(name: str, most: int | None) -> dict[str, list[Split]]:
+    """Return known and new models of each split, of one board or of all that are simulated."""
+    boards = [board(name, most)] if name in FILES else [simulated(seed) for seed in range(12)]
+    found: dict[str, list[Split]] = {}
+    for table in boards:
+        for title, parts in splits(name, table):
+            found.setdefault(title, []).extend(parts)
+    return found
 
 
 def accuracy(table: iw.Responses) -> Floats:
@@ -124,13 +145,12 @@ def row(found: list[Found]) -> list[str]:
 
 def main() -> None:
     words = sys.argv[1:]
-    names = [word for word in words if word in FILES] or list(FILES)
+    names = [word for word in words if word in (*FILES, "simulated")] or list(FILES)
     sizes = [int(word) for word in words if word.isdigit()] or [25]
     print(f"\n## Promises\n\n{machine()}.")
     rows: list[list[object]] = []
     for name in names:
-        table = board(name, None if "all" in words else MOST)
-        for split, parts in splits(name, table):
+        for split, parts in gathered(name, None if "all" in words else MOST).items():
             for size in sizes:
                 lot = f"{np.mean([plain(new, size) for _, new in parts]):.4f}"
                 tests = [adaptive(*part, size) for part in parts]
