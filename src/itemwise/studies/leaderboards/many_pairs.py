@@ -29,7 +29,9 @@ Block = tuple[slice, NDArray[np.bool_], NDArray[np.bool_]]  # rows; first ahead,
 class PairTests(Protocol):
     """Tests of all pairs of some respondents."""
 
-    n_tested: int  # pairs
+    @property
+    def n_tested(self) -> int:
+        """Number of pairs."""
 
     def ahead(self, limit: float) -> Iterator[Block]:
         """Who is better than whom with a p-value of at most `limit`, by blocks of rows.
