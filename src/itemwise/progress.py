@@ -273,12 +273,19 @@ class Paced:
 
 def time_left(seconds: float | None) -> str:
     """Time left in words; empty where it is unknown."""
-    if seconds is None:
-        return ""
+    return "" if seconds is None else f"about {lasting(seconds)} left"
+
+
+def lasting(seconds: float) -> str:
+    """A time in words: seconds, minutes or hours.
+
+    >>> lasting(40), lasting(150), lasting(9000)
+    ('40 s', '2 min', '2.5 h')
+    """
     if seconds < 90:
-        return f"about {seconds:.0f} s left"
+        return f"{seconds:.0f} s"
     minutes = seconds / 60
-    return f"about {minutes:.0f} min left" if minutes < 90 else f"about {minutes / 60:.1f} h left"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
 @contextmanager

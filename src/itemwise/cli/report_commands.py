@@ -17,6 +17,7 @@ from itemwise.cli.command_arguments import (
     check_targets,
 )
 from itemwise.cli.console import Console, typed
+from itemwise.cli.expected_time import say_if_long
 from itemwise.models import AUTO
 
 if TYPE_CHECKING:
@@ -64,16 +65,17 @@ def report(
 
     console = Console(quiet, json)
     results: list[Any] = []
+
+    def analyse(path: Path) -> list[Any]:
+        table = read_responses(path, layout=layout, kind=kind, progress=False)
+        say_if_long(console, "report", table)
+        return analysed(table, model)
+
     with console.progress("Analysing") as told:
         behind = None if instances is None else _instances(instances)
         for done, source in enumerate(sources):
             told(done, len(sources), f"reading {source.name}")
-            results += read_source(
-                source,
-                lambda path: analysed(
-                    read_responses(path, layout=layout, kind=kind, progress=False), model
-                ),
-            )
+            results += read_source(source, analyse)
     with console.progress("Writing the page"):
         names = ", ".join(source.name for source in sources)
         write_report(

@@ -31,6 +31,7 @@ from itemwise.cli.command_arguments import (
     write_table,
 )
 from itemwise.cli.console import Console
+from itemwise.cli.expected_time import say_if_long
 from itemwise.estimation import ENGINES
 from itemwise.models import AUTO
 from itemwise.scoring import METHODS
@@ -204,6 +205,7 @@ def diagnose(
 
     console = Console(quiet, json)
     table = iw.read_responses(responses, layout=layout, kind=kind)
+    say_if_long(console, "diagnose", table)
     with console.progress(f"Diagnosing {responses.name}") as report:
         report(0, 2, "calibrating")
         found = iw.calibrate(table, model, priors=None if priors == "none" else "default")

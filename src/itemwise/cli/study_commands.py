@@ -36,6 +36,7 @@ from itemwise.cli.command_arguments import (
     report_folder,
 )
 from itemwise.cli.console import Console
+from itemwise.cli.expected_time import say_if_long
 from itemwise.errors import InputError
 from itemwise.models import AUTO
 from itemwise.studies import STUDIES
@@ -160,6 +161,8 @@ def _run(
             check_facts(table, [value], f"--{word.replace('_', '-')}")
     if by is not None:
         arguments["by"] = by
+    if table is not None:
+        say_if_long(console, name, table)
     told = _title(name) if source is None else f"{_title(name)}: {source.name}"
     with console.progress(told) as report:
         if "progress" in defaults:

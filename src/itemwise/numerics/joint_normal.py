@@ -171,16 +171,18 @@ def _em_step(bells: Bells, mean: Floats, covariance: Floats) -> tuple[float, Flo
     if not np.isfinite(covariance).all() or np.linalg.eigvalsh(covariance)[0] <= 0:
         return -np.inf, mean, covariance
     root = np.sqrt(bells.precision)
-    inner = root[:, :, None] * covariance * root[:, None, :] + np.eye(len(mean))
+    inner = root[:, :, None] * covariance
+    inner *= root[:, None, :]
+    np.einsum("nii->ni", inner)[:] += 1.0
     inverse = np.linalg.inv(inner)
     apart = (bells.shift - bells.precision * mean) / np.where(root > 0, root, 1.0)
-    miss = np.einsum("ni,nij,nj->", apart, inverse, apart, optimize=True)
-    value = -0.5 * float(miss + np.linalg.slogdet(inner)[1].sum())
-    reach = covariance @ (root[:, :, None] * inverse)  # from what was seen to what is true
-    moved = (reach @ apart[:, :, None])[:, :, 0]
-    shrunken = (reach * root[:, None, :]).mean(axis=0) @ covariance
+    told = (inverse @ apart[:, :, None])[:, :, 0]
+    value = -0.5 * float((apart * told).sum() + np.linalg.slogdet(inner)[1].sum())
+    moved = (root * told) @ covariance  # from what was seen to what is true
+    precision = np.einsum("ni,nij,nj->ij", root, inverse, root) / len(root)
     centre = moved.mean(axis=0)
     away = moved - centre
+    shrunken = covariance @ precision @ covariance
     return value, mean + centre, covariance - shrunken + away.T @ away / len(away)
 
 
