@@ -37,6 +37,7 @@ SCRIPTS = [
     "linking.py",
     "many_tasks.py",
     "report.py",
+    "at_size.py",
     "coverage.py",
     "claims.py",
     "populations.py",
