@@ -56,9 +56,10 @@ def draw(model: Categorical, items: Floats, n_respondents: int, device: str) -> 
 def measure(name: str, n_respondents: int, n_items: int, device: str) -> tuple[object, ...]:
     import torch
 
-    torch.cuda.reset_peak_memory_stats()
     model, items = sampled(name, n_items)
     data = draw(model, items, n_respondents, device)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()  # without what it took to draw
     engine, fits = EM(device=device, tolerance=1e-5), []
 
     def fit() -> None:
