@@ -94,7 +94,10 @@ def test_each_line_is_the_first_of_the_command_s_own_help(subtests):
 
 
 def test_every_command_written_by_hand_has_a_home():
-    assert set(HOMES) == {name for lines in CONTENTS.values() for name in lines}
+    listed = {name for lines in CONTENTS.values() for name in lines}
+    assert {name for name in HOMES if " " not in name} == listed
+    # A command of two words belongs to a listed one, whose help names it.
+    assert {name.split()[0] for name in HOMES if " " in name} <= listed
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*_commands.py")}
     assert {home.partition(":")[0] for home in HOMES.values()} == modules - {"study_commands"}
 

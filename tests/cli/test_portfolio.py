@@ -204,4 +204,4 @@ def test_results_of_tabarena_are_compared_by_their_metric(run, tmp_path):
     plain.to_csv("plain.csv")
     done = run("portfolio", "plain.csv", "--measure", "time_train_s")
     assert done.exit_code == 3
-    assert "--measure is for ASlib scenarios" in done.stderr
+    assert "it has one measure. Leave it" in done.stderr
