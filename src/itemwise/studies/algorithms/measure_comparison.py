@@ -47,8 +47,8 @@ class MeasureComparison(Result):
             said.append(f"{first} by {name}")
         front = listed(list(self.best), "algorithm", 5)
         return (
-            f"The best mean has {joined(said)}. {front} of {len(self.frame)} are beaten by no "
-            "other on every measure: choose among these."
+            f"The best mean has {joined(said)}. Of {len(self.frame)} algorithms, no other beats "
+            f"{front} on every measure: choose among these."
         )
 
     def to_frame(self) -> pd.DataFrame:
