@@ -1,9 +1,9 @@
 """Portfolios of algorithms: the tables of the AIRT paper, the default and its preset, speed.
 
-python benchmarks/portfolio.py [published | speed]
+python benchmarks/portfolio.py [published | speed | timeouts FOLDER]
 
 The first part reads the ASlib scenarios and printed tables of ITEMWISE_SHARED, the folder of shared
-data.
+data; `timeouts` reads every scenario in FOLDER, a copy of the public repository coseal/aslib_data.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -279,8 +280,24 @@ def at_size() -> None:
     )
 
 
+def timeouts(folder: Path) -> None:
+    """Print how far predicted from actual effectiveness is, at most, with censored timeouts."""
+    rows = []
+    for path in sorted(each.parent for each in folder.glob("*/description.txt")):
+        given = iw.read_aslib(path)
+        if given.cutoff is None or given.performance.shape[1] < 3:
+            continue
+        off = [iw.portfolio(given, penalty=p).goodness["difference"] for p in (None, 10)]
+        rows.append((path.name, len(off[0]), *(f"{each.max():.3f}" for each in off)))
+    header = ("scenario", "algorithms", "farthest", "farthest, penalty=10")
+    print_table("Predicted against actual effectiveness", header, rows)
+
+
 def main() -> None:
     print(f"\n## Portfolio\n\n{machine()}.")
+    if sys.argv[1:2] == ["timeouts"]:
+        timeouts(Path(sys.argv[2]))
+        return
     wanted = sys.argv[1:] or ["published", "speed"]
     if "published" in wanted:
         given = scenario(WEKA)
