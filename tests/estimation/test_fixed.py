@@ -87,7 +87,7 @@ def test_standard_errors_of_many_items_agree_with_those_of_the_whole_matrix(mode
     _, bank, responses, _ = world(model)
     whole = beside(model).items.drop(index=list(bank.item_names))
     monkeypatch.setattr(observed_information, "MOST_EXACT", 0)
-    monkeypatch.setattr("itemwise.estimation.em.MOST_EXACT", 0)
+    monkeypatch.setattr("itemwise.estimation.resting_places.MOST_EXACT", 0)
     parts = calibrate(responses, fixed=bank).items.loc[whole.index]
     np.testing.assert_allclose(parts["difficulty_se"], whole["difficulty_se"], rtol=0.06)
 

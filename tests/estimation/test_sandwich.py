@@ -6,7 +6,7 @@ from scipy.special import expit, logsumexp
 
 from itemwise import calibrate, load, simulate
 from itemwise.errors import InputError
-from itemwise.estimation import em, observed_information
+from itemwise.estimation import observed_information, resting_places
 from itemwise.models import MODELS
 
 POINTS = np.linspace(-7, 7, 201)
@@ -39,7 +39,7 @@ def dependent(n_respondents, n_items, seed):
 
 def without_whole(monkeypatch):
     """As if items were too many to invert their information as a whole."""
-    for module in (observed_information, em):
+    for module in (observed_information, resting_places):
         monkeypatch.setattr(module, "MOST_EXACT", 0)
 
 
