@@ -21,6 +21,7 @@ PARAMETERS = {
     "graded": GRADES,
     "gpcm": GRADES,
     "continuous": ["discrimination", "difficulty", "scaling"],
+    "censored": ["discrimination", "difficulty", "scaling"],
     "beta": ["discrimination", "difficulty"],
 }
 
