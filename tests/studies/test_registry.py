@@ -5,6 +5,7 @@ import inspect
 import subprocess
 import sys
 import textwrap
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,7 @@ def test_modules_of_studies_say_what_is_public(subtests):
         with subtests.test(name=name):
             study = STUDIES[name]
             module = inspect.getmodule(study.load(name))
-            public = set(sys.modules[f"itemwise.studies{study.module}"].__all__)
+            public = set(sys.modules[resolve_name(study.module, "itemwise.studies")].__all__)
             assert {name, *study.names} <= public
             assert module is not None
 
@@ -136,7 +137,7 @@ def test_type_checkers_see_every_module_of_the_registry():
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
     }
-    assert stars == {f"itemwise.studies{study.module}" for study in STUDIES.values()}
+    assert stars == {resolve_name(study.module, "itemwise.studies") for study in STUDIES.values()}
 
 
 def test_the_help_of_a_study_is_the_first_line_of_its_docstring():

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of each module
+    from itemwise.shortening.short_form import *  # noqa: F403
     from itemwise.studies.algorithms.algorithm_selection import *  # noqa: F403
     from itemwise.studies.algorithms.measure_comparison import *  # noqa: F403
     from itemwise.studies.algorithms.portfolio_gaps import *  # noqa: F403
