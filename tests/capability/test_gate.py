@@ -17,6 +17,7 @@ from itemwise.errors import InputError
 QUICK = CapabilityGate(GaussianNB(), target_accuracy=0.8, case_difficulty=CaseDifficulty(levels=2))
 
 
+@pytest.mark.slow
 def test_the_contract_of_scikit_learn_is_kept():
     check_estimator(QUICK, on_skip=None)
 

@@ -153,6 +153,18 @@ def _continuous(model, items, x, ability):
     return normal - np.log(place * (1 - place) * width)
 
 
+def _censored(model, items, x, ability):
+    """A score at or beyond a limit has the chance to lie there."""
+    alpha, beta, gamma = _columns(items, "discrimination", "difficulty", "scaling")
+    mean, sd = (ability - beta) / gamma, 1 / (alpha * gamma)
+    low, high = (_place(model, limit)[0] for limit in model.inside)
+    at_low = stats.norm.logcdf(logit(low), mean, sd)
+    at_high = stats.norm.logsf(logit(high), mean, sd)
+    place = _place(model, x)[0]
+    inner = _continuous(model, items, x, ability)
+    return np.where(place <= low, at_low, np.where(place >= high, at_high, inner))
+
+
 def _beta(model, items, x, ability):
     """A score at a bound, or nearer to it than `inside`, has the chance to lie there."""
     a, difficulty = _columns(items, "discrimination", "difficulty")
@@ -170,5 +182,6 @@ DENSITIES = {
     "graded": _graded,
     "gpcm": _partial_credit,
     "continuous": _continuous,
+    "censored": _censored,
     "beta": _beta,
 }

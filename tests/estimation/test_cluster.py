@@ -61,6 +61,7 @@ def test_every_model_finds_the_same_items(model, client):
     assert_same(here, iw.calibrate(table, model, engine=iw.EM(client=client), progress=False))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_settings_mean_the_same(client, subtests):
     complete = iw.simulate("2pl", 150, 21, random_state=2).responses
@@ -80,6 +81,7 @@ def test_settings_mean_the_same(client, subtests):
             assert_same(here, there)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_partitions_of_files_and_arrays_may_be_of_any_size(client, tmp_path, subtests):
     table = iw.simulate("3pl", 200, 21, random_state=3, missing=0.1).responses

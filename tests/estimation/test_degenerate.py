@@ -462,6 +462,7 @@ def test_equal_columns_of_grades_or_scores_get_equal_items(widely, subtests):
             np.testing.assert_allclose(coords, coords[:, :1] + 0 * coords, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", LONG_LAST)
 def test_hopeless_tables_of_grades_and_scores_without_priors_are_finite_and_said(
     widely, model, subtests

@@ -20,8 +20,10 @@ def simulated(n_regressors=20, n_instances=30, seed=0):
 def test_every_model_recovers_who_is_good_and_what_is_hard(name):
     scores, good, hard = simulated()
     found = ERROR_MODELS[name](scores)
-    assert np.corrcoef(found.abilities()["ability"], good)[0, 1] > 0.9
-    assert np.corrcoef(found.items["difficulty"], hard)[0, 1] > 0.93
+    # 30 scores with a noise of 1 give 0.94 for 20 regressors, and 0.85 three standard errors below;
+    # 20 of them give 0.98 for instances. Grades tell a little less.
+    assert np.corrcoef(found.abilities()["ability"], good)[0, 1] > 0.82
+    assert np.corrcoef(found.items["difficulty"], hard)[0, 1] > 0.88
 
 
 def test_grades_are_fifths_of_all_scores_and_gaps_stay():

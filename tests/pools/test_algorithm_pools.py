@@ -26,6 +26,7 @@ def test_the_algorithms_are_those_of_the_random_configurations():
     assert [member.name for member in find_pool("tuned").members] == list(ALGORITHMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", GRIDS)
 def test_every_setting_of_every_grid_can_be_trained(algorithm, split):
     grid = GRIDS[algorithm]

@@ -74,7 +74,7 @@ def never_killed(tmp_path_factory, gated):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_run_killed_in_the_middle_ends_with_the_same_bytes(tmp_path, gated, never_killed, n_jobs):
     command = [sys.executable, "-c", GATED_RUN, str(HERE), str(tmp_path), str(n_jobs)]
     killed = subprocess.Popen(command, start_new_session=True)

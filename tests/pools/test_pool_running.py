@@ -95,6 +95,7 @@ def test_the_number_of_workers_changes_no_byte(split, same):
     assert same(alone, run_pool(split, SMALL, cv=3, time_limit=60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
 def test_other_backends_of_joblib_change_no_byte(split, same, backend):
     # Threads answer through workers; multiprocessing, like ray, returns whole lists only.
@@ -151,6 +152,7 @@ def test_a_fit_that_never_ends_is_stopped_and_what_a_member_prints_gets_between_
     assert (answers.predictions[2] == 0).all()
 
 
+@pytest.mark.slow
 def test_a_member_that_takes_its_worker_down_is_found_and_skipped(split, same):
     pool = {"bayes": GaussianNB(), "odd": Odd("die"), "tree": DecisionTreeClassifier()}
     answers = run_pool(split, pool, cv=2, n_jobs=2)

@@ -429,10 +429,11 @@ def test_scores_between_0_and_1_are_asked_for_as_well(tmp_path):
     bank = iw.calibrate(table, "beta")
     row = dict(zip(table.items, table.to_frame().to_numpy()[0].tolist(), strict=True))
     journal = tmp_path / "model.jsonl"
-    found = iw.evaluate_adaptively(bank, row.get, budget=6, journal=journal)
+    settings = {"budget": 6, "journal": journal, "method": "adaptive"}
+    found = iw.evaluate_adaptively(bank, row.get, **settings)
     assert "mean response" in found.meaning
     assert found.trace["response"].tolist() == [row[item] for item in found.items]
-    again = iw.evaluate_adaptively(bank, lambda _: 1 / 0, budget=6, journal=journal)
+    again = iw.evaluate_adaptively(bank, lambda _: 1 / 0, **settings)
     assert again.trace.equals(found.trace)
 
 

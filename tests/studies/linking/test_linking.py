@@ -125,6 +125,7 @@ def test_standard_errors_are_the_spread_over_banks_drawn_from_theirs(method):
     np.testing.assert_allclose(np.std(found, axis=0), wanted, rtol=0.2)
 
 
+@pytest.mark.slow
 def test_drift_is_found_and_taken_out_of_the_line(subtests):
     old, new, truth, items = versions()
     for method in METHODS:
