@@ -25,7 +25,7 @@ from itemwise.numerics.exact_products import MOST_SUMMED, ZerosAndOnes, halved
 from itemwise.responses.stored_rows import StoredRows
 
 FEW_ITEMS = 20  # with so few items, equal rows are common enough to collapse
-STREAMED_CELLS = 1 << 17  # a float64 block that fits into a core's cache
+STREAMED_CELLS = 1 << 19  # a float64 block of 4 MB: smaller ones leave threads waiting for Python
 PRODUCT_CELLS = 1 << 18  # a block that keeps matrix products busy
 NODE_CELLS = 1 << 18  # posterior weights of a block
 MOST_DISTINCT = 1 << 20  # rows that are left of a table whose equal rows are merged
