@@ -130,7 +130,7 @@ class ScannedFile:
                 for name in self.columns
             ]
             cells = _side_by_side(arrays, absent.dtype)
-            seen = SeenCells.of_codes(cells, arrays) if grades else SeenCells.of_scores(cells)
+            seen = SeenCells.of_codes(cells) if grades else SeenCells.of_scores(cells)
             yield cells, seen
 
     def respondents(self, n_rows: int) -> Iterator[Any]:

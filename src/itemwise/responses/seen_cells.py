@@ -6,15 +6,14 @@ table itself: its grades, its bounds, and the items that all answered alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.stored_cells import NEVER_ASKED, Kind
+from itemwise.responses.tallies import Tally
 
 MOST_GRADES = 128  # that one byte holds
 
@@ -34,21 +33,17 @@ class SeenCells:
     outermost: Floats | None = None
 
     @classmethod
-    def of_codes(
-        cls, cells: NDArray[np.int8], columns: Sequence[NDArray[Any]] | None = None
-    ) -> SeenCells:
-        """What is seen of a block of grades, (n_rows, n_items), or of its contiguous columns."""
-        columns = list(np.ascontiguousarray(cells.T)) if columns is None else columns
-        counts = np.zeros((len(columns), 1 + MOST_GRADES), dtype=np.int64)
-        for item, column in enumerate(columns):
-            low, high = (int(column.min()), int(column.max())) if column.size else (0, -1)
-            for grade in range(low, high):
-                counts[item, grade + 1] = np.count_nonzero(column == grade)
-            if column.size:
-                counts[item, high + 1] = column.size - counts[item, low + 1 : high + 1].sum()
-        n_missing = int(counts[:, 0].sum())
-        n_empty = int((cells == NEVER_ASKED).all(axis=1).sum()) if n_missing else 0
-        return cls(len(cells), n_missing, n_empty, counts=counts)
+    def of_codes(cls, cells: NDArray[np.int8]) -> SeenCells:
+        """What is seen of a block of grades, (n_rows, n_items)."""
+        n_rows, n_items = cells.shape
+        counts = np.zeros((n_items, 1 + MOST_GRADES), dtype=np.int64)
+        if not n_rows:
+            return cls(0, 0, 0, counts=counts)
+        tally = Tally.of(cells)
+        assert tally.counts is not None  # noqa: S101 - grades are codes
+        counts[:, 0] = n_rows - tally.asked
+        counts[:, 1 : 1 + tally.counts.shape[1]] = tally.counts
+        return cls(n_rows, tally.n_missing, tally.unasked.size, counts=counts)
 
     @classmethod
     def of_scores(cls, cells: Floats) -> SeenCells:
