@@ -24,9 +24,12 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 FENCE = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PART = re.compile(r"^### ([^\n]+)\n(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
+MEASURED = "benchmarks/"  # the pages that show what the scripts of that folder print
 SKIPPED = "no-run"
 LONGEST = 600  # seconds that one page may take
 ROWS = 8
@@ -163,6 +166,20 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """The page as MkDocs gets it: printed tables folded, results below the code."""
+    if page.file.src_uri.startswith(MEASURED):
+        return folded(markdown)
+    return _with_results(markdown, page)
+
+
+def folded(markdown: str) -> str:
+    """Each ### part as a block that a click opens: what scripts print is long."""
+    return PART.sub(
+        lambda found: f'??? example "{found[1]}"\n\n{indent(found[2], "    ")}\n\n', markdown
+    )
+
+
+def _with_results(markdown: str, page: Any) -> str:
     """The page with what its blocks showed below each of them."""
     if not any(block.runs for block in blocks(markdown)):
         return FENCE.sub(lambda found: _fence(found[2]), markdown)

@@ -106,6 +106,27 @@ def test_the_examples_of_a_page_run(page):
     assert runner.results(str(DOCS / page), text_of(page)).shown
 
 
+def test_what_benchmarks_print_is_folded_part_by_part():
+    made = runner.folded("# A\n\n## B\n\n2 cores\n\n### C\n\n| d |\n\n### E\n\nf\n\n## G\n")
+    assert made.count("???") == 2
+    assert '??? example "C"\n\n\n    | d |\n' in made
+    assert made.index("2 cores") < made.index("???")
+    assert made.endswith("## G\n")
+
+
+def test_every_measured_page_begins_with_a_table_of_its_sections(subtests):
+    for path in sorted((DOCS / "benchmarks").glob("*.md")):
+        if path.name == "index.md":
+            continue
+        with subtests.test(page=path.name):
+            text = path.read_text(encoding="utf-8")
+            sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
+            table = text[: text.index("\n## ")]
+            assert re.findall(r"^\| \[(.*?)\]\(#", table, re.MULTILINE) == sections
+            everywhere = text_of("benchmarks/index.md")
+            assert [name for name in sections if f"[{name}]({path.name}#" not in everywhere] == []
+
+
 def test_a_page_is_one_program_and_shows_the_last_value_of_each_block(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
