@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import itemwise as iw
@@ -185,3 +186,57 @@ def test_nothing_is_wider_than_the_window(visit, report, width):
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_axe_finds_nothing_that_keeps_people_out(visit, axe, report, colours):
     assert axe(visit(report, color_scheme=colours, bypass_csp=True).page) == []
+
+
+def test_another_scale_replaces_the_filtered_rows(visit, responses, calibration, tmp_path):
+    few = iw.calibrate(responses.select(items=list(responses.items[:8])), "2pl")
+    path = tmp_path / "report.html"
+    results = {"many": calibration, "few": few, "suspects": iw.label_trouble(calibration)}
+    opened = visit(iw.write_report(path, results))
+    page = opened.page
+    assert page.input_value("#explorer-scale") == "0"
+    page.check("#explorer-suspects")  # the rows that are left are no rows of the shorter table
+    page.select_option("#explorer-scale", "1")
+    assert opened.trouble == []
+    assert page.inner_text("#explorer-table .count") == "8 rows"
+    assert page.inner_text(CHOSEN) == "question 0"
+    page.fill("#explorer-difficulty-from", "99")
+    page.select_option("#explorer-scale", "0")
+    assert opened.trouble == []
+    assert page.inner_text("#explorer-item") == "No item."
+
+
+def test_responses_are_shown_as_they_were_given(visit, tmp_path, subtests):
+    rng = np.random.default_rng(3)
+    skill = rng.normal(size=(40, 1))
+    grades = np.clip(np.rint(2 + skill + rng.normal(size=(40, 9))), 0, 4)
+    tables = {
+        "grades": iw.Responses(np.where(rng.random(grades.shape) < 0.1, np.nan, grades)),
+        "eighths": iw.Responses(grades / 4 * 0.875 + 0.0625),
+        "many levels": iw.Responses(np.round(grades / 8 + rng.random(grades.shape) / 3, 4)),
+        "shares of tries": iw.Responses(grades / 4, tries=np.full(grades.shape, 4)),
+    }
+    found = {name: iw.calibrate(table) for name, table in tables.items()}
+    opened = visit(iw.write_report(tmp_path / "report.html", found))
+    page = opened.page
+    for name, table in tables.items():
+        with subtests.test(name):
+            page.select_option("#explorer-scale", label=name)
+            item = table.items.index(page.inner_text(CHOSEN))
+            lines = page.locator("#explorer-item .names li").all_inner_texts()
+            shown = {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
+            given = dict(zip(table.respondents, table.values[:, item].tolist(), strict=True))
+            assert shown == {who: value for who, value in given.items() if value == value}
+    assert opened.trouble == []
+
+
+@pytest.mark.slow
+def test_more_responses_than_codes_keep_seven_digits(visit, tmp_path):
+    values = np.random.default_rng(1).random((400, 170))  # 68,000 distinct scores
+    found = iw.calibrate(iw.Responses(values))
+    page = visit(iw.write_report(tmp_path / "report.html", found)).page
+    item = int(page.inner_text(CHOSEN).removeprefix("item_")) - 1
+    who, score = page.locator("#explorer-item .names li").first.inner_text().rsplit(" ", 1)
+    assert float(score) == pytest.approx(
+        values[int(who.removeprefix("respondent_")) - 1, item], rel=2e-7
+    )

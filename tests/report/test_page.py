@@ -253,8 +253,12 @@ def test_graded_and_continuous_scales_have_sampled_curves(tmp_path, monkeypatch)
         wanted = cal.probability(grid).to_numpy().T
         step = (curve["high"] - curve["low"]) / 255
         np.testing.assert_allclose(found, wanted, atol=step)
-        never = np.frombuffer(base64.b64decode(answers["values"]), np.uint8) == 255
-        assert never.sum() == np.isnan(cal.responses.values).sum()
+        codes = np.frombuffer(base64.b64decode(answers["values"]), f"<u{answers['bytes']}")
+        order = [cal.responses.respondents.index(name) for name in answers["respondents"]]
+        given = cal.responses.to_frame().iloc[order].to_numpy(dtype=float).T.ravel()
+        np.testing.assert_array_equal(codes == np.iinfo(codes.dtype).max, np.isnan(given))
+        asked = codes[~np.isnan(given)]
+        np.testing.assert_array_equal(np.array(answers["levels"])[asked], given[~np.isnan(given)])
 
 
 def test_500_items_by_200_respondents_stay_below_3_megabytes(tmp_path):

@@ -156,11 +156,11 @@ def _png(pixels: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-MOST_CELLS = 12_000_000  # responses kept for one scale; beyond, only some respondents are kept
+MOST_BYTES = 12_000_000  # of the responses of one scale; beyond, only some respondents are kept
 CURVE_POINTS = 41
 CURVE_REACH = 3.5  # population standard deviations
 MOST_LEVELS = 60  # of a fact by which one can filter
-LEVELS = 255  # of a score
+LEVELS = 255  # of a sampled curve
 
 
 @dataclass(frozen=True)
@@ -313,7 +313,10 @@ def _answers(calibration: Calibration, responses: Responses) -> dict[str, Any]:
     """Return the respondents, the strongest first, and their responses item by item."""
     abilities = calibration.score(responses)
     order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
-    most = max(2, MOST_CELLS // max(1, len(calibration.item_names)))
+    cells = calibration.placed(responses)
+    single = responses.kind == "binary" and cells.dtype.kind == "i"  # not the share of many tries
+    levels = None if single else np.unique(cells[_asked(cells)])
+    most = max(2, MOST_BYTES // max(1, cells.shape[1] * _code_of(levels).itemsize))
     if len(order) > most:
         order = order[np.linspace(0, len(order) - 1, most).round().astype(int)]
     ranked = abilities.iloc[order]
@@ -323,8 +326,12 @@ def _answers(calibration: Calibration, responses: Responses) -> dict[str, Any]:
         "se": rounded(ranked["se"]),
         "left_out": len(abilities) - len(order),
     }
-    cells = calibration.placed(responses)[order].T  # items first: one is read at a time
-    return content | (_bits(cells) if responses.kind == "binary" else _scores(cells))
+    by_item = cells[order].T  # one item is read at a time
+    return content | (_bits(by_item) if levels is None else _values(by_item, levels))
+
+
+def _asked(cells: np.ndarray) -> np.ndarray:
+    return np.isfinite(cells) if cells.dtype.kind == "f" else cells >= 0
 
 
 def _bits(cells: np.ndarray) -> dict[str, Any]:
@@ -336,15 +343,25 @@ def _bits(cells: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _scores(cells: np.ndarray) -> dict[str, Any]:
-    """Return grades and scores as one byte each; 255 for never asked."""
-    values = cells.astype(float)
-    values[~np.isfinite(values) | ((values < 0) & (cells.dtype.kind == "i"))] = np.nan
-    low = float(np.nanmin(values)) if np.isfinite(values).any() else 0.0
-    high = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
-    coded = np.rint((values - low) / max(high - low, 1e-12) * (LEVELS - 1))
-    whole = np.where(np.isnan(coded), LEVELS, np.nan_to_num(coded)).astype(np.uint8)
-    return {"kind": "scores", "values": _packed(whole), "low": low, "high": high}
+def _code_of(levels: np.ndarray | None) -> np.dtype[Any]:
+    """The smallest type that names every distinct response and "never asked", or floats."""
+    n_codes = 2 if levels is None else len(levels) + 1
+    small = next((kind for kind in ("<u1", "<u2") if n_codes - 1 <= np.iinfo(kind).max), "<f4")
+    return np.dtype(small)
+
+
+def _values(cells: np.ndarray, levels: np.ndarray) -> dict[str, Any]:
+    """Return grades and scores as they were given: the place of each among the distinct ones.
+
+    Where these are too many to number, responses are floats of single precision. The highest code,
+    or NaN, is "never asked".
+    """
+    code, asked = _code_of(levels), _asked(cells)
+    if code.kind == "f":
+        return {"kind": "floats", "values": _packed(np.where(asked, cells, np.nan).astype(code))}
+    places = np.where(asked, np.searchsorted(levels, cells), np.iinfo(code).max)
+    found = {"kind": "levels", "values": _packed(places.astype(code)), "bytes": code.itemsize}
+    return found | {"levels": levels.tolist()}
 
 
 def _packed(array: np.ndarray) -> str:

@@ -37,10 +37,11 @@ function answersTo(scale, row) {
     return Array.from({ length: count }, (_, k) => (
       answers.neverBytes && bit(answers.neverBytes, k) ? null : bit(answers.rightBytes, k)));
   }
-  return Array.from({ length: count }, (_, k) => {
-    const code = answers.bytes[row * count + k];
-    return code === 255 ? null : answers.low + (code / 254) * (answers.high - answers.low);
-  });
+  if (answers.kind === "floats") {
+    const part = answers.floats.subarray(row * count, (row + 1) * count);
+    return Array.from(part, (value) => (Number.isNaN(value) ? null : value));
+  }
+  return Array.from(answers.codes.subarray(row * count, (row + 1) * count), (code) => answers.levels[code] ?? null);
 }
 
 function curvePicture(scale, row, name) {

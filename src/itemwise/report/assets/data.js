@@ -41,6 +41,12 @@ function shownNumber(value) {
   return (tiny ? value.toExponential(1) : String(Number(value.toPrecision(4)))).replaceAll("-", "−");
 }
 
+// A response as it was given; seven digits are what single precision keeps.
+function shownResponse(value) {
+  const text = value.toLocaleString("en", { maximumSignificantDigits: 7 });
+  return text.replace("-", "−");
+}
+
 function shownValue(column, row) {
   const value = valueAt(column, row);
   if (column.kind === "number") return shownNumber(value);

@@ -35,9 +35,16 @@ function preparedScale(content) {
 }
 
 function preparedAnswers(answers) {
-  if (answers.kind === "scores") return { ...answers, bytes: bytesOf(answers.values) };
+  if (answers.kind === "levels") return { ...answers, codes: codesOf(answers) };
+  if (answers.kind === "floats") return { ...answers, floats: new Float32Array(bytesOf(answers.values).buffer) };
   const neverBytes = answers.never ? bytesOf(answers.never) : null;
   return { ...answers, rightBytes: bytesOf(answers.right), neverBytes };
+}
+
+// Places among the distinct responses, one or two bytes each.
+function codesOf({ values, bytes }) {
+  const read = bytesOf(values);
+  return bytes === 1 ? read : new Uint16Array(read.buffer);
 }
 
 function fillScales(state) {
@@ -65,6 +72,7 @@ function useScale(state, at) {
   state.at = at;
   state.scale = state.scales[at];
   state.chosen = null;
+  state.shown = []; // rows of another scale are no rows of this one
   byId("explorer-scale").value = String(at);
   byId("explorer-suspect").hidden = !state.scale.suspects;
   byId("explorer-suspects-label").hidden = !state.scale.suspects;
@@ -342,7 +350,7 @@ function answerParts(scale, row) {
 function nameList(answers, places, given) {
   const entry = (k) => element("li", {}, [
     `${answers.respondents[k]} `,
-    element("span", { textContent: shownNumber(given ? given[k] : answers.ability[k]) }),
+    element("span", { textContent: given ? shownResponse(given[k]) : shownNumber(answers.ability[k]) }),
   ]);
   const list = element("ul", { className: "names" }, places.slice(0, MOST_NAMES).map(entry));
   if (places.length <= MOST_NAMES) return [list];
