@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from itemwise.errors import InputError
 from itemwise.progress import at_stage
@@ -33,6 +33,7 @@ SMALLEST, LARGEST = 1e-4, 1e5  # numbers that are shown with their digits
 
 
 Draw = Callable[[], "Display"]
+Part = Literal["finding", "items", "check"]
 Found = TypeVar("Found", bound="Result")
 Kept = TypeVar("Kept")
 
@@ -47,7 +48,7 @@ class Result(ABC):
     """
 
     explored: ClassVar[bool] = True  # whether a page shows its items in the item explorer
-    leads: ClassVar[bool] = True  # whether a page shows its meaning among the main findings
+    page_part: ClassVar[Part] = "finding"  # of a page: a finding, items to look at, or a check
 
     if TYPE_CHECKING:
 
@@ -76,6 +77,11 @@ class Result(ABC):
     def meaning(self) -> str:
         """What was found, in a sentence for readers who are not psychometricians."""
         return ""
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether there is nothing to see: a page then gives the sentence without a figure."""
+        return False
 
     def sentences(self) -> list[str]:
         """Return the meaning, where there is one, and the notes."""

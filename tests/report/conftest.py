@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import itemwise as iw
+from itemwise.report.reading import analysed
 
 HOW = "apt-get install chromium && pip install playwright axe-playwright-python"
 ATTACKS = (
@@ -56,6 +57,13 @@ def report(calibration, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def answers(responses, tmp_path_factory):
+    """The page that `itemwise report` makes of a table of responses."""
+    path = tmp_path_factory.mktemp("answers") / "report.html"
+    return iw.write_report(path, analysed(responses), title="scores.csv", date="2026-01-01")
+
+
+@pytest.fixture(scope="session")
 def hostile(calibration, tmp_path_factory):
     """A report in which every name, text and fact is an attack."""
     rng = np.random.default_rng(0)
@@ -95,7 +103,7 @@ def chromium():
 class Visit:
     """A page that was opened, and everything it complained about or asked for."""
 
-    def __init__(self, chromium, path, **settings):
+    def __init__(self, chromium, path, *, folded=False, at="", **settings):
         wide = {"viewport": {"width": 1300, "height": 900}}
         self.context = chromium.new_context(**wide | settings)
         self.context.set_default_timeout(5000)
@@ -104,8 +112,10 @@ class Visit:
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
         self.page.on("dialog", lambda dialog: self.trouble.append(dialog.message))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
+        self.page.goto(f"{path.as_uri()}{at}")
         self.page.wait_for_selector("html[data-ready]")
+        if not folded:
+            self.page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
 
     def outside(self):
         """Requests for anything but the file itself."""

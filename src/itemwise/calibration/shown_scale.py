@@ -229,6 +229,14 @@ def ranked_abilities(calibration: Calibration) -> pd.DataFrame:
 
 def said_of_scale(calibration: Calibration) -> str:
     """Say who is strongest, what stands on the scale, and how many items are negative."""
+    said = said_of_items(calibration)
+    if calibration.responses is None or len(calibration.responses.respondents) < 2:
+        return said
+    return f"{_strongest(calibration.ability_covariance())} {said}"
+
+
+def said_of_items(calibration: Calibration) -> str:
+    """Say what stands on the scale, and how many items are negative."""
     items = calibration.items
     negative = int((items["discrimination"] < 0).sum())
     respondents = counted(round(calibration.n_respondents), "respondent")
@@ -242,9 +250,7 @@ def said_of_scale(calibration: Calibration) -> str:
             f" {counted(negative, 'item')} discriminate{'s' if one else ''} negatively: strong "
             f"respondents fail {'it' if one else 'them'} more often than weak ones."
         )
-    if calibration.responses is None or len(calibration.responses.respondents) < 2:
-        return said
-    return f"{_strongest(calibration.ability_covariance())} {said}"
+    return said
 
 
 def _strongest(found: AbilityCovariance) -> str:

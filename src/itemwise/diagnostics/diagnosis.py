@@ -20,7 +20,7 @@ from itemwise.models.categorical import Categorical
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats, row_blocks, workers
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.results import Result
+from itemwise.results import Part, Result
 from itemwise.scoring import Population
 from itemwise.scoring.posterior import Nodes, plan_nodes
 
@@ -41,7 +41,7 @@ LEAST_SPREAD = 1e-12  # of a log-likelihood; where nothing could surprise, nothi
 class Diagnosis(Result):
     """What a check of a calibration found."""
 
-    leads: ClassVar[bool] = False
+    page_part: ClassVar[Part] = "check"
 
 
 def checked_calibration(calibration: object, owner: str) -> None:

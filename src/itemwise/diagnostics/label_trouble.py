@@ -23,6 +23,7 @@ from itemwise.diagnostics.turned_items import TurnedItems, turned_items
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Table
+from itemwise.results import Part
 from itemwise.words import counted, shown
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class LabelTrouble(Diagnosis):
     where a correlation is asked for.
     """
 
-    leads: ClassVar[bool] = True  # wrong labels are a finding, not only a check
+    page_part: ClassVar[Part] = "items"
 
     items: tuple[str, ...]
     evidence: Floats
@@ -116,6 +117,11 @@ class LabelTrouble(Diagnosis):
         frame = self.to_frame()[["evidence"]].head(MOST_DRAWN)
         display: Display = ranking(frame.assign(se=0.0), estimate="evidence")
         return display.plot(**kw)
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether no item is suspect."""
+        return not self.suspect.any()
 
     @property
     def meaning(self) -> str:

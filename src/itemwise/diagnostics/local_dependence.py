@@ -112,6 +112,11 @@ class LocalDependence(Diagnosis):
         )
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether no pair depends on each other."""
+        return self.n_dependent == 0
+
+    @property
     def meaning(self) -> str:
         """How many pairs depend on each other, and which ones most."""
         said = "" if not self.notes else f" ({'; '.join(self.notes)})"

@@ -13,6 +13,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.letter_groups import letter
 from itemwise.numerics.rankings import ROUNDING, runs_within
 from itemwise.responses import Responses, Table
 from itemwise.responses.study_tables import rivals
@@ -81,7 +82,7 @@ class RankComparison(Result):
 
         groups = self.groups
         letters = [
-            "".join(_letter(k) for k, g in enumerate(groups) if name in g)
+            "".join(letter(k) for k, g in enumerate(groups) if name in g)
             for name in self.respondents
         ]
         columns = {
@@ -216,8 +217,3 @@ def _nemenyi(mean: Floats, unit: float, alpha: float) -> dict[str, Any]:
     p[first, second] = p[second, first] = studentized_range.sf(apart * root, k, np.inf)
     critical = float(studentized_range.ppf(1.0 - alpha, k, np.inf) / root * unit)
     return {"critical_difference": critical, "pairwise_p": p}
-
-
-def _letter(place: int) -> str:
-    """a, b, ..., z, then 27, 28, ... in brackets."""
-    return chr(ord("a") + place) if place < 26 else f"({place + 1})"

@@ -55,6 +55,11 @@ class RespondentFit(Diagnosis):
         return tuple(self.respondents[k] for k in order if self.p[k] < ALPHA)
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether no respondent answered in an unlikely way."""
+        return bool(np.isfinite(self.p).any()) and not self.unlikely
+
+    @property
     def meaning(self) -> str:
         """One sentence for readers who are not psychometricians."""
         seen = int(np.isfinite(self.p).sum())

@@ -21,8 +21,10 @@ from itemwise import __version__
 from itemwise.files import PathLike, check_writable, write_bytes
 from itemwise.progress import at_stage
 from itemwise.report.explorer import Scale, scales_of
+from itemwise.report.headlines import TITLES, in_parts, in_short
 from itemwise.report.sections import Gathered, Section, as_json, columns_of, gather, sections_of
 from itemwise.results import Result
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +96,7 @@ def _call(result: Result) -> str | None:
     return f"iw.{found}(...)" if found in public else None
 
 
-SCRIPTS = ("data.js", "tables.js", "curves.js", "chart.js", "explorer.js", "page.js")
+SCRIPTS = ("data.js", "tables.js", "curves.js", "chart.js", "explorer.js", "folds.js", "page.js")
 TITLE = "Itemwise report"
 
 
@@ -148,18 +150,28 @@ class Page:
         self.scales: list[dict[str, Any]] = []
         self.parts: list[str] = []
         self.anchors: dict[str, str] = {}
-        self.headlines: list[tuple[str, str, bool]] = []  # anchor, sentence, of first rank
+        self.leading: set[str] = set()  # anchors of parts
+        self.folded = 0  # sections so far
 
     def add_results(self, sections: Sequence[Section], scales: Sequence[Scale]) -> None:
-        """Add the headline, one part per section, and the explorer after the first of them."""
+        """Add five sentences, then who is better, which items to look at, whether to believe it.
+
+        The first section is open, the others open when they are asked for.
+        """
         kinds = Counter(section.about for section in sections)
-        for k, section in enumerate(sections):
-            self.parts.append(
-                self._section(section, alone=not section.about or kinds[section.about] == 1)
-            )
-            if k == 0 and scales:
+        named = {s.title for s in sections if s.about and kinds[s.about] > 1}
+        parts = dict(in_parts(sections))
+        if scales:
+            parts.setdefault(TITLES["items"], [])
+        at = {}
+        for title in sorted(parts, key=_place_of_part):
+            self.parts.append(self._part_title(title))
+            if scales and title == TITLES["items"]:
                 self.parts.append(self._explorer(scales))
-        self.parts.insert(0, self._headline())
+            for section in parts[title]:
+                at[section.title] = self._anchor(section.title)
+                self.parts.append(self._section(section, at[section.title]))
+        self.parts.insert(0, self._in_short(sections, at, named))
 
     def add_notes(self, given: Gathered) -> None:
         """Add what is missing, and why."""
@@ -173,6 +185,7 @@ class Page:
 
     def add_run(self, settings: Sequence[tuple[str, str, str]], lines: str) -> None:
         """Add versions, settings, and how to reproduce the results."""
+        self.parts.append(self._part_title("How it was made"))
         rows = [("date", self.date), *versions()]
         body = _definitions(rows)
         if settings:
@@ -190,7 +203,8 @@ class Page:
             "date": text(self.date),
             "style": _asset("page.css"),
             "contents": "".join(
-                f'<li><a href="#{anchor}">{text(_sentence(name))}</a></li>'
+                f'<li class="{"part" if anchor in self.leading else ""}">'
+                f'<a href="#{anchor}">{text(_sentence(name))}</a></li>'
                 for anchor, name in self.anchors.items()
             ),
             "body": "\n".join(self.parts),
@@ -199,25 +213,27 @@ class Page:
         }
         return filled(_asset("page.html"), values)
 
-    def _headline(self) -> str:
-        """Return the meaning of each result with a link to its section, checks last."""
-        parts = []
-        for first, look in ((True, "headline"), (False, "headline lesser")):
-            rows = "".join(
-                f'<li>{text(said)} <a href="#{anchor}" '
-                f'aria-label="More: {text(self.anchors[anchor])}">more</a></li>'
-                for anchor, said, rank in self.headlines
-                if rank == first
-            )
-            parts.append(f'<ul class="{look}">{rows}</ul>' if rows else "")
-        return "".join(parts)
+    def _in_short(self, sections: Sequence[Section], at: Mapping[str, str], named: set[str]) -> str:
+        """Return the headline box; a sentence is named where there are others of its kind."""
+        rows = ""
+        for section, sentence in in_short(sections):
+            said = f"{section.title}: {sentence}" if section.title in named else sentence
+            more = f'aria-label="More: {text(section.title)}">more</a>'
+            rows += f'<li>{text(said)} <a href="#{at[section.title]}" {more}</li>'
+        if not rows:
+            return ""
+        return (
+            '<section class="headline" aria-labelledby="in-short"><h2 id="in-short">In short</h2>'
+            f"<ul>{rows}</ul></section>"
+        )
 
-    def _section(self, section: Section, *, alone: bool) -> str:
-        """Return a section; its headline is named where there are others of its kind."""
-        anchor = self._anchor(section.title)
-        if section.sentences:
-            said = section.sentences[0] if alone else f"{section.title}: {section.sentences[0]}"
-            self.headlines.append((anchor, said, section.leads))
+    def _part_title(self, title: str) -> str:
+        """Return the heading of a part of the page, and list it in the contents."""
+        anchor = self._anchor(title)
+        self.leading.add(anchor)
+        return f'<h2 class="part" id="{anchor}">{text(title)}</h2>'
+
+    def _section(self, section: Section, anchor: str) -> str:
         body = f'<p class="about">{text(section.about)}</p>' if section.about else ""
         body += "".join(f"<p>{text(said)}</p>" for said in section.sentences)
         if section.notes:
@@ -230,17 +246,31 @@ class Page:
         body += f'<div class="figures">{figures}</div>' if figures else ""
         for caption, frame in section.tables:
             body += self._table(caption.replace("_", " "), frame, section.title)
-        return _wrapped(anchor, section.title, body)
+        gist = section.sentences[0] if section.sentences else ""
+        return self._folded(anchor, section.title, body, gist)
 
     def _explorer(self, scales: Sequence[Scale]) -> str:
         for scale in scales:
             caption = f"items of {scale.name}" if len(scales) > 1 else "items"
             known = self._known(caption, scale.items)
             self.scales.append({**scale.content, "table": known})
-        return self._part("Item explorer", _asset("explorer.html"))
+        items = counted(sum(len(scale.items) for scale in scales), "item")
+        gist = f"{items}: the curve of each, who got it right, and what is behind it."
+        return self._part("Item explorer", _asset("explorer.html"), gist)
 
-    def _part(self, title: str, body: str) -> str:
-        return _wrapped(self._anchor(title), title, body)
+    def _part(self, title: str, body: str, gist: str = "") -> str:
+        return self._folded(self._anchor(title), title, body, gist)
+
+    def _folded(self, anchor: str, title: str, body: str, gist: str = "") -> str:
+        """Return a section that opens when it is asked for; the first is open."""
+        self.folded += 1
+        said = f'<span class="gist">{text(gist)}</span>' if gist else ""
+        return (
+            f'<section id="{anchor}" aria-labelledby="{anchor}-title">'
+            f"<details{' open' if self.folded == 1 else ''}>\n<summary>"
+            f'<h3 id="{anchor}-title">{text(_sentence(title))}</h3>{said}</summary>\n'
+            f'<div class="body">{body}</div>\n</details></section>'
+        )
 
     def _table(self, caption: str, frame: pd.DataFrame, owner: str) -> str:
         if not len(frame):
@@ -262,7 +292,7 @@ class Page:
     def _anchor(self, title: str) -> str:
         slug = _slug(title) or "section"
         anchor, k = slug, 2
-        while anchor in self.anchors or anchor in ("top", "data", "content"):
+        while anchor in self.anchors or anchor in ("top", "data", "content", "in-short"):
             anchor, k = f"{slug}-{k}", k + 1
         self.anchors[anchor] = title
         return anchor
@@ -281,11 +311,9 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
 
 
-def _wrapped(anchor: str, title: str, body: str) -> str:
-    heading = f'<h2 id="{anchor}-title">{text(_sentence(title))}</h2>'
-    return (
-        f'<section id="{anchor}" aria-labelledby="{anchor}-title">\n{heading}\n{body}\n</section>'
-    )
+def _place_of_part(title: str) -> int:
+    """Return where a part stands on the page: findings, items, checks."""
+    return 1 + list(TITLES.values()).index(title) if title in TITLES.values() else 0
 
 
 def _definitions(rows: Sequence[tuple[str, str]]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.diagnostics import diagnose
@@ -17,7 +18,9 @@ from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
 from itemwise.report.pictures import image_of
 from itemwise.report.sections import Banks, Section
 from itemwise.responses import Responses
+from itemwise.results import gathered
 from itemwise.saved_files import load_only
+from itemwise.studies import Leaderboard, leaderboard
 
 MOST_BYTES = 200 * 1024**2  # of a table
 FIGURE_BYTES = 20 * 1024**2
@@ -36,10 +39,18 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
 
 
 def analysed(responses: Responses, model: str = "auto") -> list[Any]:
-    """Calibrate and diagnose responses."""
+    """Rank the respondents, calibrate and diagnose responses."""
     at_stage(f"calibrating {responses.n_respondents:,} × {responses.n_items:,} responses")
     found = calibrate(responses, model)
-    return [found, diagnose(found)]
+    ranked = Ranked(*gathered({"leaderboard": partial(leaderboard, responses, calibration=found)}))
+    return [ranked, found, diagnose(found)]
+
+
+class Ranked(NamedTuple):
+    """The leaderboard by name, or why there is none."""
+
+    found: dict[str, Leaderboard]
+    missing: dict[str, str]
 
 
 def read_folder(folder: Path) -> list[Any]:
@@ -78,7 +89,8 @@ def _said(summary: dict[str, Any]) -> Iterable[Section]:
     chapters = said if isinstance(said, dict) else {"findings": said}
     for name, sentences in chapters.items():
         texts = tuple(map(str, sentences)) if isinstance(sentences, list) else (str(sentences),)
-        yield Section(str(name).replace("_", " "), sentences=texts[:1], notes=texts[1:])
+        title = str(name).replace("_", " ")
+        yield Section(title, sentences=texts[:1], notes=texts[1:], headline="".join(texts[:1]))
     for title in ("missing", "failures", "pool_failures"):
         reasons = summary.get(title)
         if isinstance(reasons, dict) and reasons:

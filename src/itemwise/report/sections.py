@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import said_of_items
 from itemwise.errors import InputError
 from itemwise.progress import at_stage
 from itemwise.report.pictures import picture_of
-from itemwise.results import Draw, Result, fields_of
+from itemwise.results import Draw, Part, Result, fields_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +47,9 @@ class Section:
     tables: tuple[tuple[str, pd.DataFrame], ...] = ()
     pictures: tuple[tuple[str, str], ...] = ()  # caption, markup
     settings: tuple[tuple[str, str], ...] = ()
-    leads: bool = True  # whether its headline is of first rank
+    part: Part = "finding"
+    ranks: bool = False  # whether it says who is better
+    headline: str = ""  # what the page may say first
 
 
 def sections_of(
@@ -63,7 +66,18 @@ def sections_of(
         section_of(title, result, numbered, most=1 if title in brief else None)
         for title, result in results.items()
     ]
+    boards = [getattr(result, "calibration", None) for result in results.values()]
+    for k, result in enumerate(results.values()):
+        if isinstance(result, Calibration) and any(result is scale for scale in boards):
+            found[k] = _beside_board(found[k], result)
     return [*_together(results, numbered), *found]
+
+
+def _beside_board(section: Section, calibration: Calibration) -> Section:
+    """Return the section of a scale whose respondents are ranked elsewhere on the page."""
+    said = (said_of_items(calibration), *section.sentences[1:])
+    tables = tuple((name, frame) for name, frame in section.tables if name != "respondents")
+    return replace(section, part="items", headline="", sentences=said, tables=tables)
 
 
 def section_of(
@@ -71,6 +85,7 @@ def section_of(
 ) -> Section:
     """Return the section of a result, with at most so many figures."""
     at_stage(f"section {title}")
+    most = 0 if result.found_nothing else most
     pictures, lacking = _drawn(islice(result.page_figures().items(), most), title, numbered)
     tables, cut = _within_limits(result.page_tables())
     return Section(
@@ -81,7 +96,9 @@ def section_of(
         tables=tuple(table for k, table in enumerate(tables) if k == 0 or len(table[1])),
         pictures=tuple(pictures),
         settings=tuple(_settings(result)),
-        leads=result.leads and most is None,
+        part=result.page_part,
+        ranks=result.name() == "leaderboard",
+        headline=result.meaning,
     )
 
 

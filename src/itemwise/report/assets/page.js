@@ -46,6 +46,7 @@ function start() {
   for (const place of document.querySelectorAll("[data-table]")) {
     makeTable(place, DATA.tables[place.dataset.table]);
   }
+  startFolds();
   startThemes(() => explorer && drawChart(explorer.chart));
   performance.mark("itemwise-ready");
   document.documentElement.dataset.ready = "yes";

@@ -51,6 +51,11 @@ class Reached:
         mean, se, low, high = (x[rows] for x in (self.mean, self.se, self.low, self.high))
         return Reached(mean, se, low, high, self.n[rows])
 
+    def columns(self) -> dict[str, Floats]:
+        """Return columns of accuracy with its standard error and interval."""
+        columns = {"accuracy": self.mean, "accuracy_se": self.se}
+        return {**columns, "accuracy_low": self.low, "accuracy_high": self.high}
+
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
@@ -131,14 +136,18 @@ def _limits(
 
 
 def ability_scale(
-    table: Responses, model: str | MeasurementModel
+    table: Responses, model: str | MeasurementModel, known: Calibration | None = None
 ) -> tuple[Calibration | None, list[str]]:
-    """Return the calibration that abilities come from, if there is one, and notes on it."""
+    """Return the calibration that abilities come from, if there is one, and notes on it.
+
+    It is the one that is `known`, if it was fitted to this very table.
+    """
     if table.n_respondents < LEAST:
         return None, [f"Abilities are not estimated: at least {LEAST} respondents are needed."]
-    chosen, notes = model_of_few(model, table)
+    known = known if known is not None and known.responses is table else None
+    chosen, notes = (model, list[str]()) if known else model_of_few(model, table)
     try:
-        found = calibrate_by_rightness(table, chosen, max_iterations=LONGEST)
+        found = known or calibrate_by_rightness(table, chosen, max_iterations=LONGEST)
     except InputError as reason:
         return None, [f"Abilities are not estimated: {reason}"]
     if table.kind == "continuous":
@@ -147,7 +156,7 @@ def ability_scale(
             return None, [factor.note]
     if not found.converged:
         notes.append("The calibration did not converge: treat abilities as approximate.")
-    return found, [*notes, *found.notes]
+    return found, [*notes, *(() if known else found.notes)]
 
 
 def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:

@@ -19,6 +19,7 @@ from itemwise.estimation.calibrating import is_auto
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
+from itemwise.numerics.letter_groups import letters_of
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
 from itemwise.progress import at_stage
 from itemwise.responses import Table, as_responses
@@ -27,6 +28,7 @@ from itemwise.responses.study_tables import DOCUMENT, TASK, answered, groups_of
 from itemwise.results import Draw, Result
 from itemwise.studies.leaderboards.board import Average, Board
 from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
+from itemwise.studies.leaderboards.board_notes import notes_on
 from itemwise.studies.leaderboards.board_pairs import Pairs
 from itemwise.studies.leaderboards.board_repeats import Repeated, RepeatedBoard
 from itemwise.words import counted, listed
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["Leaderboard", "leaderboard"]
 
 MOST_PREVIEWED = 50  # respondents that a command prints
+MOST_LETTERED = 100  # respondents whose groups are shown as letters
 FIGURES = ("ranks", "pairs", "tasks")
+OF_PAIRS = ("respondent", "other", "difference", "se", "low", "high", "p_adjusted", "verdict")
 BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "no shared items"
 
 
@@ -88,6 +92,12 @@ class Leaderboard(RepeatedBoard, Result):
         found = np.zeros((n, n), dtype=bool)
         found[np.triu_indices(n, 1)] = self.tests.shared > 0
         return found | found.T | np.eye(n, dtype=bool)
+
+    @cached_property
+    def groups(self) -> list[str] | None:
+        """Letters that respondents share if they cannot be distinguished; None for many."""
+        few = len(self.respondents) <= MOST_LETTERED and bool(self.compared.all())
+        return letters_of(self.significant) if few else None
 
     @property
     def leaders(self) -> tuple[str, ...]:
@@ -145,9 +155,10 @@ class Leaderboard(RepeatedBoard, Result):
         """One row per respondent, the best first.
 
         `tied_with` names respondents that cannot be distinguished from it; it is None for
-        respondents not compared in pairs. If not everybody was asked everything,
-        `accuracy_observed` is the mean over the items asked, `not_compared` names respondents
-        that share no item with it, and `board` numbers groups that no item links.
+        respondents not compared in pairs. Who shares a letter in `group` cannot be distinguished.
+        If not everybody was asked everything, `accuracy_observed` is the mean over the items
+        asked, `not_compared` names respondents that share no item with it, and `board` numbers
+        groups that no item links.
         """
         import pandas as pd
 
@@ -160,7 +171,7 @@ class Leaderboard(RepeatedBoard, Result):
             "rank": self.rank,
             "rank_low": self.rank_low,
             "rank_high": self.rank_high,
-            **_accuracy(self.reached),
+            **self.reached.columns(),
             **({"accuracy_observed": self.observed} if self._sparse else {}),
             "ability": self.ability,
             "ability_se": self.ability_se,
@@ -168,6 +179,7 @@ class Leaderboard(RepeatedBoard, Result):
             "ability_high": self.ability + width,
             "n_items": self.reached.n,
             **self._of_repeats(),
+            **({"group": self.groups} if self.groups else {}),
             "tied_with": [*(", ".join(names[row]) for row in alike), *rest],
         }
         if not self.compared.all():
@@ -215,7 +227,7 @@ class Leaderboard(RepeatedBoard, Result):
         parts = []
         for task, found in self.by_task.items():
             names = {"task": task, "respondent": self.respondents}
-            parts.append(pd.DataFrame({**names, **_accuracy(found), "n_items": found.n}))
+            parts.append(pd.DataFrame({**names, **found.columns(), "n_items": found.n}))
         return pd.concat(parts, ignore_index=True)
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -229,6 +241,17 @@ class Leaderboard(RepeatedBoard, Result):
     def figures(self) -> dict[str, Draw]:
         """Return one figure per kind."""
         return {kind: partial(self.plot, kind) for kind in FIGURES}
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the board, the pairs without what the board says, and tasks if there are any."""
+        found = self.tables() | {"pairs": self.pairs[list(OF_PAIRS)]}
+        if len(self.by_task) < 2:
+            del found["tasks"]
+        return found
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return the ranks."""
+        return {"ranks": self.plot}
 
     def banks(self) -> dict[str, Calibration]:
         """Return the item bank, where there is one."""
@@ -278,6 +301,7 @@ def leaderboard(
     confidence: float = 0.95,
     alpha: float = 0.05,
     correction: Correction = "holm",
+    calibration: Calibration | None = None,
 ) -> Leaderboard:
     """Rank respondents by accuracy, and test which differences are significant.
 
@@ -312,6 +336,8 @@ def leaderboard(
         Correction for multiple tests: "holm", under which leaders are named with at most that
         chance of a wrong claim; or, to find more pairs, "bh" (Benjamini and Hochberg) or "by"
         (Benjamini and Yekutieli, under any dependence of the tests).
+    calibration
+        A calibration of the same `Responses`, which is then not fitted again; it replaces `model`.
 
     Examples
     --------
@@ -332,7 +358,7 @@ def leaderboard(
     if is_auto(model) or table.kind == "continuous":
         table, units = on_one_scale(table, tasks)
     at_stage("calibrating")
-    scale, said = ability_scale(table, model)
+    scale, said = ability_scale(table, model, calibration)
     said = [*units, *said]
     at_stage("accuracy")
     board = Board.of(table, tasks, clusters, scale, average=average, confidence=confidence)
@@ -371,32 +397,5 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
         confidence=board.confidence,
         alpha=alpha,
         correction=correction,
-        notes=(
-            *notes,
-            *board.remarks(),
-            *_untested(tests),
-            *_two_rules(tests, alpha, board.confidence),
-        ),
+        notes=(*notes, *board.remarks(), *notes_on(tests, alpha, board.confidence)),
     )
-
-
-def _accuracy(found: Reached) -> dict[str, Floats]:
-    """Columns of accuracy with its standard error and interval."""
-    columns = {"accuracy": found.mean, "accuracy_se": found.se}
-    return {**columns, "accuracy_low": found.low, "accuracy_high": found.high}
-
-
-def _untested(tests: Pairs) -> list[str]:
-    apart = int((tests.shared == 0).sum())
-    return [f"Not tested (no shared items): {counted(apart, 'pair')}."] if apart else []
-
-
-def _two_rules(tests: Pairs, alpha: float, confidence: float) -> list[str]:
-    """A note if rank intervals of respondents that differ significantly overlap."""
-    if not ((tests.p_adjusted <= alpha) & (tests.p_family > 1 - confidence)).any():
-        return []
-    note = (
-        "Rank intervals hold simultaneously for all respondents, tests of pairs do not: the rank "
-        "intervals of two respondents that differ significantly may overlap."
-    )
-    return [note]
