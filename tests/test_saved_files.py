@@ -111,7 +111,7 @@ def test_what_it_cannot_read_is_named(subtests, tmp_path_factory):
         ("settings.json", b'{"schema": "itemwise/deep-difficulty-regressor"}', "Load its folder"),
         ("cut.json", b'{"schema": "itemwise/gate"', "not valid JSON"),
         ("empty.json", b"", "is empty"),
-        ("bad.parquet", b"PAR1 nonsense", "cannot be read as Parquet"),
+        ("bad.parquet", b"PAR1 nonsense", "is not an intact Parquet file"),
         ("bad.skops", b"PK\x03\x04 nonsense", "not a whole archive"),
         ("gate.json", b'{"schema": "itemwise/gate"}', "no usable format version"),
     ]

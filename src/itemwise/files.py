@@ -19,6 +19,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from itemwise import interrupts
 from itemwise.errors import FileError, InputError, ItemwiseError
 
 JSON_MAX_BYTES = 1024**3
@@ -34,6 +35,7 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
 
     A file that is replaced keeps its permissions, and a symbolic link keeps pointing where it does.
     """
+    interrupts.check()  # nothing is kept of work that was to end
     target = _writable(path)
     beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
     try:

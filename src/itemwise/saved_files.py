@@ -139,16 +139,9 @@ def _kind_of_json(file: Path, document: dict[str, Any]) -> str:
 
 
 def _kind_of_parquet(file: Path) -> str:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from itemwise.tables.parquet import read_schema
 
-    try:
-        metadata = pq.read_schema(file).metadata or {}
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(
-            f"'{file}' cannot be read as Parquet: {str(error).partition(chr(10))[0]}. It was cut "
-            "short or damaged; save it again or restore a copy."
-        ) from error
+    metadata = read_schema(file).metadata or {}
     for key, name in ((BANK_KEY, "calibration"), (RESPONSES_KEY, "responses")):
         if key in metadata:
             return name
@@ -181,13 +174,13 @@ def _readable() -> str:
 def _calibration(found: Found) -> Calibration:
     from itemwise.calibration.bank_reading import load_bank
 
-    return load_bank(found.path, found.document)
+    return load_bank(found.path, found.document, found.max_bytes)
 
 
 def _responses(found: Found) -> Responses:
     from itemwise.responses import read_responses
 
-    return read_responses(found.path)
+    return read_responses(found.path, max_bytes=found.max_bytes)
 
 
 def _adaptive_test(found: Found) -> AdaptiveTest:

@@ -5,6 +5,7 @@ from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -147,7 +148,7 @@ def test_a_grade_that_an_item_lacks_stays_absent(tmp_path, suffix):
 
 def test_the_population_is_named_in_the_file(cal, tmp_path):
     document = json.loads(cal.save(tmp_path / "bank.json").read_text(encoding="utf-8"))
-    assert document["version"] == 3
+    assert document["version"] == 4
     assert document["population"] == {"normal": {"mean": 0.0, "sd": 1.0}}
 
 
@@ -224,7 +225,7 @@ def test_another_kind_of_file_is_refused(tmp_path, subtests):
         (b"item,a,b\n1,2,3\n", "not a file that Itemwise saved.*read_responses"),
         (b"[1, 2]", "not a file that Itemwise saved"),
         (b'{"schema": "other/calibration", "version": 1}', "not a file that Itemwise wrote"),
-        (b"PAR1 and then nonsense", "cannot be read as Parquet"),
+        (b"PAR1 and then nonsense", "is not an intact Parquet file"),
     ]:
         with subtests.test(message):
             path = tmp_path / "bank.json"
@@ -455,3 +456,41 @@ def test_a_prior_of_ones_own_cannot_be_saved_and_that_is_said(cal, tmp_path):
     own = calibrate(responses, priors={"intercept": Flat()})
     with pytest.raises(InputError, match=r"prior of type Flat cannot be saved.*normal, beta"):
         own.save(tmp_path / "bank.json")
+
+
+def test_a_changed_number_that_fits_is_found_by_the_checksum(cal, tmp_path, subtests):
+    for suffix in SUFFIXES:
+        with subtests.test(suffix):
+            path = cal.save(tmp_path / f"bank{suffix}")
+            path.write_bytes(path.read_bytes().replace(b"item_1", b"Item_1"))
+            with pytest.raises(FileError, match="SHA-256 differs"):
+                load(path)
+
+
+def test_a_covariance_must_be_one(written):
+    def turn(document):
+        first = document["items"]["covariance"][0]
+        width = int(len(first) ** 0.5)
+        first[1] = first[width] = 2 * (first[0] * first[width + 1]) ** 0.5
+
+    with pytest.raises(FileError, match="not positive semi-definite"):
+        load(written(turn))
+
+
+def test_damaged_text_in_a_parquet_bank_is_said_with_the_file(cal, tmp_path):
+    path = cal.save(tmp_path / "bank.parquet")
+    path.write_bytes(path.read_bytes().replace(b"item_1", b"\xfftem_1"))
+    with pytest.raises(FileError, match=r"bank\.parquet' is not an intact"):
+        load(path)
+
+
+def test_a_small_parquet_bank_of_millions_of_items_is_refused_unread(cal, tmp_path):
+    path = cal.save(tmp_path / "bank.parquet")
+    head = pq.read_schema(path).metadata
+    many = pa.array(np.zeros(2_000_000))
+    columns = {name: many for name in pq.read_schema(path).names}
+    pq.write_table(pa.table(columns).replace_schema_metadata(head), path)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(InputError, match=r"2,000,000 rows.*pass a larger max_bytes"):
+        load(path, max_bytes=2**30)
+    assert pa.total_allocated_bytes() <= before

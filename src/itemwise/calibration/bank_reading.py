@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from itemwise.calibration.bank_writing import HEAD_KEY, KIND, PRIORS, VERSION
+from itemwise.calibration.bank_writing import HEAD_KEY, KIND, PRIORS, SUM, VERSION, sum_of
 from itemwise.calibration.calibration import Calibration
 from itemwise.calibration.replayed_error import real_error_from
 from itemwise.calibration.uncertainty import KnownCovariances, PooledItems
@@ -31,9 +31,13 @@ from itemwise.models import MODELS, MeasurementModel, with_priors
 from itemwise.models.priors import Prior
 from itemwise.numerics.arrays import Floats
 from itemwise.scoring import HistogramPopulation, NormalPopulation, Population
+from itemwise.tables.parquet import parquet_errors, read_columns, read_schema
 
 MOST_BYTES = 4 * 1024**3
+PYTHON_PER_ARROW = 16  # memory that lists need for one byte of the table, at most
+SUMMED = 4  # the first format with a checksum
 MOST_SHARED = 64  # directions in which all items err together; a bank of one fit has two
+ROUNDING = 1e-6  # of a covariance, relative to its largest eigenvalue
 FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
 HEAD = (
     "model",
@@ -47,19 +51,28 @@ HEAD = (
 )
 
 
-def load_bank(file: Path, document: Mapping[str, Any] | None) -> Calibration:
+def load_bank(
+    file: Path, document: Mapping[str, Any] | None, max_bytes: int = MOST_BYTES
+) -> Calibration:
     """Restore the calibration of a JSON document, or without one, of a Parquet file."""
     if document is None:
-        document = _read_parquet(file)
+        document = _read_parquet(file, max_bytes)
     check_version(file, document, VERSION)
     require_keys(file, document, (*HEAD, "items"))
     try:
-        return _calibration(document)
+        found = _calibration(document)
     except DAMAGED as error:
         raise FileError(
             f"'{file}' is not a calibration that this Itemwise can use: {why_damaged(error)} "
             "If it was edited, restore a copy or save it again."
         ) from error
+    # Last, so that whoever edited a bank is told first what does not work.
+    if document["version"] >= SUMMED and document.get(SUM) != sum_of(document):
+        raise FileError(
+            f"'{file}' was edited or damaged: its SHA-256 differs from that of the bank that was "
+            "saved. Restore a copy, or save the bank again."
+        )
+    return found
 
 
 def is_bank(path: str | os.PathLike[str]) -> bool:
@@ -67,12 +80,9 @@ def is_bank(path: str | os.PathLike[str]) -> bool:
     suffix = Path(path).suffix.lower()
     if suffix != ".parquet":
         return suffix == ".json"
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        schema = pq.read_schema(readable_file(path, MOST_BYTES))
-    except (FileError, pa.ArrowException, OSError, ValueError):
+        schema = read_schema(readable_file(path, MOST_BYTES))
+    except FileError:
         return False
     return HEAD_KEY in (schema.metadata or {})
 
@@ -131,6 +141,9 @@ def _covariances(rows: Any, n_items: int, width: int) -> Floats:
     symmetric = np.allclose(found, np.swapaxes(found, 1, 2), rtol=1e-6, atol=1e-12)
     if not symmetric or (np.einsum("nii->ni", found) < 0).any():
         raise ValueError("a covariance is not symmetric, or a variance is negative.")
+    lowest, highest = np.linalg.eigvalsh(found)[:, [0, -1]].T
+    if (lowest < -ROUNDING * highest).any():
+        raise ValueError("a covariance is not positive semi-definite.")
     return found
 
 
@@ -223,15 +236,12 @@ def _prior(written: Mapping[str, Any] | None) -> Prior | None:
     return PRIORS[name](**numbers)
 
 
-def _read_parquet(file: Path) -> dict[str, Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(file)
-        head = (table.schema.metadata or {}).get(HEAD_KEY)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(f"'{file}' cannot be read as Parquet: {error}. Save it again.") from error
+def _read_parquet(file: Path, max_bytes: int) -> dict[str, Any]:
+    schema = read_schema(file)
+    head = (schema.metadata or {}).get(HEAD_KEY)
     if head is None:
         raise FileError(f"'{file}' is a Parquet file, but not a calibration that Itemwise saved.")
-    return {**checked_document(file, head, KIND, VERSION), "items": table.to_pydict()}
+    table = read_columns(file, list(schema), max_bytes // PYTHON_PER_ARROW, nested=True)
+    with parquet_errors(file):
+        items = table.to_pydict()
+    return {**checked_document(file, head, KIND, VERSION), "items": items}

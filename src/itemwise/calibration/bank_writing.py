@@ -6,9 +6,11 @@ with their coordinates, covariances and flags. `bank_reading` reads what is writ
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from itemwise.calibration.calibration import Calibration
 
 KIND = "calibration"
-VERSION = 3
+VERSION = 4
+SUM = "sha256"  # of all else, to detect edits
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
 HEAD_KEY = b"itemwise.calibration"
 BANK_ENDINGS = (".json", ".parquet")
@@ -35,6 +38,7 @@ def save_bank(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
     """Write the bank as .json or .parquet."""
     target = Path(path)
     head, items = _head(calibration), _columns(calibration)
+    head[SUM] = sum_of({**head, "items": items})
     if target.suffix.lower() == ".json":
         write_json(target, KIND, VERSION, {**head, "items": items})
     elif target.suffix.lower() == ".parquet":
@@ -46,6 +50,12 @@ def save_bank(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
             "Use .json, or .parquet for many items."
         )
     return target
+
+
+def sum_of(document: Mapping[str, Any]) -> str:
+    """Checksum of a bank's head and items, whichever file they are in."""
+    told = {key: value for key, value in document.items() if key not in ("schema", "version", SUM)}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def document_of(calibration: Calibration) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from itemwise.capability.case_difficulty import places_of
 from itemwise.errors import InputError
+from itemwise.interrupts import heeded
 from itemwise.numerics.arrays import Floats
 from itemwise.words import listed
 
@@ -48,6 +49,7 @@ class Classifier:
         """The name of its Python class."""
         return type(self.model).__name__
 
+    @heeded()
     def fitted(self, X: Any, y: Any) -> Classifier:
         """A fitted copy."""
         from sklearn.base import clone
@@ -138,6 +140,7 @@ class Classifier:
             confident[rest] = one
         return OutOfFold(places, found, confident)
 
+    @heeded()
     def _fitted_on_fold(self, X: Any, y: Any) -> Classifier:
         from sklearn.base import clone
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from itemwise import __version__
+from itemwise import __version__, interrupts
 from itemwise.cli.command_syntax import in_command_words
 from itemwise.cli.console import at_the_end, tell
 from itemwise.errors import ItemwiseError
@@ -208,7 +208,8 @@ def explained(
     messages call its arguments.
     """
     try:
-        yield
+        with interrupts.heeded():
+            yield
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has stopped
         _forget_stdout()

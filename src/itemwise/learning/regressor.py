@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
 from itemwise.files import PathLike, readable_file, write_bytes
+from itemwise.interrupts import heeded
 from itemwise.learning.conformal import (
     checked_confidence,
     checked_test_size,
@@ -117,6 +118,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.prepare = prepare
         self.random_state = random_state
 
+    @heeded()
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from one row of features per item and their difficulties `y`, all finite.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,13 @@ from itemwise.responses.table_layouts import (
     said_of_turned,
 )
 from itemwise.responses.triples import check_cells
-from itemwise.tables.parquet import is_number, parquet_errors, read_columns, read_schema
+from itemwise.tables.parquet import (
+    columns_that_fit,
+    is_number,
+    read_columns,
+    read_schema,
+    texts_of,
+)
 from itemwise.words import shown
 
 if TYPE_CHECKING:
@@ -63,29 +70,17 @@ def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes:
 def _extra_fields(path: Path, schema: Any, taken: list[str], max_bytes: int) -> list[Any]:
     """Other columns that may be facts: of plain types, not repeated, and within `max_bytes`."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    seen = Counter(schema.names)
     fields = [
         field
         for field in schema
         if field.name not in taken
-        and schema.names.count(field.name) == 1
+        and seen[field.name] == 1
         and not pa.types.is_nested(field.type)
         and not pa.types.is_binary(field.type)
     ]
-    with parquet_errors(path):
-        metadata = pq.read_metadata(path)
-        sizes: dict[str, int] = {}
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            for chunk in map(group.column, range(group.num_columns)):
-                size = sizes.get(chunk.path_in_schema, 0)
-                sizes[chunk.path_in_schema] = size + chunk.total_uncompressed_size
-    kept, room = [], max_bytes
-    for field in sorted(fields, key=lambda field: sizes.get(field.name, 0)):
-        room -= sizes.get(field.name, 0)
-        if room >= 0:
-            kept.append(field)
-    return [field for field in fields if field in kept]
+    return columns_that_fit(path, fields, max_bytes)
 
 
 def _columns(path: Path, fields: list[Any], max_bytes: int) -> Any:
@@ -102,7 +97,7 @@ def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
         is_item(table.column_names[width]) or not is_number(table.schema.types[width])
     ):
         width += 1
-    leading = {table.column_names[k]: table.column(k).to_pylist() for k in range(width)}
+    leading = {table.column_names[k]: texts_of(table.column(k)) for k in range(width)}
     names, facts = names_and_facts(leading)
     frame = _named_frame(table.select(range(width, table.num_columns)), None)
     frame.index = [str(name) for name in names]
@@ -123,7 +118,7 @@ def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | No
             "all. Write it again."
         )
     names = table.column_names[1 : 1 + n_facts]
-    facts = {name: table.column(k).to_pylist() for k, name in enumerate(names, start=1)}
+    facts = {name: texts_of(table.column(k)) for k, name in enumerate(names, start=1)}
     blocks = _blocks(path, table, n_facts, about["repeats"])
     parts = [frame.T if by_item else frame for frame in blocks]
     plain = None if len(parts) > 1 else wanted
@@ -195,6 +190,6 @@ def _named_frame(table: Any, names: int | None) -> pd.DataFrame:
 
     kept = table if names is None else table.remove_column(names)
     frame: pd.DataFrame = kept.to_pandas()
-    given = None if names is None else table.column(names).to_pylist()
+    given = None if names is None else texts_of(table.column(names))
     frame.index = pd.Index(named(given, table.num_rows, "respondent"))
     return frame

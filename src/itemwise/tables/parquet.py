@@ -14,6 +14,9 @@ from itemwise.words import shown
 if TYPE_CHECKING:
     import pandas as pd
 
+ROWS_AT_A_TIME = 1 << 16
+EXTRA_BYTES = 1 << 28  # of a column that was not asked for
+
 
 @contextmanager
 def parquet_errors(path: Path) -> Iterator[None]:
@@ -48,34 +51,94 @@ def read_columns(
     *,
     cell_bytes: int = 8,
     dictionaries: bool = False,
+    nested: bool = False,
 ) -> Any:
     """Read these columns as an Arrow table, without what the file says to pandas about itself.
 
     A table that needs more than `max_bytes`, at `cell_bytes` per cell, is refused before it is
-    read. With `dictionaries`, each distinct text is held once.
+    read, and one that turns out to need more, while it is read: what a file announces may be
+    untrue. With `dictionaries`, each distinct text is held once. The sizes of single columns,
+    which a footer announces as well, are not asked for: PyArrow ends the process if one is
+    damaged.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     for field in fields:
-        if pa.types.is_nested(field.type):
+        if pa.types.is_nested(field.type) and not nested:
             raise InputError(
                 f"Column {shown(field.name)} of '{path}' holds lists or records "
                 f"({shown(str(field.type))}), but single values are needed. Leave it out."
             )
     texts = [field.name for field in fields if dictionaries and _is_text(field.type)]
     with parquet_errors(path), pq.ParquetFile(path, read_dictionary=texts) as file:
-        n_bytes = cell_bytes * file.metadata.num_rows * len(fields)
+        n_rows = file.metadata.num_rows
+        n_bytes = cell_bytes * n_rows * len(fields)
         if n_bytes > max_bytes:
             raise InputError(
-                f"'{path}' holds {file.metadata.num_rows:,} rows and {len(fields):,} columns, "
-                f"which need {size_for_people(n_bytes)} or more; the limit is "
-                f"{size_for_people(max_bytes)}. If you trust the file, pass a larger max_bytes."
+                f"'{path}' holds {n_rows:,} rows and {len(fields):,} columns, which need "
+                f"{size_for_people(n_bytes)} or more; the limit is {size_for_people(max_bytes)}. "
+                "If you trust the file, pass a larger max_bytes."
             )
-        everything = len(fields) == file.metadata.num_columns
-        table = file.read(None if everything else [field.name for field in fields])
-        table.validate(full=True)  # a damaged page may point outside its dictionary
+        everything = len(fields) == len(file.schema_arrow)
+        names = None if everything else [field.name for field in fields]
+        batches, _ = _gathered(file, names, max_bytes)
+        if batches is None:
+            raise InputError(
+                f"'{path}' unpacks to more than {size_for_people(max_bytes)}, the limit. "
+                "If you trust the file, pass a larger max_bytes."
+            )
+        table = pa.Table.from_batches(batches) if batches else file.read(names)
         return table.replace_schema_metadata(None)
+
+
+def _gathered(
+    file: Any, names: list[str] | None, max_bytes: float
+) -> tuple[list[Any] | None, float]:
+    """All rows, some thousand at a time, and what they need; None where that is too much."""
+    import pyarrow as pa
+
+    before, batches, size = pa.total_allocated_bytes(), [], 0
+    for batch in file.iter_batches(ROWS_AT_A_TIME, columns=names):
+        batch.validate(full=True)  # a damaged page may point outside its dictionary
+        batches.append(batch)
+        size = pa.total_allocated_bytes() - before
+        if size > max_bytes:
+            return None, size
+    return batches, size
+
+
+def columns_that_fit(path: Path, fields: Sequence[Any], max_bytes: int) -> list[Any]:
+    """Those of `fields` whose columns are small enough to be read beside others.
+
+    A column of distinct long texts, such as prompts, is read until it proves to be one.
+    """
+    import pyarrow.parquet as pq
+
+    kept, room = [], float(max_bytes)
+    for field in fields:
+        texts = [field.name] if _is_text(field.type) else []
+        with parquet_errors(path), pq.ParquetFile(path, read_dictionary=texts) as file:
+            most = min(room, max(EXTRA_BYTES, 8 * file.metadata.num_rows))
+            batches, size = _gathered(file, [field.name], most)
+        if batches is not None:
+            kept.append(field)
+            room -= size
+    return kept
+
+
+def texts_of(column: Any) -> list[Any]:
+    """The values of a column as a list, in which equal texts of one part are one object."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        found: list[Any] = column.to_pylist()
+        return found
+    found = []
+    for part in column.chunks:
+        values = [*part.dictionary.to_pylist(), None]
+        found.extend(values[-1 if k is None else k] for k in part.indices.to_pylist())
+    return found
 
 
 def read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from itemwise.arguments import whole_number
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
+from itemwise.interrupts import heeded
 from itemwise.learning.feature_columns import is_frame
 from itemwise.learning.regressor import FEWEST
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
@@ -253,6 +254,7 @@ def _paid(
     return places, paid
 
 
+@heeded()
 def _picked(job: _Job, rows: Any, table: Performances, costs: Costs) -> _Pick:
     """What one selector picks for its test problems."""
     from sklearn.base import clone

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from itemwise.errors import InputError
 from itemwise.files import PathLike, readable_file, write_bytes
+from itemwise.interrupts import heeded
 from itemwise.learning.feature_columns import is_frame, known_columns
 from itemwise.learning.regressor import FEWEST, DifficultyRegressor
 from itemwise.numerics.arrays import Floats
@@ -146,6 +147,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         self.regressor = regressor
         self.random_state = random_state
 
+    @heeded()
     def fit(self, X: Any, y: Any, feature_costs: Any = None) -> Self:
         """Learn from features, one row per problem, and the table of performances `y`.
 

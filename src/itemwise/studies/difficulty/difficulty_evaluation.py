@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
+from itemwise.interrupts import heeded
 from itemwise.learning.feature_columns import Rows
 from itemwise.learning.known_difficulty import PREDICTED, DifficultyTargets, equally_hard
 from itemwise.learning.regressor import pipeline_of, unwrapped
@@ -315,6 +316,7 @@ def _run(
     return pd.DataFrame(named, columns=[*KEYS, "repeat", "fold", "n", "nrmse", "spearman"])
 
 
+@heeded()
 def _judged(
     job: _Job, rows: Rows, plan: Plan | None, value: Floats, regressor: Any, random_state: int
 ) -> tuple[float, float]:
