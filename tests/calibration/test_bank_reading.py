@@ -488,7 +488,7 @@ def test_a_small_parquet_bank_of_millions_of_items_is_refused_unread(cal, tmp_pa
     path = cal.save(tmp_path / "bank.parquet")
     head = pq.read_schema(path).metadata
     many = pa.array(np.zeros(2_000_000))
-    columns = {name: many for name in pq.read_schema(path).names}
+    columns = dict.fromkeys(pq.read_schema(path).names, many)
     pq.write_table(pa.table(columns).replace_schema_metadata(head), path)
     before = pa.total_allocated_bytes()
     with pytest.raises(InputError, match=r"2,000,000 rows.*pass a larger max_bytes"):
