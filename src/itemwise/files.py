@@ -19,8 +19,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from itemwise import interrupts
 from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.interrupts import raise_swallowed
 
 JSON_MAX_BYTES = 1024**3
 # Errors raised by the parts of a document that was cut short or edited.
@@ -35,7 +35,7 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
 
     A file that is replaced keeps its permissions, and a symbolic link keeps pointing where it does.
     """
-    interrupts.check()  # nothing is kept of work that was to end
+    raise_swallowed()  # nothing is kept of work that was to end
     target = _writable(path)
     beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
     try:

@@ -18,7 +18,7 @@ _met = threading.Event()
 
 @contextmanager
 def heeded() -> Iterator[None]:
-    """Raise KeyboardInterrupt at `check`, and at the end, if one that arrived inside was swallowed.
+    """Raise KeyboardInterrupt at `raise_swallowed`, and at the end, if one that arrived inside was swallowed.
 
     Also a decorator, for functions that fit estimators of unknown origin. Only the main thread
     receives signals; elsewhere, and where SIGINT is not handled by Python, this does nothing.
@@ -27,7 +27,7 @@ def heeded() -> Iterator[None]:
     main = threading.current_thread() is threading.main_thread()
     if not main or not callable(before) or getattr(before, "heeds", False):
         yield
-        check()
+        raise_swallowed()
         return
 
     def noted(number: int, frame: FrameType | None) -> None:
@@ -39,13 +39,13 @@ def heeded() -> Iterator[None]:
     signal.signal(signal.SIGINT, noted)
     try:
         yield
-        check()
+        raise_swallowed()
     finally:
         signal.signal(signal.SIGINT, before)
         _met.clear()
 
 
-def check() -> None:
+def raise_swallowed() -> None:
     """Raise the interrupt that was swallowed, if there was one."""
     if _met.is_set() and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt

@@ -14,10 +14,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from itemwise import __version__, interrupts
+from itemwise import __version__
 from itemwise.cli.command_syntax import in_command_words
 from itemwise.cli.console import at_the_end, tell
 from itemwise.errors import ItemwiseError
+from itemwise.interrupts import heeded
 from itemwise.progress import hushed
 from itemwise.studies import STUDIES
 
@@ -208,7 +209,7 @@ def explained(
     messages call its arguments.
     """
     try:
-        with interrupts.heeded():
+        with heeded():
             yield
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has stopped

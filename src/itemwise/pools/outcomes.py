@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise import interrupts
 from itemwise.errors import FileError, InputError
 from itemwise.files import read_json, write_json
+from itemwise.interrupts import heeded, raise_swallowed
 from itemwise.numerics.error_scores import error_scores, error_unit
 from itemwise.pools.member_scores import class_scores, packed, unpacked
 from itemwise.pools.members import Member, Part, same_everywhere
@@ -72,7 +72,7 @@ def answer(task: Task) -> Outcome:
     from threadpoolctl import threadpool_limits
 
     with (
-        interrupts.heeded(),
+        heeded(),
         threadpool_limits(limits=1),
         parallel_config(backend="sequential"),
         _counted_warnings() as met,
@@ -116,7 +116,7 @@ def _asked(
     """The answers of a member, the `remarks` it makes, and if `scored`, its probabilities."""
     predictor = task.member.make(part, task.seed)
     predictor.fit(part.X_train, part.y_train)
-    interrupts.check()  # networks of scikit-learn swallow it, and stay half trained
+    raise_swallowed()  # networks of scikit-learn swallow it, and stay half trained
     codes = _checked(predictor.predict(part.X_test), len(part.test), len(part.classes))
     remarks = getattr(predictor, "remarks", ())
     said = remarks if isinstance(remarks, tuple) else ()
