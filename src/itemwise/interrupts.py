@@ -18,7 +18,7 @@ _met = threading.Event()
 
 @contextmanager
 def heeded() -> Iterator[None]:
-    """Raise KeyboardInterrupt at `raise_swallowed`, and at the end, if one that arrived inside was swallowed.
+    """Raise at the end, and at `raise_swallowed`, a KeyboardInterrupt that was swallowed inside.
 
     Also a decorator, for functions that fit estimators of unknown origin. Only the main thread
     receives signals; elsewhere, and where SIGINT is not handled by Python, this does nothing.
