@@ -221,3 +221,12 @@ def test_importing_displays_loads_no_display_and_neither_matplotlib_nor_pandas()
         "assert not [name for name in sys.modules if name.startswith('itemwise.displays.')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("key", sorted(DISPLAYS))
+def test_axes_are_labelled_in_words(key, frames):
+    drawn = DISPLAYS[key](frames[key](NAMES)).plot()
+    for ax in drawn.figure_.axes:
+        for said in (ax.get_xlabel(), ax.get_ylabel()):
+            assert "_" not in said.replace("$", "")
+            assert said not in ("spearman", "kendall", "rmse", "mae", "se")

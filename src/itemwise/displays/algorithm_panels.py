@@ -16,6 +16,7 @@ from itemwise.displays.style import (
     Style,
     colour_bar,
     colour_map,
+    in_words,
     label,
     legend_beside,
     legend_handle,
@@ -92,7 +93,7 @@ class DensitiesDisplay(_AlgorithmPanels):
         self, frame: pd.DataFrame, value: str = "performance", panels: int = MOST_PANELS
     ) -> None:
         self.value, self.panels = value, panels
-        self.numbers, self.y_label = ("ability", value, "density"), label(value, 60)
+        self.numbers, self.y_label = ("ability", value, "density"), in_words(value)
         super().__init__(frame)
 
     def _prepare(self) -> None:
@@ -172,7 +173,7 @@ class TracesDisplay(_AlgorithmPanels):
     def __init__(
         self, frame: pd.DataFrame, panels: int = MOST_PANELS, height: str = "density"
     ) -> None:
-        self.panels, self.height, self.y_label = panels, height, label(height, 60)
+        self.panels, self.height, self.y_label = panels, height, in_words(height)
         super().__init__(frame)
 
     def _drawable(self) -> np.ndarray:

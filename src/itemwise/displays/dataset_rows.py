@@ -14,6 +14,7 @@ from itemwise.displays.style import (
     Style,
     apply,
     grid,
+    in_words,
     label,
     lines_that_fit,
     name_width,
@@ -176,7 +177,7 @@ class DistributionsDisplay(Display):
         width = name_width(ax, style)
         ax.set_yticks(range(1, shown + 1), [label(name, width) for name, *_ in sets])
         ax.tick_params(axis="y", length=0)
-        ax.set_xlabel(f"{label(self.value)} (bar: middle half, dot: mean)")
+        ax.set_xlabel(f"{in_words(self.value)} (bar: middle half, dot: mean)")
         outside = f"without a value within ±{self.limit:g}"
         return [
             f"right: share of values beyond ±{self.limit:g}, which are not drawn",

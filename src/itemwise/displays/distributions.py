@@ -26,6 +26,7 @@ from itemwise.displays.style import (
     DASHED,
     Style,
     grid,
+    in_words,
     label,
     legend_beside,
     lines_that_fit,
@@ -81,7 +82,7 @@ class HistogramDisplay(Display):
     ) -> None:
         self.value, self.group = value, group
         self.numbers, self.labels = (value,), () if group is None else (group,)
-        self.x_label = label(value)
+        self.x_label = in_words(value)
         super().__init__(frame)
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:

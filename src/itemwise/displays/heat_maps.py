@@ -14,6 +14,7 @@ from itemwise.displays.style import (
     colour_map,
     columns_that_fit,
     grid,
+    in_words,
     label,
     lines_that_fit,
     name_width,
@@ -153,7 +154,7 @@ class PairsDisplay(_Square):
         rows, columns = np.nonzero(marked)
         ax.scatter(columns, rows, s=min(30.0, 900.0 / len(table)), color=style.ink, zorder=3)
         _name_axes(ax, style, self._names, self._names, 16)
-        colour_bar(style, ax, image, shrink=0.8, label="q3_adjusted")
+        colour_bar(style, ax, image, shrink=0.8, label="adjusted Q3")
         ax.set_xlabel("item")
         dependent = int(marked.sum()) // 2
         return [
@@ -181,7 +182,7 @@ class PairsDisplay(_Square):
         width = max(8, name_width(ax, style) // 2 + 4)
         pairs = zip(rows["item"], rows["other"], strict=True)
         ax.set_yticks(height, [f"{label(a, width)} – {label(b, width)}" for a, b in pairs])
-        ax.set_xlabel("q3_adjusted")
+        ax.set_xlabel(in_words("q3_adjusted"))
         grid(style, ax, "x")
         return [
             *(["filled: dependent beyond chance"] if dependent.any() else []),

@@ -12,6 +12,7 @@ from itemwise.displays.display import Display, flags, not_shown, remark
 from itemwise.displays.style import (
     DASHED,
     Style,
+    in_words,
     label,
     legend_beside,
     legend_handle,
@@ -148,7 +149,7 @@ class RankingDisplay(AllRows):
             ax.scatter(edges, y, s=1.6 * size, zorder=3, clip_on=False, **look)  # type: ignore[arg-type]
         ax.set_xlim(limits)
         bar = f" (bar: ±1.96 {label(self.se)})" if sure.any() else ""
-        ax.set_xlabel(f"{label(self.estimate)}{bar}")
+        ax.set_xlabel(f"{in_words(self.estimate)}{bar}")
         return [
             *remark("hollow: no finite standard error ({})", int((finite & ~sure).sum()), "row"),
             *remark(
@@ -247,7 +248,7 @@ class LeaderboardDisplay(Rows):
         self.estimates = (estimate, f"{estimate}_low", f"{estimate}_high")
         self.numbers, self.needed = (*self.ranks, *self.estimates), (estimate, *self.ranks)
         self.without = f"{label(estimate)} and rank"
-        self.x_label = f"{label(estimate)} (bar: interval)"
+        self.x_label = f"{in_words(estimate)} (bar: interval)"
         super().__init__(frame)
 
     def _prepare(self) -> None:

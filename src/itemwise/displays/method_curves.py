@@ -15,6 +15,7 @@ from itemwise.displays.style import (
     DASHED,
     MOST_SHAPES,
     Style,
+    in_words,
     label,
     legend_beside,
     legend_handle,
@@ -79,7 +80,7 @@ class PerformanceCurvesDisplay(_HighlightedCurves):
         super().__init__(frame)
         self._given = wanted(self._owner, self._names, highlight)
         self._ranked = _best_first(self._curves)
-        self.height, self.y_label = height, label(height, 60)
+        self.height, self.y_label = height, in_words(height)
         self.points = points
         if points is not None:
             self.points = tidy(

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.displays.display import Display, not_shown, remark
-from itemwise.displays.style import DASHED, Style, label, legend_beside, name_width, names_beside
+from itemwise.displays.style import (
+    DASHED,
+    Style,
+    in_words,
+    label,
+    legend_beside,
+    name_width,
+    names_beside,
+)
 from itemwise.errors import InputError
 from itemwise.numerics.robust import padded, robust_limits
 
@@ -46,7 +54,7 @@ class CharacteristicDisplay(Display):
     ) -> None:
         self.by, self.height = by, height
         self.numbers, self.needed = (by, "share", "low", "high"), (by, "share")
-        self.x_label, self.y_label = label(by, 60), label(height, 60)
+        self.x_label, self.y_label = in_words(by), in_words(height)
         super().__init__(frame)
 
     def _prepare(self) -> None:

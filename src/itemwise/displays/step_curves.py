@@ -17,6 +17,7 @@ from itemwise.displays.style import (
     DOTTED,
     Style,
     characters_that_fit,
+    in_words,
     label,
     legend_beside,
     legend_handle,
@@ -109,7 +110,7 @@ class BandsDisplay(_PanelsOfSeries):
     panel_column, alone = "panel", "estimate"
 
     def __init__(self, frame: pd.DataFrame, across: str = "step") -> None:
-        self.across, self.x_label = across, label(across, 40)
+        self.across, self.x_label = across, in_words(across, 40)
         super().__init__(frame)
 
     def _prepare(self) -> None:
@@ -119,7 +120,7 @@ class BandsDisplay(_PanelsOfSeries):
     def _draw_panel(self, ax: Axes, style: Style, name: object, rows: pd.DataFrame) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        ax.set_ylabel(label(name, 40))
+        ax.set_ylabel(in_words(name, 40))
         names, lines = lines_by_name(rows, "series", self.numbers)
         for series, line in zip(names, lines, strict=True):
             place = self._names.index(series)

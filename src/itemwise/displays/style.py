@@ -143,6 +143,29 @@ def label(name: object, width: int = 32) -> str:
     return text.replace("$", r"\$")
 
 
+# Columns whose names are not words.
+_WORDS = {
+    "spearman": "Spearman correlation",
+    "kendall": "Kendall's tau",
+    "pearson": "Pearson correlation",
+    "rmse": "root mean squared error",
+    "mae": "mean absolute error",
+    "rse": "error relative to the mean",
+    "r2": "share of variance explained (R²)",
+    "q3": "residual correlation (Q3)",
+    "q3_adjusted": "residual correlation (adjusted Q3)",
+    "p_adjusted": "adjusted p-value",
+    "se": "standard error",
+    "n_items": "number of items",
+}
+
+
+def in_words(column: object, width: int = 60) -> str:
+    """Return the name of a column as the label of an axis: spearman -> Spearman correlation."""
+    name = str(column)
+    return label(_WORDS.get(name, name.replace("_", " ")), width)
+
+
 def name_beside(
     style: Style,
     ax: Axes,

@@ -96,7 +96,16 @@ def _call(result: Result) -> str | None:
     return f"iw.{found}(...)" if found in public else None
 
 
-SCRIPTS = ("data.js", "tables.js", "curves.js", "chart.js", "explorer.js", "folds.js", "page.js")
+SCRIPTS = (
+    "data.js",
+    "numbers.js",
+    "tables.js",
+    "curves.js",
+    "chart.js",
+    "explorer.js",
+    "folds.js",
+    "page.js",
+)
 TITLE = "Itemwise report"
 
 
@@ -240,7 +249,8 @@ class Page:
             notes = "".join(f"<li>{text(note)}</li>" for note in section.notes)
             body += f'<ul class="notes" aria-label="Notes">{notes}</ul>'
         figures = "".join(
-            f"<figure>{picture}<figcaption>{text(caption)}</figcaption></figure>"
+            f'<figure><div class="pane" data-name="Figure: {text(caption)}">{picture}</div>'
+            f"<figcaption>{text(caption)}</figcaption></figure>"
             for caption, picture in section.pictures
         )
         body += f'<div class="figures">{figures}</div>' if figures else ""

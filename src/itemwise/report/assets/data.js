@@ -33,26 +33,10 @@ function valueAt(column, row) {
   return value;
 }
 
-function shownNumber(value) {
-  if (value === null || Number.isNaN(value)) return "–";
-  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", "−");
-  const tiny = Math.abs(value) < 1e-3;
-  return (tiny ? value.toExponential(1) : String(Number(value.toPrecision(4)))).replaceAll("-", "−");
-}
-
 // A response as it was given; seven digits are what single precision keeps.
 function shownResponse(value) {
   const text = value.toLocaleString("en", { maximumSignificantDigits: 7 });
   return text.replace("-", "−");
-}
-
-function shownValue(column, row) {
-  const value = valueAt(column, row);
-  if (column.kind === "number") return shownNumber(value);
-  if (value === null || value === "") return "–";
-  if (column.kind === "flag") return value ? "yes" : "no";
-  return value;
 }
 
 function bytesOf(base64) {

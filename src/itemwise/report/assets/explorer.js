@@ -274,7 +274,7 @@ function showNothing() {
 }
 
 function saidOfItem(scale, row) {
-  const at = (name) => shownNumber(scale.parameters[name][row]);
+  const at = (name) => withError(scale.parameters[name][row], scale.parameters[`${name}_se`]?.[row] ?? NaN);
   const suspect = scale.suspects?.[row] ? "; its label is suspect" : "";
   return `${scale.names[row]}: difficulty ${at("difficulty")}, discrimination ${at("discrimination")}${suspect}.`;
 }
@@ -295,10 +295,10 @@ function partsOfItem(scale, row) {
 function parameterList(scale, row) {
   const { columns } = scale.content;
   const errors = new Map(columns.filter((column) => column.name.endsWith("_se")).map((column) => [column.name, column]));
-  const rows = columns.filter((column) => column.name !== "item" && !errors.has(column.name)).map((column) => {
+  const rows = columns.filter((column) => column.name !== "item" && !errors.has(column.name) && isKnown(column, row)).map((column) => {
     const error = errors.get(`${column.name}_se`);
-    const spread = error && valueAt(error, row) !== null ? ` ± ${shownNumber(valueAt(error, row))}` : "";
-    return definition(column.name.replaceAll("_", " "), `${shownValue(column, row)}${spread}`);
+    const text = error ? withError(valueAt(column, row), valueAt(error, row)) : shownValue(column, row);
+    return definition(column.name.replaceAll("_", " "), text);
   });
   return element("dl", { className: "facts" }, rows);
 }

@@ -21,6 +21,7 @@ function startFolds() {
     if (printed === (closed !== null)) return;
     closed = printed ? folds.filter((one) => !one.open) : closed.forEach((one) => { one.open = false; }) ?? null;
     if (printed) for (const one of folds) one.open = true;
+    for (const place of document.querySelectorAll(".table")) place.onPaper?.(printed);
   };
   window.addEventListener("beforeprint", () => onPaper(true));
   window.addEventListener("afterprint", () => onPaper(false));

@@ -46,6 +46,7 @@ function start() {
   for (const place of document.querySelectorAll("[data-table]")) {
     makeTable(place, DATA.tables[place.dataset.table]);
   }
+  for (const pane of document.querySelectorAll(".pane")) watchWidth(pane, pane.dataset.name);
   startFolds();
   startThemes(() => explorer && drawChart(explorer.chart));
   performance.mark("itemwise-ready");

@@ -1,6 +1,8 @@
 // Tables: sorted by their headings, searched, paged, and saved as CSV.
 
 const ROWS_ON_A_PAGE = 12;
+const ROWS_ON_PAPER = 200;
+const NAMES_IN_A_CELL = 2;
 const SHORT = 28; // signs that a cell keeps on one line
 const LONG = 90; // more does not fit on three lines of a cell
 
@@ -8,9 +10,9 @@ const LONG = 90; // more does not fit on three lines of a cell
 const items = { known: () => false, open: () => {} };
 
 function makeTable(place, table, options = {}) {
-  const state = { table, sort: null, down: false, words: "", page: 0, rows: [], ...options };
+  const state = { table, columns: shownColumns(table), sort: null, down: false, words: "", page: 0, rows: [], ...options };
   const parts = tableParts(state);
-  place.replaceChildren(parts.tools, parts.scroll, parts.pager);
+  place.replaceChildren(parts.tools, parts.scroll, parts.pager, parts.unprinted);
   const show = () => {
     state.rows = orderedRows(state);
     fillRows(state, parts);
@@ -28,7 +30,12 @@ function makeTable(place, table, options = {}) {
     show();
   }));
   show();
-  return { show, state, parts };
+  const made = { show, state, parts };
+  place.onPaper = (printed) => { // all rows, or as many as a reader would turn
+    state.printed = printed;
+    fillRows(state, parts);
+  };
+  return made;
 }
 
 function tableParts(state) {
@@ -39,32 +46,34 @@ function tableParts(state) {
   const csv = element("button", { type: "button", textContent: "CSV" });
   csv.setAttribute("aria-label", `Save ${caption} as CSV`);
   const count = element("p", { className: "count", role: "status" });
-  const heads = state.table.columns.map((column) => element(
+  const heads = state.columns.map(({ column, name }) => element(
     "th",
     { scope: "col", className: column.kind === "number" ? "number" : "" },
-    [element("button", { type: "button", textContent: column.name.replaceAll("_", " ") })],
+    [element("button", { type: "button", textContent: name })],
   ));
   const body = element("tbody");
   const grid = element("table", {}, [element("thead", {}, [element("tr", {}, heads)]), body]);
   grid.setAttribute("aria-label", caption);
-  const scroll = element("div", { className: "scroll", tabIndex: 0, role: "group" }, [grid]);
-  scroll.setAttribute("aria-label", `${caption}, table`);
+  grid.dataset.columns = state.columns.length > 12 ? "many" : state.columns.length > 8 ? "some" : "few";
+  const scroll = element("div", { className: "scroll" }, [grid]);
+  watchWidth(scroll, `${caption}, table`);
   const before = element("button", { type: "button", textContent: "Previous" });
   const after = element("button", { type: "button", textContent: "Next" });
   before.setAttribute("aria-label", `Previous rows of ${caption}`);
   after.setAttribute("aria-label", `Next rows of ${caption}`);
   const where = element("span");
   const pager = element("div", { className: "pager" }, [before, where, after]);
+  const unprinted = element("p", { className: "about on-paper" });
   const title = element("strong", { textContent: caption });
   const tools = element("div", { className: "tools" }, [title, search, csv, count]);
-  return { tools, scroll, pager, search, csv, count, heads, body, before, after, where };
+  return { tools, scroll, pager, unprinted, search, csv, count, heads, body, before, after, where };
 }
 
 function orderedRows(state) {
   const all = state.chosenRows ? state.chosenRows() : [...Array(rowsOf(state.table)).keys()];
   const found = state.words ? all.filter((row) => textOfRow(state, row).includes(state.words)) : [...all];
   if (state.sort === null) return found;
-  const column = state.table.columns[state.sort];
+  const { column } = state.columns[state.sort];
   const sign = state.down ? -1 : 1;
   return found.sort((a, b) => compared(valueAt(column, a), valueAt(column, b), sign) || a - b);
 }
@@ -84,7 +93,7 @@ function textOfRow(state, row) {
 }
 
 function sortBy(state, parts, k) {
-  const number = state.table.columns[k].kind !== "text";
+  const number = state.columns[k].column.kind !== "text";
   state.down = state.sort === k ? !state.down : number;
   state.sort = k;
   state.page = 0;
@@ -100,29 +109,71 @@ function turn(state, parts, step) {
 function fillRows(state, parts) {
   const pages = Math.max(1, Math.ceil(state.rows.length / ROWS_ON_A_PAGE));
   state.page = Math.min(Math.max(state.page, 0), pages - 1);
-  const from = state.page * ROWS_ON_A_PAGE;
-  const shown = state.rows.slice(from, from + ROWS_ON_A_PAGE);
+  const from = state.printed ? 0 : state.page * ROWS_ON_A_PAGE;
+  const shown = state.rows.slice(from, from + (state.printed ? ROWS_ON_PAPER : ROWS_ON_A_PAGE));
   parts.body.replaceChildren(...shown.map((row) => madeRow(state, row)));
   const whole = rowsOf(state.table);
   const some = state.rows.length === whole ? "" : ` of ${whole.toLocaleString("en")}`;
   parts.count.textContent = `${state.rows.length.toLocaleString("en")}${some} ${whole === 1 ? "row" : "rows"}`;
   parts.pager.hidden = pages === 1;
+  const rest = state.rows.length - ROWS_ON_PAPER;
+  parts.unprinted.textContent = rest > 0 ? `Not printed: ${counted(rest, "further row")}. The page on the screen saves all as CSV.` : "";
   parts.where.textContent = `Page ${(state.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
   parts.before.disabled = state.page === 0;
   parts.after.disabled = state.page === pages - 1;
 }
 
 function madeRow(state, row) {
-  const cells = state.table.columns.map((column) => {
-    const shown = shownValue(column, row);
-    const look = shown.length <= SHORT ? "short" : "";
+  const cells = state.columns.map(({ column, text }) => {
+    const shown = text(row);
+    const names = namesIn(shown);
+    const look = shown.length <= SHORT || names ? "short" : "";
     const cell = element("td", { className: column.kind === "number" ? "number" : look });
     if (column.name === "item") cell.append(itemCell(state, column, row));
+    else if (names) cell.append(...shortList(names, column.name.replaceAll("_", " ")));
     else if (shown.length > LONG) cell.append(longText(shown));
     else cell.append(shown);
     return cell;
   });
   return element("tr", { className: state.marked && state.marked(row) ? "chosen" : "" }, cells);
+}
+
+// Names in a cell, where there are more than a few.
+function namesIn(text) {
+  const names = text.length > SHORT ? text.split(", ") : [];
+  return names.length > NAMES_IN_A_CELL && names.every((name) => name.length <= 40 && !/[.?!] /.test(name)) ? names : null;
+}
+
+// The first names; the others when they are asked for.
+function shortList(names, what) {
+  const rest = element("span", { className: "rest folded", textContent: `, ${names.slice(NAMES_IN_A_CELL).join(", ")}` });
+  const count = names.length - NAMES_IN_A_CELL;
+  const more = element("button", { type: "button", className: "more", textContent: `+${count} more` });
+  more.setAttribute("aria-expanded", "false");
+  more.setAttribute("aria-label", `${count} more names, ${what}`);
+  more.addEventListener("click", () => {
+    const folded = rest.classList.toggle("folded");
+    more.setAttribute("aria-expanded", String(!folded));
+    more.textContent = folded ? `+${count} more` : "fewer";
+  });
+  return [names.slice(0, NAMES_IN_A_CELL).join(", "), rest, " ", more];
+}
+
+// What is wider than its place says so, and can be reached by keys.
+function watchWidth(place, name) {
+  const look = () => {
+    const hidden = place.scrollWidth - place.clientWidth;
+    const wide = hidden > 1;
+    place.classList.toggle("more-left", wide && place.scrollLeft > 1);
+    place.classList.toggle("more-right", wide && place.scrollLeft < hidden - 1);
+    if (wide === place.hasAttribute("tabindex")) return;
+    const marks = { tabindex: "0", role: "group", "aria-label": name };
+    for (const [key, value] of Object.entries(marks)) wide ? place.setAttribute(key, value) : place.removeAttribute(key);
+  };
+  place.addEventListener("scroll", look, { passive: true });
+  const watch = new ResizeObserver(look);
+  watch.observe(place);
+  if (place.firstElementChild) watch.observe(place.firstElementChild);
 }
 
 // Long text takes a few lines, and all of them while it is pointed at or has the focus.

@@ -1,0 +1,134 @@
+"""Tables and figures as people read them: on a screen, on a phone, on paper."""
+
+import csv
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.report.sections import Section
+from itemwise.words import with_reach
+
+PAPER = 718  # pixels between the margins of A4
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A page with the tables that people complained about."""
+    names = [f"model {k}" for k in range(30)]
+    board = pd.DataFrame(
+        {
+            "accuracy": [0.9412, *[0.5] * 29],
+            "accuracy_se": [0.0213, *[0.05] * 29],
+            "accuracy_low": [0.8871, *[0.4] * 29],
+            "accuracy_high": [0.9718, *[0.6] * 29],
+            "rank": range(1, 31),
+            "rank_low": 1,
+            "rank_high": 30,
+            "eigenvalue": [1346.2, 0.53, *[2.8e-17] * 28],
+            "p": [3e-9, 0.0412, *[0.7] * 28],
+            "empty": [None] * 30,
+            "nothing": [""] * 30,
+            "tied_with": [", ".join(names[1:]), *["model 0"] * 29],
+            **{f"a_further_column_{k}": range(30) for k in range(8)},
+        },
+        index=pd.Index(names, name="respondent"),
+    )
+    path = tmp_path_factory.mktemp("tables") / "page.html"
+    return iw.write_report(path, Section("Board", tables=(("board", board),)), date="2026-01-01")
+
+
+@pytest.fixture
+def page(visit, tables):
+    return visit(tables).page
+
+
+def shown(page):
+    heads = page.locator("thead").first.locator("th").all_inner_texts()
+    row = page.locator("tbody").first.locator("tr").first.locator("td").all_inner_texts()
+    return dict(zip(heads, row, strict=True))
+
+
+def test_numbers_are_as_exact_as_their_standard_error(page):
+    row = shown(page)
+    assert row["accuracy ± SE"] == "0.941 ± 0.021"
+    assert row["accuracy interval"] == "0.887 to 0.972"
+    assert row["rank (interval)"] == "1 (1 to 30)"
+    assert row["p"] == "<0.001"
+
+
+def test_no_number_is_written_with_a_power_of_ten(page, visit, answers):
+    cells = page.locator("tbody td.number").all_inner_texts()
+    assert "1,346" in cells
+    for text in [*cells, *visit(answers).page.locator("tbody td.number").all_inner_texts()]:
+        assert not re.search(r"\de[−+-]?\d", text), text
+
+
+def test_the_page_and_sentences_write_numbers_alike(chromium):
+    context = chromium.new_context()
+    page = context.new_page()
+    source = files("itemwise.report").joinpath("assets", "numbers.js").read_text("utf-8")
+    cases = [(0.7312, 0.0123), (93.84, 104.2), (-1.4142, 0.5), (12345.6, 78.9), (2e-9, 3e-10)]
+    for value, error in cases:
+        said = page.evaluate(f"() => {{ {source}; return withError({value}, {error}); }}")
+        assert said.replace("−", "-") == with_reach(value, error)
+    context.close()
+
+
+def test_empty_columns_are_left_out_and_the_csv_holds_everything(page):
+    assert not {"empty", "nothing", "accuracy se", "rank low"} & set(shown(page))
+    with page.expect_download() as waiting:
+        page.locator("button", has_text="CSV").first.click()
+    with Path(waiting.value.path()).open(encoding="utf-8", newline="") as file:
+        row = next(csv.DictReader(file))
+    assert float(row["accuracy_se"]) == 0.0213
+    assert float(row["p"]) == 3e-9
+    assert "empty" in row
+
+
+def test_long_lists_of_names_are_short_until_they_are_asked_for(page):
+    cell = page.locator("tbody td", has=page.locator("button.more")).first
+    assert cell.inner_text() == "model 1, model 2 +27 more"
+    cell.locator("button").press("Enter")
+    assert "model 29" in cell.inner_text()
+    assert cell.locator("button").get_attribute("aria-expanded") == "true"
+
+
+def test_a_table_that_is_too_wide_says_so_and_moves_by_keys(visit, tables):
+    page = visit(tables, viewport={"width": 600, "height": 800}).page
+    wide = page.locator(".scroll.more-right").first
+    assert wide.get_attribute("tabindex") == "0"
+    wide.evaluate("place => { place.scrollLeft = place.scrollWidth; }")
+    page.wait_for_selector(".scroll.more-left:not(.more-right)")
+
+
+EDGE = "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
+
+
+def test_paper_cuts_neither_columns_nor_rows(visit, tables, answers):
+    page = visit(tables, viewport={"width": PAPER, "height": 1000}).page
+    page.emulate_media(media="print")
+    page.wait_for_selector("tbody tr:nth-child(30)")
+    assert page.locator("td, th").evaluate_all(EDGE) <= PAPER + 1
+    assert "model 29" in page.locator("tbody td", has=page.locator(".rest")).first.inner_text()
+    other = visit(answers, viewport={"width": PAPER, "height": 1000}).page
+    other.emulate_media(media="print")
+    other.wait_for_selector("#leaderboard tbody tr:nth-child(60)")
+    assert other.locator("td, th, figure svg").evaluate_all(EDGE) <= PAPER + 1
+
+
+SIZES = """all => all.filter((one) => one.textContent.trim()).map((one) => {
+  const picture = one.ownerSVGElement;
+  const scale = picture.getBoundingClientRect().width / picture.viewBox.baseVal.width;
+  return scale * parseFloat(getComputedStyle(one).fontSize);
+})"""
+
+
+def test_figures_can_be_read_on_a_phone(visit, answers):
+    page = visit(answers, viewport={"width": 390, "height": 800}).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert min(page.locator(".pane svg text").evaluate_all(SIZES)) >= 9  # pixels
+    assert page.locator(".pane.more-right").count() >= 1
