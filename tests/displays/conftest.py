@@ -327,6 +327,17 @@ def portfolio_gap_frame(names):
     return frame.assign(gap=scale / frame["size"], gap_se=0.1 * scale)
 
 
+def runs_frame(names):
+    frame = performance_curves_frame(names)[["algorithm", "difficulty", "performance"]]
+    late = frame["performance"] < 0.1
+    return frame.assign(curve=frame["performance"], late=late)
+
+
+def instance_space_frame(names):
+    frame = crossed(leader=names, x=np.linspace(-2.0, 2.0, 7))
+    return frame.assign(y=frame["x"] ** 2, difficulty=-frame["x"])
+
+
 def case_difficulty_frame(names):
     frame = crossed(**{"class": names, "cdi": np.linspace(-2.0, 2.0, 12)})
     return frame.assign(cdi=frame["cdi"] + np.repeat(np.linspace(-1.0, 1.0, len(names)), 12))
@@ -502,6 +513,9 @@ FRAMES = {
     "effectiveness": effectiveness_frame,
     "anchors": anchors_frame,
     "portfolio_gap": portfolio_gap_frame,
+    "runs": runs_frame,
+    "run_histograms": runs_frame,
+    "instance_space": instance_space_frame,
     "case_difficulty": case_difficulty_frame,
     "difficulty_density": difficulty_density_frame,
     "capability_trace": capability_trace_frame,

@@ -13,6 +13,7 @@ from itemwise.displays.grouped_rows import lines_by_name
 from itemwise.displays.highlight import draw_rest, in_order, legend_handles, looks, wanted
 from itemwise.displays.panel_grid import PanelGrid, arranged, fitted
 from itemwise.displays.style import (
+    DASHED,
     Style,
     colour_bar,
     colour_map,
@@ -53,7 +54,7 @@ def panels_size(count: int) -> tuple[float, float]:
     return 1.7 + columns * wide, 1.2 + rows * max(1.5, 0.72 * wide)
 
 
-class _AlgorithmPanels(Display):
+class AlgorithmPanels(Display):
     """One panel per algorithm, on shared scales; the first `panels` algorithms are drawn."""
 
     labels: tuple[str, ...] = ("algorithm",)
@@ -78,21 +79,26 @@ class _AlgorithmPanels(Display):
         return not_shown(self._hidden, "more algorithm")
 
 
-class DensitiesDisplay(_AlgorithmPanels):
+class DensitiesDisplay(AlgorithmPanels):
     """Density of performance along the ability of problems; one panel per algorithm.
 
     The frame is long: one row per `algorithm`, `ability` and `performance` (or the column that
     `value` names), with the `density` there; each algorithm has the whole grid of its abilities and
     performances. All panels share their axes and colours. The first `panels` algorithms are drawn.
+    `stopped` is the value at which runs were stopped, drawn as a dashed line.
     """
 
     needed: tuple[str, ...] = ()
     without = ""
 
     def __init__(
-        self, frame: pd.DataFrame, value: str = "performance", panels: int = MOST_PANELS
+        self,
+        frame: pd.DataFrame,
+        value: str = "performance",
+        panels: int = MOST_PANELS,
+        stopped: float | None = None,
     ) -> None:
-        self.value, self.panels = value, panels
+        self.value, self.panels, self.stopped = value, panels, stopped
         self.numbers, self.y_label = ("ability", value, "density"), in_words(value)
         super().__init__(frame)
 
@@ -131,7 +137,12 @@ class DensitiesDisplay(_AlgorithmPanels):
         panels.draw(ax, style, len(self._tables))
         for cell, table in zip(panels.cells(len(self._tables)), self._tables, strict=True):
             shades = self._draw_panel(ax, style, panels, cell, table)
+            if self.stopped is not None:
+                left, right, _, _ = panels.box(*cell)
+                height = panels.y(np.full(2, self.stopped), cell[0])
+                ax.plot([left, right], height, color=style.ink, linewidth=0.9, linestyle=DASHED)
         notes = self._title(ax, style, panels)
+        notes += [] if self.stopped is None else ["dashed: where runs were stopped"]
         colour_bar(style, ax, shades, extend="max" if self._cut else "neither", label="density")
         return notes
 
@@ -157,7 +168,7 @@ def _cell_edges(values: Floats) -> Floats:
     return edges
 
 
-class TracesDisplay(_AlgorithmPanels):
+class TracesDisplay(AlgorithmPanels):
     """Density of each level of performance along the ability of problems; one panel per algorithm.
 
     The frame is long: one row per `algorithm`, `grade` and `ability`, with the `density` (or

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of each module
     from itemwise.shortening.short_form import *  # noqa: F403
     from itemwise.studies.algorithms.algorithm_selection import *  # noqa: F403
+    from itemwise.studies.algorithms.instance_spaces import *  # noqa: F403
     from itemwise.studies.algorithms.measure_comparison import *  # noqa: F403
     from itemwise.studies.algorithms.portfolio_gaps import *  # noqa: F403
     from itemwise.studies.algorithms.portfolios import *  # noqa: F403
@@ -129,6 +130,7 @@ STUDIES: dict[str, Study] = {
     "generality": Study(".difficulty.generality", ("Generality",)),
     "inspect_ask": Study(".evaluation.inspect_asking"),
     "inspect_sample_ids": Study(".evaluation.item_selections"),
+    "instance_space": Study(".algorithms.instance_spaces", ("InstanceSpace",)),
     "item_health": Study(
         ".health.item_health",
         ("ItemHealth",),

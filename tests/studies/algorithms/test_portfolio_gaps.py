@@ -274,6 +274,27 @@ HALF = pd.Series(np.arange(30) % 3, index=[f"p{k}" for k in range(30)])
 GAP = pd.Series(np.where(np.arange(60) == 7, np.nan, np.arange(60) % 3), index=table().index)
 
 
+def test_several_epsilons_are_compared_in_one_pass_and_drawn_as_lines():
+    wanted = {"methods": ["airt", "topset"], "sizes": [1, 2, 3], "cv": 5}
+    several = iw.compare_portfolios(table(), epsilon=[0.0, 0.05, 0.0], **wanted)
+    frame = several.to_frame().set_index(["method", "size", "definition"])["gap"]
+    for epsilon in (0.0, 0.05):
+        alone = iw.compare_portfolios(table(), epsilon=epsilon, **wanted).to_frame()
+        own = alone.set_index(["method", "size", "definition"])["gap"]
+        for name, other in (("airt", f"airt, ε = {epsilon:g}"), ("topset", "topset")):
+            np.testing.assert_array_equal(own[name], frame[other])
+    assert several.epsilons == (0.0, 0.05)
+    legends = [ax.get_legend() for ax in several.plot().figure_.axes if ax.get_legend()]
+    assert [text.get_text() for text in legends[0].get_texts()] == [
+        "airt, ε = 0",
+        "airt, ε = 0.05",
+        "topset",
+        "single best",
+    ]
+    with pytest.raises(InputError, match="epsilons is empty"):
+        iw.compare_portfolios(table(), epsilon=[])
+
+
 def test_what_cannot_be_compared_is_said(subtests):
     cases = [
         ({"cv": 1}, "cv is 1, but it should be a whole number of at least 2"),

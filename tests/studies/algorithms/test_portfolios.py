@@ -350,6 +350,8 @@ def test_figures_take_their_settings(found):
         ("strengths", {"epsilons": 0.05}),
         ("curves", {"highlight": ["solver 1"]}),
         ("traces", {"panels": 2}),
+        ("runs", {"panels": 2}),
+        ("residuals", {"panels": 2}),
     ):
         plt.close(found.plot(kind, **settings).figure_)
 
@@ -375,7 +377,10 @@ def test_what_is_no_setting_is_refused(subtests):
 
 def test_what_cannot_be_asked_is_refused(subtests, found):
     cases = [
-        (lambda p: p.plot("bars"), "kind is 'bars', but it should be one of curves, strengths"),
+        (
+            lambda p: p.plot("bars"),
+            "kind is 'bars', but it should be one of curves, runs, strengths",
+        ),
         (lambda p: p.strengths(-0.1), "epsilon is -0.1, but it should be a number, 0 or more"),
         (lambda p: p.occupancy("0"), "epsilon is '0', but it should be a number, 0 or more"),
         (lambda p: p.occupancy(np.nan), "epsilon is nan"),
@@ -441,6 +446,29 @@ def test_an_algorithm_has_the_same_colour_in_every_figure(timed):
     assert drawn
     assert drawn.items() <= colours.items()
     assert timed.plot("strengths")._colours(STYLE) == colours
+
+
+def test_runs_and_histograms_show_every_run_and_difficulties_every_problem():
+    random = np.random.default_rng(1)
+    hard = random.normal(size=(60, 1))
+    seconds = np.exp(2 + hard * [0.5, 1.0, 1.5] + 0.5 * random.normal(size=(60, 3)))
+    late = seconds > 20
+    cut = iw.portfolio(seconds.clip(max=20), better="lower", cutoff=20, unsolved="keep")
+    runs = cut.plot("runs").frame
+    assert len(runs) == 180
+    np.testing.assert_array_equal(runs["late"], late.T.ravel())
+    np.testing.assert_allclose(
+        runs["curve"].to_numpy().reshape(3, -1).T, cut.splines.at(cut.difficulty)
+    )
+    residual = cut.plot("residuals").frame["absolute residual"].to_numpy().reshape(3, -1)
+    np.testing.assert_allclose((residual**2).mean(axis=1), cut.goodness["mse"])
+    assert len(cut.plot("performances").frame) == 180
+    assert len(cut.plot("difficulties").frame) == 60
+    stopped = cut.plot("densities")
+    assert stopped.stopped == pytest.approx(np.log10(20))
+    assert any("where runs were stopped" in text.get_text() for text in stopped.ax_.texts)
+    heights = stopped.frame["log10 of runtime"]
+    assert heights.min() < stopped.stopped < heights.max()  # timeouts are shown as well
 
 
 def test_a_sharp_peak_is_drawn_as_a_curve_and_not_as_a_corner(timed):

@@ -17,19 +17,19 @@ from itemwise.datasets.aslib import AslibScenario
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
 from itemwise.interrupts import heeded
-from itemwise.learning.feature_columns import is_frame
 from itemwise.learning.regressor import FEWEST
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.studies.algorithms.algorithm_selector import AlgorithmSelector
 from itemwise.studies.algorithms.performances import Performances, as_performances
 from itemwise.studies.algorithms.portfolio_gaps import SINGLE, folds_of_problems
+from itemwise.studies.algorithms.problem_features import feature_rows
 from itemwise.studies.algorithms.selector_choice import SINGLE as NEVER_CHOOSING
 from itemwise.studies.algorithms.selector_choice import Costs, First
 from itemwise.studies.algorithms.selector_evaluation import REFERENCES, VIRTUAL, SelectorEvaluation
 from itemwise.studies.algorithms.selector_tables import checked_costs
 from itemwise.studies.algorithms.timeouts import checked_penalty
-from itemwise.tables.foreign_frames import as_pandas, with_row_names
-from itemwise.words import counted, listed
+from itemwise.tables.foreign_frames import with_row_names
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +98,7 @@ def evaluate_selectors(
     if n_jobs not in (None, -1):
         whole_number(n_jobs, "n_jobs", 1)
     table, limit = _scored(performance, better, cutoff, penalty)
-    rows = _feature_rows(performance, X, table)
+    rows = feature_rows(performance, X, table)
     (parts,) = folds_of_problems(table, cv, fewest=FEWEST, random_state=random_state)
     chosen = _selectors(selectors, table, limit, random_state)
     jobs = [
@@ -122,7 +122,7 @@ def learnt_from(
     """Fit a selector to all problems, with penalties and costs as `evaluate_selectors` has them."""
     performance = with_row_names(performance)
     table, limit = _scored(performance, better, cutoff, penalty)
-    rows = _feature_rows(performance, X, table)
+    rows = feature_rows(performance, X, table)
     costs = _costs(performance, table, None, limit)
     made: AlgorithmSelector = _told("selector", selector, table, limit)
     return made.fit(rows, table.given, feature_costs=costs.features)
@@ -141,50 +141,6 @@ def _scored(
         performance, better=better, cutoff=cutoff, penalty=penalty, fewest=FEWEST_TO_CHOOSE
     )
     return table, cutoff * penalty
-
-
-def _feature_rows(performance: Any, X: Any, table: Performances) -> Any:
-    """Features in the order of the table; by name where both have names."""
-    if X is None and isinstance(performance, AslibScenario):
-        X = performance.features
-    if X is None:
-        raise InputError(
-            "There are no features, but selectors choose by them. Give one row per problem as X: "
-            "evaluate_selectors(performance, X)."
-        )
-    X = as_pandas(X)
-    given = _names_of_problems(performance)
-    wanted = list(table.modelled.index)
-    if is_frame(X) and hasattr(getattr(performance, "performance", performance), "iloc"):
-        named = X.set_axis([str(name) for name in X.index], axis=0)
-        lacking = [name for name in wanted if name not in named.index]
-        if lacking:
-            raise InputError(
-                f"X has no row for {listed(lacking, 'problem')}. The index of X should name the "
-                "problems as the performances do."
-            )
-        if named.index.has_duplicates:
-            raise InputError("X names a problem more than once. Give one row per problem.")
-        return named.loc[wanted]
-    rows: Any = X if is_frame(X) else np.asarray(X)
-    if np.ndim(rows) != 2 or len(rows) != len(given):
-        raise InputError(
-            f"X has shape {np.shape(rows)}, but there are {counted(len(given), 'problem')}. "
-            "Give one row per problem and one column per feature."
-        )
-    places = {name: place for place, name in enumerate(given)}
-    kept = [places[name] for name in wanted]  # problems without any run are left out
-    return rows.iloc[kept] if is_frame(rows) else rows[kept]
-
-
-def _names_of_problems(performance: Any) -> list[str]:
-    table = getattr(performance, "performance", performance)
-    names = getattr(table, "respondents", None)
-    if names is None:
-        names = getattr(table, "index", None)
-    if names is None or callable(names):
-        return [f"problem_{k + 1}" for k in range(len(table))]
-    return [str(name) for name in names]
 
 
 def _selectors(

@@ -57,6 +57,11 @@ class Goodness:
     published: bool = False  # areas on the grid of the AIRT paper
 
     @property
+    def residuals(self) -> Floats:
+        """Absolute differences of actual and predicted performances, (n_problems, n_algorithms)."""
+        return self._gaps_and_predicted[0]
+
+    @property
     def _gaps_and_predicted(self) -> tuple[Floats, Floats]:
         """Absolute residuals, and predictions where there was a run."""
         predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)

@@ -5,7 +5,7 @@ Algorithms are kept by their strengths, by how often they win, or by their Shapl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from itemwise.numerics.performance_tables import (
     worst_where_missing,
 )
 from itemwise.numerics.splines import Splines
-from itemwise.results import Result
+from itemwise.results import Result, stacked
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -43,6 +43,23 @@ def checked_epsilon(epsilon: object) -> float:
     if not 0 <= number < np.inf:
         raise InputError(f"epsilon is {epsilon!r}, but it should be a number, 0 or more.")
     return number
+
+
+def checked_epsilons(epsilons: Any) -> list[float]:
+    """One epsilon or several, each once, in the order given."""
+    levels: list[Any] = [epsilons] if np.ndim(epsilons) == 0 else list(epsilons)
+    if not levels:
+        raise InputError("epsilons is empty. Give at least one, such as 0.01.")
+    return list(dict.fromkeys(checked_epsilon(level) for level in levels))
+
+
+def by_epsilon(
+    frame_at: Callable[[float], pd.DataFrame], epsilons: Sequence[float] | None
+) -> pd.DataFrame:
+    """Return the frame at epsilon 0, or the frames at several epsilons, stacked."""
+    if epsilons is None:
+        return frame_at(0.0)
+    return stacked("epsilon", {epsilon: frame_at(epsilon) for epsilon in epsilons})
 
 
 def notes_on_epsilon(epsilon: float, bounds: tuple[float, float]) -> list[str]:

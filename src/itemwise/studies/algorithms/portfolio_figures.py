@@ -10,6 +10,8 @@ import numpy as np
 from itemwise.errors import InputError
 from itemwise.models import Categorical, Censored
 from itemwise.numerics.arrays import Floats
+from itemwise.studies.algorithms.portfolio_choice import checked_epsilons
+from itemwise.words import joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +42,7 @@ def strengths(
     """Regions of strengths and weaknesses for each epsilon."""
     import pandas as pd
 
-    levels: list[Any] = [epsilons] if np.ndim(epsilons) == 0 else list(epsilons)  # type: ignore[arg-type]
-    if not levels:
-        raise InputError("epsilons is empty. Give at least one, such as 0.01.")
+    levels = checked_epsilons(epsilons)
     parts = [
         find(level).assign(kind=kind, epsilon=float(level))
         for level in levels
@@ -68,9 +68,9 @@ def densities(portfolio: Portfolio, **kw: Any) -> Display:
     density = _density(calibration.items, abilities, heights)
     name, shown = HEIGHT, heights
     if _is_cut(portfolio):
-        stopped = float(portfolio.performances.in_unit(np.array(portfolio.performances.cut.limit)))  # type: ignore[union-attr]
-        name = f"log10 of runtime (cut off at {np.log10(stopped):.3g})"
-        shown = np.log10(_in_unit(portfolio, heights))
+        table = portfolio.performances
+        kw["stopped"] = float(np.log10(table.in_unit(np.array(table.cut.limit))))  # type: ignore[union-attr]
+        name, shown = "log10 of runtime", np.log10(_in_unit(portfolio, heights))
     count = len(calibration.item_names)
     frame = pd.DataFrame(
         {
@@ -124,20 +124,65 @@ def effectiveness(portfolio: Portfolio, **kw: Any) -> Display:
     return _display("effectiveness", portfolio.goodness, **kw)
 
 
+def runs(portfolio: Portfolio, **kw: Any) -> Display:
+    """Every run along difficulty, with the curve of its algorithm."""
+    table = portfolio.performances
+    frame = _by_run(portfolio, performance=table.cells)
+    frame["difficulty"] = np.tile(portfolio.difficulty, len(table.algorithms))
+    frame["curve"] = portfolio.splines.at(portfolio.difficulty).T.ravel()
+    if table.unsolved is not None:
+        frame["late"] = table.unsolved.to_numpy().T.ravel()
+    kept = frame["performance"].notna()
+    return _display("runs", frame[kept], height=table.scale, **kw)
+
+
+def performances(portfolio: Portfolio, **kw: Any) -> Display:
+    """How often each algorithm performs how well."""
+    scale = portfolio.performances.scale
+    frame = _by_run(portfolio, **{scale: portfolio.performances.cells})
+    return _display("run_histograms", frame.dropna(), value=scale, **kw)
+
+
+def residuals(portfolio: Portfolio, **kw: Any) -> Display:
+    """How far runs of each algorithm are from what the model predicts."""
+    name = "absolute residual"
+    frame = _by_run(portfolio, **{name: portfolio.residuals})
+    return _display("run_histograms", frame.dropna(), value=name, **kw)
+
+
+def difficulties(portfolio: Portfolio, **kw: Any) -> Display:
+    """How many problems are how hard."""
+    return _display("histogram", portfolio.problems, value="difficulty", **kw)
+
+
+def _by_run(portfolio: Portfolio, **cells: Floats) -> pd.DataFrame:
+    """One row per algorithm and problem, with cells of (n_problems, n_algorithms)."""
+    import pandas as pd
+
+    names = portfolio.performances.algorithms
+    columns = {name: values.T.ravel() for name, values in cells.items()}
+    count = len(portfolio.difficulty)
+    return pd.DataFrame({"algorithm": np.repeat(np.asarray(names), count), **columns})
+
+
 FIGURES: dict[str, Callable[..., Display]] = {
     "curves": curves,
+    "runs": runs,
     "strengths": strengths,
     "densities": densities,
     "traces": traces,
     "goodness": goodness,
     "effectiveness": effectiveness,
+    "performances": performances,
+    "residuals": residuals,
+    "difficulties": difficulties,
 }
 
 
 SETTINGS = {  # and the figures that take them; all other settings go to every display
     "epsilons": ("strengths",),
     "highlight": ("curves", "goodness"),
-    "panels": ("densities", "traces"),
+    "panels": ("runs", "densities", "traces", "performances", "residuals"),
 }
 
 
@@ -149,7 +194,7 @@ def figure(portfolio: Portfolio, kind: str, **kw: Any) -> Display:
     for name in settings:
         if kind not in SETTINGS[name]:
             raise InputError(
-                f"{name} is for {' and '.join(SETTINGS[name])}, but kind is {kind!r}. Leave it out."
+                f"{name} is for {joined(list(SETTINGS[name]))}, but kind is {kind!r}. Leave it out."
             )
     return FIGURES[kind](portfolio, **settings).plot(**kw)
 

@@ -19,8 +19,9 @@ from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.results import Result
 from itemwise.studies.algorithms.performances import Performances, as_performances
 from itemwise.studies.algorithms.portfolio_choice import (
+    AIRT,
     METHODS,
-    checked_epsilon,
+    checked_epsilons,
     find_method,
     notes_on_epsilon,
     ranked,
@@ -118,7 +119,7 @@ class PortfolioComparison(Result):
 
     frame: pd.DataFrame  # method, size, definition, gap, gap_se, folds
     folds: pd.DataFrame  # the same per fold
-    epsilon: float
+    epsilons: tuple[float, ...]
     notes: tuple[str, ...] = ()
     passes: int = 1  # how often all problems were divided into folds
 
@@ -174,7 +175,7 @@ def compare_portfolios(
     *,
     sizes: Sequence[int] | None = None,
     methods: str | Sequence[str] = tuple(METHODS),
-    epsilon: float = 0.01,
+    epsilon: float | Sequence[float] = 0.01,
     cv: int | pd.Series | None = None,
     n_resamples: int = 1,
     random_state: int = 0,
@@ -189,9 +190,9 @@ def compare_portfolios(
     the mean over folds.
 
     `sizes` are the numbers of algorithms to keep. `methods` say how they are chosen: "airt"
-    (Kandanaarachchi and Smith-Miles, 2023; `epsilon` as in `Portfolio.strengths`), "topset" or
-    "shapley". `random_state` is the seed of the folds. The frame has one row per method, size and
-    definition: gap, gap_se, folds.
+    (Kandanaarachchi and Smith-Miles, 2023; `epsilon` as in `Portfolio.strengths`; for several, one
+    method each), "topset" or "shapley". `random_state` is the seed of the folds. The frame has one
+    row per method, size and definition: gap, gap_se, folds.
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -204,7 +205,7 @@ def compare_portfolios(
     """
     table, how = _given(performance, settings)
     methods = _checked_methods(methods)
-    epsilon = checked_epsilon(epsilon)
+    levels = checked_epsilons(epsilon)
     whole_number(random_state, "random_state", 0)
     wanted = _checked_sizes(sizes, len(table.algorithms))
     passes = folds_of_problems(
@@ -215,10 +216,10 @@ def compare_portfolios(
     for number, held_out in enumerate(parts):
         training = table.of_problems(np.flatnonzero(~held_out))
         testing = table.gains[held_out]
-        orders = _orders(training, how, methods, epsilon)
+        orders = _orders(training, how, methods, levels)
         rows += [(number, *row) for row in _gaps(testing, orders, wanted)]
-    notes = (*table.notes, *notes_on_epsilon(epsilon, table.bounds))
-    return _comparison(rows, len(passes), epsilon, notes)
+    notes = (*table.notes, *notes_on_epsilon(max(levels), table.bounds))
+    return _comparison(rows, len(passes), tuple(levels), notes)
 
 
 def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Settings]:
@@ -264,12 +265,16 @@ def _checked_sizes(sizes: Sequence[int] | None, algorithms: int) -> list[int]:
 
 
 def _orders(
-    training: Performances, how: Settings, methods: Sequence[str], epsilon: float
+    training: Performances, how: Settings, methods: Sequence[str], epsilons: Sequence[float]
 ) -> dict[str, np.ndarray]:
     """Positions of the algorithms by each method, the first to keep first."""
     candidates = fit_portfolio(training, how).candidates
     orders = {SINGLE: np.argsort(-fair_means(training.gains), kind="stable")}
-    orders |= {method: ranked(candidates, method, epsilon)[0] for method in methods}
+    for method in methods:
+        levels = epsilons if method == AIRT else epsilons[:1]  # the others have no epsilon
+        for epsilon in levels:
+            name = method if len(levels) == 1 else f"{method}, ε = {epsilon:g}"
+            orders[name] = ranked(candidates, method, epsilon)[0]
     return orders
 
 
@@ -294,7 +299,7 @@ def _gaps(
 def _comparison(
     rows: list[tuple[int, str, int, str, float]],
     passes: int,
-    epsilon: float,
+    epsilons: tuple[float, ...],
     notes: tuple[str, ...],
 ) -> PortfolioComparison:
     import pandas as pd
@@ -304,4 +309,4 @@ def _comparison(
     frame = grouped.agg(gap="mean", gap_se="std", folds="size").reset_index()
     # Repeated passes over the same problems do not add problems.
     frame["gap_se"] /= np.sqrt(frame["folds"] / passes)
-    return PortfolioComparison(frame, folds, epsilon, notes, passes)
+    return PortfolioComparison(frame, folds, epsilons, notes, passes)

@@ -6,7 +6,7 @@ The usual mapping is inverted: the ability θ of a problem is how easy it is, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,7 +24,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.performance_tables import means, ranges
 from itemwise.numerics.splines import Splines, fit_splines, too_few
 from itemwise.responses import Responses
-from itemwise.results import Draw, Result, picked, stacked
+from itemwise.results import Draw, Result, picked
 from itemwise.studies.algorithms.algorithm_traits import (
     Goodness,
     goodness_of,
@@ -43,6 +43,7 @@ from itemwise.studies.algorithms.portfolio_choice import (
     AIRT,
     Candidates,
     ChosenPortfolio,
+    by_epsilon,
     checked_epsilon,
     choose,
     notes_on_epsilon,
@@ -165,6 +166,11 @@ class Portfolio(Result):
         """The curves behind the areas in `goodness`: algorithm, curve, tolerance, share."""
         return self._goodness.curves(self.performances.algorithms)
 
+    @property
+    def residuals(self) -> Floats:
+        """How far each run is from its prediction, on [0, 1], (n_problems, n_algorithms)."""
+        return self._goodness.residuals
+
     @cached_property
     def _goodness(self) -> Goodness:
         table, settings, items = self.performances, self.settings, self.calibration.items
@@ -222,9 +228,9 @@ class Portfolio(Result):
             "algorithms": self.algorithms,
             "problems": self.problems,
             "curves": self.curves,
-            "strengths": _by_epsilon(self.strengths, epsilons),
-            "weaknesses": _by_epsilon(self.weaknesses, epsilons),
-            "occupancy": _by_epsilon(partial(self.occupancy, random_state=random_state), epsilons),
+            "strengths": by_epsilon(self.strengths, epsilons),
+            "weaknesses": by_epsilon(self.weaknesses, epsilons),
+            "occupancy": by_epsilon(partial(self.occupancy, random_state=random_state), epsilons),
             "goodness": self.goodness,
             "goodness_curves": self.goodness_curves,
         }
@@ -244,30 +250,24 @@ class Portfolio(Result):
         }
 
     def page_figures(self) -> dict[str, Draw]:
-        """Return curves, strengths, fit, and either densities or traces."""
+        """Return curves, runs, strengths, fit, and either densities or traces."""
         last = "densities" if self.settings.model == "continuous" else "traces"
-        return picked(self.figures(), "curves", "strengths", "goodness", "effectiveness", last)
+        first = ("curves", "runs", "difficulties", "strengths")
+        return picked(self.figures(), *first, "goodness", "effectiveness", last)
 
     def banks(self) -> dict[str, Calibration]:
         """Return the bank, whose items are the algorithms."""
         return {"algorithms": self.calibration}
 
     def plot(self, kind: str = "curves", **kw: Any) -> Display:
-        """Draw "curves", "strengths", "densities", "traces", "goodness" or "effectiveness".
+        """Draw one of the figures.
 
+        `kind` is "curves", "runs", "strengths", "densities", "traces", "goodness", "effectiveness",
+        "performances", "residuals" or "difficulties".
         `epsilons` (0 and 0.01) is for "strengths", `highlight` for "curves" and "goodness",
-        `panels` for "densities" and "traces".
+        `panels` for figures with one panel per algorithm.
         """
         return figure(self, kind, **kw)
-
-
-def _by_epsilon(
-    frame_at: Callable[[float], pd.DataFrame], epsilons: Sequence[float] | None
-) -> pd.DataFrame:
-    """Return the frame at epsilon 0, or the frames at several epsilons, stacked."""
-    if epsilons is None:
-        return frame_at(0.0)
-    return stacked("epsilon", {epsilon: frame_at(epsilon) for epsilon in epsilons})
 
 
 def portfolio(
