@@ -63,6 +63,8 @@ def test_a_folder_is_filled(run, seconds, undrawn, tmp_path):
     assert "Tables and figures: there" in done.stdout
     assert set(pd.read_csv(tmp_path / "there" / "strengths.csv")["epsilon"]) == {0, 0.1}
     assert set(pd.read_csv(tmp_path / "there" / "gaps.csv")["folds"]) == {4}
+    methods = set(pd.read_csv(tmp_path / "there" / "gaps.csv")["method"])
+    assert {"airt, ε = 0", "airt, ε = 0.1", "topset", "shapley", "single best"} == methods
     assert len(pd.read_csv(tmp_path / "there" / "chosen.csv")) == 3 * 2
     assert (tmp_path / "there" / "figures" / "curves.png").exists()
 

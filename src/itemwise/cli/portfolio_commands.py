@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from itemwise.datasets import AslibScenario
     from itemwise.report import Contents
     from itemwise.results import Result
-    from itemwise.studies import ChosenPortfolio, Portfolio, PortfolioComparison
+    from itemwise.studies import ChosenPortfolio, InstanceSpace, Portfolio, PortfolioComparison
 
 ROWS = 12
 COLUMNS = ["consistency", "consistency_se", "difficulty_limit", "difficulty_limit_se", "anomalous"]
@@ -183,7 +183,7 @@ def portfolio(
 
 
 class Told(NamedTuple):
-    """The results of the command, with sentences and tables."""
+    """The results of the command."""
 
     found: Portfolio
     chosen: ChosenPortfolio
@@ -191,11 +191,13 @@ class Told(NamedTuple):
     missing: list[str]  # why there is no comparison
     epsilons: list[float]
     random_state: int
+    space: InstanceSpace | None  # where problems have features
 
     @property
     def findings(self) -> list[Result]:
         """All results, in the order in which they are reported."""
-        return [each for each in (self.found, self.chosen, self.compared) if each is not None]
+        every = (self.found, self.chosen, self.compared, self.space)
+        return [each for each in every if each is not None]
 
     @property
     def notes(self) -> list[str]:
@@ -225,6 +227,10 @@ class Told(NamedTuple):
             said["gaps"] = [compared.meaning, *new]
         elif self.missing:
             said["gaps"] = list(self.missing)
+        if self.space is not None:
+            tables |= self.space.tables()
+            figures["instance_space"] = self.space.plot
+            said["instance space"] = [self.space.meaning]
         said |= {f"chosen by {name}": one.sentences() for name, one in chosen.items()}
         return Contents(tables, figures, found.banks(), said, found.meaning, found.notes)
 
@@ -331,15 +337,27 @@ def _told(
         found = study(table, **settings)
         chosen = found.select(largest, size=size)
     with console.progress("Comparing portfolios"):
-        compared, missing = _compared(found, table, cv, largest, random_state)
-    return Told(found, chosen, compared, missing, epsilons, random_state)
+        compared, missing = _compared(found, table, cv, epsilons, random_state)
+    space = _space(found, table)
+    return Told(found, chosen, compared, missing, epsilons, random_state, space)
+
+
+def _space(found: Portfolio, table: pd.DataFrame | AslibScenario) -> InstanceSpace | None:
+    """The plane of problems, if they have features that vary."""
+    from itemwise.studies import instance_space
+
+    features = getattr(table, "features", None)
+    try:
+        return None if features is None else instance_space(found, features)
+    except InputError:
+        return None
 
 
 def _compared(
     found: Portfolio,
     table: pd.DataFrame | AslibScenario,
     cv: int | None,
-    epsilon: float,
+    epsilons: list[float],
     random_state: int,
 ) -> tuple[PortfolioComparison | None, list[str]]:
     """Compare portfolios by size; None if there are too few problems and no folds were given."""
@@ -348,7 +366,7 @@ def _compared(
     parts = cv or getattr(table, "folds", None)
     asked: dict[str, Any] = {} if parts is None else {"cv": parts}
     try:
-        return compare_portfolios(found, epsilon=epsilon, random_state=random_state, **asked), []
+        return compare_portfolios(found, epsilon=epsilons, random_state=random_state, **asked), []
     except InputError as reason:
         if cv is not None:
             raise
