@@ -9,7 +9,7 @@ import numpy as np
 from itemwise.displays.algorithm_panels import MOST_PANELS, AlgorithmPanels
 from itemwise.displays.display import flags, remark
 from itemwise.displays.panel_grid import PanelGrid, arranged, fitted
-from itemwise.displays.style import MOST_SHAPES, Style, label
+from itemwise.displays.style import MOST_SHAPES, Style, in_words
 from itemwise.numerics.robust import padded
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class RunsDisplay(AlgorithmPanels):
     def __init__(
         self, frame: pd.DataFrame, panels: int = MOST_PANELS, height: str = "performance"
     ) -> None:
-        self.panels, self.height, self.y_label = panels, height, label(height, 60)
+        self.panels, self.height, self.y_label = panels, height, in_words(height)
         super().__init__(frame)
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
@@ -93,7 +93,7 @@ class RunHistogramsDisplay(AlgorithmPanels):
         self, frame: pd.DataFrame, value: str = "performance", panels: int = MOST_PANELS
     ) -> None:
         self.value, self.panels = value, panels
-        self.numbers, self.x_label = (value,), label(value, 60)
+        self.numbers, self.x_label = (value,), in_words(value)
         super().__init__(frame)
 
     def _prepare(self) -> None:
