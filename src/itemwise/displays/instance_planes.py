@@ -54,7 +54,7 @@ class InstanceSpaceDisplay(Display):
     def _draw_difficulty(self, ax: Axes, style: Style) -> None:
         x, y, difficulty = (self._rows[name].to_numpy() for name in self.numbers)
         low, high = np.quantile(difficulty, [0.02, 0.98])  # a few far problems bleach no others
-        ends = {"vmin": float(low), "vmax": float(high)} if low < high else {}
+        ends: dict[str, Any] = {"vmin": low, "vmax": high} if low < high else {}
         points = ax.scatter(x, y, c=difficulty, cmap="viridis", **ends, **self._look())
         colour_bar(style, ax, points, extend="both" if ends else "neither", label="difficulty")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -120,8 +120,8 @@ class RunHistogramsDisplay(AlgorithmPanels):
                 [(left, floor), (left, high), (right, high), (right, floor)]
                 for left, right, high in zip(x[:-1], x[1:], y, strict=True)
             ]
-            look = {"facecolors": style.positive, "edgecolors": style.paper, "linewidths": 0.4}
-            ax.add_collection(PolyCollection(bars, zorder=2, **look), autolim=False)
+            look: dict[str, Any] = {"facecolors": style.positive, "edgecolors": style.paper}
+            ax.add_collection(PolyCollection(bars, zorder=2, linewidths=0.4, **look), autolim=False)
         return self._title(ax, style, panels)
 
 
