@@ -266,12 +266,12 @@ def _alignment(model: MeasurementModel, tables: Tables) -> float:
     """Covariance of ability with the response among those asked, summed over items."""
     xp = array_namespace(tables[0])
     abilities, counts, totals = tables
-    graded = 0 * counts[0]
+    graded, along = 0 * counts[0, :, 0], 0 * counts[0, :, 0]
     for weight, count in zip(model.direction, counts, strict=True):
-        graded = graded + weight * count
-    asked = xp.clip(xp.sum(totals, axis=1), 1e-300, None)
-    mean = xp.sum(graded, axis=1) / asked
-    return float(xp.sum(graded @ abilities - mean * (totals @ abilities)))
+        graded = graded + weight * xp.sum(count, axis=1)
+        along = along + weight * (count @ abilities)
+    mean = graded / xp.clip(xp.sum(totals, axis=1), 1e-300, None)
+    return float(xp.sum(along - mean * (totals @ abilities)))
 
 
 def outer_sums(means: Array, weights: Array) -> Array:

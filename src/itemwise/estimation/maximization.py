@@ -21,6 +21,7 @@ from itemwise.scoring.posterior import Population, scale_scores
 MOST_TURNS = 8  # Newton converges quadratically; more only chases items that run away
 AT_BOUND = 1e-5  # nearer than this part of its range to a bound is at the bound
 ENOUGH = 1e-3  # an item is done when its next gain is this small a part of its first
+TAIL = 1e-4  # all items are done when what they gain next is this small a part of all
 NO_WAY = 1e-200  # a step that is none: no bound is near enough to be reached by it
 
 
@@ -70,6 +71,17 @@ def _share(coordinate: Coordinate, column: Array) -> Array | float:
 def add_diagonal(matrices: Array, diagonal: Array) -> Array:
     """`matrices` (n, width, width) with `diagonal` (n, width) added."""
     return matrices + diagonal[:, :, None] * like(np.eye(diagonal.shape[1]), diagonal)
+
+
+def penalised_information(observed: Array, expected: Array, stiffness: Array) -> Array:
+    """Information of responses and priors: the observed one where it is safely positive.
+
+    `stiffness` (n_items, width) is that of the priors; with it, most of what few responses leave
+    open is positive.
+    """
+    if observed is expected:
+        return add_diagonal(expected, stiffness)
+    return safe_information(add_diagonal(observed, stiffness), add_diagonal(expected, stiffness))
 
 
 def hold(model: MeasurementModel, coords: Array, slopes: Slopes) -> Slopes:
@@ -185,13 +197,14 @@ def climb_items(
     """Newton on each item with the E-step's `tables` held, until the items have nothing to gain.
 
     `first` is the step to begin with and `gain` (n_items,) what it promises; `tilt` is a
-    constant part of the gradient. An item that would fall is damped and tries again.
+    constant part of the gradient. An item that would fall is damped and tries again. A few items
+    that creep on, with next to nothing to gain, do not hold up the others.
     """
     xp = array_namespace(coords)
     found = coords + 0
     items = xp.arange(coords.shape[0], device=coords.device)
     here, step, damping = coords, first, 0 * gain
-    value = item_values(model, coords, tables, tilt)
+    value, whole = item_values(model, coords, tables, tilt), float(xp.sum(gain))
     for _ in range(MOST_TURNS):
         ahead = keep_inside(model, coords[items], here + shorten(model, step))
         own = of_items(tables, items)
@@ -204,7 +217,7 @@ def climb_items(
         step = newton_step(model, slopes, damping[:, None])
         open_gain = 0.5 * xp.sum(slopes.gradient * step, axis=1)
         go = (open_gain > ENOUGH * gain[items]) & (open_gain > 1e-11)
-        if not bool(xp.any(go)):
+        if not float(xp.sum(open_gain[go])) > TAIL * whole:
             break
         items, here, step, damping, value = items[go], here[go], step[go], damping[go], value[go]
     return found
@@ -223,7 +236,7 @@ def item_slopes(model: MeasurementModel, coords: Array, tables: Tables, tilt: Ar
     """Gradient and information of what an item climbs, coordinates at a bound taken out."""
     gradient, expected, observed = model.curvature(coords, *tables)
     pull, stiffness = penalty_slopes(model, coords)
-    information = add_diagonal(safe_information(observed, expected), stiffness)
+    information = penalised_information(observed, expected, stiffness)
     return hold(model, coords, Slopes(gradient + pull + tilt, information))
 
 

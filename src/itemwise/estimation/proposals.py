@@ -23,6 +23,7 @@ from itemwise.estimation.maximization import (
     keep_inside,
     log_penalty,
     once_only,
+    penalised_information,
     penalty_slopes,
     prior_information,
     scale_step,
@@ -33,7 +34,7 @@ from itemwise.estimation.maximization import (
 )
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Run, array_namespace, as_numpy, by_items, like
-from itemwise.numerics.newton import Anderson, safe_information
+from itemwise.numerics.newton import Anderson, is_safe
 from itemwise.responses.encoding import Encoded
 
 CLOSE = 100.0  # nats left to gain at which a scale that is no direction of its own is one, nearly
@@ -41,6 +42,7 @@ NEAR = 1.0  # nats left to gain at which nodes are planned for good
 VAGUE = 0.3  # information on a population, by respondent, too little to take a step by
 LONGEST_MOVE = 0.5  # of a population, in its standard deviations
 MANY = 1_000  # respondents who, with priors, leave no item far from its top in the end
+LITTLE = 1e-3  # nats that an item has to gain at which Newton's step leads to its top
 ROUNDING = 1e-12, 1e-7  # of a log-likelihood, relative, in double and in single precision
 HARDLY = 1e-2  # nats that a longest step costs where nothing is determined
 MOST_SCALED = 2.0  # a longest step, where a model has no limit
@@ -111,7 +113,7 @@ def survey(
         value = found.log_likelihood + float(xp.sum(log_penalty(model, coords)))
         metric = add_diagonal(found.expected, stiffness)
         tilt = -once_only(model, tangents(model, coords), pull, metric)
-    information = add_diagonal(safe_information(found.observed, found.expected), stiffness)
+    information = penalised_information(found.observed, found.expected, stiffness)
     gradient = found.gradient + pull + tilt
     fixed = stuck(model, coords, gradient)
     if held is not None:
@@ -149,8 +151,7 @@ def propose(data: Encoded, model: MeasurementModel, place: Place, run: Run = map
     sure = n_respondents >= MANY and all(c.prior is not None for c in model.coordinates)
     on_top = sure and float(xp.sum(gains)) < NEAR
     if found.tables is not None and not (on_top or model.shared.any()):
-        own = _climb(model, coords, own, gains, found.tables, place.tilt, run) - coords
-        own = xp.where(place.fixed, 0 * own, own)
+        own = _climb(model, place, own, gains, run)
     common, gain = 0 * own, 0.0
     if model.affine or float(xp.sum(gains)) < CLOSE:
         directions = tangents(model, coords)
@@ -182,7 +183,7 @@ def propose_beside(
     items = xp.astype(like(np.flatnonzero(~held.mask), coords), xp.int64)
     if found.tables is not None and items.shape[0] and not model.shared.any():
         here, tables = coords[items], of_items(found.tables, items)
-        ahead = _climb(model, here, slight[items], gains[items], tables, 0 * here, run)
+        ahead = _climbed(model, here, slight[items], gains[items], tables, 0 * here, run)
         own[items] = ahead - here
     together, gain = _population_step(model, coords, found, held, data.n_respondents)
     own, slight = shorten(model, own), shorten(model, slight)
@@ -214,7 +215,22 @@ def _population_step(
     return xp.reshape(like(step, coords) @ flat, coords.shape), gain
 
 
-def _climb(
+def _climb(model: MeasurementModel, place: Place, step: Array, gains: Array, run: Run) -> Array:
+    """The way to the top of every item; Newton's `step` is that where little is to gain."""
+    xp, found = array_namespace(step), place.found
+    observed, expected = (
+        add_diagonal(told, place.stiffness) for told in (found.observed, found.expected)
+    )
+    items = xp.nonzero((gains > LITTLE) | ~is_safe(observed, expected))[0]
+    own = step + 0
+    if items.shape[0]:
+        here, tilt = place.coords[items], place.tilt[items]
+        tables = of_items(found.tables, items)
+        own[items] = _climbed(model, here, step[items], gains[items], tables, tilt, run) - here
+    return xp.where(place.fixed, 0 * own, own)
+
+
+def _climbed(
     model: MeasurementModel,
     coords: Array,
     step: Array,
@@ -223,7 +239,7 @@ def _climb(
     tilt: Array,
     run: Run,
 ) -> Array:
-    """Every item by itself, in blocks."""
+    """Every item on its top, in blocks."""
 
     def climb(items: slice) -> tuple[Array]:
         own = of_items(tables, items)

@@ -36,6 +36,7 @@ LEAST_UNIT = 0.05  # a common discrimination below this would look flat
 START_LOW, START_SLIP = 0.2, 0.05  # the modes of the priors
 
 _TINIEST = 1e-300
+_FAR = 600.0  # log-odds up to which a probability is far above the tiniest number
 _TINY = 1e-8  # a probability below this is as good as none when it divides
 
 
@@ -47,21 +48,7 @@ class Logistic(Categorical):
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
         """Log-probability of wrong and right, (2, n_items, n_abilities)."""
-        xp = array_namespace(coords)
-        z = coords[:, :1] * abilities + coords[:, 1:2]
-        if self.width == 2:
-            right = log_sigmoid(z)
-            return xp.stack([right - z, right])
-        rise, fall = sigmoid_pair(z)
-        low, slip = self._asymptotes(coords)
-        span = 1 - slip - low
-        right = xp.where(
-            low > 0, xp.log(low + span * rise + _TINIEST), xp.log1p(-slip) + log_sigmoid(z)
-        )
-        wrong = xp.where(
-            slip > 0, xp.log(slip + span * fall + _TINIEST), xp.log1p(-low) + log_sigmoid(-z)
-        )
-        return xp.stack([wrong, right])
+        return array_namespace(coords).stack(self._log_chances(coords, abilities))
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
         """Derivatives of the log-probabilities, (width, 2, n_items, n_abilities)."""
@@ -85,6 +72,8 @@ class Logistic(Categorical):
                 [weight @ abilities**2, weight @ abilities, xp.sum(weight, axis=1)]
             )
             return gradient, information, information
+        if self.width == 3:
+            return _curvature_of_guessing(coords[:, 2:], abilities, rise, fall, counts[0], totals)
         low, slip = self._asymptotes(coords)
         ups, downs = self._ratios(coords, rise, fall)
         hits, misses = counts[0], totals - counts[0]
@@ -126,10 +115,12 @@ class Logistic(Categorical):
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
         """Log-probability of a wrong response, and the log-odds."""
+        xp = array_namespace(coords)
         if self.width > 2:
-            return super().log_terms(coords, abilities)
+            wrong, right = self._log_chances(coords, abilities)
+            return xp.stack([wrong, right - wrong])
         z = coords[:, :1] * abilities + coords[:, 1:2]
-        return array_namespace(coords).stack([log_sigmoid(-z), z])
+        return xp.stack([log_sigmoid(-z), z])
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
         """Derivatives of `log_terms` in the coordinates."""
@@ -229,6 +220,24 @@ class Logistic(Categorical):
         """Asymptotes that the model does not move."""
         moved = {coordinate.name for coordinate in self.coordinates}
         return tuple(name for name in ("guessing", "slip") if name not in moved)
+
+    def _log_chances(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
+        """Log-probability of wrong, and of right."""
+        xp = array_namespace(coords)
+        z = coords[:, :1] * abilities + coords[:, 1:2]
+        if self.width == 2:
+            right = log_sigmoid(z)
+            return right - z, right
+        rise, fall = sigmoid_pair(z)
+        low, slip = self._asymptotes(coords)
+        span = 1 - slip - low
+        right = xp.log(low + span * rise + _TINIEST)
+        wrong = xp.log(slip + span * fall + _TINIEST)
+        if _in_range(coords, abilities):
+            return wrong, right
+        right = xp.where(low > 0, right, xp.log1p(-slip) + log_sigmoid(z))
+        wrong = xp.where(slip > 0, wrong, xp.log1p(-low) + log_sigmoid(-z))
+        return wrong, right
 
     def _ratios(self, coords: Array, rise: Array, fall: Array) -> tuple[list[Array], list[Array]]:
         """Derivatives of P in z = aθ - ab, guessing and slip: over P, and over 1 - P.
@@ -338,6 +347,53 @@ class FourPL(Logistic):
 
     name: ClassVar[str] = "4pl"
     coordinates: tuple[Coordinate, ...] = (SLOPE, INTERCEPT, replace(GUESSING, high=0.475), SLIP)
+
+
+def _curvature_of_guessing(
+    low: Array, abilities: Array, rise: Array, fall: Array, hits: Array, totals: Array
+) -> tuple[Array, Array, Array]:
+    """`Logistic.curvature` with guessing and without slip: half of the ratios are known.
+
+    With r = (1 - σ) / P, the derivatives of P over P are (1 - c) σ r and r, and over 1 - P they
+    are σ and 1 / (1 - c).
+    """
+    xp = array_namespace(low)
+    span = 1 - low
+    right = low + span * rise + _TINIEST
+    ratio = fall / xp.clip(right, _TINY, None)
+    up = span * rise * (fall / right)
+    hit, miss, told = hits * up, (totals - hits) * rise, totals * up
+    powers = xp.stack([abilities**2, abilities, xp.ones_like(abilities)], axis=1)
+    own = span[:, 0]
+    missed = xp.sum(totals, axis=1) - xp.sum(hits, axis=1)
+    known = hits * ratio
+    both = (hit - miss) @ powers[:, 1:]
+    gradient = xp.concat([both, (xp.sum(known, axis=1) - missed / own)[:, None]], axis=1)
+    expected = _of_three(
+        (told * rise) @ powers, told @ powers[:, 1:] / span, xp.sum(totals * ratio, axis=1) / own
+    )
+    observed = _of_three(
+        (hit * (up + rise - fall) + miss * fall) @ powers,
+        (hit * (ratio + 1 / span)) @ powers[:, 1:],
+        xp.sum(known * ratio, axis=1) + missed / own**2,
+    )
+    return gradient, expected, observed
+
+
+def _of_three(ours: Array, mixed: Array, theirs: Array) -> Array:
+    """Matrices of slope, intercept and a third, from sums over powers of ability."""
+    columns = [ours[:, 0], ours[:, 1], mixed[:, 0], ours[:, 2], mixed[:, 1], theirs]
+    return symmetric(columns)
+
+
+def _in_range(coords: Array, abilities: Array) -> bool:
+    """Whether no log-odds are so far out that the chance of the other answer underflows."""
+    if not isinstance(coords, np.ndarray):  # a GPU would be waited for
+        return False
+    if not (coords.size and abilities.size):
+        return True
+    slope, intercept = np.abs(coords[:, :2]).max(axis=0)
+    return bool(slope * np.abs(abilities).max() + intercept < _FAR)
 
 
 def _sums(terms: list[Array], abilities: Array) -> list[Array]:

@@ -45,28 +45,48 @@ def symmetric(upper: list[Array]) -> Array:
     width = int((8 * len(upper) + 1) ** 0.5 - 1) // 2
     pairs = [(i, k) for i in range(width) for k in range(i, width)]
     entry = dict(zip(pairs, upper, strict=True))
-    rows = [
-        xp.stack([entry[min(i, k), max(i, k)] for k in range(width)], axis=-1) for i in range(width)
-    ]
-    return xp.stack(rows, axis=-2)
+    whole = xp.stack(
+        [entry[min(i, k), max(i, k)] for i in range(width) for k in range(width)], axis=-1
+    )
+    return xp.reshape(whole, (*upper[0].shape, width, width))
 
 
 def safe_information(observed: Array, expected: Array) -> Array:
-    """Observed information where it is safely positive, the expected one elsewhere.
+    """Observed information where it `is_safe`, the expected one elsewhere.
 
     Observed information is the better guide near the maximum, but far from it, or with few
-    responses, it need not be positive. Its leading minors are held against the expected ones.
+    responses, it need not be positive.
     """
-    xp = array_namespace(observed)
     if observed is expected:
         return expected
+    xp = array_namespace(observed)
+    return xp.where(is_safe(observed, expected)[:, None, None], observed, expected)
+
+
+def is_safe(observed: Array, expected: Array) -> Array:
+    """Where observed information is safely positive, (n_items,).
+
+    Its leading minors are held against the expected ones.
+    """
+    xp = array_namespace(observed)
     scale = 1 / xp.sqrt(xp.clip(xp.linalg.diagonal(expected), 1e-100, None))
     both = scale[:, :, None] * scale[:, None, :]
     ours, theirs = observed * both, expected * both
     safe = ours[:, 0, 0] > 0.1 * theirs[:, 0, 0]
     for k in range(2, observed.shape[-1] + 1):
-        safe = safe & (xp.linalg.det(ours[:, :k, :k]) > 0.1 * xp.linalg.det(theirs[:, :k, :k]))
-    return xp.where(safe[:, None, None], observed, expected)
+        safe = safe & (_minor(ours, k) > 0.1 * _minor(theirs, k))
+    return safe
+
+
+def _minor(matrices: Array, k: int) -> Array:
+    """The leading minor of size `k` of symmetric matrices; small ones are spelt out."""
+    if k > 3:
+        return array_namespace(matrices).linalg.det(matrices[:, :k, :k])
+    a, b, d = matrices[:, 0, 0], matrices[:, 0, 1], matrices[:, 1, 1]
+    if k == 2:
+        return a * d - b * b
+    c, e, f = matrices[:, 0, 2], matrices[:, 1, 2], matrices[:, 2, 2]
+    return a * (d * f - e * e) - b * (b * f - c * e) + c * (b * e - c * d)
 
 
 def positive_inverse(matrices: Floats) -> Floats:
