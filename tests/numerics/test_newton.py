@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,17 @@ def test_items_of_their_own_are_solved_one_by_one(n_items, width, seed):
     found = solve_blocks(blocks, gradient, (False,) * width)
     for block, right, step in zip(blocks, gradient, found, strict=True):
         np.testing.assert_allclose(block @ step, right, atol=1e-8)
+
+
+def test_items_on_a_device_are_solved_as_in_numpy(subtests):
+    torch = pytest.importorskip("torch")
+    for width in [1, 2, 3, 5, 9]:
+        with subtests.test(width=width):
+            random = np.random.default_rng(width)
+            blocks, gradient = positive_blocks(random, 6, width), random.normal(size=(6, width))
+            there = solve_blocks(torch.asarray(blocks), torch.asarray(gradient), (False,) * width)
+            here = solve_blocks(blocks, gradient, (False,) * width)
+            np.testing.assert_allclose(there.numpy(), here, rtol=1e-9)
 
 
 @given(

@@ -123,7 +123,7 @@ class EM:
         Items that are `held` stay where a bank has them and give the scale.
         """
         by_moments = model.normal and self.population != "histogram"
-        with workers(self._n_threads) as run:
+        with workers(self.n_jobs) as run:
             if self.client is not None:
                 cells = self._sent(cells, tries)
             if isinstance(cells, OpenedRows):
@@ -176,7 +176,7 @@ class EM:
         model = task.model
         begin = factor_start(task.data, model)
         begin = start(task.data, model) if begin is None else begin
-        if model.linear and len(begin) <= MOST_ON_HOST:
+        if len(begin) <= MOST_ON_HOST:
             begin = as_numpy(begin)
         if task.held is not None:
             begin = task.held.begin(model, begin)
@@ -344,11 +344,6 @@ class EM:
             ),
         )
 
-    @property
-    def _n_threads(self) -> int | None:
-        """Threads that share the rows; a device has its own, and one queue."""
-        return self.n_jobs if self.device is None else 1
-
     def _remarks(self) -> tuple[str, ...]:
         """What a reader of standard errors should know."""
         return (ROBUST,) if self.se == "robust" else ()
@@ -358,7 +353,7 @@ class EM:
     ) -> KnownCovariances:
         """Covariances on the scale on which the engine worked."""
         coords, nodes, seen = found.coords, found.nodes, found.expectation
-        with workers(self._n_threads) as run:
+        with workers(self.n_jobs) as run:
             if found.information is not None:
                 inverse: Inverse = found.information.inverse(model, coords, seen, held)
             else:

@@ -10,7 +10,8 @@ the work.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import numpy as np
 
 from itemwise.estimation.fits import Expectation, Tables, of_items
 from itemwise.estimation.maximization import population_information
@@ -38,6 +39,7 @@ from itemwise.scoring.posterior import (
 from itemwise.scoring.sufficient_scores import LinearCurves, ScoreGrid, posterior_of_scores
 
 LANE_CELLS = 1 << 25  # numbers that all partial sums together may hold
+FEW_BLOCKS = 4  # on a GPU; with more, it has enough to do
 
 
 def expect(
@@ -58,7 +60,7 @@ def expect(
     elif not (model.linear and data.complete):
         return expect_generally(data, model, coords, nodes, run, population)
     else:
-        grid = ScoreGrid.of(here[:, 0])
+        grid = ScoreGrid.of(coords[:, 0])
         if grid.pays(data.shape[0], nodes.fine.size):
             found = _expect_by_table(data, here, nodes, run, population, grid)
         else:
@@ -70,8 +72,9 @@ def _expect_by_row(
     data: Encoded, coords: Array, nodes: Nodes, run: Run, population: Population
 ) -> Expectation:
     """Sufficient scores, few respondents: the posterior of each."""
-    sums = _LinearSums.at(coords, nodes, population)
-    known = coords[:, 0], sums.curves.abilities, sums.curves.log_base, sums.scores
+    placed = like(scale_scores(population, nodes.fine)[0], coords)
+    curves = LinearCurves.at(coords, nodes)
+    known = coords[:, 0], curves.abilities, curves.log_base, placed
 
     def over(part: Encoded, run: Run) -> Work:
         del run
@@ -92,7 +95,8 @@ def _expect_by_row(
     ends, log_norm, mass, products, outer = data.gather(
         run, over, width=nodes.fine.size, combine=_join
     )
-    return sums.expectation(data, coords, products, mass, log_norm, outer, ends)
+    told = products, mass, log_norm, outer, ends
+    return _linear_expectation(data, coords, curves, population, *told)
 
 
 def _expect_by_table(
@@ -104,9 +108,9 @@ def _expect_by_table(
     grid: ScoreGrid,
 ) -> Expectation:
     """Sufficient scores, many respondents: posteriors on a grid of scores, interpolated."""
-    xp = array_namespace(coords)
-    sums = _LinearSums.at(coords, nodes, population)
-    slope, curves = coords[:, 0], sums.curves
+    xp, curves = array_namespace(coords), LinearCurves.at(coords, nodes)
+    scores = like(scale_scores(population, nodes.fine)[0], coords)
+    slope = coords[:, 0]
     posterior, log_norm = curves.posterior(grid.points(slope))
     means = posterior @ curves.abilities
 
@@ -117,66 +121,52 @@ def _expect_by_table(
 
         def pass_over(rows: slice) -> tuple[Array, Array]:
             rights, weights = part.right_or_wrong(rows), part.counted(rows)
-            bins, mean = 0, 0
-            for near, weight in grid.near(rights.times(own)):
-                bins = bins + histogram(near, weight * weights, grid.size)
-                mean = mean + weight * xp.take(table, near)
-            return bins, rights.summed(mean * weights)
+            near, share = grid.near(rights.times(own))
+            bins = histogram(near, share * weights, grid.size)
+            return bins, rights.summed(xp.sum(share * table[near], axis=0) * weights)
 
         return pass_over
 
     bins, products = data.gather(run, over)
     mass = bins @ posterior
-    outer = outer_sums(posterior @ sums.scores, bins)
-    seen = posterior[bins > 1e-6 * xp.max(bins)]
-    ends = xp.stack([xp.max(seen[:, 0]), xp.max(seen[:, -1])])
-    return sums.expectation(data, coords, products, mass, bins @ log_norm, outer, ends)
+    outer = outer_sums(posterior @ scores, bins)
+    seen = bins > 1e-6 * xp.max(bins)
+    ends = xp.stack([xp.max(xp.where(seen, posterior[:, k], 0 * bins)) for k in (0, -1)])
+    told = products, mass, bins @ log_norm, outer, ends
+    return _linear_expectation(data, coords, curves, population, *told)
 
 
-@dataclass(frozen=True, eq=False)
-class _LinearSums:
-    """What sums over respondents say, where log-odds are linear in ability."""
-
-    curves: LinearCurves
-    scores: Array  # (n_nodes, 2): see `scale_scores`
-    population: Population
-
-    @classmethod
-    def at(cls, coords: Array, nodes: Nodes, population: Population) -> _LinearSums:
-        scores = like(scale_scores(population, nodes.fine)[0], coords)
-        return cls(LinearCurves.at(coords, nodes), scores, population)
-
-    def expectation(
-        self,
-        data: Encoded,
-        coords: Array,
-        products: Array,
-        mass: Array,
-        log_norm: Array,
-        outer: Array,
-        ends: Array,
-    ) -> Expectation:
-        """Finish the step: `products` is Σ E[θ] x, `mass` the posterior mass on the nodes."""
-        xp, curves = array_namespace(coords), self.curves
-        moments = xp.stack([mass * curves.abilities**2, mass * curves.abilities, mass], axis=1)
-        expected = curves.rise @ moments[:, 1:]
-        gradient = xp.stack([products - expected[:, 0], data.right_counts - expected[:, 1]], axis=1)
-        weighted = (curves.rise * curves.fall) @ moments
-        information = xp.stack([weighted[:, :2], weighted[:, 1:]], axis=1)
-        value = float(log_norm + coords[:, 1] @ data.right_counts)
-        chance = data.right_counts / data.n_respondents
-        return Expectation(
-            log_likelihood=value,
-            gradient=gradient,
-            expected=information,
-            observed=information,
-            scale=population_information(
-                self.population, as_numpy(curves.abilities), as_numpy(mass), as_numpy(outer)
-            ),
-            edges=(float(ends[0]), float(ends[1])),
-            alignment=float(xp.sum(products - chance * (mass @ curves.abilities))),
-            mass=as_numpy(mass),
-        )
+def _linear_expectation(
+    data: Encoded,
+    coords: Array,
+    curves: LinearCurves,
+    population: Population,
+    products: Array,
+    mass: Array,
+    log_norm: Array,
+    outer: Array,
+    ends: Array,
+) -> Expectation:
+    """Finish the step: `products` is Σ E[θ] x, `mass` the posterior mass on the nodes."""
+    xp = array_namespace(coords)
+    moments = xp.stack([mass * curves.abilities**2, mass * curves.abilities, mass], axis=1)
+    expected = curves.rise @ moments[:, 1:]
+    gradient = xp.stack([products - expected[:, 0], data.right_counts - expected[:, 1]], axis=1)
+    weighted = (curves.rise * curves.fall) @ moments
+    information = xp.stack([weighted[:, :2], weighted[:, 1:]], axis=1)
+    chance = data.right_counts / data.n_respondents
+    return Expectation(
+        log_likelihood=float(log_norm + coords[:, 1] @ data.right_counts),
+        gradient=gradient,
+        expected=information,
+        observed=information,
+        scale=population_information(
+            population, as_numpy(curves.abilities), as_numpy(mass), as_numpy(outer)
+        ),
+        edges=(float(ends[0]), float(ends[1])),
+        alignment=float(xp.sum(products - chance * (mass @ curves.abilities))),
+        mass=as_numpy(mass),
+    )
 
 
 def expect_generally(
@@ -188,43 +178,54 @@ def expect_generally(
     population: Population = STANDARD,
 ) -> Expectation:
     """Matrix products of responses with the items' terms, and of posteriors with responses."""
-    here = like(coords, data.weights)
-    xp = array_namespace(here)
-    scores_on_nodes = scale_scores(population, nodes.fine)[0]
-    n_nodes = len(nodes.coarse)
-
-    def over(part: Encoded, run: Run) -> Work:
-        posterior_of = Posterior(_terms(part, model, coords, nodes, run), nodes)
-        scores = array_namespace(posterior_of.abilities).astype(
-            like(scores_on_nodes, part.weights), part.dtype, copy=False
-        )
-        return lambda rows: _general_sums(part, rows, posterior_of, scores)
-
+    width, n_nodes = nodes.fine.size, len(nodes.coarse)
     lanes = min(16, max(2, LANE_CELLS // ((1 + len(model.direction)) * coords.shape[0] * n_nodes)))
-    ends, value, mass, outer, totals, *counts = data.gather(
-        run, over, width=nodes.fine.size, lanes=lanes, combine=_join
-    )
-    totals = totals[None, :] if data.complete else totals.T
-    tables = like(nodes.coarse, here), xp.stack([count.T for count in counts]), totals
-    gradient, expected, observed = by_items(
-        run, here, n_nodes, lambda items: model.curvature(here[items], *of_items(tables, items))
-    )
+
+    def work(coords: Array, scores: Array) -> tuple[Array, ...]:
+        xp = array_namespace(coords)
+
+        def over(part: Encoded, run: Run) -> Work:
+            posterior_of = Posterior(_terms(part, model, coords, nodes, run), nodes)
+            there = like(scores, part.weights)
+            read = array_namespace(there).astype(there, part.dtype, copy=False)
+            return lambda rows: _general_sums(part, rows, posterior_of, read)
+
+        ends, value, mass, outer, totals, *counts = data.gather(
+            run, over, width=width, lanes=lanes, combine=_join
+        )
+        totals = totals[None, :] if data.complete else totals.T
+        tables = nodes.beside(coords).coarse, xp.stack([count.T for count in counts]), totals
+        slopes = by_items(
+            run,
+            coords,
+            n_nodes,
+            lambda items: model.curvature(coords[items], *of_items(tables, items)),
+        )
+        return ends, value, mass, outer, _alignment(model, tables), *slopes, *tables
+
+    given = like(coords, data.weights), like(scale_scores(population, nodes.fine)[0], data.weights)
+    if isinstance(given[0], np.ndarray) or len(data.blocks(width)) > FEW_BLOCKS:
+        found = work(*given)
+    else:
+        found = data.recordings(("generally", model, nodes), work, *given)
+    ends, value, mass, outer, alignment, gradient, expected, observed, *tables = found
+    mass = as_numpy(mass)
     return Expectation(
         log_likelihood=float(value),
         gradient=gradient,
         expected=expected,
         observed=observed,
-        scale=population_information(population, nodes.fine, as_numpy(mass), as_numpy(outer)),
+        scale=population_information(population, nodes.fine, mass, as_numpy(outer)),
         edges=(float(ends[0]), float(ends[1])),
-        alignment=_alignment(model, tables),
-        mass=as_numpy(mass),
-        tables=tables,
+        alignment=float(alignment),
+        mass=mass,
+        tables=(tables[0], tables[1], tables[2]),
     ).beside(coords)
 
 
 def _terms(data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, run: Run) -> Array:
     """What items say on the coarse nodes, where the rows are and in their precision."""
-    coords, coarse = like(coords, data.weights), like(nodes.coarse, data.weights)
+    coords, coarse = like(coords, data.weights), nodes.beside(data.weights).coarse
     xp = array_namespace(coords)
 
     def item_terms(items: slice) -> tuple[Array]:
@@ -262,7 +263,7 @@ def _join(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
     return [xp.maximum(old[0], new[0]), *add(old[1:], new[1:])]
 
 
-def _alignment(model: MeasurementModel, tables: Tables) -> float:
+def _alignment(model: MeasurementModel, tables: Tables) -> Array:
     """Covariance of ability with the response among those asked, summed over items."""
     xp = array_namespace(tables[0])
     abilities, counts, totals = tables
@@ -271,7 +272,7 @@ def _alignment(model: MeasurementModel, tables: Tables) -> float:
         graded = graded + weight * xp.sum(count, axis=1)
         along = along + weight * (count @ abilities)
     mean = graded / xp.clip(xp.sum(totals, axis=1), 1e-300, None)
-    return float(xp.sum(along - mean * (totals @ abilities)))
+    return xp.sum(along - mean * (totals @ abilities))
 
 
 def outer_sums(means: Array, weights: Array) -> Array:

@@ -19,7 +19,7 @@ from itemwise.estimation.proposals import (
 from itemwise.estimation.second_looks import is_loose, look_around
 from itemwise.estimation.whole_curvature import WholeCurvature
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Run, array_namespace
+from itemwise.numerics.arrays import Array, Run, array_namespace, like
 from itemwise.progress import Progress, silent
 from itemwise.responses.encoding import Encoded
 from itemwise.scoring.posterior import STANDARD, Nodes, Population, plan_nodes
@@ -81,7 +81,8 @@ class Task:
     ) -> Nodes:
         """Nodes for items at `coords`."""
         often = self.data.often
-        return plan_nodes(self.model, coords, self.population, reach, coarsening, often)
+        there = like(coords, self.data.weights)
+        return plan_nodes(self.model, there, self.population, reach, coarsening, often)
 
     def tell(self, iteration: int, place: Place, left: float) -> None:
         """Report an iteration."""

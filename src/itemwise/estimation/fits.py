@@ -103,6 +103,8 @@ def check_settings(tolerance: float, max_iterations: int) -> None:
 
 def log_base(cells: Array, model: MeasurementModel, weights: Array, run: Run = map) -> float:
     """The part of the log-likelihood that no item changes."""
+    if _has_no_base(model):
+        return 0.0
     blocks = row_blocks(cells.shape[0], max(1, BASE_CELLS // cells.shape[1]))
     (total,) = fold(run, blocks, lambda rows: (model.log_base(cells[rows], weights[rows]),))
     return float(total)
@@ -110,14 +112,19 @@ def log_base(cells: Array, model: MeasurementModel, weights: Array, run: Run = m
 
 def gathered_base(data: Encoded, model: MeasurementModel, run: Run = map) -> float:
     """The same of rows that are read where they are used."""
-    if type(model).log_base is MeasurementModel.log_base or data.read is None:
-        return 0.0  # of categories there is none
+    if _has_no_base(model) or data.read is None:
+        return 0.0
 
     def over(part: Encoded, run: Run) -> Work:
         del run
         return lambda rows: (model.log_base(part.cells[rows], part.counted(rows)),)
 
     return float(data.gather(run, over)[0])
+
+
+def _has_no_base(model: MeasurementModel) -> bool:
+    """Whether there is no such part: categories have none."""
+    return type(model).log_base is MeasurementModel.log_base
 
 
 class Engine(Protocol):
@@ -160,16 +167,16 @@ class Expectation:
         """The same where the items lie: in NumPy, if they do."""
         if not isinstance(coords, np.ndarray) or isinstance(self.gradient, np.ndarray):
             return self
-        gradient, expected, observed = map(as_numpy, (self.gradient, self.expected, self.observed))
-        tables = self.tables
-        if tables is not None:
-            tables = as_numpy(tables[0]), as_numpy(tables[1]), as_numpy(tables[2])
-        return replace(self, gradient=gradient, expected=expected, observed=observed, tables=tables)
+        gradient, expected = as_numpy(self.gradient), as_numpy(self.expected)
+        observed = expected if self.observed is self.expected else as_numpy(self.observed)
+        return replace(self, gradient=gradient, expected=expected, observed=observed)
 
 
 def of_items(tables: Tables, items: slice | Array) -> Tables:
     """The tables of some items; totals that all items share stay as they are."""
     abilities, counts, totals = tables
+    if isinstance(items, np.ndarray) and not isinstance(counts, np.ndarray):
+        items = counts.new_tensor(items, dtype=int)
     return abilities, counts[:, items], totals if totals.shape[0] == 1 else totals[items]
 
 

@@ -9,13 +9,15 @@ that counts once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
 from itemwise.estimation.fits import Tables, of_items
 from itemwise.models.measurement import Coordinate, MeasurementModel
-from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
+from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like, numbers
 from itemwise.numerics.newton import safe_information, solve_blocks
+from itemwise.numerics.recordings import Recordings
 from itemwise.scoring.posterior import Population, scale_scores
 
 MOST_TURNS = 8  # Newton converges quadratically; more only chases items that run away
@@ -70,7 +72,15 @@ def _share(coordinate: Coordinate, column: Array) -> Array | float:
 
 def add_diagonal(matrices: Array, diagonal: Array) -> Array:
     """`matrices` (n, width, width) with `diagonal` (n, width) added."""
-    return matrices + diagonal[:, :, None] * like(np.eye(diagonal.shape[1]), diagonal)
+    width = diagonal.shape[1]
+    eye = array_namespace(diagonal).reshape(numbers(_eye(width), diagonal), (width, width))
+    return matrices + diagonal[:, :, None] * eye
+
+
+@cache
+def _eye(width: int) -> tuple[float, ...]:
+    """The unit matrix, row by row."""
+    return tuple(np.eye(width).ravel().tolist())
 
 
 def penalised_information(observed: Array, expected: Array, stiffness: Array) -> Array:
@@ -95,8 +105,8 @@ def stuck(model: MeasurementModel, coords: Array, gradient: Array) -> Array:
     What all items share goes where they drive it together.
     """
     xp = array_namespace(coords)
-    low = like([c.low for c in model.coordinates], coords)
-    high = like([c.high for c in model.coordinates], coords)
+    low = numbers([c.low for c in model.coordinates], coords)
+    high = numbers([c.high for c in model.coordinates], coords)
     if model.shared.any():
         common = like(model.shared, coords) > 0
         gradient = xp.where(common, xp.sum(gradient, axis=0) + 0 * gradient, gradient)
@@ -107,7 +117,7 @@ def stuck(model: MeasurementModel, coords: Array, gradient: Array) -> Array:
 def take_out(slopes: Slopes, held: Array) -> Slopes:
     """The problem without the coordinates that are `held` (n_items, width)."""
     xp = array_namespace(slopes.gradient)
-    if not bool(xp.any(held)):
+    if isinstance(held, np.ndarray) and not held.any():
         return slopes
     free = xp.astype(~held, slopes.gradient.dtype)
     information = slopes.information * free[:, :, None] * free[:, None, :]
@@ -130,8 +140,8 @@ def bounded_step(model: MeasurementModel, coords: Array, slopes: Slopes) -> tupl
     move on. A gain behind the bound counts for nothing.
     """
     xp = array_namespace(coords)
-    low = like([c.low for c in model.coordinates], coords) - coords
-    high = like([c.high for c in model.coordinates], coords) - coords
+    low = numbers([c.low for c in model.coordinates], coords) - coords
+    high = numbers([c.high for c in model.coordinates], coords) - coords
     step = newton_step(model, slopes)
     if bool(xp.any((step < low) | (step > high))) and not model.shared.any():
         step = _up_to_bounds(model, slopes, step, low, high)
@@ -160,7 +170,7 @@ def _up_to_bounds(
 def shorten(model: MeasurementModel, step: Array) -> Array:
     """Scale steps down to the longest that the model allows."""
     xp = array_namespace(step)
-    excess = xp.abs(step) / like([c.longest for c in model.coordinates], step)
+    excess = xp.abs(step) / numbers([c.longest for c in model.coordinates], step)
     excess = xp.max(excess) if model.shared.any() else xp.max(excess, axis=1, keepdims=True)
     return step / xp.clip(excess, 1.0, None)
 
@@ -192,35 +202,75 @@ def kept_off(coordinate: Coordinate) -> bool:
 
 
 def climb_items(
-    model: MeasurementModel, coords: Array, first: Array, gain: Array, tables: Tables, tilt: Array
+    model: MeasurementModel,
+    coords: Array,
+    first: Array,
+    gain: Array,
+    tables: Tables,
+    tilt: Array,
+    recordings: Recordings | None = None,
 ) -> Array:
     """Newton on each item with the E-step's `tables` held, until the items have nothing to gain.
 
     `first` is the step to begin with and `gain` (n_items,) what it promises; `tilt` is a
     constant part of the gradient. An item that would fall is damped and tries again. A few items
     that creep on, with next to nothing to gain, do not hold up the others.
+
+    Items that are done are left alone, except on a GPU, which does the same work again sooner
+    than less of it: turns are replayed from `recordings`.
     """
     xp = array_namespace(coords)
+    on_host = isinstance(coords, np.ndarray)
+    ask = recordings or Recordings()
     found = coords + 0
     items = xp.arange(coords.shape[0], device=coords.device)
     here, step, damping = coords, first, 0 * gain
-    value, whole = item_values(model, coords, tables, tilt), float(xp.sum(gain))
+    (value,) = ask(("values", model), partial(_valued, model), coords, tilt, *tables)
+    whole, own, tilts, begun = float(xp.sum(gain)), tables, tilt, coords
     for _ in range(MOST_TURNS):
-        ahead = keep_inside(model, coords[items], here + shorten(model, step))
-        own = of_items(tables, items)
-        reached = item_values(model, ahead, own, tilt[items])
-        up = reached >= value
-        here, value = xp.where(up[:, None], ahead, here), xp.where(up, reached, value)
-        damping = xp.where(up, damping / 4, 4 * damping + 1)
+        here, value, damping, step, open_gain = ask(
+            ("turn", model), partial(_turn, model), begun, here, step, damping, value, tilts, *own
+        )
         found[items] = here
-        slopes = item_slopes(model, here, own, tilt[items])
-        step = newton_step(model, slopes, damping[:, None])
-        open_gain = 0.5 * xp.sum(slopes.gradient * step, axis=1)
         go = (open_gain > ENOUGH * gain[items]) & (open_gain > 1e-11)
-        if not float(xp.sum(open_gain[go])) > TAIL * whole:
+        if not float(xp.sum(xp.where(go, open_gain, 0 * open_gain))) > TAIL * whole:
             break
-        items, here, step, damping, value = items[go], here[go], step[go], damping[go], value[go]
+        if on_host:
+            items, here, step, damping, value = (
+                items[go],
+                here[go],
+                step[go],
+                damping[go],
+                value[go],
+            )
+            own, tilts, begun = of_items(tables, items), tilt[items], coords[items]
     return found
+
+
+def _turn(
+    model: MeasurementModel,
+    begun: Array,
+    here: Array,
+    step: Array,
+    damping: Array,
+    value: Array,
+    tilt: Array,
+    *tables: Array,
+) -> tuple[Array, ...]:
+    """Take the step where it leads up, and propose the next; last, what that one promises."""
+    xp, own = array_namespace(here), (tables[0], tables[1], tables[2])
+    ahead = keep_inside(model, begun, here + shorten(model, step))
+    reached = item_values(model, ahead, own, tilt)
+    up = reached >= value
+    here, value = xp.where(up[:, None], ahead, here), xp.where(up, reached, value)
+    damping = xp.where(up, damping / 4, 4 * damping + 1)
+    slopes = item_slopes(model, here, own, tilt)
+    step = newton_step(model, slopes, damping[:, None])
+    return here, value, damping, step, 0.5 * xp.sum(slopes.gradient * step, axis=1)
+
+
+def _valued(model: MeasurementModel, coords: Array, tilt: Array, *tables: Array) -> tuple[Array]:
+    return (item_values(model, coords, (tables[0], tables[1], tables[2]), tilt),)
 
 
 def item_values(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Array:

@@ -151,7 +151,7 @@ def propose(data: Encoded, model: MeasurementModel, place: Place, run: Run = map
     sure = n_respondents >= MANY and all(c.prior is not None for c in model.coordinates)
     on_top = sure and float(xp.sum(gains)) < NEAR
     if found.tables is not None and not (on_top or model.shared.any()):
-        own = _climb(model, place, own, gains, run)
+        own = _climb(data, model, place, found.tables, own, gains, run)
     common, gain = 0 * own, 0.0
     if model.affine or float(xp.sum(gains)) < CLOSE:
         directions = tangents(model, coords)
@@ -183,7 +183,7 @@ def propose_beside(
     items = xp.astype(like(np.flatnonzero(~held.mask), coords), xp.int64)
     if found.tables is not None and items.shape[0] and not model.shared.any():
         here, tables = coords[items], of_items(found.tables, items)
-        ahead = _climbed(model, here, slight[items], gains[items], tables, 0 * here, run)
+        ahead = _climbed(data, model, here, slight[items], gains[items], tables, 0 * here, run)
         own[items] = ahead - here
     together, gain = _population_step(model, coords, found, held, data.n_respondents)
     own, slight = shorten(model, own), shorten(model, slight)
@@ -215,7 +215,15 @@ def _population_step(
     return xp.reshape(like(step, coords) @ flat, coords.shape), gain
 
 
-def _climb(model: MeasurementModel, place: Place, step: Array, gains: Array, run: Run) -> Array:
+def _climb(
+    data: Encoded,
+    model: MeasurementModel,
+    place: Place,
+    tables: Tables,
+    step: Array,
+    gains: Array,
+    run: Run,
+) -> Array:
     """The way to the top of every item; Newton's `step` is that where little is to gain."""
     xp, found = array_namespace(step), place.found
     observed, expected = (
@@ -224,13 +232,18 @@ def _climb(model: MeasurementModel, place: Place, step: Array, gains: Array, run
     items = xp.nonzero((gains > LITTLE) | ~is_safe(observed, expected))[0]
     own = step + 0
     if items.shape[0]:
+        if not isinstance(tables[0], np.ndarray):  # a device is sooner told of all than of some
+            items = xp.arange(gains.shape[0], device=gains.device)
         here, tilt = place.coords[items], place.tilt[items]
-        tables = of_items(found.tables, items)
-        own[items] = _climbed(model, here, step[items], gains[items], tables, tilt, run) - here
+        tables = of_items(tables, items)
+        own[items] = (
+            _climbed(data, model, here, step[items], gains[items], tables, tilt, run) - here
+        )
     return xp.where(place.fixed, 0 * own, own)
 
 
 def _climbed(
+    data: Encoded,
     model: MeasurementModel,
     coords: Array,
     step: Array,
@@ -239,14 +252,16 @@ def _climbed(
     tilt: Array,
     run: Run,
 ) -> Array:
-    """Every item on its top, in blocks."""
+    """Every item on its top, in blocks, where the tables lie."""
+    there = [like(given, tables[0]) for given in (coords, step, gains, tilt)]
 
     def climb(items: slice) -> tuple[Array]:
+        begin, first, gain, pull = (given[items] for given in there)
         own = of_items(tables, items)
-        return (climb_items(model, coords[items], step[items], gains[items], own, tilt[items]),)
+        return (climb_items(model, begin, first, gain, own, pull, data.recordings),)
 
-    (found,) = by_items(run, coords, tables[0].shape[0], climb)
-    return found
+    (found,) = by_items(run, there[0], tables[0].shape[0], climb)
+    return like(found, coords)
 
 
 class Course:

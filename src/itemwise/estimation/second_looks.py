@@ -10,7 +10,7 @@ from __future__ import annotations
 from itemwise.estimation.fits import Tables, of_items
 from itemwise.estimation.maximization import bounded_step, climb_items, item_slopes, item_values
 from itemwise.models.measurement import MeasurementModel
-from itemwise.numerics.arrays import Array, Run, array_namespace, by_items
+from itemwise.numerics.arrays import Array, Run, array_namespace, by_items, like
 
 STRETCHES = (0.4, 2.5, -1.0)  # flatter, steeper, and the other way round
 STRIDES = (0.0, 1.0, 3.0)  # longest steps from the bound at which an asymptote begins again
@@ -27,12 +27,13 @@ def look_around(
     model: MeasurementModel, coords: Array, tables: Tables, tilt: Array, run: Run = map
 ) -> tuple[Array, float]:
     """Every item at the highest maximum that other beginnings lead to, and what is gained."""
+    here, pull = like(coords, tables[0]), like(tilt, tables[0])
 
     def look(items: slice) -> tuple[Array, Array]:
-        return _look(model, coords[items], of_items(tables, items), tilt[items])
+        return _look(model, here[items], of_items(tables, items), pull[items])
 
-    found, gains = by_items(run, coords, tables[0].shape[0], look)
-    return found, float(array_namespace(coords).sum(gains))
+    found, gains = by_items(run, here, tables[0].shape[0], look)
+    return like(found, coords), float(array_namespace(here).sum(gains))
 
 
 def _look(

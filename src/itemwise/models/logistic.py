@@ -16,7 +16,7 @@ from itemwise.errors import InputError
 from itemwise.models.categorical import LOGISTIC_UNIT, Categorical, slope_of_loading
 from itemwise.models.measurement import Coordinate
 from itemwise.models.priors import Beta, Normal
-from itemwise.numerics.arrays import Array, Floats, array_namespace, like
+from itemwise.numerics.arrays import Array, Floats, array_namespace, numbers
 from itemwise.numerics.newton import symmetric
 from itemwise.numerics.special import log_sigmoid, logit, sigmoid_pair
 
@@ -256,8 +256,8 @@ class Logistic(Categorical):
 
     def _asymptotes(self, coords: Array) -> tuple[Array, Array]:
         """Guessing and slip as columns; zero where the model has none."""
-        low = coords[:, 2:3] if self.width > 2 else like([[0.0]], coords)
-        slip = coords[:, 3:4] if self.width > 3 else like([[0.0]], coords)
+        low = coords[:, 2:3] if self.width > 2 else numbers([0.0], coords)[:, None]
+        slip = coords[:, 3:4] if self.width > 3 else numbers([0.0], coords)[:, None]
         return low, slip
 
 

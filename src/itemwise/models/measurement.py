@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.models.priors import Prior
-from itemwise.numerics.arrays import Array, Floats, array_namespace, like
+from itemwise.numerics.arrays import Array, Floats, array_namespace, like, numbers
 
 
 @dataclass(frozen=True)
@@ -306,20 +306,20 @@ class MeasurementModel(ABC):
 
     def at_bound(self, coords: Array) -> Array:
         """Which coordinates lie at a bound, (n_items, width)."""
-        low = like([c.low for c in self.coordinates], coords)
-        high = like([c.high for c in self.coordinates], coords)
+        low = numbers([c.low for c in self.coordinates], coords)
+        high = numbers([c.high for c in self.coordinates], coords)
         return (coords <= low) | (coords >= high)
 
     def absent(self, coords: Array) -> Array:
         """Which coordinates an item does not have, (n_items, width)."""
-        nowhere = like([np.nan if c.absent is None else c.absent for c in self.coordinates], coords)
-        return coords == nowhere
+        nowhere = [np.nan if c.absent is None else c.absent for c in self.coordinates]
+        return coords == numbers(nowhere, coords)
 
     def bounded(self, coords: Array) -> Array:
         """`coords` moved inside the bounds."""
         xp = array_namespace(coords)
-        low = like([c.low for c in self.coordinates], coords)
-        high = like([c.high for c in self.coordinates], coords)
+        low = numbers([c.low for c in self.coordinates], coords)
+        high = numbers([c.high for c in self.coordinates], coords)
         return xp.minimum(xp.maximum(coords, low), high)
 
     def _differences(self, coords: Array, function: Any, size: float = 1e-5) -> Array:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -80,8 +80,22 @@ def like(values: Any, other: Array) -> Array:
     return xp.asarray(values, dtype=xp.float64, device=other.device)
 
 
+def numbers(values: Sequence[float], other: Array) -> Array:
+    """A few numbers that never change, as `like` would place them; a device keeps them."""
+    if isinstance(other, np.ndarray):
+        return np.asarray(values, dtype=np.float64)
+    return _kept_numbers(tuple(values), other.device)
+
+
+@cache
+def _kept_numbers(values: tuple[float, ...], device: Any) -> Array:
+    xp = _torch_namespace()
+    return xp.asarray(values, dtype=xp.float64, device=device)
+
+
 def histogram(index: Array, weights: Array, size: int) -> Array:
-    """Sum `weights` that share an `index`; the Array API has no bincount."""
+    """Sum `weights` that share an `index`, of any shape; the Array API has no bincount."""
+    index, weights = index.reshape(-1), weights.reshape(-1)
     if isinstance(index, np.ndarray):
         return np.bincount(index, weights, minlength=size)
     return weights.new_zeros(size).index_add_(0, index, weights)  # bincount would wait for the GPU

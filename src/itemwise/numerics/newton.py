@@ -13,6 +13,7 @@ import numpy as np
 from itemwise.numerics.arrays import Array, Floats, array_namespace
 
 FAINTEST = 1e-12  # information below this is none; the standard error stays a finite number
+NARROW = 8  # numbers of an item, so few that a GPU eliminates them one by one
 FLATTEST = 1e-8  # eigenvalue of a scaled information below which a direction is called flat
 
 
@@ -24,7 +25,9 @@ def solve_blocks(information: Array, gradient: Array, shared: tuple[bool, ...]) 
     """
     xp = array_namespace(gradient)
     if not any(shared):
-        return xp.linalg.solve(information, gradient[..., None])[..., 0]
+        if isinstance(gradient, np.ndarray) or gradient.shape[1] > NARROW:
+            return xp.linalg.solve(information, gradient[..., None])[..., 0]
+        return _solve_narrow(information, gradient)
     ours = [k for k, common in enumerate(shared) if common]
     own = [k for k, common in enumerate(shared) if not common]
     cross = information[:, own, :][:, :, ours]
@@ -37,6 +40,27 @@ def solve_blocks(information: Array, gradient: Array, shared: tuple[bool, ...]) 
     step[:, ours] = common[:, 0]
     step[:, own] = eliminated[:, :, -1] - (eliminated[:, :, :-1] @ common)[..., 0]
     return step
+
+
+def _solve_narrow(matrices: Array, rights: Array) -> Array:
+    """Elimination for all items at once; positive matrices need no pivots.
+
+    On a GPU, a library looks at what it solved, and everything waits.
+    """
+    width = rights.shape[1]
+    right = [rights[:, i] for i in range(width)]
+    upper = {(i, k): matrices[:, i, k] for i in range(width) for k in range(i, width)}
+    for j in range(width):
+        for i in range(j + 1, width):
+            factor = upper[j, i] / upper[j, j]
+            right[i] = right[i] - factor * right[j]
+            for k in range(i, width):
+                upper[i, k] = upper[i, k] - factor * upper[j, k]
+    for i in reversed(range(width)):
+        for k in range(i + 1, width):
+            right[i] = right[i] - upper[i, k] * right[k]
+        right[i] = right[i] / upper[i, i]
+    return array_namespace(rights).stack(right, axis=1)
 
 
 def symmetric(upper: list[Array]) -> Array:

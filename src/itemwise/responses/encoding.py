@@ -22,6 +22,7 @@ from itemwise.numerics.arrays import (
     row_blocks,
 )
 from itemwise.numerics.exact_products import MOST_SUMMED, ZerosAndOnes, halved
+from itemwise.numerics.recordings import Recordings
 from itemwise.responses.stored_rows import StoredRows
 
 FEW_ITEMS = 20  # with so few items, equal rows are common enough to collapse
@@ -113,6 +114,11 @@ class Encoded:
         """Weighted number of correct responses to each item of a binary table."""
         return self.gather(map, _right_counts, lanes=1)[0]
 
+    @cached_property
+    def recordings(self) -> Recordings:
+        """What a GPU did with these rows, to be done again."""
+        return Recordings()
+
     def gather(
         self,
         run: Run,
@@ -134,6 +140,8 @@ class Encoded:
                 self, over, width=width, rows=rows, lanes=lanes, combine=combine
             )
             return found
+        if not isinstance(self.weights, np.ndarray):
+            run = map  # a device has threads of its own, and one queue
         return fold(run, self.cut(width, rows), over(self, run), lanes, combine)
 
     def counted(self, rows: slice) -> Array:

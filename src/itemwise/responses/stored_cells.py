@@ -23,7 +23,7 @@ NEVER_ASKED = -1  # in binary and graded cells; continuous cells hold NaN
 HIGHEST_INFERRED_GRADE = 20
 HIGHEST_GRADE = int(np.iinfo(np.int16).max)
 
-_BLOCK_CELLS = 1 << 20  # 8 MiB as float64: the extra memory of a pass over a large table
+_BLOCK_BYTES = 1 << 23  # read at a time in a pass over a large table
 _EXPECTED = {
     "binary": "binary responses are 0 or 1",
     "graded": f"grades are whole numbers from 0 to {HIGHEST_GRADE:,}",
@@ -160,7 +160,7 @@ def pair_in_words(respondent: str, item: str) -> str:
 
 
 def _blocks(values: NDArray[Any]) -> list[slice]:
-    return row_blocks(len(values), max(1, _BLOCK_CELLS * len(values) // max(1, values.size)))
+    return row_blocks(len(values), max(1, _BLOCK_BYTES * len(values) // max(1, values.nbytes)))
 
 
 def extent_of(values: NDArray[Any], where: Where) -> Extent:

@@ -186,9 +186,8 @@ def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> tuple[Work, 
     table = xp.stack(_moments(xp, curves.posterior(grid.points(slopes))[0], curves.abilities))
 
     def interpolated(rows: slice) -> tuple[Array, ...]:
-        found = like(0.0, table)
-        for near, weight in grid.near(data.right_or_wrong(rows).times(slopes)):
-            found = found + weight * table[:, near]
+        near, share = grid.near(data.right_or_wrong(rows).times(slopes))
+        found = xp.sum(share * table[:, near], axis=1)
         return found[0], found[1], found[2]
 
     return interpolated, 1

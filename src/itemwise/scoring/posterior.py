@@ -42,15 +42,32 @@ class Nodes:
     `interpolation` maps values on `coarse` to `fine`; None where the two are the same.
     """
 
-    coarse: Floats  # (n_coarse,)
-    fine: Floats  # (n_fine,)
-    log_weights: Floats  # (n_fine,)
-    interpolation: Floats | None = None  # (n_coarse, n_fine)
+    coarse: Array  # (n_coarse,)
+    fine: Array  # (n_fine,)
+    log_weights: Array  # (n_fine,)
+    interpolation: Array | None = None  # (n_coarse, n_fine)
 
     @property
     def step(self) -> float:
         """Distance between neighbouring fine nodes."""
         return float(self.fine[1] - self.fine[0])
+
+    def beside(self, other: Array) -> Nodes:
+        """The same nodes where `other` lies, brought there once."""
+        if isinstance(other, np.ndarray):
+            return self
+        if other.device not in self._copies:
+            self._copies[other.device] = Nodes(
+                like(self.coarse, other),
+                like(self.fine, other),
+                like(self.log_weights, other),
+                None if self.interpolation is None else like(self.interpolation, other),
+            )
+        return self._copies[other.device]
+
+    @cached_property
+    def _copies(self) -> dict[Any, Nodes]:
+        return {}
 
 
 def plan(
@@ -294,15 +311,15 @@ class Posterior:
     """
 
     def __init__(self, terms: Array, nodes: Nodes) -> None:
-        xp = array_namespace(terms)
+        xp, nodes = array_namespace(terms), nodes.beside(terms)
 
-        def placed(values: Floats) -> Array:
-            return xp.astype(like(values, terms), terms.dtype, copy=False)
+        def read(values: Array) -> Array:
+            return xp.astype(values, terms.dtype, copy=False)
 
-        self.abilities = placed(nodes.fine)  # (n_fine,)
+        self.abilities = read(nodes.fine)  # (n_fine,)
         self._likelihood = LogLikelihood(terms)
-        self._log_weights = placed(nodes.log_weights)
-        self._refine = None if nodes.interpolation is None else placed(nodes.interpolation)
+        self._log_weights = read(nodes.log_weights)
+        self._refine = None if nodes.interpolation is None else read(nodes.interpolation)
 
     def __call__(self, block: Block) -> tuple[Array, Array]:
         """Posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""

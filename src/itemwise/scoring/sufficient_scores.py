@@ -7,10 +7,9 @@ grid of scores, and what is needed of it is interpolated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from itemwise.numerics.arrays import Array, array_namespace, like
+from itemwise.numerics.arrays import Array, array_namespace
 from itemwise.numerics.special import log_fall, sigmoid_pair
 from itemwise.scoring.posterior import Nodes, normalised
 
@@ -31,11 +30,11 @@ class LinearCurves:
     def at(cls, coords: Array, nodes: Nodes) -> LinearCurves:
         """The curves of items at `coords`."""
         xp = array_namespace(coords)
-        abilities = like(nodes.fine, coords)
-        z = coords[:, :1] * abilities + coords[:, 1:2]
+        placed = nodes.beside(coords)
+        z = coords[:, :1] * placed.fine + coords[:, 1:2]
         rise, fall = sigmoid_pair(z)
-        log_base = like(nodes.log_weights, coords) + xp.sum(log_fall(z, rise), axis=0)
-        return cls(abilities, rise, fall, log_base)
+        log_base = placed.log_weights + xp.sum(log_fall(z, rise), axis=0)
+        return cls(placed.fine, rise, fall, log_base)
 
     def posterior(self, scores: Array) -> tuple[Array, Array]:
         """Posterior weights of each score, (n_scores, n_nodes), and its log-likelihood.
@@ -73,14 +72,14 @@ class ScoreGrid:
         xp = array_namespace(other)
         return self.low + TABLE_STEP * xp.arange(self.size, dtype=other.dtype, device=other.device)
 
-    def near(self, scores: Array) -> Iterator[tuple[Array, Array]]:
-        """The four points about each score, by position, and how much each of them counts."""
+    def near(self, scores: Array) -> tuple[Array, Array]:
+        """The four points about each score, by position, and their shares; both (4, n_scores)."""
         xp = array_namespace(scores)
         place = (scores - self.low) / TABLE_STEP
         index = xp.astype(place, xp.int64)
-        u = place - xp.astype(index, scores.dtype)
-        for offset, weight in zip((-1, 0, 1, 2), cubic_weights(u), strict=True):
-            yield index + offset, weight
+        around = xp.arange(-1, 3, device=index.device)
+        shares = cubic_weights(place - xp.astype(index, scores.dtype))
+        return index + around[:, None], xp.stack(shares)
 
 
 def cubic_weights(u: Array) -> tuple[Array, Array, Array, Array]:
