@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from itemwise import load
 from itemwise.errors import FileError, InputError
 from itemwise.files import (
     check_writable,
@@ -274,3 +275,10 @@ def test_files_needs_the_standard_library_only():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "0", done.stderr
+
+
+def test_a_document_that_would_need_too_much_memory_is_refused_unparsed(tmp_path):
+    path = tmp_path / "bank.json"
+    path.write_bytes(b'{"items": [' + b"[]," * 20_000 + b"[]]}")
+    with pytest.raises(FileError, match=r"may need .* MiB in memory.*pass a larger max_bytes"):
+        load(path, max_bytes=10**6)

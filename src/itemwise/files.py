@@ -11,7 +11,6 @@ import json
 import math
 import os
 import re
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,8 +20,11 @@ from typing import Any, BinaryIO, NoReturn
 
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.interrupts import raise_swallowed
+from itemwise.part_files import lock, part_beside, remove
 
 JSON_MAX_BYTES = 1024**3
+JSON_MAX_MEMORY = 4 * 1024**3
+JSON_PARTS = {b",": 40, b"[": 64, b"{": 200}  # bytes of memory that each may stand for
 # Errors raised by the parts of a document that was cut short or edited.
 DAMAGED = (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError)
 GIT_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -37,7 +39,7 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
     """
     raise_swallowed()  # nothing is kept of work that was to end
     target = _writable(path)
-    beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
+    beside = part_beside(target)
     try:
         _fill(beside, write)
         if target.exists():
@@ -48,7 +50,7 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
     except OSError as error:
         raise FileError(_why_not_written(path, error)) from error
     finally:
-        beside.unlink(missing_ok=True)
+        remove(beside)
     _sync_directory(target.parent)
 
 
@@ -59,13 +61,13 @@ def check_writable(path: PathLike) -> None:
     virtual file systems).
     """
     target = _writable(path)
-    beside = target.with_name(f".itemwise-{secrets.token_hex(6)}.part")
+    beside = part_beside(target)
     try:
         _fill(beside, lambda _: None)
     except OSError as error:
         raise FileError(_why_not_written(path, error)) from error
     finally:
-        beside.unlink(missing_ok=True)
+        remove(beside)
 
 
 def write_bytes(path: PathLike, content: bytes) -> None:
@@ -140,7 +142,8 @@ def read_json(
     path: PathLike, kind: str, version: int, *, max_bytes: int = JSON_MAX_BYTES
 ) -> dict[str, Any]:
     """Read a document of this `kind`, in any format up to `version`; its own is under "version"."""
-    return checked_document(path, readable_file(path, max_bytes).read_bytes(), kind, version)
+    content = readable_file(path, max_bytes).read_bytes()
+    return checked_document(path, content, kind, version)
 
 
 def checked_document(path: PathLike, content: bytes, kind: str, version: int) -> dict[str, Any]:
@@ -304,6 +307,7 @@ def _fill(path: Path, write: Callable[[BinaryIO], None]) -> None:
     # Opened by hand, so that the umask decides the permissions; tempfile would always use 0600.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, 0o666), "w+b") as file:
+        lock(file.fileno())
         write(file)
         file.flush()
         os.fsync(file.fileno())
@@ -327,8 +331,15 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def parsed_json(path: PathLike, content: bytes) -> Any:
-    """Parse strict JSON: no NaN, no infinity by name or by size."""
+def parsed_json(path: PathLike, content: bytes, max_bytes: int = JSON_MAX_MEMORY) -> Any:
+    """Parse strict JSON: no NaN, no infinity by name or by size, no more than `max_bytes` of it."""
+    n_bytes = sum(n * content.count(sign) for sign, n in JSON_PARTS.items()) + 2 * len(content)
+    if n_bytes > max_bytes:
+        raise FileError(
+            f"'{path}' has {size_for_people(len(content))}, which may need "
+            f"{size_for_people(n_bytes)} in memory; the limit is {size_for_people(max_bytes)}. If "
+            "you trust the file, pass a larger max_bytes."
+        )
     try:
         return json.loads(
             content.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite_float

@@ -115,7 +115,7 @@ def _identified(path: PathLike, max_bytes: int) -> tuple[str, dict[str, Any] | N
             f"Parquet nor a skops archive. {_readable()} Tables of responses are read by "
             "read_responses."
         )
-    document = parsed_json(file, file.read_bytes())
+    document = parsed_json(file, file.read_bytes(), max_bytes)
     return _kind_of_json(file, document), document
 
 

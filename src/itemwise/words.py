@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from math import floor, isfinite, log10
 
 
 def counted(n: int, noun: str) -> str:
     """A number and its noun: 1 item, 2 items, 1,000 items."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Names that occur more than once, each once, in the order of their first place."""
+    return [name for name, n in Counter(names).items() if n > 1]
 
 
 def listed(names: Sequence[str], noun: str, shown: int = 3) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from itemwise import CapabilityGate, CaseDifficulty, load
+from itemwise.capability import gate_files
 from itemwise.capability.gate_files import KEYS
 from itemwise.errors import FileError, InputError
 
@@ -279,3 +281,39 @@ def test_a_model_that_was_damaged_or_replaced_is_refused(saved):
 def test_a_model_of_another_kind_is_refused(model, told, saved):
     with pytest.raises(FileError, match=told):
         load(replaced(saved, archived(model)))
+
+
+def test_a_kill_between_the_two_files_leaves_a_whole_gate(gate, saved, monkeypatch):
+    other = clone(gate).set_params(estimator=LogisticRegression(C=0.01)).fit(X[["a", "b"]], Y)
+    for name in ("write_json", "write_bytes", "Path.replace"):
+        before = load(saved).n_features_in_
+
+        def kill(*_):
+            raise SystemExit
+
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                *((Path, "replace") if "." in name else (gate_files, name)),
+                kill,
+            )
+            with pytest.raises(SystemExit):
+                other.save(saved)
+        found = load(saved)
+        assert found.n_features_in_ in (before, 2)
+        assert len(found.decide(X)) == len(X)
+    other.save(saved)
+    assert load(saved).n_features_in_ == 2
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["gate.json", "gate.skops"]
+
+
+def test_turns_that_announce_a_trillion_grades_are_refused_at_once(saved):
+    def bend(document):
+        next(iter(document["case_difficulty"]["scales"]))["turns"][0][0] = 1e12
+
+    with pytest.raises(FileError, match="turns and calibration do not fit"):
+        load(edited(saved, bend))
+
+
+def test_a_gate_that_does_not_say_whose_model_it_has_is_refused(saved):
+    with pytest.raises(FileError, match="'default_model' is missing"):
+        load(edited(saved, lambda document: document["settings"].pop("default_model")))

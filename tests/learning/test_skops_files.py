@@ -10,11 +10,15 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVR
 
 from itemwise import DifficultyRegressor, load
 from itemwise.errors import FileError, InputError, MissingExtraError
+from itemwise.learning.skops_archives import MOST_SCHEMA, SMALL
+from itemwise.learning.skops_files import packed, unpacked
 
 FRAME = pd.DataFrame(
     {
@@ -190,3 +194,39 @@ def test_a_regressor_with_damaged_parts_is_refused(subtests, tmp_path_factory):
             (tmp_path / "bent.skops").write_bytes(archived(made))
             with pytest.raises(FileError, match="cannot be read as a regressor"):
                 load(tmp_path / "bent.skops")
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused_unread(tmp_path):
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b"{}")
+        archive.writestr("1.npy", b"0" * (SMALL + 1))
+    with pytest.raises(FileError, match=r"unpacks to 128\.0 MiB.*pass max_bytes=4294967297"):
+        load(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b"[" * (MOST_SCHEMA + 1))
+    with pytest.raises(FileError, match=r"the limit is 64\.0 MiB"):
+        unpacked(path, path.read_bytes(), print, "model", "save")
+
+
+def test_equal_estimators_are_the_same_bytes_wherever_they_are_in_memory():
+    made = [fitted("elastic-net") for _ in range(2)]
+    kept, again = (packed(one, "regressor") for one in made)
+    assert kept == again
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        (CountVectorizer(input="filename"), "CountVectorizer that reads or writes files"),
+        (TfidfVectorizer(input="file"), "TfidfVectorizer that reads or writes files"),
+        (Pipeline([("all", "passthrough")], memory="cache"), "Pipeline that reads or writes"),
+        (RandomForestRegressor(n_jobs=100_000), "with n_jobs=100000"),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_known_types_with_parameters_that_reach_outside_are_refused(part, told, tmp_path):
+    with pytest.raises(FileError, match=told):
+        unpacked(tmp_path, archived([part]), lambda _: None, "model", "save")
+    with pytest.raises(InputError, match=told):
+        packed([part], "model")

@@ -252,3 +252,17 @@ def test_a_split_whose_parts_do_not_match_is_refused(split):
     split.y_test[0] = 3
     with pytest.raises(InputError, match="test part of 'blobs' has the codes 0 to 3"):
         run_pool(split, SMALL)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"time_limit": 60}, pytest.param({"n_jobs": 2}, marks=pytest.mark.slow)]
+)
+def test_nothing_in_the_working_directory_is_run(split, tmp_path, monkeypatch, settings):
+    """A data set may come in a folder with a file named like a module."""
+    (tmp_path / "struct.py").write_text("open('harm', 'w')\nraise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONSAFEPATH", "1" if "n_jobs" in settings else "")  # as commands do
+    members = {"one": DummyClassifier(), "two": DummyClassifier()}
+    found = run_pool(split, members, cv=0, progress=False, **settings)
+    assert not found.failures
+    assert not (tmp_path / "harm").exists()

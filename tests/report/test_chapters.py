@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import numpy as np
@@ -116,10 +117,31 @@ def test_a_forged_summary_cannot_remove_other_files(decoded, tmp_path):
     write_folder(read_benchmark(decoded).contents(), home)
     victim.write_text("kept")
     document = json.loads((home / "summary.json").read_text())
-    document["files"] = ["../victim.csv", str(victim), "figures/../../victim.csv", "answers/a.json"]
+    named = ["../victim.csv", str(victim), "figures/../../victim.csv", "answers/a.json"]
+    digest = hashlib.sha256(b"kept").hexdigest()
+    # A file in a place of reports is removed only as a report wrote it.
+    document["sha256"] = {**dict.fromkeys(named, digest), "mine.csv": "0" * 64}
+    document["files"] = [*named, "mine.csv"]
+    (home / "mine.csv").write_text("mine")
     (home / "answers").mkdir()
     (home / "answers" / "a.json").write_text("kept")
     (home / "summary.json").write_text(json.dumps(document))
     write_folder(read_benchmark(decoded).contents(), home)
     assert victim.read_text() == "kept"
     assert (home / "answers" / "a.json").read_text() == "kept"
+    assert (home / "mine.csv").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("blank_figures")
+def test_a_report_that_fails_leaves_the_earlier_one(decoded, tmp_path, monkeypatch):
+    paths = write_folder(read_benchmark(decoded).contents(), tmp_path)
+    before = {path: path.read_bytes() for path in paths}
+    later = read_benchmark(decoding(count=1)).contents()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("itemwise.report.folder._write_table", stop)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(later, tmp_path)
+    assert {path for path in before if path.exists()} == set(before)

@@ -168,3 +168,16 @@ def test_no_content_raises_anything_but_a_clear_error(tmp_path_factory, ending, 
     path.write_bytes(head + known.get(ending, b"x,class\n1,0\n2,1\n") + tail)
     with suppress(ItemwiseError):
         load_dataset(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "arff"])
+def test_a_hundred_thousand_columns_are_checked_in_one_pass(tmp_path, ending):
+    names = [f"c{k}" for k in range(100_000)] + ["c7"]
+    path = tmp_path / f"wide.{ending}"
+    path.write_text(
+        ",".join(names) + "\n" + ",".join("1" for _ in names)
+        if ending == "csv"
+        else "".join(f"@attribute {name} numeric\n" for name in names) + "@data\n"
+    )
+    with pytest.raises(FileError, match="c7"):
+        read_table(path)

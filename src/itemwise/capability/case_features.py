@@ -10,7 +10,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.learning.feature_columns import Plan, plain, plan_columns
-from itemwise.words import listed
+from itemwise.words import listed, repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,9 +120,8 @@ def as_array(frame: pd.DataFrame) -> Any:
 
 def _refuse_twice(frame: pd.DataFrame) -> None:
     names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"The cases have the feature '{twice}' more than once. Keep one.")
+    if twice := repeated(names):
+        raise InputError(f"The cases have the feature '{twice[0]}' more than once. Keep one.")
 
 
 class CaseTable(NamedTuple):

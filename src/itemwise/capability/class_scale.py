@@ -78,7 +78,7 @@ class Scale:
         turns = tuple(tuple(map(int, turn)) for turn in document["turns"])
         mean, unit = float(document["mean"]), float(document["unit"])
         fits = len(turns) == len(tops) == len(calibration.item_names) and all(
-            len(turn) == top + 1 and set(turn) == set(range(max(turn) + 1))
+            len(turn) == top + 1 and min(turn) == 0 and len(set(turn)) == max(turn) + 1
             for turn, top in zip(turns, tops, strict=True)
         )
         if not fits or not np.isfinite([mean, unit]).all() or abs(unit) < MIN_UNIT:

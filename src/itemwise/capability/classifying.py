@@ -22,6 +22,10 @@ class NoProbabilityError(InputError):
     """What a classifier calls probabilities are none."""
 
 
+class ModelError(InputError):
+    """A model failed; the message holds what it raised, which may tell of its inside."""
+
+
 class OutOfFold(NamedTuple):
     """What is said of cases by models that did not learn from them."""
 
@@ -57,7 +61,7 @@ class Classifier:
         try:
             return replace(self, model=clone(self.model).fit(X, y))
         except Exception as error:  # a classifier may raise anything
-            raise InputError(failure(self.model, "learn", error)) from error
+            raise ModelError(failure(self.model, "learn", error)) from error
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The position of each prediction in the classes, (n_cases,)."""
@@ -66,7 +70,7 @@ class Classifier:
         try:
             found = np.asarray(self.model.predict(X))
         except Exception as error:
-            raise InputError(failure(self.model, "predict", error)) from error
+            raise ModelError(failure(self.model, "predict", error)) from error
         return self._places(found, _num_samples(X))
 
     def scores(self, X: Any) -> Floats | None:
@@ -78,7 +82,7 @@ class Classifier:
         try:
             found = np.asarray(getattr(self.model, say)(X), dtype=np.float64)
         except Exception as error:
-            raise InputError(failure(self.model, f"say how sure it is ({say})", error)) from error
+            raise ModelError(failure(self.model, f"say how sure it is ({say})", error)) from error
         found = np.column_stack([-found, found]) if found.ndim == 1 else found
         places = places_of(np.asarray(labels), self.classes)
         if found.shape[1:] != places.shape or sorted(places) != list(range(len(self.classes))):
@@ -97,7 +101,7 @@ class Classifier:
         try:
             said = np.asarray(getattr(self.model, say)(X), dtype=np.float64)
         except Exception as error:  # a classifier may raise anything
-            raise InputError(failure(self.model, f"say how sure it is ({say})", error)) from error
+            raise ModelError(failure(self.model, f"say how sure it is ({say})", error)) from error
         if not np.isfinite(said).all():
             return None
         if say == "predict_proba":
@@ -147,7 +151,7 @@ class Classifier:
         try:
             return replace(self, model=clone(self.model).fit(X, y))
         except Exception as error:
-            raise InputError(failure(self.model, "learn and predict in folds", error)) from error
+            raise ModelError(failure(self.model, "learn and predict in folds", error)) from error
 
     def _refuse_no_probabilities(self, said: Floats) -> None:
         if said.ndim != 2:

@@ -15,7 +15,7 @@ from itemwise.capability.case_features import category_text
 from itemwise.errors import InputError
 from itemwise.learning.feature_columns import MOST_CATEGORIES, plain, plan_columns
 from itemwise.numerics.arrays import Floats
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,9 +161,8 @@ class Coding:
         names = [item.name for item in self.items]
         if not names:
             raise InputError("The coding has no feature. Give a rule for at least one.")
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"The coding has '{twice}' more than once. Keep one rule for it.")
+        if twice := repeated(names):
+            raise InputError(f"The coding has '{twice[0]}' more than once. Keep one rule for it.")
 
     @classmethod
     def of(cls, rules: Mapping[str, Rule]) -> Coding:

@@ -17,6 +17,7 @@ from itemwise.errors import InputError
 from itemwise.files import readable_file
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.text_tables import read_delimited
+from itemwise.words import repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,8 +114,7 @@ def _of_table(frame: pd.DataFrame, what: str) -> Coding:
             "'feature' and 'coding', or 'feature', 'normal range' and 'risk state'."
         )
     features = [str(name).strip() for name in frame[columns["feature"]]]
-    twice = [name for name in features if features.count(name) > 1]
-    if twice:
+    if twice := repeated(features):
         raise InputError(f"{what} has the feature '{twice[0]}' more than once. Keep one row.")
     cells = [_cell(value) for value in frame[columns[wanted]]]
     if wanted == "normal range":

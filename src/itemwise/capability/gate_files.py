@@ -32,6 +32,7 @@ from itemwise.errors import FileError, InputError
 from itemwise.files import (
     DAMAGED,
     PathLike,
+    check_present,
     check_version,
     readable_file,
     require_keys,
@@ -98,9 +99,20 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
         "notes": list(gate.notes_),
         "model": {"file": beside.name, "sha256": hashlib.sha256(content).hexdigest()},
     }
-    write_bytes(beside, content)
+    # A kill at any moment leaves a whole gate, the old one or this: it names its model by checksum.
+    coming = _next(beside)
+    write_bytes(coming, content)
     write_json(target, KIND, VERSION, {**document, SUM: _sum(document)})
+    try:
+        coming.replace(beside)
+    except OSError as error:  # the gate is whole, with its model under the other name
+        raise FileError(f"'{beside}' cannot be replaced: {error.strerror}.") from error
     return target
+
+
+def _next(beside: Path) -> Path:
+    """Where a model is until the gate that names it has replaced the one before."""
+    return beside.with_name(f"{beside.stem}.next.skops")
 
 
 def restore_gate(
@@ -145,7 +157,11 @@ def _model(file: Path, entry: Any, gate: CapabilityGate, max_bytes: int) -> Any:
             "name that ends in .skops. Save the gate again."
         )
     beside = file.with_name(name)
-    content = readable_file(beside, max_bytes).read_bytes()
+    content = readable_file(beside, max_bytes).read_bytes() if beside.exists() else b""
+    if hashlib.sha256(content).hexdigest() != entry.get("sha256") and _next(beside).exists():
+        content = readable_file(_next(beside), max_bytes).read_bytes()
+    if not content:
+        check_present(beside)
     if hashlib.sha256(content).hexdigest() != entry.get("sha256"):
         raise FileError(
             f"'{beside}' is not the model that was saved with '{file.name}': its SHA-256 differs. "
@@ -178,6 +194,8 @@ def _restore(gate: CapabilityGate, document: Mapping[str, Any]) -> None:
     """Everything but the model."""
     gate.set_params(**{name: document["settings"][name] for name in (*SETTINGS, "random_state")})
     gate.check_settings()
+    if not isinstance(document["settings"]["default_model"], bool):
+        raise ValueError("default_model is neither true nor false")
     gate.case_difficulty_ = CaseDifficulty.from_dict(document["case_difficulty"])
     coding = document["settings"]["coding"]
     if coding not in (None, TABLE, QUANTILES):

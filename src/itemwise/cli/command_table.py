@@ -286,5 +286,6 @@ def itemwise(
 
 def main() -> None:
     """Run the command line."""
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # workers import nothing from where they start
     with hushed():  # commands show their own progress, unless --quiet
         app(prog_name="itemwise")

@@ -26,6 +26,7 @@ from itemwise.models import MODELS
 from itemwise.pools.pool import POOLS
 from itemwise.scoring import METHODS
 from itemwise.studies.benchmarks import ORDERS, SCORES
+from itemwise.words import repeated
 
 if TYPE_CHECKING:
     from itemwise.datasets import Dataset
@@ -257,7 +258,7 @@ def _decode_tables(
     from itemwise.tables.table_files import name_of
 
     names = [name_of(path) for path in paths]
-    if twice := [name for name in names if names.count(name) > 1]:
+    if twice := repeated(names):
         raise InputError(f"Two files are called '{twice[0]}'. Rename one of them.")
     with console.progress("Calibrating"):
         tables = [read_responses(path, kind="binary") for path in paths]

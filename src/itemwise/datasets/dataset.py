@@ -15,7 +15,7 @@ from itemwise.errors import InputError
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.table_files import as_name
 from itemwise.tables.text_tables import number
-from itemwise.words import counted, listed, shown
+from itemwise.words import counted, listed, repeated, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,8 +91,7 @@ def _check_features(dataset: Dataset) -> None:
             "but each row needs one label."
         )
     names = [str(column) for column in features.columns]
-    twice = sorted({column for column in names if names.count(column) > 1})
-    if twice:
+    if twice := sorted(repeated(names)):
         raise InputError(f"'{name}' has {listed(twice, 'column')} more than once. Rename them.")
 
 

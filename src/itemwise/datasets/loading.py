@@ -18,7 +18,7 @@ from itemwise.errors import InputError
 from itemwise.files import PathLike
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.table_files import name_of, read_table
-from itemwise.words import listed, shown
+from itemwise.words import listed, repeated, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,8 +108,7 @@ def load_datasets(
     if not datasets:
         raise InputError("There is no data set in the list. Give at least one.")
     names = [dataset.name for dataset in datasets]
-    twice = sorted({shown(name) for name in names if names.count(name) > 1})
-    if twice:
+    if twice := sorted(map(shown, repeated(names))):
         raise InputError(
             f"{listed(twice, 'data set name')} used more than once. Give a mapping from names "
             "to sources, or leave the second out."

@@ -10,7 +10,7 @@ from itemwise.datasets.openml_datasets import suite_tasks
 from itemwise.datasets.openml_server import OpenMLServer, Server, number_of
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike
-from itemwise.words import counted, listed, shown
+from itemwise.words import counted, listed, repeated, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,7 @@ def _table(runs: pd.DataFrame, tasks: list[int], measure: str, repeated: Repeate
 def _flow_names(flows: pd.Index, names: pd.Series) -> list[str]:
     """The name of each flow, with its number if two flows have the same name."""
     texts = [str(names[flow]) for flow in flows]
-    shared = {text for text in texts if texts.count(text) > 1}
+    shared = set(repeated(texts))
     return [
         f"{text} [{flow}]" if text in shared else text
         for text, flow in zip(texts, flows, strict=True)

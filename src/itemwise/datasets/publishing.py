@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from itemwise.datasets.dataset import Dataset
 from itemwise.datasets.openml_server import ALIAS, ONE_AT_A_TIME, number_of, openml_package, said_by
 from itemwise.errors import FileError, InputError
-from itemwise.words import counted, listed, shown
+from itemwise.words import counted, listed, repeated, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,9 +111,7 @@ def _tasks(datasets: Any) -> dict[str, int]:
     tasks = {name: task for name, task in found.items() if task is not None}
     if not tasks:
         raise InputError("There is no data set to publish. Give at least one.")
-    given = list(tasks.values())
-    twice = sorted({str(task) for task in given if given.count(task) > 1})
-    if twice:
+    if twice := sorted(repeated(map(str, tasks.values()))):
         raise InputError(f"{listed(twice, 'task')} given more than once. Leave the second out.")
     return tasks
 
@@ -126,8 +124,7 @@ def _named(datasets: Any) -> list[tuple[str, Any]]:
         datasets = [datasets]
     named = [(s.name if isinstance(s, Dataset) else str(s), s) for s in datasets]
     names = [name for name, _ in named]
-    twice = sorted({shown(name) for name in names if names.count(name) > 1})
-    if twice:
+    if twice := sorted(map(shown, repeated(names))):
         raise InputError(f"{listed(twice, 'data set')} given more than once. Leave the second out.")
     return named
 

@@ -22,6 +22,7 @@ from itemwise.models import MeasurementModel, find_model
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.words import repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,7 +228,7 @@ def _checked_models(models: Models, table: Responses) -> list[MeasurementModel |
     known = [entry.model if isinstance(entry, Calibration) else entry for entry in chosen]
     names = [model.name for model in known]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = repeated(names)[0]
         raise InputError(f"models has {twice!r} more than once; give each model once.")
     others = [model for model in known if model.kind != table.kind]
     if others:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from itemwise.errors import FileError, InputError, MissingExtraError
-from itemwise.files import PathLike, size_for_people
+from itemwise.files import PathLike
+from itemwise.learning.skops_archives import MAX_BYTES, canonical, check_size
 from itemwise.words import listed
 
-MAX_BYTES = 4 * 1024**3
+MOST_JOBS = 256
 # Beside what skops trusts by itself: scikit-learn's estimators, and arrays of NumPy and SciPy.
 # Trees are checked after reading, since scikit-learn follows their indices blindly.
 OWN_TYPES = (
@@ -37,7 +36,7 @@ def packed(estimator: Any, noun: str) -> bytes:
     """Return an estimator as the content of a file, if `unpacked` could read it back."""
     skops = skops_io()
     try:
-        content: bytes = skops.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
+        content = canonical(skops.dumps(estimator))
         _refuse_foreign(skops.get_untrusted_types(data=content))
         check_trees(estimator)
     except Exception as error:
@@ -57,7 +56,7 @@ def unpacked(
 ) -> Any:
     """Return the estimator in the content of a file; refuse unknown types and damaged trees."""
     skops = skops_io()
-    _check_size(path, content, max_bytes, noun, writer)
+    check_size(path, content, max_bytes, noun, writer)
     try:
         _refuse_foreign(skops.get_untrusted_types(data=content))
         found = skops.loads(content, trusted=list(OWN_TYPES))
@@ -88,25 +87,22 @@ def _refuse_foreign(types: Sequence[str]) -> None:
         )
 
 
-def _check_size(path: PathLike, content: bytes, max_bytes: int, noun: str, writer: str) -> None:
-    """Refuse an archive that would unpack to more than `max_bytes`."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            total = sum(entry.file_size for entry in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
-        raise FileError(
-            f"'{path}' is not a file of a {noun}, or was cut short: {error}. "
-            f"Give a file that {writer} wrote."
-        ) from error
-    if total > max_bytes:
-        raise FileError(
-            f"'{path}' unpacks to {size_for_people(total)}, and the limit is "
-            f"{size_for_people(max_bytes)}. If you trust the file, pass a larger max_bytes."
+def check_parameters(part: Any) -> None:
+    """Refuse parameters with which a known type reads or writes files, or starts processes."""
+    told = getattr(part, "__dict__", {})
+    reads = "input" in told and told["input"] != "content" and hasattr(part, "analyzer")
+    jobs = told.get("n_jobs")
+    if reads or (told.get("memory") is not None and hasattr(part, "get_params")):
+        raise InputError(
+            f"it holds a {type(part).__name__} that reads or writes files by itself; use "
+            'input="content" and memory=None'
         )
+    if isinstance(jobs, int) and jobs > MOST_JOBS:
+        raise InputError(f"it holds a {type(part).__name__} with n_jobs={jobs}; use None")
 
 
 def check_trees(regressor: Any) -> None:
-    """Refuse trees with invalid indices.
+    """Refuse trees with invalid indices, and parameters that a file must not have.
 
     Scikit-learn follows the indices in a tree without checks: a damaged file could make it read
     beyond an array, or loop forever. So each index is checked when the file is read.
@@ -122,6 +118,7 @@ def check_trees(regressor: Any) -> None:
 
     owned, seen = set(), []
     for part in _parts(regressor):
+        check_parameters(part)
         if isinstance(part, BaseLibSVM):
             raise InputError(
                 f"it holds a {type(part).__name__}, whose arrays are read without bounds checks "

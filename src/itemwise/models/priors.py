@@ -9,6 +9,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Array, array_namespace
 
+LEAST_SD = 1e-6  # below, the curvature of the density drowns all else in float64
+
 
 @runtime_checkable
 class Prior(Protocol):
@@ -51,10 +53,10 @@ class Normal:
     sd: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.mean) and isfinite(self.sd) and self.sd > 0):
+        if not (isfinite(self.mean) and isfinite(self.sd) and self.sd >= LEAST_SD):
             raise InputError(
-                f"A Normal prior has mean {self.mean} and sd {self.sd}; "
-                "give a finite mean and an sd above 0."
+                f"A Normal prior has mean {self.mean} and sd {self.sd}; give a finite mean and an "
+                f"sd of at least {LEAST_SD:g}. To hold a parameter where it is, use fixed=."
             )
 
     def log_density(self, x: Array) -> Array:

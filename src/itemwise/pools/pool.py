@@ -18,6 +18,7 @@ from itemwise.pools.paper import (
     real_classifiers,
 )
 from itemwise.pools.regressor_pool import regressors
+from itemwise.words import repeated
 
 __all__ = ["POOLS", "Member", "Pool", "Predictor", "find_pool"]
 
@@ -94,10 +95,9 @@ def _member(entry: Any, name: str | None = None) -> Member:
 def _check_names(pool: str, names: tuple[str, ...]) -> None:
     if not names:
         raise InputError(f"The pool '{pool}' is empty. Give at least one classifier.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
+    if twice := sorted(repeated(names)):
         raise InputError(
-            f"The pool '{pool}' has several members called '{repeated[0]}'. Give a mapping with a "
+            f"The pool '{pool}' has several members called '{twice[0]}'. Give a mapping with a "
             "different name for each."
         )
 

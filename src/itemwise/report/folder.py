@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,12 +65,12 @@ class Contents:
 def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
     """Write tables as CSV, figures as PNG, item banks as JSON, and a summary; return the paths.
 
-    Files that an earlier report left in the folder are removed; all others are left alone.
+    Files of an earlier report in the folder that this one does not replace are removed at the end,
+    unless they were changed since; all others are left alone.
     """
     contents = Contents.of(found) if isinstance(found, Result) else found
     home = make_folder(folder)
-    _forget(home)
-    files = []
+    earlier, files = _earlier(home), []
     for place in (BANKS, FIGURES):
         make_folder(home / place)
     for name, bank in contents.banks.items():
@@ -92,8 +94,10 @@ def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
         **contents.failures,
         "missing": missing,
         "files": [path.relative_to(home).as_posix() for path in files],
+        "sha256": {path.relative_to(home).as_posix(): _digest(path) for path in files},
     }
     write_json(home / SUMMARY, KIND, FORMAT, summary)
+    _forget(home, earlier, set(files))
     return [*files, home / SUMMARY]
 
 
@@ -119,13 +123,30 @@ def _write_table(path: Path, frame: pd.DataFrame) -> Path:
     return path
 
 
-def _forget(home: Path) -> None:
-    """Remove the files that an earlier report lists as its own, and only in its own places."""
+def _earlier(home: Path) -> dict[str, str]:
+    """The files that an earlier report wrote, as its summary says, and what they held."""
     try:
-        named = read_json(home / SUMMARY, KIND, FORMAT)["files"]
-    except (FileError, KeyError):
-        return
-    for name in named if isinstance(named, list) else []:
-        *place, last = Path(str(name)).parts or ("",)
-        if tuple(place) in PLACES and last not in ("", "..") and (home / str(name)).is_file():
-            (home / str(name)).unlink()
+        sums = read_json(home / SUMMARY, KIND, FORMAT).get("sha256")
+    except FileError:
+        return {}
+    return sums if isinstance(sums, dict) else {}
+
+
+def _forget(home: Path, earlier: Mapping[str, str], kept: set[Path]) -> None:
+    """Remove files of an earlier report: only in its own places, and only as it wrote them.
+
+    A summary may come from anybody, and must not be able to name a file of yours.
+    """
+    for name, digest in earlier.items():
+        *place, last = Path(name).parts or ("",)
+        path = home / name
+        if tuple(place) not in PLACES or last in ("", "..") or path in kept:
+            continue
+        with suppress(OSError):  # gone meanwhile, or may not be removed
+            if path.is_file() and not path.is_symlink() and _digest(path) == digest:
+                path.unlink()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,7 +21,7 @@ from itemwise.responses.response_writing import ABOUT_KEY
 from itemwise.responses.seen_cells import SeenCells
 from itemwise.responses.table_layouts import long_columns, names_items
 from itemwise.tables.parquet import is_number, parquet_errors, read_schema
-from itemwise.words import counted, listed, shown
+from itemwise.words import counted, listed, repeated, shown
 
 SUFFIXES = (".parquet", ".pq")
 CODE_CELLS, SCORE_CELLS = 1 << 24, 1 << 22  # of a block
@@ -229,7 +229,7 @@ def _wide_columns(path: Path, schema: Any, layout: str) -> tuple[str | None, dic
     """The column that names respondents, and those of items."""
     names = list(schema.names)
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = repeated(names)[0]
         raise InputError(f"'{path}' has several columns called {shown(twice)}. Rename them.")
     first = names_column(schema, layout)
     heading = None if first is None else names[first]

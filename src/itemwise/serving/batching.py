@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.capability.classifying import ModelError
 from itemwise.errors import InputError
 from itemwise.serving.contract import Problem, RefusalError
+from itemwise.words import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,9 +119,12 @@ def _attempt(gate: Gate, parts: Sequence[Columns]) -> Decisions | RefusalError:
         decisions = to_records(gate.decide(frame))
         if len(decisions) != len(frame):
             raise RuntimeError(f"{len(frame)} rows gave {len(decisions)} decisions")
+    except ModelError as error:
+        logger.warning("The model refused rows of %d requests: %s", len(parts), shown(str(error)))
+        return RefusalError(422, [Problem(("rows",), "cannot be decided: the model refused them.")])
     except InputError as error:
         return RefusalError(422, [Problem(("rows",), f"cannot be decided: {error}")])
-    except Exception:
+    except (Exception, SystemExit):  # a model that ends the program must not end the service
         logger.exception("The gate failed on rows of %d requests", len(parts))
         return RefusalError(500, "The gate failed on these rows. The log of the service says why.")
     return decisions

@@ -93,7 +93,7 @@ def _decides_missing(gate: Gate, kinds: Mapping[str, str]) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return len(gate.decide(row)) == 1
-    except Exception:  # whatever the model raises, it does not accept missing values
+    except (Exception, SystemExit):  # whatever the model raises, it does not accept them
         return False
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
 from itemwise.tables.text_tables import text_lines
-from itemwise.words import listed, shown
+from itemwise.words import listed, repeated, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +83,7 @@ def _checked(path: Path, attributes: list[Attribute]) -> list[Attribute]:
     names = [attribute.name for attribute in attributes]
     if not names:
         raise FileError(f"'{path}' declares no @attribute above @data. Check how it was made.")
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
+    if twice := sorted(repeated(names)):
         raise FileError(f"'{path}' declares {listed(twice, 'attribute')} twice. Rename one.")
     return attributes
 
@@ -100,10 +99,10 @@ def _attribute(path: Path, number: int, text: str) -> Attribute:
         values = tuple("?" if v is None else v for v in _fields(path, number, kind[1:-1]))
         places = {value: code for code, value in enumerate(values)}
         if len(places) < len(values):
-            repeated = sorted({shown(value) for value in values if values.count(value) > 1})
+            twice = sorted(map(shown, repeated(values)))
             raise FileError(
                 f"'{path}', line {number:,}: attribute {shown(name)} declares "
-                f"{listed(repeated, 'value')} more than once. Remove the repetition."
+                f"{listed(twice, 'value')} more than once. Remove the repetition."
             )
         return Attribute(name, "nominal", values, places)
     word = kind.split(None, 1)[0].lower() if kind else ""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
-from itemwise.words import listed, shown
+from itemwise.words import listed, repeated, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,15 +228,15 @@ def _check_header(path: Path, header: list[str]) -> None:
     """Refuse a first line that holds data, and repeated names."""
     names = [name.strip() for name in header]
     numbers = [name for name in names if number(name) is not None]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(repeated(names))
     whole = all(_INTEGER.fullmatch(name) for name in numbers)
-    if 2 * len(numbers) >= len(names) and (repeated or not whole):
+    if 2 * len(numbers) >= len(names) and (twice or not whole):
         raise FileError(
             f"'{path}' begins with a line of data ({', '.join(map(shown, names[:3]))}, ...), but "
             "its first line should name the columns. Add a line of names."
         )
-    if repeated:
+    if twice:
         raise FileError(
-            f"'{path}' has {listed([shown(name) for name in repeated], 'column name')} more than "
+            f"'{path}' has {listed([shown(name) for name in twice], 'column name')} more than "
             "once. Rename them."
         )

@@ -30,7 +30,7 @@ from itemwise.responses import Table
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
 from itemwise.studies.benchmarks import GIVEN
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,7 +237,7 @@ def _played(order: Order, items: tuple[str, ...]) -> list[int]:
         raise InputError("order is empty. Name at least one item to play.")
     _check_known(names, items)
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = repeated(names)[0]
         raise InputError(f"order names {twice!r} more than once. Each item is played once.")
     place = {name: k for k, name in enumerate(items)}
     return [place[name] for name in names]

@@ -22,7 +22,7 @@ from itemwise.responses import Responses, Table
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
 from itemwise.tables.foreign_frames import with_row_names
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,7 +235,7 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
         )
     names = [str(name) for name in datasets.index]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = repeated(names)[0]
         raise InputError(f"datasets has {twice!r:.80} more than once. Give one row per data set.")
     _check_same(names, items)
     frame = datasets[needed].set_axis(names, axis=0).loc[list(items)]

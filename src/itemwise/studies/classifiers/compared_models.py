@@ -12,6 +12,7 @@ from itemwise.errors import InputError
 from itemwise.pools import Answers, Member, Pool, find_pool
 from itemwise.responses.names_and_facts import row_name
 from itemwise.tables.foreign_frames import with_row_names
+from itemwise.words import repeated
 
 TUNED = "tuned"
 
@@ -64,7 +65,7 @@ def _named(models: Any) -> dict[str, Any]:
         raise InputError("models is empty. Give at least one classifier, or None for tuned ones.")
     if len(named) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = repeated(names)[0]
         raise InputError(
             f"Two models are called '{twice:.60}'. Give a mapping with a different name for each."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -42,7 +43,8 @@ class ResponseJournal:
         if self.path.exists() and not self.path.is_file():
             readable_file(self.path, MAX_BYTES)  # raises an error that says why
         try:
-            return self.path.open("ab")
+            # Unbuffered: what a full disk refused must not be tried again when the file is closed.
+            return self.path.open("ab", buffering=0)  # type: ignore[return-value]
         except OSError as error:
             raise FileError(
                 f"The journal '{self.path}' cannot be written: {error.strerror}."
@@ -50,18 +52,20 @@ class ResponseJournal:
 
     def _begin(self, line: bytes) -> None:
         """Write the first line, replacing one that was cut off."""
-        self._file.truncate(0)
-        self._write(line, "The journal could not be started")
+        self._write(line, "The journal could not be started", whole=True)
 
     def add(self, item: str, response: float | None) -> None:
         """Write a response to disk."""
         line = _line({"item": item, "response": response})
         self._write(line, f"The response to {item!r:.60} could not be saved")
 
-    def _write(self, line: bytes, trouble: str) -> None:
+    def _write(self, line: bytes, trouble: str, *, whole: bool = False) -> None:
+        rest = memoryview(line)
         try:
-            self._file.write(line)
-            self._file.flush()
+            if whole:
+                self._file.truncate(0)
+            while rest:
+                rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             raise FileError(
@@ -95,7 +99,12 @@ class ResponseJournal:
                 )
             found[item] = response
         if len(whole) < len(content):
-            self._file.truncate(len(whole))
+            try:
+                self._file.truncate(len(whole))
+            except OSError as error:
+                raise FileError(
+                    f"The journal '{self.path}' cannot be written: {error.strerror}."
+                ) from error
         return list(found.items())
 
     def _refuse_unless_same(self, found: Any, heading: Mapping[str, Any]) -> None:
@@ -126,7 +135,7 @@ class ResponseJournal:
         if isinstance(found, dict) and isinstance(found.get("item"), str) and "response" in found:
             response = found["response"]
             number_given = isinstance(response, int | float) and not isinstance(response, bool)
-            if response is None or number_given:
+            if response is None or (number_given and math.isfinite(response)):
                 return found["item"], response
         raise FileError(
             f"'{self.path}', line {number:,} is not a response: a line should hold an item and "
