@@ -44,7 +44,7 @@ class ResponseJournal:
             readable_file(self.path, MAX_BYTES)  # raises an error that says why
         try:
             # Unbuffered: what a full disk refused must not be tried again when the file is closed.
-            return self.path.open("ab", buffering=0)  # type: ignore[return-value]
+            return self.path.open("ab", buffering=0)
         except OSError as error:
             raise FileError(
                 f"The journal '{self.path}' cannot be written: {error.strerror}."
