@@ -112,14 +112,17 @@ class Visit:
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
         self.page.on("dialog", lambda dialog: self.trouble.append(dialog.message))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(f"{path.as_uri()}{at}")
+        address = path.as_uri() if isinstance(path, Path) else path
+        self.home = address.partition("#")[0]
+        self.page.goto(f"{address}{at}")
         self.page.wait_for_selector("html[data-ready]")
         if not folded:
             self.page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
 
     def outside(self):
-        """Requests for anything but the file itself."""
-        return [url for url in self.requests[1:] if not url.startswith(("data:", "blob:"))]
+        """Requests for anything but the file itself, or the server that it came from."""
+        known = ("data:", "blob:", self.home)
+        return [url for url in self.requests[1:] if not url.startswith(known)]
 
 
 @pytest.fixture
@@ -127,7 +130,7 @@ def visit(chromium):
     visits = []
 
     def open_page(path, **settings):
-        visits.append(Visit(chromium, Path(path), **settings))
+        visits.append(Visit(chromium, path, **settings))
         return visits[-1]
 
     yield open_page

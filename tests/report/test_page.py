@@ -15,7 +15,7 @@ import itemwise as iw
 from itemwise.displays import DISPLAYS
 from itemwise.errors import FileError, InputError
 from itemwise.report.explorer import instances_of
-from itemwise.report.page import filled, text
+from itemwise.report.page_assets import filled, text
 from itemwise.report.pictures import MOST_MARKS, picture_of
 from itemwise.report.sections import as_json, columns_of
 from itemwise.results import Result

@@ -67,6 +67,8 @@ CONTENTS: dict[str, dict[str, str]] = {
     "Results": {
         "report": "Make one page of results that opens anywhere: headline, tables, figures, item "
         "explorer.",
+        "view": "Explore responses, logs or an item bank in the browser, while they are still "
+        "written.",
         "demo": "Decode the data sets of scikit-learn, some of their labels changed on purpose.",
     },
 }
@@ -95,6 +97,7 @@ HOMES = {
     "shorten": "evaluation_commands",
     "simulate": "scale_commands",
     "tournament": "tournament_commands",
+    "view": "view_commands",
 }
 
 

@@ -183,7 +183,7 @@ def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
             known = trouble or _matching(calibration, troubles)
             found[_free(name, found)] = (calibration, responses, known)
     named = _instances_by_scale(instances, list(found))
-    return [_scale(name, *parts, named.get(name)) for name, parts in found.items()]
+    return [scale_of(name, *parts, named.get(name)) for name, parts in found.items()]
 
 
 def _calibrations(
@@ -225,18 +225,19 @@ def _instances_by_scale(instances: Any, names: list[str]) -> dict[str, Any]:
     return {names[0]: instances}
 
 
-def _scale(
+def scale_of(
     name: str,
     calibration: Calibration,
     responses: Responses | None,
-    trouble: LabelTrouble | None,
-    instances: Any,
+    trouble: LabelTrouble | None = None,
+    instances: Any = None,
 ) -> Scale:
+    """Return the items of a calibration with their curves, responses, facts and instances."""
     plain = _items(calibration, trouble)
     items = _labelled(plain, instances)
     suspects = list(items.index[items["suspect"]]) if "suspect" in items else []
     own = calibration.responses
-    facts = None if own is None else _long_facts(own)
+    facts = None if own is None else long_facts(own)
     content: dict[str, Any] = {"name": name, "model": calibration.model.name}
     content["curve"] = _curves(calibration)
     content["groups"] = _groups(plain, own) + [str(c) for c in items if c not in plain]
@@ -258,9 +259,7 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
         cells = as_floats(calibration.placed(responses))
         asked = np.maximum(np.isfinite(cells).sum(axis=0), 1)
         frame["mean_response"] = np.nansum(cells, axis=0) / asked
-        facts = responses.item_facts
-        short = [str(c) for c in facts if _few(facts[c]) and c not in frame]
-        frame = frame.join(facts[short].astype(str).where(facts[short].notna(), ""))
+        frame = frame.join(short_facts(responses, frame))
     if trouble is not None:
         doubts = trouble.to_frame()[["evidence", "suspect"]]
         frame = frame.join(doubts).assign(suspect=lambda f: f["suspect"].fillna(False).astype(bool))
@@ -282,7 +281,14 @@ def _few(values: pd.Series[Any]) -> bool:
     return 1 < values.nunique() <= min(MOST_LEVELS, max(2, len(values) // 2))
 
 
-def _long_facts(responses: Responses) -> pd.DataFrame:
+def short_facts(responses: Responses, items: pd.DataFrame) -> pd.DataFrame:
+    """Return facts to filter by, such as the task, that the items do not have yet."""
+    facts = responses.item_facts
+    short = [c for c in facts if _few(facts[c]) and c not in items]
+    return facts[short].astype(str).where(facts[short].notna(), "")
+
+
+def long_facts(responses: Responses) -> pd.DataFrame:
     """Return facts that are too long to filter by, such as the text of a question."""
     facts = responses.item_facts
     return facts[[c for c in facts if not _few(facts[c])]].reset_index(drop=True)

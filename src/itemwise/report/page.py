@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import platform
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +18,7 @@ from itemwise.files import PathLike, check_writable, write_bytes
 from itemwise.progress import at_stage
 from itemwise.report.explorer import Scale, scales_of
 from itemwise.report.headlines import TITLES, in_parts, in_short
+from itemwise.report.page_assets import asset, filled, policy_of, script_of, text
 from itemwise.report.sections import Gathered, Section, as_json, columns_of, gather, sections_of
 from itemwise.results import Result
 from itemwise.words import counted
@@ -96,16 +93,6 @@ def _call(result: Result) -> str | None:
     return f"iw.{found}(...)" if found in public else None
 
 
-SCRIPTS = (
-    "data.js",
-    "numbers.js",
-    "tables.js",
-    "curves.js",
-    "chart.js",
-    "explorer.js",
-    "folds.js",
-    "page.js",
-)
 TITLE = "Itemwise report"
 
 
@@ -205,12 +192,12 @@ class Page:
 
     def document(self) -> str:
         """Return the whole page."""
-        script = "\n".join(["'use strict';", "(() => {", *map(_asset, SCRIPTS), "})();"])
+        script = script_of()
         values = {
-            "policy": _policy(script),
+            "policy": policy_of(script),
             "title": text(self.title),
             "date": text(self.date),
-            "style": _asset("page.css"),
+            "style": asset("page.css"),
             "contents": "".join(
                 f'<li class="{"part" if anchor in self.leading else ""}">'
                 f'<a href="#{anchor}">{text(_sentence(name))}</a></li>'
@@ -220,7 +207,7 @@ class Page:
             "data": as_json({"tables": self.tables, "scales": self.scales}),
             "script": script,
         }
-        return filled(_asset("page.html"), values)
+        return filled(asset("page.html"), values)
 
     def _in_short(self, sections: Sequence[Section], at: Mapping[str, str], named: set[str]) -> str:
         """Return the headline box; a sentence is named where there are others of its kind."""
@@ -266,7 +253,7 @@ class Page:
             self.scales.append({**scale.content, "table": known})
         items = counted(sum(len(scale.items) for scale in scales), "item")
         gist = f"{items}: the curve of each, who got it right, and what is behind it."
-        return self._part("Item explorer", _asset("explorer.html"), gist)
+        return self._part("Item explorer", asset("explorer.html") + asset("compare.html"), gist)
 
     def _part(self, title: str, body: str, gist: str = "") -> str:
         return self._folded(self._anchor(title), title, body, gist)
@@ -308,19 +295,6 @@ class Page:
         return anchor
 
 
-def text(value: object) -> str:
-    """Return text escaped for HTML; control characters are made visible."""
-    seen = "".join(
-        sign if sign.isprintable() or sign in "\n\t" else "\ufffd" for sign in str(value)
-    )
-    return escape(seen)
-
-
-def filled(template: str, values: Mapping[str, str]) -> str:
-    """Return the template with every {{name}} replaced in one pass: values are not searched."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
-
-
 def _place_of_part(title: str) -> int:
     """Return where a part stands on the page: findings, items, checks."""
     return 1 + list(TITLES.values()).index(title) if title in TITLES.values() else 0
@@ -335,19 +309,6 @@ def _settings_frame(settings: Sequence[tuple[str, str, str]]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(list(settings), columns=["result", "setting", "value"])
-
-
-def _policy(script: str) -> str:
-    """Return a policy under which nothing is fetched and only this script runs."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _asset(name: str) -> str:
-    return files("itemwise.report").joinpath("assets", name).read_text("utf-8").strip()
 
 
 def _sentence(words: str) -> str:

@@ -111,7 +111,7 @@ def read_responses(
     if layout not in LAYOUTS:
         known = ", ".join(map(shown, LAYOUTS))
         raise InputError(f"layout is {shown(layout)}, but it should be one of {known}.")
-    if isinstance(path, str | os.PathLike) and _is_log(Path(path), max_bytes):
+    if isinstance(path, str | os.PathLike) and holds_logs(Path(path), max_bytes):
         found = read_logs(path, max_bytes=max_bytes, progress=progress).responses
         return found if kind is None else found.of_kind(kind)
     file = readable_file(path, max_bytes)
@@ -134,7 +134,7 @@ def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Re
     raise _unknown_suffix(file)
 
 
-def _is_log(path: Path, max_bytes: int) -> bool:
+def holds_logs(path: Path, max_bytes: int) -> bool:
     """Whether it is a folder or a log; a file with the ending of a table is neither."""
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where access is denied
         return True

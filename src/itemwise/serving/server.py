@@ -35,24 +35,43 @@ def serve(
 
     Port 0 chooses a free one. `ready` is called with the address once requests are accepted.
     """
+    granted = limits or RequestLimits()
+    run_app(
+        make_app(gate, limits=granted, api_key=api_key),
+        host=host,
+        port=port,
+        limits=granted,
+        ready=ready,
+    )
+
+
+def run_app(
+    app: Any,
+    *,
+    host: str,
+    port: int,
+    limits: RequestLimits,
+    ready: Callable[[str], None] | None = None,
+    graceful: int = SHUTDOWN_SECONDS,
+) -> None:
+    """Run an ASGI application until SIGTERM or Ctrl-C."""
     try:
         import uvicorn
     except ImportError as error:
         raise MissingExtraError("uvicorn", "serve") from error
-    granted = limits or RequestLimits()
     config = uvicorn.Config(
-        make_app(gate, limits=granted, api_key=api_key),
-        http=_impatient(granted.seconds),
+        app,
+        http=_impatient(limits.seconds),
         ws="none",
-        limit_concurrency=granted.connections,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        limit_concurrency=limits.connections,
+        timeout_graceful_shutdown=graceful,
         access_log=False,
         log_config=None,
         log_level="error",
         server_header=False,
         proxy_headers=False,
     )
-    # The gate's thread may hold the interpreter for long; other answers should not wait for it.
+    # Another thread may hold the interpreter for long; other answers should not wait for it.
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.collect()
     gc.freeze()  # what is loaded now stays loaded, so the collector need not visit it again

@@ -4,7 +4,7 @@ const MARGIN = { left: 48, right: 14, top: 12, bottom: 40 };
 const REACH = 14; // pixels within which a click finds an item
 
 function makeChart(place, canvas) {
-  const chart = { place, canvas, xs: [], ys: [], rows: [], marks: [], chosen: null };
+  const chart = { place, canvas, xs: [], ys: [], rows: [], marks: [], chosen: null, names: {} };
   new ResizeObserver(() => drawChart(chart)).observe(place);
   return chart;
 }
@@ -76,7 +76,7 @@ function drawFrame(pen, chart, width, height, colours) {
     line(pen, chart.x(value), MARGIN.top, chart.x(value), floor);
     pen.fillText(shownNumber(value), chart.x(value), floor + 16);
   }
-  pen.fillText("difficulty", (MARGIN.left + width - MARGIN.right) / 2, height - 6);
+  pen.fillText(chart.names.difficulty ?? "difficulty", (MARGIN.left + width - MARGIN.right) / 2, height - 6);
   pen.textAlign = "right";
   for (const value of ticks(...chart.up, 6)) {
     line(pen, MARGIN.left, chart.y(value), width - MARGIN.right, chart.y(value));
@@ -90,7 +90,7 @@ function drawFrame(pen, chart, width, height, colours) {
   pen.translate(12, (MARGIN.top + floor) / 2);
   pen.rotate(-Math.PI / 2);
   pen.textAlign = "center";
-  pen.fillText("discrimination", 0, 0);
+  pen.fillText(chart.names.discrimination ?? "discrimination", 0, 0);
   pen.restore();
 }
 

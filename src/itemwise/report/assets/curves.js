@@ -28,20 +28,24 @@ function expectedAt(scale, row, ability) {
 
 // Responses to an item, the strongest respondent first; null where it was never asked.
 function answersTo(scale, row) {
+  if (scale.source) return scale.source.known(row)?.answers ?? [];
   const { answers } = scale;
-  if (!answers) return [];
+  return answers ? answers.respondents.map((_, k) => answerAt(answers, row, k)) : [];
+}
+
+// One response on this page: of the k-th respondent to the item of a row.
+function answerAt(answers, row, k) {
   const count = answers.respondents.length;
   if (answers.kind === "bits") {
     const width = Math.ceil(count / 8);
-    const bit = (bytes, k) => (bytes[row * width + (k >> 3)] >> (7 - (k & 7))) & 1;
-    return Array.from({ length: count }, (_, k) => (
-      answers.neverBytes && bit(answers.neverBytes, k) ? null : bit(answers.rightBytes, k)));
+    const bit = (bytes) => (bytes[row * width + (k >> 3)] >> (7 - (k & 7))) & 1;
+    return answers.neverBytes && bit(answers.neverBytes) ? null : bit(answers.rightBytes);
   }
   if (answers.kind === "floats") {
-    const part = answers.floats.subarray(row * count, (row + 1) * count);
-    return Array.from(part, (value) => (Number.isNaN(value) ? null : value));
+    const value = answers.floats[row * count + k];
+    return Number.isNaN(value) ? null : value;
   }
-  return Array.from(answers.codes.subarray(row * count, (row + 1) * count), (code) => answers.levels[code] ?? null);
+  return answers.levels[answers.codes[row * count + k]] ?? null;
 }
 
 function curvePicture(scale, row, name) {
@@ -49,12 +53,13 @@ function curvePicture(scale, row, name) {
   const places = axes(curve);
   const picture = drawn("svg", { viewBox: `0 0 ${PLOT.width} ${PLOT.height}`, role: "img" });
   picture.setAttribute("aria-label", `Expected response to ${name} along ability`);
-  drawAxes(picture, curve, places);
+  drawAxes(picture, curve, places, scale.answers?.measure ?? "ability");
+  drawAnswers(picture, scale, row, places);
+  if (curve.kind === "none") return picture;
   const points = Array.from({ length: 81 }, (_, k) => curve.from + (k / 80) * (curve.to - curve.from));
   const line = points.map((ability, k) => (
     `${k ? "L" : "M"}${places.x(ability).toFixed(1)} ${places.y(expectedAt(scale, row, ability)).toFixed(1)}`));
   const negative = scale.parameters.discrimination[row] < 0 ? " negative" : "";
-  drawAnswers(picture, scale, row, places);
   picture.append(drawn("path", { class: `curve${negative}`, d: line.join("") }));
   return picture;
 }
@@ -68,7 +73,7 @@ function axes(curve) {
   };
 }
 
-function drawAxes(picture, curve, places) {
+function drawAxes(picture, curve, places, measure) {
   for (const value of ticks(curve.low, curve.high, 4)) {
     picture.append(drawn("path", { class: "grid", d: `M${PLOT.left} ${places.y(value)}H${PLOT.width - PLOT.right}` }));
     const at = { x: PLOT.left - 5, y: places.y(value) + 4, "text-anchor": "end" };
@@ -81,7 +86,7 @@ function drawAxes(picture, curve, places) {
     picture.append(drawn("text", at, shownNumber(value)));
   }
   const middle = { x: (PLOT.left + PLOT.width - PLOT.right) / 2, y: PLOT.height - 4, "text-anchor": "middle" };
-  picture.append(drawn("text", middle, "ability"));
+  picture.append(drawn("text", middle, measure));
 }
 
 function drawAnswers(picture, scale, row, places) {

@@ -8,9 +8,10 @@ function makeExplorer(scales) {
   state.chart = makeChart(byId("explorer-chart"), byId("explorer-chart").firstElementChild);
   fillScales(state);
   listen(state);
-  useScale(state, mostDoubtful(state.scales));
+  startCompare(state);
   items.known = (name, scale) => scaleOf(state, name, scale) !== null;
   items.open = (name, scale) => openItem(state, name, scale);
+  useScale(state, mostDoubtful(state.scales));
   return state;
 }
 
@@ -30,8 +31,16 @@ function preparedScale(content) {
   const suspects = columnOf(table, "suspect")?.values ?? null;
   const scale = { ...content, content: table, parameters, names, places, suspects };
   if (content.curve.values) scale.curve = { ...content.curve, bytes: bytesOf(content.curve.values) };
-  if (content.answers) scale.answers = preparedAnswers(content.answers);
+  if (content.remote !== undefined) scale.source = remoteSource(content.remote);
+  else if (content.answers) scale.answers = preparedAnswers(content.answers);
+  if (content.axes) countsAsPlaces(scale);
   return scale;
+}
+
+// Before a calibration, means and correlations say where an item lies on the map.
+function countsAsPlaces({ parameters, curve }) {
+  parameters.difficulty = parameters.mean_response.map((mean) => curve.high - mean);
+  parameters.discrimination = parameters.item_rest.map((value) => (Number.isNaN(value) ? 0 : value));
 }
 
 function preparedAnswers(answers) {
@@ -77,8 +86,11 @@ function useScale(state, at) {
   byId("explorer-suspect").hidden = !state.scale.suspects;
   byId("explorer-suspects-label").hidden = !state.scale.suspects;
   byId("explorer-suspects").checked = false;
+  state.chart.names = state.scale.axes ?? {};
+  for (const pair of document.querySelectorAll("#explorer .pair")) pair.hidden = Boolean(state.scale.axes);
   fillGroups(state);
   fillLegend(state.scale);
+  fillCompare(state);
   state.table = makeTable(byId("explorer-table"), state.scale.content, {
     scale: state.scale.name,
     chosenRows: () => state.shown,
@@ -87,6 +99,28 @@ function useScale(state, at) {
   filter(state);
   if (state.shown.length) choose(state, firstRow(state));
   else showNothing();
+}
+
+// New data for the same page: what was chosen stays chosen where it still exists.
+function renewExplorer(state, contents) {
+  const before = { scale: state.scale.name, item: state.scale.names[state.chosen], table: state.table.state };
+  const groups = new Map(state.groups.map(({ column, select }) => [column.name, select.value]));
+  const pair = comparedNames(state);
+  const suspects = byId("explorer-suspects").checked;
+  const scroll = byId("explorer-item").scrollTop;
+  state.scales = contents.map(preparedScale);
+  fillScales(state);
+  useScale(state, Math.max(0, state.scales.findIndex((scale) => scale.name === before.scale)));
+  for (const { column, select } of state.groups) select.value = groups.get(column.name) ?? "";
+  byId("explorer-suspects").checked = suspects && Boolean(state.scale.suspects);
+  const { sort, down, words } = before.table;
+  if (before.table.columns[sort]?.name === state.table.state.columns[sort]?.name) Object.assign(state.table.state, { sort, down });
+  state.table.parts.search.value = words;
+  state.table.state.words = words;
+  compareNamed(state, pair);
+  filter(state);
+  if (state.scale.places.has(before.item)) choose(state, state.scale.places.get(before.item));
+  byId("explorer-item").scrollTop = scroll;
 }
 
 // The strongest suspect, or else the first item.
@@ -131,7 +165,7 @@ function clearFilters(state) {
 
 function filter(state) {
   const { scale } = state;
-  const tests = [...rangeTests(scale), ...wordTests(scale), ...groupTests(state)];
+  const tests = [...rangeTests(scale), ...wordTests(state), ...groupTests(state), ...compareTests(state)];
   state.shown = scale.names.map((_, row) => row).filter((row) => tests.every((test) => test(row)));
   const { difficulty, discrimination } = scale.parameters;
   placeItems(state.chart, state.shown, difficulty, discrimination, state.shown.map(markOf(scale)));
@@ -149,14 +183,26 @@ function rangeTests(scale) {
   });
 }
 
-function wordTests(scale) {
+function wordTests(state) {
+  const { scale } = state;
   const tests = [];
   const words = byId("explorer-search").value.trim().toLowerCase();
   const sign = byId("explorer-sign").value;
-  if (words) tests.push((row) => wordsOf(scale, row).includes(words));
+  if (words) tests.push(wordTest(state, words));
   if (sign) tests.push((row) => (scale.parameters.discrimination[row] < 0) === (sign === "negative"));
   if (byId("explorer-suspects").checked) tests.push((row) => scale.suspects[row]);
   return tests;
+}
+
+// Where the server holds the texts, it searches; until it answers, names are searched.
+function wordTest(state, words) {
+  const { scale } = state;
+  if (scale.found?.words === words) return (row) => scale.found.rows.has(row);
+  scale.source?.search(words).then((rows) => {
+    scale.found = { words, rows: new Set(rows) };
+    if (state.scale === scale && byId("explorer-search").value.trim().toLowerCase() === words) filter(state);
+  });
+  return (row) => wordsOf(scale, row).includes(words);
 }
 
 function groupTests(state) {
@@ -265,8 +311,18 @@ function choose(state, row) {
   const at = state.table.state.rows.indexOf(row);
   if (at >= 0) state.table.state.page = Math.floor(at / ROWS_ON_A_PAGE);
   fillRows(state.table.state, state.table.parts);
-  byId("explorer-item").replaceChildren(...partsOfItem(state.scale, row));
   byId("explorer-status").textContent = saidOfItem(state.scale, row);
+  showItem(state, row);
+}
+
+// The item beside the map, once its responses are known.
+function showItem(state, row) {
+  const { scale } = state;
+  const show = () => {
+    if (state.scale === scale && state.chosen === row) byId("explorer-item").replaceChildren(...partsOfItem(scale, row));
+  };
+  if (scale.source && !scale.source.known(row)) scale.source.item(row).then(show);
+  else show();
 }
 
 function showNothing() {
@@ -276,7 +332,8 @@ function showNothing() {
 function saidOfItem(scale, row) {
   const at = (name) => withError(scale.parameters[name][row], scale.parameters[`${name}_se`]?.[row] ?? NaN);
   const suspect = scale.suspects?.[row] ? "; its label is suspect" : "";
-  return `${scale.names[row]}: difficulty ${at("difficulty")}, discrimination ${at("discrimination")}${suspect}.`;
+  const [first, second] = ["difficulty", "discrimination"].map((name) => `${scale.axes?.[name] ?? name} ${at(name)}`);
+  return `${scale.names[row]}: ${first}, ${second}${suspect}.`;
 }
 
 function partsOfItem(scale, row) {
@@ -286,7 +343,7 @@ function partsOfItem(scale, row) {
     parts.push(element("p", { className: "badge", textContent: `Suspect label: the evidence that it is wrong is ${sure}` }));
   }
   parts.push(...instanceParts(scale, row));
-  parts.push(element("h4", { textContent: "Expected response" }), curvePicture(scale, row, scale.names[row]));
+  parts.push(element("h4", { textContent: scale.axes ? "Responses" : "Expected response" }), curvePicture(scale, row, scale.names[row]));
   parts.push(parameterList(scale, row), element("div", { className: "answers" }, answerParts(scale, row)));
   return parts;
 }
@@ -313,7 +370,8 @@ function instanceParts(scale, row) {
   const parts = [];
   if (pictures?.[row]) parts.push(element("img", { src: pictures[row], alt: `Picture of ${scale.names[row]}` }));
   if (texts?.[row]) parts.push(words(texts[row], "Text"));
-  const facts = [...scale.facts, ...rows].filter((column) => ![null, ""].includes(valueAt(column, row)));
+  const asked = scale.source?.known(row)?.facts ?? [];
+  const facts = [...scale.facts, ...asked, ...rows].filter((column) => ![null, ""].includes(valueAt(column, row)));
   const long = facts.filter((column) => column.kind === "text" && valueAt(column, row).length > 60);
   for (const column of long) parts.push(element("h4", { textContent: column.name }), words(valueAt(column, row), column.name));
   const short = facts.filter((column) => !long.includes(column));

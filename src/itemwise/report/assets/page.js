@@ -53,4 +53,6 @@ function start() {
   document.documentElement.dataset.ready = "yes";
 }
 
-start();
+// A report holds its data; `itemwise view` asks its server for them.
+if (DATA.live) startLive();
+else start();

@@ -1,0 +1,173 @@
+// One model against another, on the items that both answered.
+
+const NOBODY = "";
+
+function startCompare(state) {
+  state.compare = { one: null, other: null, which: "all" };
+  for (const side of ["one", "other"]) {
+    byId(`compare-${side}`).addEventListener("change", (event) => {
+      state.compare[side] = event.target.value === NOBODY ? null : Number(event.target.value);
+      compareModels(state);
+    });
+  }
+  byId("compare-which").addEventListener("change", (event) => {
+    state.compare.which = event.target.value;
+    filter(state);
+  });
+}
+
+// The models of a scale, the strongest first; a scale without responses compares nothing.
+function fillCompare(state) {
+  const names = state.scale.answers?.respondents ?? [];
+  byId("compare").hidden = names.length < 2;
+  state.compare = { one: null, other: null, which: "all" };
+  for (const side of ["one", "other"]) {
+    const options = names.map((name, k) => element("option", { value: String(k), textContent: name }));
+    const none = element("option", { value: NOBODY, textContent: "choose" });
+    byId(`compare-${side}`).replaceChildren(none, ...options);
+  }
+  byId("compare-table").replaceChildren();
+  byId("compare-said").textContent = "";
+  compareNamed(state, { one: names[0], other: names[1], which: "all" });
+}
+
+function comparedNames({ scale, compare }) {
+  const names = scale.answers?.respondents ?? [];
+  return { one: names[compare.one], other: names[compare.other], which: compare.which };
+}
+
+// Compare models by name; at first, the two strongest.
+function compareNamed(state, { one, other, which }) {
+  const names = state.scale.answers?.respondents ?? [];
+  const place = (name) => (names.includes(name) ? names.indexOf(name) : null);
+  Object.assign(state.compare, { one: place(one), other: place(other), which });
+  for (const side of ["one", "other"]) byId(`compare-${side}`).value = String(state.compare[side] ?? NOBODY);
+  compareModels(state);
+}
+
+function fillWhich(state) {
+  const { one, other } = state.compare;
+  const { kind, respondents } = state.scale.answers ?? { respondents: [] };
+  const [a, b] = [respondents[one] ?? "the first", respondents[other] ?? "the second"];
+  const words = kind === "bits"
+    ? { all: "all", one: `only ${a} is right`, other: `only ${b} is right`, both: "both are right", neither: "both are wrong" }
+    : { all: "all", one: `${a} scores higher`, other: `${b} scores higher`, both: "both score the same" };
+  const options = Object.entries(words).map(([value, textContent]) => element("option", { value, textContent }));
+  byId("compare-which").replaceChildren(...options);
+  byId("compare-which").value = state.compare.which;
+}
+
+async function compareModels(state) {
+  const { scale, compare } = state;
+  fillWhich(state);
+  if (compare.one === null || compare.other === null) {
+    compare.pairs = null;
+    byId("compare-said").textContent = "";
+    byId("compare-table").replaceChildren();
+    return;
+  }
+  const { one, other } = compare;
+  const [first, second] = await Promise.all([one, other].map((place) => responsesOf(scale, place)));
+  if (state.compare !== compare || compare.one !== one || compare.other !== other) return; // chosen anew meanwhile
+  compare.pairs = { first, second };
+  sayCompared(state);
+  tableCompared(state);
+  if (compare.which !== "all") filter(state);
+}
+
+// All responses of one respondent, item by item: from the page, or from the server.
+async function responsesOf(scale, place) {
+  if (scale.source) return scale.source.respondent(place);
+  return scale.names.map((_, row) => answerAt(scale.answers, row, place));
+}
+
+function compareTests(state) {
+  const { pairs, which } = state.compare;
+  if (!pairs || which === "all") return [];
+  const tests = {
+    one: (a, b) => a > b,
+    other: (a, b) => b > a,
+    both: (a, b) => a === b && (state.scale.answers.kind !== "bits" || a === 1),
+    neither: (a, b) => a === b && a === 0,
+  };
+  return [(row) => isNumber(pairs.first[row]) && isNumber(pairs.second[row]) && tests[which](pairs.first[row], pairs.second[row])];
+}
+
+function isNumber(value) {
+  return value !== null && value !== undefined;
+}
+
+// Means, the difference and its standard error over the rows that both answered.
+function pairFacts(pairs, rows) {
+  const both = rows.filter((row) => isNumber(pairs.first[row]) && isNumber(pairs.second[row]));
+  const sum = { first: 0, second: 0, squared: 0, one: 0, other: 0 };
+  for (const row of both) {
+    const [a, b] = [pairs.first[row], pairs.second[row]];
+    sum.first += a;
+    sum.second += b;
+    sum.squared += (a - b) ** 2;
+    sum.one += a > b;
+    sum.other += b > a;
+  }
+  const n = both.length;
+  const difference = (sum.first - sum.second) / n;
+  const se = n > 1 ? Math.sqrt(Math.max(sum.squared / n - difference ** 2, 0) / (n - 1)) : NaN;
+  return { n, first: sum.first / n, second: sum.second / n, difference, se, one: sum.one, other: sum.other };
+}
+
+// McNemar's exact test: twice the smaller tail of a fair coin.
+function exactP(one, other) {
+  const n = one + other;
+  let log = -n * Math.LN2;
+  let tail = 0;
+  for (let k = 0; k <= Math.min(one, other); k += 1) {
+    tail += Math.exp(log);
+    log += Math.log(n - k) - Math.log(k + 1);
+  }
+  return Math.min(1, 2 * tail);
+}
+
+function sayCompared(state) {
+  const { scale, compare } = state;
+  const { respondents, kind } = scale.answers;
+  const [a, b] = [respondents[compare.one], respondents[compare.other]];
+  const found = pairFacts(compare.pairs, scale.names.map((_, row) => row));
+  byId("compare-said").textContent = found.n ? saidOfPair(a, b, found, kind) : `${a} and ${b} answered no item in common.`;
+}
+
+function saidOfPair(a, b, found, kind) {
+  const three = (value) => shownNumber(Number(value.toFixed(3)));
+  const said = `On the ${counted(found.n, "item")} that both answered, ${a} has a mean of ${three(found.first)} and ${b} ${three(found.second)}`;
+  if (!(found.n > 1)) return `${said}.`;
+  const [low, high] = [found.difference - 1.96 * found.se, found.difference + 1.96 * found.se];
+  const apart = `a difference of ${three(found.difference)}, 95 % interval ${three(low)} to ${three(high)}`;
+  if (kind !== "bits") return `${said}: ${apart}.`;
+  const p = exactP(found.one, found.other);
+  const test = `exact McNemar test p ${p < 0.001 ? "< 0.001" : `= ${p.toFixed(3)}`}, for this pair alone`;
+  return `${said}: ${apart} (${test}). Only ${a} is right on ${found.one.toLocaleString("en")}, only ${b} on ${found.other.toLocaleString("en")}.`;
+}
+
+// One row per task, or per value of the first fact by which one can filter.
+function tableCompared(state) {
+  const { scale, compare } = state;
+  const by = scale.groups.includes("task") ? "task" : scale.groups[0];
+  const place = byId("compare-table");
+  place.replaceChildren();
+  if (!by) return;
+  const column = columnOf(scale.content, by);
+  const groups = new Map();
+  scale.names.forEach((_, row) => {
+    const level = valueAt(column, row) || "unknown";
+    if (!groups.has(level)) groups.set(level, []);
+    groups.get(level).push(row);
+  });
+  const rows = [...groups].map(([level, members]) => ({ level, ...pairFacts(compare.pairs, members) })).filter((row) => row.n);
+  const [a, b] = [scale.answers.respondents[compare.one], scale.answers.respondents[compare.other]];
+  const numbers = { items: "n", [a]: "first", [b === a ? `${b} again` : b]: "second", difference: "difference", difference_se: "se", [`only ${a}`]: "one", [`only ${b}`]: "other" };
+  const columns = [{ name: by, kind: "text", values: rows.map((row) => row.level) }];
+  for (const [name, key] of Object.entries(numbers)) {
+    const values = rows.map((row) => (Number.isNaN(row[key]) ? null : Number(row[key].toPrecision(4))));
+    columns.push({ name, kind: "number", values });
+  }
+  makeTable(place, { caption: `Two models by ${by}`, file: "two-models.csv", columns });
+}

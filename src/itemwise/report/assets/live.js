@@ -1,0 +1,182 @@
+// `itemwise view`: the same explorer, with data that its server reads, calibrates and reads again.
+
+const KEY = "itemwise-token";
+const SECOND = 1000;
+const MOST_KNOWN = 500; // items whose responses are kept
+const live = { token: null, version: 0, explorer: null, gone: 0 };
+
+async function ask(path, options = {}) {
+  const headers = { "X-Itemwise-Token": live.token, ...options.headers };
+  const answer = await fetch(path, { ...options, headers, cache: "no-store" });
+  const found = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(found.detail), { status: answer.status });
+  return found;
+}
+
+// What the explorer asks of the server about one scale.
+function remoteSource(scale) {
+  const known = new Map();
+  const asked = { version: live.version, scale };
+  const query = (more) => new URLSearchParams({ ...asked, ...more });
+  return {
+    known: (row) => known.get(row),
+    search: (words) => ask(`search?${query({ words })}`).then((found) => found.rows).catch(() => []),
+    respondent: (place) => ask(`respondent?${query({ place })}`).then((found) => found.responses).catch(() => []),
+    item: (row) => ask(`item?${query({ row })}`).catch(() => ({ answers: [], facts: [] })).then((found) => {
+      if (known.size >= MOST_KNOWN) known.clear();
+      // Columns of one row, so that they are read as all others are.
+      const facts = found.facts.map((column) => ({ ...column, values: { [row]: column.values[0] } }));
+      known.set(row, { answers: found.answers, facts });
+    }),
+  };
+}
+
+// The token stands behind the # of the address, which browsers never send, and is then taken away.
+function readToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem(KEY, given);
+    history.replaceState(null, "", location.pathname);
+  }
+  return given ?? sessionStorage.getItem(KEY);
+}
+
+async function startLive() {
+  startThemes(() => live.explorer && drawChart(live.explorer.chart));
+  live.token = readToken();
+  startDropping();
+  if (live.token) await watch();
+  else fail("This page needs the whole address that itemwise view printed, with its token.");
+}
+
+// Ask how things stand, every second.
+async function watch() {
+  try {
+    const state = await ask("state");
+    if (state.version !== live.version) await renew();
+    sayState(state);
+    live.gone = 0;
+  } catch (error) {
+    live.gone += 1;
+    if (error.status === 401) return fail("The token is that of another run of itemwise view. Open the address that it printed last.");
+    if (live.gone > 2) fail("itemwise view has ended, so nothing new can be shown. Start it again in the terminal.");
+  }
+  setTimeout(watch, live.gone > 2 ? 5 * SECOND : SECOND);
+  return null;
+}
+
+async function renew() {
+  const found = await ask("data");
+  live.version = found.version;
+  DATA.tables = found.tables;
+  byId("live-explorer").hidden = !found.scales.length;
+  if (live.explorer) renewExplorer(live.explorer, found.scales);
+  else if (found.scales.length) live.explorer = makeExplorer(found.scales);
+  if (live.explorer) showModels(live.explorer);
+  showSections(found.sections);
+  if (document.documentElement.dataset.ready) return;
+  performance.mark("itemwise-ready");
+  document.documentElement.dataset.ready = "yes";
+}
+
+function sayState(state) {
+  const found = [counted(state.respondents, "model"), counted(state.items, "item"), counted(state.responses, "response")];
+  byId("live-counts").textContent = `${found.join(", ")}; read at ${state.read}.`;
+  byId("live-doing").textContent = state.doing ? `Now ${state.doing} …` : "";
+  byId("live-notes").replaceChildren(...state.notes.map((note) => element("li", { textContent: note })));
+  if (state.failure) fail(state.failure);
+  else byId("live-failure").hidden = true;
+}
+
+function fail(sentence) {
+  byId("live-failure").textContent = sentence;
+  byId("live-failure").hidden = false;
+  document.documentElement.dataset.ready ??= "failed";
+}
+
+// All models, with what is known of each.
+function showModels({ scale }) {
+  const { answers, axes } = scale;
+  byId("live-models").hidden = !answers;
+  if (!answers) return;
+  const columns = [
+    { name: "model", kind: "text", values: answers.respondents },
+    { name: "mean_response", kind: "number", values: answers.mean },
+    { name: "mean_response_se", kind: "number", values: answers.mean_se },
+    { name: "responses", kind: "number", values: answers.asked },
+  ];
+  if (!axes) {
+    columns.splice(1, 0, { name: "ability", kind: "number", values: answers.ability }, { name: "ability_se", kind: "number", values: answers.se });
+  }
+  makeTable(byId("live-models-table"), { caption: "Models", file: "models.csv", columns });
+}
+
+// What a results folder says beside its items.
+function showSections(sections) {
+  const parts = sections.map((section) => {
+    const places = section.tables.map((table) => [element("div", { className: "table" }), table]);
+    const made = element("section", {}, [
+      element("h2", { textContent: section.title }),
+      ...section.sentences.map((textContent) => element("p", { textContent })),
+      ...places.map(([place]) => place),
+    ]);
+    for (const [place, table] of places) makeTable(place, table);
+    return made;
+  });
+  byId("live-sections").replaceChildren(...parts);
+}
+
+function startDropping() {
+  const zone = byId("live-drop");
+  const over = (event) => {
+    event.preventDefault();
+    zone.classList.toggle("over", event.type === "dragover");
+  };
+  document.addEventListener("dragover", over);
+  document.addEventListener("dragleave", over);
+  document.addEventListener("drop", async (event) => {
+    over(event);
+    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+    const plain = [...event.dataTransfer.files].map((file) => ({ file, path: file.name }));
+    await send(entries.some((entry) => entry.isDirectory) ? (await Promise.all(entries.map(filesOf))).flat() : plain);
+  });
+  for (const id of ["live-file", "live-folder"]) {
+    byId(id).addEventListener("change", async (event) => {
+      await send([...event.target.files].map((file) => ({ file, path: file.webkitRelativePath || file.name })));
+      event.target.value = "";
+    });
+  }
+}
+
+// The files of a folder that was dropped, with their paths, by which models are named.
+async function filesOf(entry) {
+  if (entry.isFile) {
+    const file = await new Promise((done, failed) => { entry.file(done, failed); });
+    return [{ file, path: entry.fullPath.replace(/^\//, "") }];
+  }
+  const reader = entry.createReader();
+  const found = [];
+  for (;;) {
+    const some = await new Promise((done, failed) => { reader.readEntries(done, failed); });
+    if (!some.length) break;
+    found.push(...some);
+  }
+  return (await Promise.all(found.map(filesOf))).flat();
+}
+
+async function send(files) {
+  if (!files.length) return;
+  const said = byId("live-dropped");
+  said.className = "";
+  try {
+    const batch = crypto.randomUUID();
+    for (const { file, path } of files) {
+      said.textContent = `Reading ${path} …`;
+      await ask(`drop?${new URLSearchParams({ batch, path })}`, { method: "POST", body: file });
+    }
+    said.textContent = (await ask(`open?${new URLSearchParams({ batch })}`, { method: "POST" })).said;
+  } catch (error) {
+    said.className = "warning";
+    said.textContent = error.message || "It could not be sent.";
+  }
+}

@@ -1,0 +1,184 @@
+"""`itemwise view` in a real browser: the explorer of a report, with data from a server."""
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+from scipy.stats import binomtest
+
+import itemwise as iw
+from itemwise.serving.server import _listening
+from itemwise.serving.view_application import make_view_app
+from itemwise.viewing.view_session import ViewSession
+
+CHOSEN = "#explorer-item h3"
+TOKEN = "a-token"  # noqa: S105
+SLOW = 30_000  # milliseconds; a busy machine is no failure
+
+
+@contextmanager
+def served(*paths):
+    """The address of a server that shows these paths, in a thread of its own."""
+    uvicorn = pytest.importorskip("uvicorn")
+    session = ViewSession(list(paths))
+    session.look()
+    app = make_view_app(session, TOKEN, ", ".join(path.name for path in paths))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+    with _listening("127.0.0.1", 0) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/#token={TOKEN}"
+        finally:
+            server.should_exit = True
+            thread.join(60)
+
+
+@pytest.fixture(scope="module")
+def scores(responses, tmp_path_factory):
+    return responses.save(tmp_path_factory.mktemp("view") / "scores.parquet")
+
+
+@pytest.fixture(scope="module")
+def address(scores):
+    with served(scores) as found:
+        yield found
+
+
+def calibrated(page):
+    """Wait for the last stage: suspects are marked."""
+    page.wait_for_selector("#explorer-suspect:not([hidden])", timeout=SLOW)
+    page.wait_for_selector("#live-doing:empty", state="attached", timeout=SLOW)
+    return page
+
+
+@pytest.fixture
+def page(visit, address):
+    return calibrated(visit(address).page)
+
+
+def test_counts_then_a_scale_without_an_error_or_a_foreign_request(visit, address):
+    opened = visit(address)
+    page = calibrated(opened.page)
+    assert page.inner_text("#live-counts").startswith("60 models, 30 items, 1,800 responses")
+    assert page.locator("#explorer-item .curve.negative").count() == 1
+    page.click("#theme")
+    page.click("#explorer-suspect")
+    assert opened.trouble == []
+    assert opened.outside() == []
+    assert TOKEN not in page.url
+
+
+def test_a_reload_keeps_the_token_and_another_window_has_none(visit, address):
+    opened = visit(address)
+    opened.page.reload()
+    opened.page.wait_for_selector("html[data-ready=yes]")
+    stranger = visit(address.partition("#")[0]).page
+    assert "needs the whole address" in stranger.inner_text("#live-failure")
+    assert stranger.locator("tbody tr").count() == 0
+
+
+def test_an_item_shows_who_was_right_and_its_text(page, responses):
+    page.locator("#explorer-search").fill("what is 7 and")
+    count = page.locator("#explorer-table .count")
+    page.wait_for_selector("#explorer-table .count:text-is('1 of 30 rows')")
+    page.click("#explorer-table button.link")
+    page.wait_for_selector(f"{CHOSEN}:text-is('question 7')")
+    right = int(responses.values[:, 7].sum())
+    page.wait_for_selector(f"#explorer-item h4:has-text('Right ({right})')")
+    assert "What is 7 and 7?" in page.inner_text("#explorer-item .words")
+    assert count.inner_text() == "1 of 30 rows"
+
+
+def test_filters_by_task(page):
+    page.locator("#explorer-groups select").select_option("maps")
+    assert page.inner_text("#explorer-table .count") == "10 of 30 rows"
+
+
+def test_two_models_are_compared_on_what_both_answered(page, responses):
+    page.select_option("#compare-one", label="model 3")
+    page.select_option("#compare-other", label="model 44")
+    one, other = responses.values[3], responses.values[44]
+    alone, lost = int((one > other).sum()), int((other > one).sum())
+    page.wait_for_selector(f"#compare-said:has-text('Only model 3 is right on {alone}')")
+    said = page.inner_text("#compare-said")
+    p = binomtest(alone, alone + lost).pvalue
+    assert f"p {'< 0.001' if p < 0.001 else f'= {p:.3f}'}" in said
+    assert f"only model 44 on {lost}" in said
+    assert page.locator("#compare-table tbody tr").count() == 3
+    page.select_option("#compare-which", "other")
+    assert page.inner_text("#explorer-table .count").startswith(f"{lost} of 30")
+
+
+def test_a_report_compares_models_by_the_same_code(visit, report, responses):
+    page = visit(report).page
+    page.select_option("#compare-one", label="model 3")
+    page.select_option("#compare-other", label="model 44")
+    alone = int((responses.values[3] > responses.values[44]).sum())
+    page.wait_for_selector(f"#compare-said:has-text('Only model 3 is right on {alone}')")
+
+
+def test_a_log_can_be_added_and_a_damaged_one_says_so(visit, scores, responses, tmp_path):
+    good, bad = tmp_path / "more.csv", tmp_path / "bad.csv"
+    header = ",".join(["model", *responses.items])
+    good.write_text(f"{header}\nnewcomer{',1' * 30}\n")
+    bad.write_text("model,q1\nann,maybe\n")
+    with served(scores) as found:
+        page = visit(found).page
+        page.set_input_files("#live-file", bad)
+        page.wait_for_selector("#live-dropped.warning:has-text('bad.csv')", timeout=SLOW)
+        page.set_input_files("#live-file", good)
+        page.wait_for_selector("#live-dropped:has-text('Added 1 model')", timeout=SLOW)
+        page.wait_for_selector("#live-counts:has-text('61 models')", timeout=SLOW)
+        page.wait_for_selector("#compare-one option:has-text('newcomer')", state="attached")
+
+
+def test_a_growing_file_is_followed_and_the_chosen_item_stays(visit, tmp_path):
+    path = tmp_path / "run.csv"
+    table = iw.simulate("2pl", 20, 6, random_state=0).responses
+    lines = [",".join(["model", *table.items])]
+    lines += [f"m{k}," + ",".join(f"{v:.0f}" for v in row) for k, row in enumerate(table.values)]
+    path.write_text("\n".join(lines[:16]) + "\n")
+    with served(path) as found:
+        page = visit(found).page
+        page.wait_for_selector("#live-counts:has-text('15 models')", timeout=SLOW)
+        calibrated(page)
+        page.click("#explorer-table tbody tr:nth-child(5) button.link")
+        page.wait_for_selector(f"{CHOSEN}:text-is('item_5')")
+        path.write_text("\n".join(lines) + "\nm20,1,0")  # its last line is still written
+        page.wait_for_selector("#live-counts:has-text('20 models')", timeout=SLOW)
+        page.wait_for_selector("#compare-one option:text-is('m19')", state="attached", timeout=SLOW)
+        assert page.inner_text(CHOSEN) == "item_5"
+        assert page.is_hidden("#live-failure")
+
+
+def test_the_end_of_the_server_is_said(visit, scores):
+    with served(scores) as found:
+        page = visit(found).page
+    page.wait_for_selector("#live-failure:has-text('has ended')", timeout=SLOW)
+
+
+def test_no_text_of_the_data_runs(visit, tmp_path):
+    attacks = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>"]
+    evil = [f"{attacks[k % 2]} {k}" for k in range(12)]
+    table = iw.Responses(iw.simulate("2pl", 12, 12, random_state=0).responses.values, evil, evil)
+    path = table.described(items={"task": evil[:6] * 2}).save(tmp_path / f"{'<b>x'}.parquet")
+    with served(path) as found:
+        opened = visit(found)
+        opened.page.wait_for_selector("#compare-said:has-text('both answered')", timeout=SLOW)
+        opened.page.click("#explorer-next")
+        assert opened.page.evaluate("window.pwned") is None
+        assert opened.page.locator("main script, main img[src=x], h1 b").count() == 0
+        assert opened.trouble == []
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_axe_finds_nothing_that_keeps_people_out(visit, axe, address, colours):
+    page = calibrated(visit(address, color_scheme=colours, bypass_csp=True).page)
+    assert axe(page) == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_is_wider_than_the_window(visit, address, width):
+    page = calibrated(visit(address, viewport={"width": width, "height": 900}).page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

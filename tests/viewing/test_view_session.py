@@ -1,0 +1,209 @@
+"""What is open: read again when it changes, calibrated, and added to."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import itemwise as iw
+from itemwise.errors import FileError, InputError, ItemwiseError
+from itemwise.report import write_folder
+from itemwise.viewing.view_reading import read_paths
+from itemwise.viewing.view_session import ViewSession
+
+BATCH = "00000000-0000-0000-0000-000000000001"
+
+
+@pytest.fixture(scope="module")
+def responses():
+    drawn = iw.simulate("2pl", 30, 8, random_state=2).responses
+    texts = [f"What is {k}?" for k in range(8)]
+    return drawn.described(items={"task": ["sums", "maps"] * 4, "text": texts})
+
+
+@pytest.fixture
+def path(responses, tmp_path):
+    return responses.save(tmp_path / "scores.parquet")
+
+
+@pytest.fixture
+def session(path):
+    made = ViewSession([path])
+    made.look()
+    yield made
+    made.close()
+
+
+def calibrated(session):
+    for name, table in session.opened.tables.items():
+        session._calibrate(name, table)
+    return session.snapshot
+
+
+def test_counts_come_first_and_the_scale_later(session):
+    first = json.loads(session.snapshot.document)
+    assert "axes" in first["scales"][0]
+    assert session.state()["responses"] == 240
+    later = json.loads(calibrated(session).document)
+    assert "axes" not in later["scales"][0]
+    names = [column["name"] for column in later["tables"]["items0"]["columns"]]
+    assert {"difficulty", "difficulty_se", "task", "suspect"} <= set(names)
+    assert later["version"] > first["version"]
+
+
+def test_items_and_respondents_are_as_they_were_given(session, responses):
+    calibrated(session)
+    (scale,) = session.snapshot.scales
+    names = scale.scale.content["answers"]["respondents"]
+    rows = [responses.respondents.index(name) for name in names]
+    assert scale.item(3)["answers"] == responses.values[rows, 3].tolist()
+    assert scale.item(3)["facts"][0]["name"] == "text"
+    assert scale.respondent(5) == responses.values[rows[5]].tolist()
+    assert scale.search("WHAT IS 6") == [6]
+    assert scale.search("item_2") == [1]
+    ability = scale.scale.content["answers"]["ability"]
+    assert ability == sorted(ability, reverse=True)
+
+
+def test_the_version_before_is_still_answered_and_older_ones_are_not(session):
+    version = session.snapshot.version
+    assert session.scale(version, 0) is not None
+    assert session.scale(version, 1) is None
+    calibrated(session)
+    assert session.scale(version, 0) is not None
+    calibrated(session)
+    assert session.scale(version, 0) is None
+
+
+def test_a_growing_file_is_read_again(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("model,q1,q2,q3\nann,1,0,1\nbob,0,1,1\n")
+    session = ViewSession([path])
+    session.look()
+    session.start()
+    try:
+        with path.open("a") as file:
+            file.write("eve,1,1,0\nzoe,0")  # the last line is not finished yet
+        deadline = time.monotonic() + 30
+        while session.state()["respondents"] != 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        session.close()
+    assert session.stage.failure == "" or "without a scale" in session.stage.failure
+
+
+def test_what_cannot_be_calibrated_is_shown_as_counts(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("model,q1,q2\nann,1,0\n")
+    session = ViewSession([path])
+    session.look()
+    calibrated(session)
+    assert session.state()["doing"] == ""
+    assert len(session.snapshot.scales) == 1
+
+
+def dropped(session, name, text):
+    session.dropped_path(BATCH, Path(name)).write_text(text)
+    return session.add(BATCH)
+
+
+def test_a_dropped_table_stands_beside_the_rest(session, responses):
+    names = ",".join(responses.items)
+    said = dropped(session, "more.csv", f"model,{names}\nnew,1,1,1,0,1,0,1,1\n")
+    assert said == "Added 1 model and 8 items."
+    assert session.state()["respondents"] == 31
+    assert len(session.snapshot.scales) == 1
+
+
+def test_a_dropped_log_keeps_its_own_scale_where_it_shares_no_item(session):
+    row = {"doc": {}, "arguments": {}, "target": "4", "filter": "none"}
+    rows = [json.dumps({"doc_id": k, "acc": float(k % 2), **row}) for k in range(4)]
+    said = dropped(session, "m/samples_sums_2026-01-31T12-00-00.jsonl", "\n".join(rows))
+    assert "a scale of their own" in said
+    assert len(session.snapshot.scales) == 2
+    assert session.opened.tables[list(session.opened.tables)[-1]].respondents == ("m",)
+
+
+def test_a_damaged_file_changes_nothing_and_is_named_without_its_folder(session):
+    version = session.snapshot.version
+    with pytest.raises(ItemwiseError) as error:
+        dropped(session, "bad.csv", "model,q1\nann,maybe\n")
+    said = session.in_own_words(str(error.value), BATCH)
+    assert "bad.csv" in said
+    assert "itemwise-view-" not in said
+    assert session.snapshot.version == version
+    assert session.state()["respondents"] == 30
+
+
+def test_nothing_dropped_is_an_error(session):
+    with pytest.raises(InputError, match="Nothing was dropped"):
+        session.add(BATCH)
+
+
+def test_a_bank_stands_alone_or_takes_the_responses_to_its_items(path, responses, tmp_path):
+    bank = iw.calibrate(responses, "2pl").save(tmp_path / "bank.json")
+    alone = read_paths([bank])
+    assert (list(alone.tables), alone.shape) == ([], (0, 8))
+    session = ViewSession([bank, path])
+    session.look()
+    (scale,) = session.snapshot.scales
+    assert scale.n_respondents == 30
+    assert session.opened.tables == {}
+
+
+def test_a_results_folder_shows_its_banks_sentences_and_tables(responses, tmp_path):
+    write_folder(iw.calibrate(responses, "2pl"), tmp_path / "results")
+    session = ViewSession([tmp_path / "results"])
+    session.look()
+    found = json.loads(session.snapshot.document)
+    assert [scale["name"] for scale in found["scales"]] == ["items"]
+    assert any(section["tables"] for section in found["sections"])
+
+
+def test_logs_keep_the_text_of_their_questions(tmp_path):
+    row = {"arguments": {}, "target": "4", "filter": "none"}
+    for model in ("ann", "bob"):
+        rows = [
+            json.dumps({"doc_id": k, "acc": float(k % 2), "doc": {"question": f"Is {k}?"}, **row})
+            for k in range(3)
+        ]
+        (tmp_path / model).mkdir()
+        cut = "" if model == "ann" else '\n{"doc_id": 3, "acc'  # still written
+        log = tmp_path / model / "samples_sums_2026-01-31T12-00-00.jsonl"
+        log.write_text("\n".join(rows) + cut)
+    session = ViewSession([tmp_path])
+    session.look()
+    assert session.state()["respondents"] == 2
+    assert session.state()["responses"] == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("nowhere.csv", None, "does not exist"),
+        ("empty.csv", "", "is empty"),
+        ("notes.txt", "hello", "ends in"),
+        ("folder", "folder", "without evaluation logs"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path, name, content, said):
+    path = tmp_path / name
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_text(content)
+    with pytest.raises(FileError, match=said):
+        ViewSession([path]).look()
+
+
+def test_grades_and_scores_are_exact(tmp_path):
+    grades = iw.Responses(
+        np.array([[0, 3, 2], [1, 3, 0], [2, 1, 3], [3, 2, 1]], dtype=float), kind="graded"
+    )
+    session = ViewSession([grades.save(tmp_path / "grades.parquet")])
+    session.look()
+    (scale,) = session.snapshot.scales
+    assert sorted(scale.item(1)["answers"]) == [1, 2, 3, 3]
