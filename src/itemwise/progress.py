@@ -32,6 +32,9 @@ _hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 _watcher: ContextVar[Callable[[str], None] | None] = ContextVar("watcher", default=None)
 
 
+_SHOWN: list[str] = []  # titles of the bars and lines that are on screen
+
+
 def at_stage(name: str) -> None:
     """Tell whoever watches what is done now: work that has no steps to count names its stages."""
     watcher = _watcher.get()
@@ -149,7 +152,8 @@ def terminal_bar(title: str) -> Iterator[Progress]:
         TimeElapsedColumn(),
     )
     pace = Pace()
-    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
+    shown = RichProgress(*columns, console=Console(stderr=True), transient=True)
+    with _on_screen(title), shown as bar:
         task = bar.add_task(title, total=None, message="")
         with told_of_stages(lambda name: bar.update(task, message=name)):
             yield Paced(
@@ -163,13 +167,38 @@ def terminal_bar(title: str) -> Iterator[Progress]:
 @contextmanager
 def lines(title: str) -> Iterator[Progress]:
     """Print a line on stderr now and then, and never be silent for long."""
-    printed = _Lines(title)
+    with _on_screen(title):
+        printed = _Lines(title)
+        printed.announce()
+        with _ticking(printed):
+            yield Paced(Pace(), printed)
+
+
+@contextmanager
+def heartbeat(title: str) -> Iterator[None]:
+    """Print a line on stderr whenever work shows no progress of its own for some seconds."""
+    with _ticking(_Lines(title, outer=True)):
+        yield
+
+
+@contextmanager
+def _on_screen(title: str) -> Iterator[None]:
+    _SHOWN.append(title)
+    try:
+        yield
+    finally:
+        _SHOWN.remove(title)
+
+
+@contextmanager
+def _ticking(printed: _Lines) -> Iterator[None]:
+    """Let lines be printed while work inside has nothing to say."""
     over = threading.Event()
     clock = threading.Thread(target=printed.keep_talking, args=(over,), daemon=True)
     clock.start()
     try:
         with told_of_stages(lambda name: printed(0, None, name)):
-            yield Paced(Pace(), printed)
+            yield
     finally:
         over.set()
         clock.join()
@@ -183,21 +212,25 @@ class _Lines:
     begin: float = field(default_factory=time.monotonic)
     last: float = field(default_factory=time.monotonic)
     said: str = ""
+    outer: bool = False  # whether it speaks only while nothing else is on screen
 
-    def __post_init__(self) -> None:
+    def announce(self) -> None:
+        """Say that the work begins."""
         print(f"{self.title} ...", file=sys.stderr, flush=True)  # noqa: T201
 
     def __call__(self, done: int, total: int | None, said: str) -> None:
         del done, total
         self.said = said
-        if time.monotonic() - self.last >= SECONDS_BETWEEN_LINES:
+        if not self.outer and time.monotonic() - self.last >= SECONDS_BETWEEN_LINES:
             self._print(said)
 
     def keep_talking(self, over: threading.Event) -> None:
         """Repeat what was said last while nothing new is."""
         while not over.wait(SECONDS_OF_SILENCE / 8):
             now = time.monotonic()
-            if now - self.last >= SECONDS_OF_SILENCE:
+            if self.outer and _SHOWN:
+                self.last, self.said = now, ""
+            elif now - self.last >= SECONDS_OF_SILENCE:
                 so_far = f"{now - self.begin:.0f} s so far"
                 self._print(f"{self.said}, {so_far}" if self.said else so_far)
 

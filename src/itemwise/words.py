@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from math import floor, isfinite, log10
 
 
@@ -26,6 +27,17 @@ def listed(names: Sequence[str], noun: str, shown: int = 3) -> str:
 def joined(names: Sequence[str]) -> str:
     """All names in a sentence: a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def meant(name: str, known: Iterable[object]) -> str:
+    """A question to who mistyped a name, to put after a sentence; empty if nothing is close.
+
+    >>> meant("calibate", ["calibrate", "score"])
+    " Did you mean 'calibrate'?"
+    """
+    names = {str(each).lower(): str(each) for each in known}
+    near = get_close_matches(name.strip().lower(), names, n=1)
+    return f" Did you mean '{names[near[0]]}'?" if near else ""
 
 
 def with_reach(value: float, reach: float) -> str:

@@ -46,6 +46,7 @@ class Clock:
 
 def test_work_without_a_word_repeats_its_last_one(capsys):
     printed = progress._Lines("Working")
+    printed.announce()
     printed.keep_talking(Clock())
     assert capsys.readouterr().err == "Working ...\n"
     printed.said = "item fit"
@@ -54,6 +55,24 @@ def test_work_without_a_word_repeats_its_last_one(capsys):
     printed.keep_talking(Clock())
     assert capsys.readouterr().err == "Working: item fit, 30 s so far\n"
     assert progress.SECONDS_OF_SILENCE < 5
+
+
+def test_a_command_without_a_bar_says_what_it_does(capsys):
+    beat = progress._Lines("itemwise calibrate", outer=True)
+    beat.last -= progress.SECONDS_OF_SILENCE
+    beat.begin -= 30
+    beat(0, None, "reading scores.csv")
+    beat.keep_talking(Clock())
+    assert capsys.readouterr().err == "itemwise calibrate: reading scores.csv, 30 s so far\n"
+
+
+def test_the_heartbeat_is_silent_while_a_bar_is_shown(capsys):
+    beat = progress._Lines("itemwise calibrate", outer=True)
+    with Console().progress("Working"):
+        capsys.readouterr()
+        beat.last -= progress.SECONDS_OF_SILENCE
+        beat.keep_talking(Clock())
+        assert capsys.readouterr().err == ""
 
 
 def test_a_terminal_gets_a_bar_that_leaves_nothing_on_stdout(capsys, monkeypatch):

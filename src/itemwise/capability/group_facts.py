@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from itemwise.capability.case_features import category_text
 from itemwise.errors import InputError
 from itemwise.tables.foreign_frames import as_pandas
-from itemwise.words import counted
+from itemwise.words import counted, meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,7 @@ def _column(groups: Any, X: Any, n_cases: int) -> pd.Series[Any]:
         if given not in there:
             raise InputError(
                 f"groups is {given!r:.60}, but the cases have no column of that name. Give the "
-                "name of a column of X, or one group per case."
+                f"name of a column of X, or one group per case.{meant(given, there)}"
             )
         given = table.iloc[:, there.index(given)]
     if isinstance(given, pd.DataFrame) and given.shape[1] == 1:

@@ -195,11 +195,11 @@ def _classes(found: dict[str, Capability]) -> pd.DataFrame:
 
 
 def _show(console: Console, found: dict[str, Capability], notes: tuple[str, ...]) -> None:
-    """Show the limits and the meaning by model, then the notes, each once."""
+    """Show the meaning and the limits by model, then the notes, each once."""
     for name, one in found.items():
         console.say(f"{name}:")
-        console.show(one.classes[SHOWN].round(3))
         console.say(one.meaning)
+        console.show(one.classes[SHOWN])
         console.say()
     for note in dict.fromkeys(note for said in (notes, *_notes(found)) for note in said):
         console.say(note)

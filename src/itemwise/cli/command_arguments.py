@@ -14,6 +14,7 @@ from itemwise.files import check_present, check_writable, make_folder, tidy_fold
 from itemwise.models import AUTO, MODELS
 from itemwise.responses.stored_cells import KINDS
 from itemwise.responses.table_layouts import LAYOUTS
+from itemwise.words import meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 def _one_of(names: Collection[str]) -> Callable[[str], str]:
     def checked(value: str) -> str:
         if value.lower() not in names:
-            raise typer.BadParameter(f"{value!r} is not one of {', '.join(names)}.")
+            raise typer.BadParameter(
+                f"{value!r} is not one of {', '.join(names)}.{meant(value, names)}"
+            )
         return value.lower()
 
     return checked
@@ -275,7 +278,7 @@ def finish(
         found,
         next(iter(tables.values())),
         folder,
-        shown=found.preview().round(3),
+        shown=found.preview(),
         written={"Tables and figures": folder, "Report": page_of(folder)},
         files=files,
         **found.key_facts(),
@@ -357,7 +360,7 @@ def check_facts(table: Responses, names: Sequence[str], option: str) -> None:
             raise InputError(
                 f"Items have no fact '{name}', which {option} names; known facts: "
                 f"{', '.join(known) or 'none'}. Give a table of them with --items (columns item, "
-                f"{name}), or a .parquet file that keeps them."
+                f"{name}), or a .parquet file that keeps them.{meant(name, known)}"
             )
 
 

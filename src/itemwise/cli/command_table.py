@@ -12,15 +12,18 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from itemwise import __version__
 from itemwise.cli.command_syntax import in_command_words
-from itemwise.cli.console import at_the_end, tell
+from itemwise.cli.console import at_the_end, csv_wanted, tell
+from itemwise.cli.help_pages import CSV, DEBUG, WITHOUT_TABLE, HelpedCommand, HelpedGroup
+from itemwise.cli.terminal_tables import harmless
 from itemwise.errors import ItemwiseError
 from itemwise.interrupts import heeded
-from itemwise.progress import hushed
+from itemwise.progress import heartbeat, hushed
 from itemwise.studies import STUDIES
+from itemwise.words import meant
 
 EXIT_CODES = (
     "Exit codes: 0 fine; 2 wrong usage; 3 bad input, explained on stderr; "
@@ -110,7 +113,7 @@ def contents() -> dict[str, dict[str, str]]:
     return found
 
 
-class Contents(TyperGroup):
+class Contents(HelpedGroup):
     """A group that lists its commands without importing them, and imports one when it is run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -128,6 +131,9 @@ class Contents(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command itself, once it is asked for by name."""
+        asked, known = args[0], self.list_commands(ctx)
+        if asked not in known and not asked.startswith("-"):
+            ctx.fail(f"No such command '{asked}'.{meant(asked, known)}")
         name, found, rest = super().resolve_command(ctx, args)
         two_words = f"{name} {rest[0]}" if rest else ""
         if two_words in HOMES:
@@ -144,20 +150,22 @@ def loaded(name: str) -> Any:
         if isinstance(found, typer.Typer):
             alone = found
         else:
-            alone.command(name, epilog=EXIT_CODES)(found)
+            alone.command(name, cls=HelpedCommand, epilog=EXIT_CODES)(found)
     else:
         from itemwise.cli.study_commands import study_command
 
         function = next(each for each, study in STUDIES.items() if study.command == name)
-        alone.command(name, epilog=EXIT_CODES)(study_command(function))
+        alone.command(name, cls=HelpedCommand, epilog=EXIT_CODES)(study_command(function))
     made = typer.main.get_command(alone)
     made.name, made.epilog = name, EXIT_CODES
     return made
 
 
+BOTH = {DEBUG, CSV}  # options that may follow any command
+SILENT = frozenset({"--quiet", "-q", "--json", "serve", "view"})  # where nobody waits for words
+NAME = "name"
 BAD_INPUT = 3
 INTERRUPTED = 130
-DEBUG = "--debug"
 CALLED = {  # words of Python that the command line shortens or calls otherwise
     "n_jobs": "jobs",
     "n_respondents": "respondents",
@@ -170,10 +178,15 @@ class Commands(Contents):
     """The group of all commands; explains what any of them raises."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take --debug out of the arguments, wherever it appears."""
+        """Take --debug and --csv out of the arguments, wherever they appear."""
         end = args.index("--") if "--" in args else len(args)
-        ctx.meta[DEBUG] = DEBUG in args[:end]
-        rest = [word for word in args[:end] if word != DEBUG] + args[end:]
+        words = [word for word in args[:end] if not word.startswith("-")]
+        names = {" ".join(words[:1]), " ".join(words[:2])}  # of the command, as far as it is known
+        taken = {DEBUG} if names & WITHOUT_TABLE else BOTH
+        ctx.meta[DEBUG], ctx.meta[CSV] = (flag in taken & set(args[:end]) for flag in (DEBUG, CSV))
+        ctx.meta[SILENT] = not SILENT.isdisjoint(args[:end])
+        ctx.meta[NAME] = f"itemwise {' '.join(words[:1])}"
+        rest = [word for word in args[:end] if word not in taken] + args[end:]
         found: list[str] = super().parse_args(ctx, rest)
         return found
 
@@ -185,6 +198,9 @@ class Commands(Contents):
         ):
             before = at_the_end.set(end)
             end.callback(at_the_end.reset, before)
+            end.callback(csv_wanted.reset, csv_wanted.set(ctx.meta[CSV]))
+            if sys.stderr.isatty() and not ctx.meta[SILENT]:
+                end.enter_context(heartbeat(harmless(ctx.meta[NAME])))
             return super().invoke(ctx)
 
 

@@ -116,14 +116,16 @@ def confusion(
             load_dataset(dataset, target),
         )
     frame = found.to_frame()
-    console.show(frame[[name for name in COLUMNS if name in frame]].round(3))
-    for sentence in found.sentences():
-        console.say(sentence)
-    console.say(f"Tables and figures: {folder}")
-    console.say(f"Report: {page}")
-    content: dict[str, Any] = {"out": folder, "files": [*files, page]}
-    content["meaning"] = found.sentences()
-    console.document({**content, "failures": found.failures, "models": frame})
+    console.finding(
+        found,
+        frame,
+        folder,
+        shown=frame[[name for name in COLUMNS if name in frame]],
+        written={"Tables and figures": folder, "Report": page},
+        files=[*files, page],
+        failures=found.failures,
+        models=frame,
+    )
     if not found.curves.calibration.converged:
         raise typer.Exit(NOT_CONVERGED)
 

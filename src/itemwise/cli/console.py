@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import shlex
+import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from itemwise.cli.terminal_tables import harmless, terminal_table, wrapped
 from itemwise.progress import Progress, lines, resumed, silent, terminal_bar
 
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
     from itemwise.results import Result
 
-WIDEST_NAME = 40
+ALL = "Add --csv for all."
+# Whether --csv was given: tables as CSV, also in a terminal.
+csv_wanted: ContextVar[bool] = ContextVar("csv_wanted", default=False)
 # What is done when the command that runs ends, however it ends.
 at_the_end: ContextVar[ExitStack | None] = ContextVar("at_the_end", default=None)
 
@@ -44,22 +48,32 @@ class Console:
         if not (self.quiet or self.json):
             tell(text, err=True)
 
-    def show(self, frame: pd.DataFrame) -> None:
-        """Print a short table."""
+    def show(
+        self, frame: pd.DataFrame, *, whole: pd.DataFrame | None = None, rest: str = ""
+    ) -> None:
+        """Print a table as people read it, and where the rest of it, or of a whole one, lies."""
         if not (self.quiet or self.json):
-            tell(_aligned(frame))
+            _show(frame, whole, rest)
 
-    def table(self, frame: pd.DataFrame) -> None:
-        """Print a whole table as CSV, where a command writes no file."""
-        if not self.json:
+    def table(self, frame: pd.DataFrame, shown: pd.DataFrame | None = None) -> None:
+        """Print the table of a command that writes no file.
+
+        A person sees the first rows, of the few columns `shown` if they are given; a pipe, and
+        who asks for --csv, gets all of it as CSV.
+        """
+        if self.json:
+            return
+        if for_people():
+            _show(frame if shown is None else shown, frame, ALL)
+        else:
             named = any(name is not None for name in frame.index.names)
-            tell(frame.to_csv(lineterminator="\n", index=named), nl=False)
+            tell(frame.to_csv(lineterminator="\n", index=named), nl=False, whole=True)
 
     def document(self, content: Mapping[str, Any]) -> None:
         """Print the JSON document of `--json`; frames become lists of records."""
         if self.json:
             known = {name: None if _unknown(value) else value for name, value in content.items()}
-            tell(json.dumps(known, default=_plain, indent=1, ensure_ascii=False))
+            tell(json.dumps(known, default=_plain, indent=1, ensure_ascii=False), whole=True)
 
     def finding(
         self,
@@ -72,24 +86,41 @@ class Console:
         written: Mapping[str, Path | None] | None = None,
         **more: Any,
     ) -> None:
-        """Print the result of a command, what it means, and where it was written.
+        """Print the result of a command; `more` goes into the document that --json asks for."""
+        self.answer(found.sentences(), table, out, shown=shown, written=written)
+        notes = list(getattr(found, "notes", ()))
+        self.document({"meaning": found.sentences(), "notes": notes, "out": out, **more})
 
-        Without `out`, the whole `table` goes to stdout and the sentences to stderr; with it, the
-        few rows and columns `shown`, the sentences, and the files `written` by what they are.
-        `more` goes into the document that --json asks for.
+    def answer(
+        self,
+        sentences: Sequence[str],
+        table: pd.DataFrame,
+        out: Path | None,
+        /,
+        *,
+        shown: pd.DataFrame | None = None,
+        written: Mapping[str, Path | None] | None = None,
+    ) -> None:
+        """Print what was found: the verdict, a table, other sentences, and where the rest lies.
+
+        Without `out`, a terminal shows the head of the `table`; a pipe, and who asks for --csv,
+        gets all of it on stdout, and the sentences on stderr. With `out`, the few columns `shown`
+        are printed, and the files `written` by what they are.
         """
-        speak = self.remark if out is None else self.say
-        if out is None:
-            self.table(table)
-        elif shown is not None and len(shown):
-            self.show(shown)
-        for sentence in found.sentences():
+        csv = csv_wanted.get() or (out is None and not sys.stdout.isatty())
+        speak = self.remark if csv else self.say
+        for sentence in sentences[:1]:
+            speak(sentence)
+        few = shown if shown is not None and len(shown) else None
+        if csv or out is None:
+            self.table(table, few)
+        elif few is not None:
+            self.show(few, whole=table)
+        for sentence in sentences[1:]:
             speak(sentence)
         for name, path in (written or {}).items():
             if path is not None:
                 speak(f"{name}: {path}")
-        notes = list(getattr(found, "notes", ()))
-        self.document({"meaning": found.sentences(), "notes": notes, "out": out, **more})
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress]:
@@ -117,30 +148,31 @@ class _Harmless:
         resumed(self.report, steps)
 
 
-def tell(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Write text unchanged to a file or a pipe, and without control codes to a terminal."""
-    stream = sys.stderr if err else sys.stdout
-    typer.echo(harmless(text) if stream.isatty() else text, err=err, nl=nl, color=True)
+def for_people() -> bool:
+    """Whether a person reads stdout, who did not ask for CSV."""
+    return sys.stdout.isatty() and not csv_wanted.get()
 
 
-def harmless(text: str) -> str:
-    r"""Return text with control codes, except line ends, written out: \u001b."""
-    if text.isprintable():
-        return text
-    return "".join(
-        sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text
-    )
+def _show(frame: pd.DataFrame, whole: pd.DataFrame | None, rest: str) -> None:
+    """Print a table as wide as the terminal, what it does not show, and where that is."""
+    lines, missing = terminal_table(frame, _width(), whole)
+    tell("\n".join(lines))
+    if missing:
+        tell(f"  Not shown: {'; '.join(missing)}.{f' {rest}' if rest else ''}")
 
 
-def _aligned(frame: pd.DataFrame) -> str:
-    shown = frame.rename(index=_short).rename_axis(None)
-    return "\n".join(f"  {line}" for line in shown.to_string().splitlines())
+def _width() -> int:
+    return shutil.get_terminal_size().columns
 
 
-def _short(name: object) -> str:
-    """Return a name on one line, without control codes."""
-    text = "".join(sign if sign.isprintable() else " " for sign in str(name))
-    return text if len(text) <= WIDEST_NAME else f"{text[: WIDEST_NAME - 1]}…"
+def tell(text: str, *, err: bool = False, nl: bool = True, whole: bool = False) -> None:
+    """Write text unchanged to a file or a pipe, and without control codes to a terminal.
+
+    In a terminal long lines are broken between words, unless the text has to stay `whole`.
+    """
+    if (sys.stderr if err else sys.stdout).isatty():
+        text = harmless(text) if whole else wrapped(harmless(text), _width())
+    typer.echo(text, err=err, nl=nl, color=True)
 
 
 def _unknown(value: object) -> bool:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from itemwise.report import Chapters
     from itemwise.studies import BenchmarkDecoding, Limits
 
-ROWS = 12
 MOST_DATASETS = 1_000_000
 Sources = Annotated[
     list[str],
@@ -217,11 +216,13 @@ def _decode_regression(
 def show_decoding(console: Console, chapters: Chapters, folder: Path) -> None:
     """Print what was found."""
     columns = ["items", "chance", "chance_se", "discrimination_mean", "share_negative"]
-    console.say("Data sets, the hardest first; chance is that of the average classifier:")
-    console.show(chapters.decoding.to_frame()[columns].head(ROWS).round(2))
-    console.say()
-    for name, (meaning, *notes) in chapters.sentences.items():
+    for place, (name, (meaning, *notes)) in enumerate(chapters.sentences.items()):
         console.say(f"{name}: {meaning}")
+        if place == 0:
+            console.say("\nThe hardest first; chance is that of the average classifier:")
+            frame = chapters.decoding.to_frame()
+            console.show(frame[columns], whole=frame)
+            console.say()
         for note in notes:
             console.say(f"  - {note}")
     for name, reason in chapters.missing.items():
@@ -284,9 +285,6 @@ def _count_or_share(size: float | None) -> float | None:
     return int(size)
 
 
-DEMO_ROWS = 16
-
-
 def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder to write to; created if missing.")
@@ -322,7 +320,7 @@ def demo(
         )
     show_decoding(console, chapters, folder)
     console.say(f"\n{found.meaning} Strong and weak classifiers are right on them this often:")
-    console.show(found.suspects.head(DEMO_ROWS).round(2))
+    console.show(found.suspects)
     console.say(f"\nReport: {page}")
     finished(console, chapters, folder, [*files, page], changed=found.changed)
 

@@ -21,9 +21,11 @@ from itemwise.cli.command_arguments import (
     write_table,
 )
 from itemwise.cli.console import Console
+from itemwise.cli.help_pages import HelpedCommand, HelpedGroup
 from itemwise.errors import InputError
 from itemwise.learning.regressor_presets import PRESETS
 from itemwise.studies.difficulty.performance_alarm import METHODS
+from itemwise.words import meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,6 +108,7 @@ def alarm(
 
 
 group = typer.Typer(
+    cls=HelpedGroup,
     add_completion=False,
     no_args_is_help=True,
     help="Predict the difficulty of items from their features.",
@@ -132,7 +135,7 @@ Confidence = Annotated[
 Model = Annotated[Path, typer.Argument(help="Regressor that `itemwise difficulty fit` wrote.")]
 
 
-@group.command()
+@group.command(cls=HelpedCommand)
 def fit(
     features: Features,
     difficulty: Annotated[str, typer.Option(help="Column that holds the difficulty.")],
@@ -170,7 +173,7 @@ def fit(
     )
 
 
-@group.command()
+@group.command(cls=HelpedCommand)
 def predict(
     model: Model,
     features: Features,
@@ -212,7 +215,7 @@ def predict(
     console.document({"out": out, "predictions": found})
 
 
-@group.command()
+@group.command(cls=HelpedCommand)
 def evaluate(
     features: Features,
     difficulty: Annotated[
@@ -297,7 +300,8 @@ def _read(
     for name in (*named, *(leave_out or ())):
         if name not in frame:
             there = ", ".join(map(str, frame.columns[:10]))
-            raise InputError(f"'{path}' has no column '{name}'. Its columns: {there}.")
+            hint = meant(name, frame.columns)
+            raise InputError(f"'{path}' has no column '{name}'. Its columns: {there}.{hint}")
     columns: dict[str, Any] = {}
     for name in named:
         columns[name] = pd.to_numeric(frame[name], errors="coerce")
@@ -312,4 +316,4 @@ def _read(
     return rest, pd.DataFrame(columns, index=frame.index)
 
 
-group.command()(alarm)
+group.command(cls=HelpedCommand)(alarm)

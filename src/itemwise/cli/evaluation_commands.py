@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses
 
 SHORT = (".json",)
-SHOWN = ["method", "predictor", "mae", "mae_se", "bias", "kendall", "coverage"]
+SHOWN = ["method", "predictor", "role", "mae", "mae_se", "bias", "bias_se"]
+SHOWN += ["kendall", "coverage", "coverage_se"]
 
 
 def shorten(
@@ -117,7 +118,7 @@ def shorten(
         found,
         found.to_frame(),
         out,
-        shown=found.error[SHOWN].round(4),
+        shown=found.error[SHOWN],
         written={"Short benchmark": out},
         method=found.method,
         predictor=found.predictor,

@@ -34,6 +34,7 @@ from itemwise.cli.command_arguments import (
     write_table,
 )
 from itemwise.cli.console import Console
+from itemwise.cli.help_pages import HelpedCommand, HelpedGroup
 from itemwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 COMPARED = ["at", "accepted", "coverage", "accuracy", "low", "high"]
 
 group = typer.Typer(
+    cls=HelpedGroup,
     add_completion=False,
     no_args_is_help=True,
     help="Let a model decide the cases it is capable of, and people the others.",
@@ -106,7 +108,7 @@ Figure = Annotated[
 ]
 
 
-@group.command()
+@group.command(cls=HelpedCommand)
 def fit(
     dataset: Source,
     out: Annotated[
@@ -162,9 +164,9 @@ def fit(
         made.fit(table.features.iloc[learn], labels[learn], groups=chosen)
     made.save(out)
     console.say(f"{model} learnt from {len(learn):,} cases. Limits, and held-out cases within:")
-    console.show(made.capability_.round(3))
+    console.show(made.capability_)
     console.say("What is accepted of the held-out cases, by part:")
-    console.show(made.parts_.set_index("by").round(3))
+    console.show(made.parts_.set_index("by"))
     later = None if group is None else group.iloc[kept]
     judged = _judged(console, made, (table.features.iloc[kept], labels[kept], later), figure)
     notes = [*made.notes_, *table.notes]
@@ -177,7 +179,7 @@ def fit(
         raise typer.Exit(NOT_CONVERGED)
 
 
-@group.command()
+@group.command(cls=HelpedCommand)
 def decide(
     gate: Saved,
     cases: Annotated[
@@ -213,18 +215,14 @@ def decide(
     if explain is not None:
         write_table(made.explain(for_people).to_frame().set_index("case"), explain)
     counted = f"The model decides {len(found) - len(for_people):,} of {len(found):,} cases."
-    if out is None:
-        console.table(found)
-        console.remark(counted)
-    else:
+    if out is not None:
         write_table(found, out)
-        console.say(counted)
-        console.say(f"Decisions: {out}")
+    console.answer([counted], found, out, written={"Decisions": out})
     counts = {"model": len(found) - len(for_people), "person": len(for_people)}
     console.document({"out": out, "explain": explain, "counts": counts, "decisions": found})
 
 
-@group.command()
+@group.command(cls=HelpedCommand)
 def compare(
     gate: Saved,
     dataset: Source,
@@ -257,7 +255,7 @@ def compare(
         found,
         frame,
         out,
-        shown=frame[COMPARED].round(3),
+        shown=frame[COMPARED],
         written={"Comparison": out, "Figure": figure},
         figure=figure,
         comparison=frame,
@@ -306,10 +304,10 @@ def _judged(
     frame = found.to_frame().set_index("method")
     if figure is not None:
         found.plot().save(figure)
-    console.say(f"On {len(X):,} cases held out for this comparison:")
-    console.show(frame[COMPARED].round(3))
     for sentence in found.sentences():
         console.say(sentence)
+    console.say(f"On {len(X):,} cases held out for this comparison:")
+    console.show(frame[COMPARED])
     return {"figure": figure, "meaning": found.sentences(), "comparison": frame}
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from itemwise.results import Result
     from itemwise.studies import ChosenPortfolio, InstanceSpace, Portfolio, PortfolioComparison
 
-ROWS = 12
 COLUMNS = ["consistency", "consistency_se", "difficulty_limit", "difficulty_limit_se", "anomalous"]
 
 Runs = Annotated[
@@ -384,21 +383,15 @@ def _write(console: Console, told: Told, folder: Path, size: int | None) -> list
 
 
 def _show(console: Console, told: Told, folder: Path | None) -> None:
+    """Print the verdict, and how often each algorithm is within epsilon of the best curve."""
     frame = told.found.algorithms
-    if folder is None:
-        console.table(frame)
-    else:
-        levels = sorted({min(told.epsilons), max(told.epsilons)})
-        shares = {f"within {level:g}": told.occupancy(level)["occupancy"] for level in levels}
-        shown = frame[COLUMNS].assign(**shares).sort_values([*shares][::-1], ascending=False)
-        console.say(
-            "Algorithms, and at which share of the problems each is within epsilon of the best "
-            "curve:"
-        )
-        console.show(shown.head(ROWS).round(3))
-    speak = console.remark if folder is None else console.say
-    for text in (*(each.meaning for each in told.findings), *told.notes):
-        speak(text)
-    if folder is not None:
-        speak(f"Tables and figures: {folder}")
-        speak(f"Report: {page_of(folder)}")
+    levels = sorted({min(told.epsilons), max(told.epsilons)})
+    shares = {f"within {level:g}": told.occupancy(level)["occupancy"] for level in levels}
+    shown = frame[COLUMNS].assign(**shares).sort_values([*shares][::-1], ascending=False)
+    console.answer(
+        [*(each.meaning for each in told.findings), *told.notes],
+        frame,
+        folder,
+        shown=shown,
+        written={"Tables and figures": folder, "Report": page_of(folder)},
+    )

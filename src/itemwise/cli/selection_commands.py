@@ -63,12 +63,7 @@ def evaluate(
     with console.progress("Evaluating"):
         told: dict[str, Any] = {"better": better, "cutoff": cutoff, "cv": cv}
         found = evaluate_selectors(table, rows, random_state=random_state, **told)
-    console.table(found.to_frame())
-    for text in (found.meaning, *found.notes):
-        console.remark(text)
-    console.document(
-        {"meaning": found.meaning, "notes": list(found.notes), "selectors": found.to_frame()}
-    )
+    console.finding(found, found.to_frame(), None, selectors=found.to_frame())
 
 
 def select(

@@ -9,7 +9,7 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.files import PathLike
-from itemwise.words import listed, shown
+from itemwise.words import listed, meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,10 @@ def algorithms_only(
     if features is not None:
         lacking = [name for name in features if name not in table.columns]
         if lacking:
-            raise InputError(f"'{path}' has no {listed(list(map(shown, lacking)), 'column')}.")
+            hint = meant(str(lacking[0]), table.columns)
+            raise InputError(
+                f"'{path}' has no {listed(list(map(shown, lacking)), 'column')}.{hint}"
+            )
         return table.drop(columns=list(features))
     named = [c for c in table.columns if str(c).strip().lower().startswith(FEATURE_PREFIXES)]
     table = table.drop(columns=named)

@@ -15,7 +15,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import is_constant
 from itemwise.results import Result
 from itemwise.tables.foreign_frames import with_row_names
-from itemwise.words import counted
+from itemwise.words import counted, meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +76,7 @@ class DifficultyTargets(Result):
         if chosen not in self.methods:
             raise InputError(
                 f"There is no target {chosen!r}. There are: {', '.join(self.methods)}."
+                f"{meant(chosen, self.methods)}"
             )
         found = pd.Series(
             self.difficulties[chosen], index=pd.Index(self.items, name="item"), name="difficulty"

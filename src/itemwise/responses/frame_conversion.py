@@ -30,7 +30,7 @@ from itemwise.responses.table_layouts import (
 )
 from itemwise.responses.triples import SPREAD, TRIES, Triples
 from itemwise.tables.foreign_frames import as_pandas
-from itemwise.words import shown
+from itemwise.words import meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,8 @@ def from_long(
             there = ", ".join(shown(name) for name in frame.columns[:10])
             raise InputError(
                 f"The frame has no column {shown(column)}; it has {there or 'none'}. "
-                "Name the columns: from_long(frame, respondent=..., item=..., response=...)"
+                "Name the columns: from_long(frame, respondent=..., item=..., response=...)."
+                f"{meant(str(column), frame.columns)}"
             )
     rows, respondents = _codes(frame[respondent], respondent)
     columns, items = _codes(frame[item], item)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.tables.foreign_frames import with_row_names
-from itemwise.words import shown
+from itemwise.words import meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,7 +212,7 @@ def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[
             raise InputError(
                 f"There is no fact {shown(by)} of {what}s; {known}. Give a "
                 f"mapping from {what} to group, or add it: "
-                f"responses.described({what}s={{{by!r}: [...]}})."
+                f"responses.described({what}s={{{by!r}: [...]}}).{meant(by, facts)}"
             )
         values: Sequence[Fact] = facts[by]
     elif callable(by):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
 from itemwise.files import readable_file
+from itemwise.progress import at_stage
 from itemwise.responses.logs import is_log, read_logs
 from itemwise.responses.long_reading import long_from_rows, rows_of_records
 from itemwise.responses.model_facts import FactColumns
@@ -115,6 +116,7 @@ def read_responses(
         found = read_logs(path, max_bytes=max_bytes, progress=progress).responses
         return found if kind is None else found.of_kind(kind)
     file = readable_file(path, max_bytes)
+    at_stage(f"reading {file.name}")
     try:
         return _from_table(file, kind, layout, max_bytes)
     except InputError as error:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.tables.foreign_frames import as_pandas
-from itemwise.words import counted, listed, shown
+from itemwise.words import counted, listed, meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,6 +141,7 @@ def _column(frame: pd.DataFrame, name: str | None, known: Sequence[str], word: s
         raise InputError(
             f"{word} is {shown(name)}, but the battles have the columns "
             f"{', '.join(map(str, frame.columns[:12]))}. Name one of them."
+            f"{meant(name, frame.columns)}"
         )
     lower = {str(each).strip().lower(): each for each in reversed(list(frame.columns))}
     found = next((lower[each] for each in known if each in lower), None)

@@ -13,7 +13,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Result
 from itemwise.studies.benchmarks.metadata_relations import Metadata, matched
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,6 +157,7 @@ def _ordered(known: pd.DataFrame, metadatum: str, bins: int) -> pd.Series[float]
         raise InputError(
             f"metadata has no column of numbers {metadatum!r}. It has: "
             f"{', '.join(str(name) for name in known.columns[:10]) or 'none'}."
+            f"{meant(metadatum, known.columns)}"
         )
     value = known[metadatum].dropna().sort_values(kind="stable")
     if len(value) < bins:

@@ -29,7 +29,7 @@ from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses
 from itemwise.results import Draw, Result
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +103,7 @@ class RegressionDecoding(Result):
         if column not in names:
             raise InputError(
                 f"There is no column {column!r} of regressors. Choose one of: {', '.join(names)}."
+                f"{meant(column, names)}"
             )
         wide = self.regressors.set_index(["respondent", "dataset"])[column].unstack()  # noqa: PD010
         return wide.loc[self.regressors["respondent"].unique(), list(self.calibrations)]

@@ -16,7 +16,7 @@ from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.names_and_facts import as_facts
 from itemwise.studies.evaluation.adaptive_replay import bank_from
 from itemwise.tables.foreign_frames import with_row_names
-from itemwise.words import listed
+from itemwise.words import listed, meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,7 @@ def known_samples(
             raise InputError(
                 f"Items have no fact {column!r}; known facts: {', '.join(columns) or 'none'}. "
                 "Read the responses from logs, or add it: "
-                f"responses.described(items={{{column!r}: [...]}})."
+                f"responses.described(items={{{column!r}: [...]}}).{meant(column, columns)}"
             )
     index = getattr(told, "index", None)
     there = {str(name): k for k, name in enumerate(index if index is not None else facts.items)}

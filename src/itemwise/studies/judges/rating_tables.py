@@ -14,7 +14,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.facet_model import Ratings
 from itemwise.responses import Responses
 from itemwise.tables.foreign_frames import as_pandas
-from itemwise.words import counted, listed, shown
+from itemwise.words import counted, listed, meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,6 +144,7 @@ def _column(frame: pd.DataFrame, word: str, name: str | Sequence[str] | None) ->
             raise InputError(
                 f"{word} is {shown(each)}, but the ratings have the columns "
                 f"{', '.join(map(str, frame.columns[:12]))}. Name one of them."
+                f"{meant(each, frame.columns)}"
             )
     if len(wanted) == 1:
         return frame[wanted[0]]

@@ -1,0 +1,195 @@
+"""What people see: every command in a terminal of 80 and of 120 columns, and what a pipe gets."""
+
+import fcntl
+import io
+import json
+import os
+import re
+import shlex
+import struct
+import sys
+import termios
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.cli import app
+from itemwise.cli.command_examples import EXAMPLES
+from itemwise.cli.command_table import HOMES, contents, loaded
+from itemwise.cli.help_pages import CSV, WITHOUT_TABLE
+
+WIDTHS = (80, 120)
+NAMES = [name for lines in contents().values() for name in lines]
+COMMANDS = {
+    f"{name} {part}".strip(): command
+    for name in [*NAMES, *(name for name in HOMES if " " in name)]
+    for made in [loaded(name)]
+    for part, command in getattr(made, "commands", {"": made}).items()
+}
+# How each command that needs only small tables is run; tests of their own run the others.
+RUN = {
+    "calibrate": "scores.csv",
+    "correct": "scores.csv --human human.csv",
+    "differential": "scores.csv --groups groups.csv",
+    "facets": "ratings.csv",
+    "health": "scores.csv",
+    "leaderboard": "scores.csv",
+    "plan": "scores.csv --difference 0.1",
+    "portfolio": "runs.csv --better lower",
+    "preferences": "battles.csv",
+    "score": "bank.json scores.csv",
+    "shorten": "scores.csv --size 3 --cv 2",
+    "simulate": "--respondents 40 --items 12",
+    "tournament": "scores.csv --tau 0.05",
+}
+QUICK = {"calibrate", "leaderboard", "score", "simulate"}
+VERDICT = {"score", "simulate"}  # whose answer is the table itself
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    """A folder with a small table of each kind."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    drawn = iw.simulate("2pl", 30, 12, random_state=1).responses
+    drawn.save("scores.csv")
+    drawn.save("human.csv")
+    iw.calibrate(drawn).save("bank.json")
+    people = list(drawn.respondents)
+    groups = {"respondent": people, "group": [f"g{k % 2}" for k in range(30)]}
+    pd.DataFrame(groups).to_csv("groups.csv", index=False)
+    models = [f"m{k}" for k in range(20)]
+    rows = [
+        (m, f"i{i}", f"j{j}", rng.integers(1, 5)) for m in models for i in range(6) for j in (0, 1)
+    ]
+    pd.DataFrame(rows, columns=["model", "item", "judge", "score"]).to_csv("ratings.csv")
+    pairs = [
+        (*rng.choice(models, 2, replace=False), rng.choice(["model_a", "model_b"]), k % 60)
+        for k in range(300)
+    ]
+    columns = ["model_a", "model_b", "winner", "prompt"]
+    pd.DataFrame(pairs, columns=columns).to_csv("battles.csv", index=False)
+    runs = pd.DataFrame(rng.exponential(9.0, (40, 18)), columns=[f"solver{k}" for k in range(18)])
+    runs.rename_axis("problem").to_csv("runs.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Run a command whose stdout is a terminal of some width; return what it wrote there."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(words, width):
+        master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+        said = bytearray()
+
+        def listen():
+            while True:
+                try:
+                    said.extend(os.read(master, 65536))
+                except OSError:  # the other end is closed
+                    return
+
+        ear = threading.Thread(target=listen, daemon=True)
+        ear.start()
+        with monkeypatch.context() as patch:
+            with open(slave, "w", encoding="utf-8") as stream:  # noqa: PTH123
+                for name in ("stdout", "__stdout__"):
+                    patch.setattr(sys, name, stream)
+                patch.setattr(sys, "stderr", io.StringIO())
+                with pytest.raises(SystemExit) as ended:
+                    app(shlex.split(words), prog_name="itemwise")
+        ear.join()
+        os.close(master)
+        text = re.sub(r"\x1b\[[0-9;]*m", "", said.decode()).replace("\r\n", "\n")
+        return ended.value.code, text
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "names",
+    [QUICK, pytest.param(sorted(set(RUN) - QUICK), marks=pytest.mark.slow)],
+    ids=["quick", "others"],
+)
+def test_commands_answer_first_and_then_show_a_table_that_fits(subtests, tables, terminal, names):
+    for name in sorted(names):
+        for width in WIDTHS:
+            with subtests.test(command=name, width=width):
+                code, said = terminal(f"{name} {RUN[name]}", width)
+                lines = said.splitlines()
+                assert code in (0, 4)
+                assert max(map(len, lines)) <= width
+                table = [k for k, line in enumerate(lines) if line.startswith("  ")]
+                assert table, "there is a table"
+                assert name in VERDICT | {"calibrate"} or table[0] > 0
+                assert len(table) <= 15 + 4 + 3  # headings, and what is not shown
+                assert not re.search(r"\d\.\d{6}|\de-\d", said), "digits beyond the uncertainty"
+
+
+def test_csv_is_whole_in_a_terminal_as_in_a_pipe(subtests, tables, terminal, run):
+    for name in ("leaderboard", "score"):
+        with subtests.test(command=name):
+            words = f"{name} {RUN[name]}"
+            assert terminal(f"{words} --csv", 80)[1] == run(*words.split()).stdout
+
+
+def test_what_is_not_shown_is_named_with_the_way_to_get_it(tables, terminal):
+    said = " ".join(terminal("leaderboard scores.csv", 80)[1].split())
+    assert "Not shown: 15 more rows; columns " in said
+    assert "Add --csv for all." in said
+
+
+def test_json_stays_json_however_narrow_the_terminal(tables, terminal):
+    _, said = terminal("leaderboard scores.csv --json", 40)
+    assert "meaning" in json.loads(said)
+
+
+def test_help_fits_has_no_type_names_and_breaks_no_choice(subtests, terminal):
+    for name, command in COMMANDS.items():
+        for width in WIDTHS:
+            with subtests.test(command=name, width=width):
+                code, said = terminal(f"{name} --help", width)
+                assert code == 0
+                assert max(map(len, said.splitlines())) <= width
+                assert not re.search(r"<(bool|str|int|float|path)>", said)
+                flat = " ".join(said.split())
+                for option in command.params:
+                    names = (option.metavar or "").split("|")
+                    assert len(names) < 2 or f"One of {', '.join(names)}." in flat
+
+
+def test_every_command_has_two_examples_that_parse(subtests):
+    assert set(EXAMPLES) == {"", *COMMANDS}
+    assert set(RUN) <= set(COMMANDS) - WITHOUT_TABLE
+    for name, command in COMMANDS.items():
+        assert len(set(EXAMPLES[name])) == 2
+        for words in EXAMPLES[name]:
+            with subtests.test(command=name, words=words):
+                command.make_context(name, shlex.split(words))
+
+
+def test_csv_is_offered_where_there_is_a_table(subtests, run):
+    assert set(COMMANDS) >= WITHOUT_TABLE
+    for name in COMMANDS:
+        with subtests.test(command=name):
+            said = run(*name.split(), "--help").stdout
+            assert (f" {CSV} " in said) == (name not in WITHOUT_TABLE)
+
+
+def test_a_mistyped_command_choice_or_column_is_guessed(subtests, tables, run):
+    for words, guess in {
+        "calibate scores.csv": "'calibrate'",
+        "gate ft": "'fit'",
+        "calibrate scores.csv --model 2lp": "'2pl'",
+        "facets ratings.csv --judge jugde": "'judge'",
+        "preferences battles.csv --winner winer": "'winner'",
+    }.items():
+        with subtests.test(words=words):
+            done = run(*words.split())
+            assert done.exit_code in (2, 3)
+            assert f"Did you mean {guess}?" in " ".join(done.stderr.replace("│", " ").split())

@@ -1,0 +1,97 @@
+import numpy as np
+import pandas as pd
+
+from itemwise.cli.terminal_tables import MOST_ROWS, places_of, short, terminal_table, wrapped
+
+
+def board(rows=40):
+    accuracy = np.linspace(0.95, 0.3, rows)
+    return pd.DataFrame(
+        {
+            "rank": np.arange(1, rows + 1),
+            "rank_low": 1,
+            "rank_high": rows,
+            "accuracy": accuracy,
+            "accuracy_low": accuracy - 0.041,
+            "accuracy_high": accuracy + 0.041,
+            "ability": np.linspace(2, -2, rows),
+            "ability_se": 0.123,
+            "empty": np.nan,
+            "tied_with": ["a long list of names, " * 9] * rows,
+        },
+        index=pd.Index([f"model-{k}" for k in range(rows)], name="respondent"),
+    )
+
+
+def test_a_table_fits_every_width_and_says_what_it_leaves_out(subtests):
+    frame = board()
+    for width in (40, 80, 120, 200):
+        with subtests.test(width=width):
+            lines, missing = terminal_table(frame, width)
+            assert max(map(places_of, lines)) <= width
+            assert sum("model-" in line for line in lines) == MOST_ROWS
+            assert missing[0] == "25 more rows"
+    assert missing == ["25 more rows"]  # at 200 all columns fit; an empty one is no loss
+    assert "tied_with" in terminal_table(frame, 56)[1][1]
+
+
+def test_estimates_are_as_precise_as_they_are_sure():
+    text = "\n".join(terminal_table(board(), 120)[0])
+    assert "2.00 ± 0.12" in text
+    assert "1 (1 to 40)" in text
+    assert "0.950 (0.909 to 0.991)" in text
+    assert "accuracy_low" not in text
+
+
+def test_numbers_without_an_uncertainty_show_neither_powers_nor_noise():
+    frame = pd.DataFrame({"p": [2.8e-17, 0.04], "n": [1346, 2], "share": [0.5, -1e-9]})
+    text = "\n".join(terminal_table(frame, 80)[0])
+    assert "<0.001" in text
+    assert ">-0.001" in text
+    assert "1,346" in text
+    assert "e-" not in text
+
+
+def test_gaps_flags_and_exact_values_have_their_own_signs():
+    frame = pd.DataFrame(
+        {
+            "n": pd.array([1, None], dtype="Int64"),
+            "guessing": [0.0, 0.25],
+            "guessing_se": [0.0, np.nan],
+            "sure": [True, False],
+            "names": [["a", "b"], None],
+        },
+        index=["x", "y"],
+    )
+    lines, _ = terminal_table(frame, 80)
+    assert lines[-2].split() == ["x", "1", "0", "yes", "a,", "b"]
+    assert lines[-1].split() == ["y", "–", "0.25", "no", "–"]
+
+
+def test_a_few_columns_borrow_the_standard_errors_of_the_whole_table():
+    whole = board()
+    lines, missing = terminal_table(whole[["ability"]].head(3), 80, whole)
+    assert "2.00 ± 0.12" in lines[-3]
+    assert missing[0] == "37 more rows"
+    assert "ability" not in missing[1]
+
+
+def test_wide_signs_take_two_places():
+    frame = pd.DataFrame({"a": [1, 2]}, index=["模型", "model"])
+    first, second = terminal_table(frame, 80)[0][1:]
+    assert places_of(first) == places_of(second)
+    assert short("模型模型模型", 6) == "模型…"
+
+
+def test_no_rows_are_a_heading():
+    lines, missing = terminal_table(board().iloc[:0], 80)
+    assert "accuracy" in " ".join(lines)
+    assert missing == [] or "columns" in missing[0]
+
+
+def test_long_sentences_break_between_words_and_paths_stay_whole():
+    path = "/a/very/long/path/" + "x" * 60
+    text = wrapped(f"  - Tables: {path} and " + "some words " * 9, 60)
+    assert path in text
+    assert all(len(line) <= 60 or path in line for line in text.split("\n"))
+    assert all(line.startswith("    ") for line in text.split("\n")[1:])
