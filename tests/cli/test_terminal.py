@@ -96,13 +96,12 @@ def terminal(monkeypatch):
 
         ear = threading.Thread(target=listen, daemon=True)
         ear.start()
-        with monkeypatch.context() as patch:
-            with open(slave, "w", encoding="utf-8") as stream:  # noqa: PTH123
-                for name in ("stdout", "__stdout__"):
-                    patch.setattr(sys, name, stream)
-                patch.setattr(sys, "stderr", io.StringIO())
-                with pytest.raises(SystemExit) as ended:
-                    app(shlex.split(words), prog_name="itemwise")
+        with monkeypatch.context() as patch, os.fdopen(slave, "w", encoding="utf-8") as stream:
+            for name in ("stdout", "__stdout__"):
+                patch.setattr(sys, name, stream)
+            patch.setattr(sys, "stderr", io.StringIO())
+            with pytest.raises(SystemExit) as ended:
+                app(shlex.split(words), prog_name="itemwise")
         ear.join()
         os.close(master)
         text = re.sub(r"\x1b\[[0-9;]*m", "", said.decode()).replace("\r\n", "\n")
