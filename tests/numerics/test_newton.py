@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from itemwise.numerics.newton import (
     Anderson,
+    is_safe,
     positive_inverse,
     root_of,
     safe_information,
@@ -228,3 +229,21 @@ def test_two_steps_are_combined_so_that_what_is_left_is_least():
     turn = f0 - f1
     mix = -(metric * turn) @ f1 / ((metric * turn) @ turn)
     np.testing.assert_allclose(found, x1 + f1 + mix * (x0 - x1 + turn), rtol=1e-8)
+
+
+def test_what_is_safe_is_told_by_the_leading_minors(subtests):
+    random = np.random.default_rng(4)
+    for width in (2, 3, 4):
+        with subtests.test(width):
+            root = random.normal(size=(60, width, width))
+            expected = root @ root.transpose(0, 2, 1) + 0.1 * np.eye(width)
+            turned = random.normal(size=(60, width, width))
+            observed = expected + 0.6 * (turned + turned.transpose(0, 2, 1))
+            scale = 1 / np.sqrt(np.diagonal(expected, axis1=1, axis2=2))
+            both = scale[:, :, None] * scale[:, None, :]
+            by_hand = np.ones(60, dtype=bool)
+            for k in range(1, width + 1):
+                ours = np.linalg.det((observed * both)[:, :k, :k])
+                by_hand &= ours > 0.1 * np.linalg.det((expected * both)[:, :k, :k])
+            assert 5 < by_hand.sum() < 55
+            np.testing.assert_array_equal(is_safe(observed, expected), by_hand)

@@ -11,7 +11,7 @@ import pytest
 
 from itemwise.errors import FileError, InputError
 from itemwise.responses import Responses, as_responses, read_responses
-from itemwise.responses.names_and_facts import aligned
+from itemwise.responses.names_and_facts import aligned, name_index, numbered
 
 VALUES = pd.Series([1.0, 2.0, 3.0], index=["a", "b", "c"])
 
@@ -233,3 +233,27 @@ def test_repeated_respondents_lead_to_the_other_layout(tmp_path):
 def test_a_long_frame_is_no_table():
     with pytest.raises(InputError, match=r"Responses\.from_long"):
         as_responses(LONG)
+
+
+def test_numbered_names_are_the_same_index_however_many_there_are(subtests):
+    for count in (1, 9, 10, 99, 100, 12_345):
+        with subtests.test(count):
+            names = [f"respondent_{k}" for k in range(1, count + 1)]
+            expected = pd.Index(names, name="respondent")
+            for given in (None, tuple(names)):
+                assert name_index(given, count, "respondent").identical(expected)
+            assert numbered("respondent", count).to_pylist() == names
+
+
+def test_names_are_made_when_they_are_asked_for():
+    table = Responses(np.zeros((20_000, 2), dtype=np.int8))
+    frame = pd.DataFrame(index=table.respondent_index)
+    assert "respondents" not in vars(table)
+    assert list(frame.index[-2:]) == ["respondent_19999", "respondent_20000"]
+    assert table.respondents[-1] == "respondent_20000"
+
+
+def test_who_renames_an_index_renames_no_other():
+    table = Responses([[1, 0], [0, 1]])
+    table.respondent_index.name = "model"
+    assert table.respondent_index.name == "respondent"

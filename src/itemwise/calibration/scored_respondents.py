@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,11 +24,14 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import Correction
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.names_and_facts import name_index
 from itemwise.responses.scanned_responses import ScannedResponses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.scoring import Abilities, Population, score_abilities
 from itemwise.scoring.ability_covariance import AbilityCovariance, ability_covariance
+from itemwise.scoring.averaged_errors import averages
 from itemwise.scoring.expected_scores import (
+    Completion,
     ScoreSums,
     completed_errors,
     completed_means,
@@ -38,11 +41,13 @@ from itemwise.scoring.expected_scores import (
     true_scores,
 )
 from itemwise.scoring.item_errors import ItemErrors
+from itemwise.scoring.many_scores import Respondents
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.files import PathLike
+    from itemwise.models import Categorical
 
 
 class ScoredRespondents(EncodedResponses):
@@ -124,7 +129,7 @@ class ScoredRespondents(EncodedResponses):
         found = self._scored(table, method)
         se = found.se if items_known else self._covariance(table, method).se
         columns = {"ability": found.ability.copy(), "se": se.copy(), "at_bound": found.at_bound}
-        return self._on_scale(columns, table.respondents, items_known=items_known)
+        return self._on_scale(columns, table.respondent_index, items_known=items_known)
 
     def ability_covariance(
         self,
@@ -143,7 +148,9 @@ class ScoredRespondents(EncodedResponses):
         >>> cal.ability_covariance().dense().shape
         (40, 40)
         """
-        return self._covariance(self._table(responses), method, items_known=items_known)
+        table = self._table(responses)
+        found = self._covariance(table, method, items_known=items_known)
+        return replace(found, respondents=table.respondents)
 
     def compare(
         self,
@@ -193,7 +200,8 @@ class ScoredRespondents(EncodedResponses):
         n = whole_number(n_resamples, "n_resamples", least=1)
         covariance = self.ability_covariance(responses, items_known=items_known)
         drawn = covariance.draw(n, np.random.default_rng(random_state))
-        return self._on_scale(drawn, covariance.respondents, items_known=items_known)
+        names = name_index(covariance.respondents, len(drawn), "respondent")
+        return self._on_scale(drawn, names, items_known=items_known)
 
     def true_scores(
         self,
@@ -209,6 +217,9 @@ class ScoredRespondents(EncodedResponses):
         Errors count the items, unless `items_known`; the scale cancels from a sum.
         """
         table, keep = self._table(responses), self._kept(keep_negative=keep_negative)
+        if self._are_many(table):
+            many = self._respondents(table, method, items_known=items_known)
+            return sums_frame("true_score", many.true_scores(keep), table)
         found = self._scored(table, method)
         sums = true_scores(self.model.of_items(keep), self.coords[keep], found.ability, found.se)
         counted = np.zeros(len(self.item_names))
@@ -231,6 +242,9 @@ class ScoredRespondents(EncodedResponses):
         count the items, unless `items_known`.
         """
         table, keep = self._table(responses), self._kept(keep_negative=keep_negative)
+        if self._are_many(table):
+            many = self._respondents(table, method, items_known=items_known)
+            return sums_frame("total_score", many.total_scores(keep), table)
         found = self._scored(table, method)
         placed, model = self.placed(table), self.model.of_items(keep)
         sums = total_scores(placed[:, keep], model, self.coords[keep], found.ability, found.se)
@@ -253,14 +267,37 @@ class ScoredRespondents(EncodedResponses):
         import pandas as pd
 
         table = self._table(responses)
+        if self._are_many(table):
+            found = self._respondents(table, "eap", items_known=items_known).completed()
+        else:
+            found = self._completed(table, None if items_known else self._item_errors)
+        asked = found.asked.astype(int)
+        columns = {"score": found.mean, "score_se": found.se, "asked": asked}
+        return pd.DataFrame(columns, index=table.respondent_index)
+
+    def _completed(self, table: Responses, errors: ItemErrors | None) -> Completion:
         data, placed = self._encode(table), self.placed(table)
-        errors = None if items_known else self._item_errors
         found = completed_means(data, placed, self.model, self.coords, self.population)
-        se = found.se
-        if errors is not None:
-            se = completed_errors(data, placed, self.model, self.population, found.mean, errors)
-        columns = {"score": found.mean, "score_se": se, "asked": found.asked.astype(int)}
-        return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
+        if errors is None:
+            return found
+        se = completed_errors(data, placed, self.model, self.population, found.mean, errors)
+        return replace(found, se=se)
+
+    def _are_many(self, table: Responses) -> bool:
+        """Whether errors of the items are averaged over the answers of so many respondents."""
+        return averages(self.model, table.n_respondents, table.tries)
+
+    def _respondents(self, table: Responses, method: str, *, items_known: bool) -> Respondents:
+        return Respondents(
+            self._to_score(table),
+            self.placed(table),
+            cast("Categorical", self.model),  # see `averages`
+            self.coords,
+            self.population,
+            method,
+            self._scored(table, method),
+            None if items_known else self._item_errors,
+        )
 
     def _scored(self, table: Responses, method: str) -> Abilities:
         if table is self.responses and method == "eap":
@@ -282,20 +319,18 @@ class ScoredRespondents(EncodedResponses):
             return None
         return ItemErrors.of(items.coords, items.covariances, items.shared)
 
-    def _on_scale(
-        self, columns: Any, respondents: Sequence[str], *, items_known: bool
-    ) -> pd.DataFrame:
+    def _on_scale(self, columns: Any, names: pd.Index, *, items_known: bool) -> pd.DataFrame:
         """A frame with one row per respondent, which says on which scale it is."""
         import pandas as pd
 
-        frame = pd.DataFrame(columns, index=pd.Index(respondents, name="respondent"))
+        frame = pd.DataFrame(columns, index=names)
         frame.attrs["scale"] = said_of_errors(self, items_known=items_known)
         return frame
 
     def _covariance(
         self, table: Responses, method: str, *, items_known: bool = False
     ) -> AbilityCovariance:
-        """Joint covariance of abilities; that of the own respondents by EAP is kept."""
+        """Joint covariance of abilities, without names; of the own ones by EAP it is kept."""
         if table is self.responses and method == "eap" and not items_known:
             return self._own_covariance
         errors = None if items_known else self._item_errors
@@ -316,7 +351,6 @@ class ScoredRespondents(EncodedResponses):
             method,
             self._scored(table, method),
             errors,
-            table.respondents,
         )
 
     def _with_items(

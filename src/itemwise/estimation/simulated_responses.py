@@ -88,7 +88,7 @@ def simulate(
     responses = table(cells, _names(abilities), _names(items), chosen.kind)
     columns = {**chosen.parameters(coords), **parameters}
     frame = pd.DataFrame(columns, index=pd.Index(responses.items, name="item"))
-    where = pd.Index(responses.respondents, name="respondent")
+    where = responses.respondent_index
     truth = Truth(chosen, frame, pd.DataFrame({"ability": ability}, index=where))
     return Simulation(responses, truth)
 

@@ -99,6 +99,11 @@ class Categorical(MeasurementModel):
         """Expected response, for a binary model the chance to be right, (n_items, n_abilities)."""
         return (self.lowest or 0) + _mean(self.category_probabilities(coords, abilities))
 
+    def expected_along(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
+        """Expected response and its derivative in ability, (n_items, n_abilities)."""
+        prob, first, _ = self.ability_derivatives(coords, abilities)
+        return (self.lowest or 0) + _mean(prob), _mean(first)
+
     def expected_slopes(self, coords: Array, abilities: Array) -> Array:
         """Derivatives of `expected` in the coordinates, (width, n_items, n_abilities)."""
         xp = array_namespace(coords)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from itemwise.responses.names_and_facts import Facts, facts_frame, grouped
+from numpy.typing import NDArray
+
+from itemwise.responses.names_and_facts import Facts, facts_frame, grouped, name_index, named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,10 +16,24 @@ if TYPE_CHECKING:
 class DescribedTable:
     """Respondents and items by name, with facts about both."""
 
-    respondents: tuple[str, ...]
+    cells: NDArray[Any]
     items: tuple[str, ...]
     _respondent_facts: Facts
     _item_facts: Facts
+
+    @cached_property
+    def respondents(self) -> tuple[str, ...]:
+        """Names of the respondents; where none were given, they are made when asked for."""
+        return named(None, len(self.cells), "respondent")
+
+    @property
+    def respondent_index(self) -> pd.Index:
+        """The same as the index of a frame with one row per respondent."""
+        return self._index.copy()  # who renames it renames no other
+
+    @cached_property
+    def _index(self) -> pd.Index:
+        return name_index(vars(self).get("respondents"), len(self.cells), "respondent")
 
     @property
     def item_facts(self) -> pd.DataFrame:
@@ -39,12 +56,12 @@ class DescribedTable:
     @property
     def shape(self) -> tuple[int, int]:
         """The number of respondents and of items."""
-        return len(self.respondents), len(self.items)
+        return self.n_respondents, self.n_items
 
     @property
     def n_respondents(self) -> int:
         """The number of respondents."""
-        return len(self.respondents)
+        return len(self.cells)
 
     @property
     def n_items(self) -> int:

@@ -17,6 +17,8 @@ from itemwise.words import meant, shown
 if TYPE_CHECKING:
     import pandas as pd
 
+MANY_NAMES = 10_000
+
 # Names, positions (a slice of them, too) or a boolean mask.
 Selection = str | slice | Sequence[str] | Sequence[int] | Sequence[bool] | NDArray[Any]
 
@@ -43,6 +45,45 @@ def named(names: Iterable[object] | None, count: int, what: str) -> tuple[str, .
             f"The {what} names must differ, but {_repeated(given)}. Rename or merge the {what}s."
         )
     return given
+
+
+def name_index(names: tuple[str, ...] | None, count: int, what: str) -> pd.Index:
+    """Names as the index of a frame; None are numbered ones.
+
+    Of many names, pandas looks at each; Arrow makes the same index in a tenth of the time.
+    """
+    import pandas as pd
+
+    kind = pd.Index(["name"]).dtype
+    if count < MANY_NAMES or getattr(kind, "storage", None) != "pyarrow":
+        return pd.Index(named(names, count, what) if names is None else names, name=what)
+    import pyarrow as pa
+
+    text = numbered(what, count) if names is None else pa.array(names, pa.large_string())
+    return pd.Index(pd.arrays.ArrowStringArray(text), dtype=kind, name=what)
+
+
+def numbered(what: str, count: int) -> Any:
+    """`item_1`, `item_2`, ... as an array of Arrow, written digit by digit."""
+    import pyarrow as pa
+
+    start = np.frombuffer(f"{what}_".encode(), dtype=np.uint8)
+    parts, lengths, first = [], [], 1
+    while first <= count:
+        width = len(str(first))
+        rest = np.arange(first, min(10**width, count + 1))
+        text = np.empty((rest.size, start.size + width), dtype=np.uint8)
+        text[:, : start.size] = start
+        for place in range(width - 1, -1, -1):
+            tens = rest // 10
+            text[:, start.size + place] = rest - 10 * tens + ord("0")
+            rest = tens
+        parts.append(text.reshape(-1))
+        lengths.append(np.full(len(text), text.shape[1]))
+        first = 10**width
+    ends = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
+    buffers = pa.py_buffer(ends), pa.py_buffer(np.concatenate(parts))
+    return pa.LargeStringArray.from_buffers(count, *buffers)
 
 
 def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> NDArray[np.intp]:

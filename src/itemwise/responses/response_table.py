@@ -86,7 +86,6 @@ class Responses(DescribedTable):
     """
 
     cells: NDArray[Any]  # int8 or int16 with -1, or float64 with NaN, for never asked; read-only
-    respondents: tuple[str, ...]
     items: tuple[str, ...]
     kind: Kind
     _respondent_facts: Facts
@@ -106,7 +105,7 @@ class Responses(DescribedTable):
     ) -> None:
         wanted = checked_kind(kind)
         table = as_table(values)
-        rows = named(respondents, table.shape[0], "respondent")
+        rows = _given_names(respondents, table.shape[0])
         columns = named(items, table.shape[1], "item")
         where = cell_finder(rows, columns)
         numbers = as_numbers(table, where)
@@ -203,7 +202,7 @@ class Responses(DescribedTable):
         """Make a table from stored cells, -1 for never asked; the array is shared, not copied."""
         wanted = checked_kind(kind)
         check_codes(cells)
-        rows = named(respondents, cells.shape[0], "respondent")
+        rows = _given_names(respondents, cells.shape[0])
         columns = named(items, cells.shape[1], "item")
         return cls._of(*recoded(cells, wanted, cell_finder(rows, columns)), rows, columns)
 
@@ -238,7 +237,7 @@ class Responses(DescribedTable):
         cls,
         cells: NDArray[Any],
         kind: Kind,
-        respondents: tuple[str, ...],
+        respondents: tuple[str, ...] | None,
         items: tuple[str, ...],
         repeats: Repeats | None = None,
     ) -> Self:
@@ -263,7 +262,8 @@ class Responses(DescribedTable):
         >>> table.described(items={"task": ["sums", "verbs"]}).item_groups("task")
         ('sums', 'verbs')
         """
-        new = Responses._of(self.cells, self.kind, self.respondents, self.items, self.repeats)
+        names = vars(self).get("respondents")
+        new = Responses._of(self.cells, self.kind, names, self.items, self.repeats)
         of_items = {} if items is None else as_facts(items, self.items, "item")
         of_rows = (
             {} if respondents is None else as_facts(respondents, self.respondents, "respondent")
@@ -404,11 +404,16 @@ class Responses(DescribedTable):
         return preview_html(repr(self), self.notes, self.shape, self.cells, rows, columns)
 
 
+def _given_names(names: Iterable[object] | None, count: int) -> tuple[str, ...] | None:
+    """Names of respondents; None where they are numbered, which need not be written out yet."""
+    return None if names is None else named(names, count, "respondent")
+
+
 def _hold(
     responses: Responses,
     cells: NDArray[Any],
     kind: Kind,
-    respondents: tuple[str, ...],
+    respondents: tuple[str, ...] | None,
     items: tuple[str, ...],
     repeats: Repeats | None = None,
 ) -> None:
@@ -416,7 +421,9 @@ def _hold(
     cells, repeats = without_single_tries(cells, kind, repeats)
     cells = cells.view()  # the caller's own array stays writable
     cells.flags.writeable = False
-    vars(responses).update(cells=cells, respondents=respondents, items=items, kind=kind)
+    vars(responses).update(cells=cells, items=items, kind=kind)
+    if respondents is not None:
+        vars(responses).update(respondents=respondents)
     vars(responses).update(_respondent_facts={}, _item_facts={}, notes=(), repeats=repeats)
 
 

@@ -144,12 +144,13 @@ def stacked(blocks: list[NDArray[Any]], *, columns: bool = False) -> NDArray[Any
     return table
 
 
-def cell_finder(respondents: Sequence[str], items: Sequence[str]) -> Where:
-    """Return a function that describes the cell at a position of a table."""
+def cell_finder(respondents: Sequence[str] | None, items: Sequence[str]) -> Where:
+    """Return a function that describes the cell at a position; without names, rows are numbered."""
 
     def where(position: int) -> str:
         row, column = divmod(position, len(items))
-        return pair_in_words(respondents[row], items[column])
+        name = f"respondent_{row + 1}" if respondents is None else respondents[row]
+        return pair_in_words(name, items[column])
 
     return where
 

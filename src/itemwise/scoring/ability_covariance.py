@@ -99,7 +99,7 @@ def ability_covariance(
     method: str,
     found: Abilities,
     errors: ItemErrors | None,
-    respondents: tuple[str, ...],
+    respondents: tuple[str, ...] = (),
 ) -> AbilityCovariance:
     """The covariance of the abilities `found` by `method`; without `errors`, items are known.
 
