@@ -57,13 +57,18 @@ def in_memory(folder: Path) -> iw.Responses:
     """All files as one table."""
     import pyarrow.parquet as pq
 
-    parts, names = [], []
-    for path in sorted(folder.glob("*.parquet")):
+    paths = sorted(folder.glob("*.parquet"))
+    facts = [pq.read_metadata(path) for path in paths]
+    n_items = facts[0].num_columns - 1
+    cells = np.empty((sum(fact.num_rows for fact in facts), n_items), dtype=np.int8)
+    names, first = [], 0
+    for path, fact in zip(paths, facts, strict=True):
         table = pq.read_table(path)
         names += table.column(0).to_pylist()
-        parts.append(np.stack([c.to_numpy() for c in table.columns[1:]], axis=1))
-        items = table.column_names[1:]
-    return iw.Responses.from_codes(np.concatenate(parts), names, items)
+        for k, column in enumerate(table.columns[1:]):
+            cells[first : first + fact.num_rows, k] = column.to_numpy()
+        first, items = first + fact.num_rows, table.column_names[1:]
+    return iw.Responses.from_codes(cells, names, items)
 
 
 def job(folder: Path, *, scanned: bool) -> dict[str, Any]:
