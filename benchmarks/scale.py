@@ -26,31 +26,41 @@ import numpy as np
 import itemwise as iw
 from common import machine, print_table
 
-ROWS_OF_A_FILE = 500_000
+ROWS_OF_A_FILE, ROWS_AT_ONCE = 500_000, 50_000
+DRAWN = 8  # files; drawing takes longer than all that is measured
 N_WORKERS = 4
 
 
 def write_files(folder: Path, n_respondents: int, n_items: int) -> None:
-    """Responses of a 2PL, in files of int8 columns."""
+    """Responses of a 2PL, in files of int8 columns; after `DRAWN` files they begin again."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     draw = np.random.default_rng(0)
     slope, place = draw.lognormal(0.0, 0.3, n_items), draw.standard_normal(n_items)
-    schema = pa.schema(
-        [("respondent", pa.string()), *((f"item_{k + 1}", pa.int8()) for k in range(n_items))]
-    )
-    for first in range(0, n_respondents, ROWS_OF_A_FILE):
+    items = [(f"item_{k + 1}", pa.int8()) for k in range(n_items)]
+    schema = pa.schema([("respondent", pa.string()), *items])
+    for number, first in enumerate(range(0, n_respondents, ROWS_OF_A_FILE)):
         last = min(first + ROWS_OF_A_FILE, n_respondents)
-        with pq.ParquetWriter(folder / f"{first:012d}.parquet", schema) as file:
-            for start in range(first, last, 50_000):
-                n = min(50_000, last - start)
-                ability = draw.standard_normal(n)[:, None]
-                chance = 1 / (1 + np.exp(-slope * (ability - place)))
-                cells = (draw.random((n, n_items)) < chance).astype(np.int8)
+        again = None
+        if number >= DRAWN:
+            again = pq.ParquetFile(_file(folder, ROWS_OF_A_FILE * (number % DRAWN)))
+        with pq.ParquetWriter(_file(folder, first), schema) as file:
+            for group, start in enumerate(range(first, last, ROWS_AT_ONCE)):
+                n = min(ROWS_AT_ONCE, last - start)
                 names = pa.array([f"r{k}" for k in range(start, start + n)])
-                columns = [names, *(pa.array(np.ascontiguousarray(c)) for c in cells.T)]
-                file.write_batch(pa.record_batch(columns, schema=schema))
+                if again is not None:
+                    columns = again.read_row_group(group).slice(0, n).columns[1:]
+                else:
+                    ability = draw.standard_normal(n)[:, None]
+                    chance = 1 / (1 + np.exp(-slope * (ability - place)))
+                    cells = (draw.random((n, n_items)) < chance).astype(np.int8)
+                    columns = [pa.array(np.ascontiguousarray(c)) for c in cells.T]
+                file.write_table(pa.table([names, *columns], schema=schema))
+
+
+def _file(folder: Path, first: int) -> Path:
+    return folder / f"{first:012d}.parquet"
 
 
 def in_memory(folder: Path) -> iw.Responses:
