@@ -200,7 +200,7 @@ def sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame
         f"{name}_mean": sums.total / per_item,
         f"{name}_mean_se": sums.se / per_item,
     }
-    return pd.DataFrame(columns, index=pd.Index(responses.respondents, name="respondent"))
+    return pd.DataFrame(columns, index=responses.respondent_index)
 
 
 def said_of_errors(calibration: ScoredRespondents, *, items_known: bool) -> str:
@@ -230,7 +230,7 @@ def ranked_abilities(calibration: Calibration) -> pd.DataFrame:
 def said_of_scale(calibration: Calibration) -> str:
     """Say who is strongest, what stands on the scale, and how many items are negative."""
     said = said_of_items(calibration)
-    if calibration.responses is None or len(calibration.responses.respondents) < 2:
+    if calibration.responses is None or calibration.responses.n_respondents < 2:
         return said
     return f"{_strongest(calibration.ability_covariance())} {said}"
 
