@@ -41,6 +41,7 @@ SCRIPTS = [
     "coverage.py",
     "claims.py",
     "populations.py",
+    "nominal.py",
     "robust_errors.py",
     "choices.py",
     "labels.py",
@@ -52,6 +53,7 @@ REPEATED = (
     "coverage.py",
     "claims.py",
     "populations.py",
+    "nominal.py",
     "robust_errors.py",
 )  # which take a number of replications
 

@@ -63,7 +63,10 @@ MISSING = {
         "heart-statlog and other tables of features (copies without a licence)",
     ),
     "test_rest.py": "tables of decodIRT (GPL), answers of language models in metabench",
-    "test_log_reading.py": "logs of three evaluation harnesses (of mixed origin)",
+    **dict.fromkeys(
+        ["test_log_reading.py", "test_log_choices.py"],
+        "logs of three evaluation harnesses (of mixed origin)",
+    ),
 }
 
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from itemwise.models import Continuous as Continuous
     from itemwise.models import FourPL as FourPL
     from itemwise.models import Graded as Graded
+    from itemwise.models import Nominal as Nominal
     from itemwise.models import Normal as Normal
     from itemwise.models import OnePL as OnePL
     from itemwise.models import PartialCredit as PartialCredit
@@ -101,6 +102,7 @@ _HOMES = {
     "measure_capability": "capability",
     "model_card": "report",
     "model_fit": "diagnostics",
+    "Nominal": "models",
     "Normal": "models",
     "OnePL": "models",
     "PartialCredit": "models",

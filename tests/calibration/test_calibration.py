@@ -16,10 +16,12 @@ BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 # The public parameters of each kind of model, in the order of the columns.
 LOGISTIC = ["discrimination", "difficulty", "guessing", "slip"]
 GRADES = ["discrimination", "difficulty", *(f"difficulty_{k}" for k in range(1, 5))]
+OPTIONS = [f"{word}_{k}" for k in (1, 2, 3) for word in ("slope", "intercept")]
 PARAMETERS = {
     **dict.fromkeys(BINARY, LOGISTIC),
     "graded": GRADES,
     "gpcm": GRADES,
+    "nominal": ["discrimination", "difficulty", *OPTIONS],
     "continuous": ["discrimination", "difficulty", "scaling"],
     "censored": ["discrimination", "difficulty", "scaling"],
     "beta": ["discrimination", "difficulty"],
@@ -90,6 +92,7 @@ def test_probability_is_abilities_by_items_and_the_mean_of_what_the_model_draws(
             random = np.random.default_rng(0)
             for ability in (-1.5, 0.0, 1.0):
                 drawn = cal.model.draw(cal.coords, np.full(4000, ability), random)
+                drawn = cal.model.scored(drawn.astype(float))
                 error = drawn.std(axis=1) / np.sqrt(4000)
                 apart = np.abs(cal.probability([ability]).iloc[0] - drawn.mean(axis=1))
                 assert (apart < 4 * error + 1e-9).all()

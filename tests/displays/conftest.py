@@ -474,6 +474,7 @@ def group_curves_frame(names):
 FRAMES = {
     "differential": differential_frame,
     "group_curves": group_curves_frame,
+    "option_curves": group_curves_frame,
     "item_health": item_health_frame,
     "saturation": saturation_frame,
     "excess": excess_frame,

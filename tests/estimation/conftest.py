@@ -153,6 +153,16 @@ def _continuous(model, items, x, ability):
     return normal - np.log(place * (1 - place) * width)
 
 
+def _nominal(model, items, x, ability):
+    wrong = range(1, model.n_categories)
+    odds = [np.zeros((len(items), np.size(ability)))]
+    for k in wrong:
+        slope, intercept = _columns(items, f"slope_{k}", f"intercept_{k}")
+        odds.append(np.where(np.isnan(slope), -np.inf, slope * ability + intercept))
+    odds = np.stack(odds)
+    return np.take_along_axis(odds, np.asarray(x, dtype=int)[None], 0)[0] - logsumexp(odds, axis=0)
+
+
 def _censored(model, items, x, ability):
     """A score at or beyond a limit has the chance to lie there."""
     alpha, beta, gamma = _columns(items, "discrimination", "difficulty", "scaling")
@@ -181,6 +191,7 @@ DENSITIES = {
     "binary": _binary,
     "graded": _graded,
     "gpcm": _partial_credit,
+    "nominal": _nominal,
     "continuous": _continuous,
     "censored": _censored,
     "beta": _beta,

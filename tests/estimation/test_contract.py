@@ -24,6 +24,12 @@ TABLES = {
         "half right": Responses(np.array([[2.0, 2.0, 0.0], [2.0, 1.0, 0.0]] * 5)),
         "more items than respondents": simulate("gpcm", 15, 110, random_state=1).responses,
     },
+    "nominal": {
+        "ordinary": simulate("nominal", 120, 6, missing=0.1, random_state=1).responses,
+        "Guttman": Responses(3 - STAIRS, kind="nominal"),
+        "half right": Responses(np.array([[0.0, 0.0, 2.0], [0.0, 1.0, 2.0]] * 5), kind="nominal"),
+        "more items than respondents": simulate("nominal", 15, 30, random_state=1).responses,
+    },
     "continuous": {
         "ordinary": simulate("beta", 120, 6, missing=0.1, random_state=1).responses,
         "complete": simulate("continuous", 60, 5, random_state=1).responses,
@@ -92,7 +98,7 @@ def is_finite_and_has_a_standard_error_of_what_it_estimated(cal):
     """An absent grade has neither; a parameter at its bound, or that of a flat item, no error."""
     names = list(cal.model.parameters(cal.coords))
     absent = cal.items[names].isna().to_numpy()
-    assert absent.any() <= (cal.model.kind == "graded")
+    assert absent.any() <= (cal.model.kind in ("graded", "nominal"))
     assert not np.isinf(cal.items.drop(columns="flag")).any(axis=None)
     assert cal.items[["discrimination", "difficulty"]].notna().all(axis=None)
     errors = cal.items[[f"{name}_se" for name in names]].to_numpy()

@@ -88,7 +88,8 @@ def support(model):
     """
     if model.kind != "continuous":
         categories = np.arange(model.n_categories)
-        return Support(categories, categories + (model.lowest or 0), np.ones(model.n_categories))
+        worth = model.scored(categories + float(model.lowest or 0))
+        return Support(categories, worth, np.ones(model.n_categories))
     u = np.linspace(-26.0, 26.0, 2601)
     low, high = model.extent()
     return Support(np.sinh(u), low + (high - low) * expit(np.sinh(u)), 0.02 * np.cosh(u))
@@ -146,6 +147,12 @@ def plain_partial_credit(responses, abilities, bounds, p):
     return log_softmax(odds, axis=0)[responses[:, 0, 0]]
 
 
+def plain_nominal(responses, abilities, bounds, p):
+    wrong = range(1, 1 + sum(name.startswith("slope_") for name in p))
+    odds = [p[f"slope_{k}"] * abilities + p[f"intercept_{k}"] for k in wrong]
+    return log_softmax(np.stack([0 * odds[0], *odds]), axis=0)[responses[:, 0, 0]]
+
+
 def plain_continuous(responses, abilities, bounds, p):
     low, high = bounds
     z = np.log((responses - low) / (high - responses))
@@ -169,6 +176,7 @@ PLAIN = {
     "4pl": plain_logistic,
     "graded": plain_graded,
     "gpcm": plain_partial_credit,
+    "nominal": plain_nominal,
     "continuous": plain_continuous,
     "censored": plain_continuous,  # no score of these tests lies beyond a limit
     "beta": plain_beta,
@@ -259,7 +267,8 @@ def test_expected_responses_rise_with_ability_where_discrimination_is_positive(m
             assert (model.variance(coords, far) >= 0).all()
             tables = [found]
             if isinstance(model, Categorical):
-                tables.append(np.exp(model.log_prob(coords, far)[-1]))
+                best = 0 if model.kind == "nominal" else -1
+                tables.append(np.exp(model.log_prob(coords, far)[best]))
             for table in tables:
                 rising = np.diff(table, axis=1) * np.sign(slope)[:, None]
                 assert (rising >= 0).all()
@@ -546,6 +555,9 @@ def test_an_item_without_slope_has_a_large_and_finite_difficulty(models, subtest
         with subtests.test(model.name):
             coords = some_items(model)
             coords[:, 0], coords[:, 1] = [0.0, -0.0, 1e-9, -1e-9, 0.0], 1.5
+            if model.kind == "nominal":
+                coords[:, 2:] = -np.tile(coords[:, :2], model.n_categories - 2)
+                coords[:, 1] = -1.5
             found = model.parameters(coords)
             assert all(np.isfinite(column).all() for column in found.values())
             assert all(np.isfinite(j).all() for j in model.parameter_jacobian(coords).values())
@@ -575,7 +587,8 @@ def test_starts_lie_inside_the_bounds_and_point_along_the_loadings(models, subte
             if not model.coordinates[0].shared:
                 towards = LOADING != 0
                 np.testing.assert_array_equal(
-                    np.sign(coords[towards, 0]), np.sign(LOADING[towards])
+                    np.sign(model.parameters(coords)["discrimination"][towards]),
+                    np.sign(LOADING[towards]),
                 )
 
 
@@ -596,7 +609,10 @@ def test_the_direction_of_the_statistics_is_that_of_better_responses(models, sub
         with subtests.test(model.name):
             values = np.linspace(-8, 8, 33) if model.kind == "continuous" else support(model).values
             better = np.array(model.direction) @ np.array(model.statistics(values, np.float64))
-            assert (np.diff(better) > 0).all()
+            if model.kind == "nominal":  # the first is right, and the others are alike
+                assert better.tolist() == [0.0, *[-1.0] * (len(values) - 1)]
+            else:
+                assert (np.diff(better) > 0).all()
 
 
 def test_sampled_items_have_the_models_parameters_and_follow_the_seed(models, subtests):
@@ -606,7 +622,7 @@ def test_sampled_items_have_the_models_parameters_and_follow_the_seed(models, su
             assert tuple(one) == model.inputs
             assert set(one) <= set(model.parameters(model.from_parameters(one)))
             assert all(np.array_equal(one[name], same[name]) for name in one)
-            hard = next(name for name in one if name.startswith("difficulty"))
+            hard = next(name for name in one if name.startswith(("difficulty", "intercept")))
             assert not np.array_equal(one[hard], other[hard])
 
 
@@ -625,7 +641,7 @@ def test_drawn_responses_have_the_mean_and_the_variance_that_is_said(models, sub
             coords, abilities = some_items(model), np.array([-1.5, 0.0, 1.5])
             drawn = model.draw(coords, np.repeat(abilities, n), np.random.default_rng(0))
             assert (drawn.dtype.kind == "f") == (model.kind == "continuous")
-            sample = drawn.reshape(5, 3, n).astype(float)
+            sample = model.scored(drawn.reshape(5, 3, n).astype(float))
             apart = sample - model.expected(coords, abilities)[:, :, None]
             # Five standard errors, which the moments of the sample itself give.
             error = sample.std(axis=2) / np.sqrt(n)
@@ -655,7 +671,8 @@ def test_a_table_of_drawn_responses_suits_the_model(models, bares, subtests):
             ).T
             fitted = bare.fitted_to(cells, ITEMS)
             low, high = fitted.extent()
-            assert ((cells >= low) & (cells <= high)).all()
+            worth = fitted.scored(cells.astype(float))
+            assert ((worth >= low) & (worth <= high)).all()
             assert fitted.width == model.width
             assert np.isfinite(fitted.read(cells)).all()
             assert all(

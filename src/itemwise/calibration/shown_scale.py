@@ -150,8 +150,8 @@ def category_curves_of(calibration: Calibration, item: int, ability: Floats) -> 
     prob = model.category_probabilities(coords, ability)
     slopes, covariance = prob * model.slopes(coords, ability), calibration.uncertainty.covariances
     variance = np.einsum("wkji,jwv,vkji->kji", slopes, covariance[[item]], slopes)
-    low, high = (np.broadcast_to(end, len(calibration.coords))[item] for end in model.extent())
-    grades = range(int(low), int(high) + 1)
+    lowest = model.lowest or 0
+    grades = range(lowest, lowest + int(model.counts(len(calibration.coords))[item]))
     return CategoryCurves(
         item=name,
         grades=tuple(grades),

@@ -74,6 +74,13 @@ KeepText = Annotated[
     bool, typer.Option("--keep-text", help="Keep the text and the target of each item.")
 ]
 
+ChoicesOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--choices", help="Table of the options that models chose to write, where logs tell."
+    ),
+]
+
 
 def read(
     logs: Logs,
@@ -91,6 +98,7 @@ def read(
     variants: Variants = None,
     name: Name = None,
     keep_text: KeepText = False,
+    choices: ChoicesOut = None,
     files: Files = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -99,7 +107,10 @@ def read(
 
     Folders are searched for logs. What is left out is counted, with the reason.
     """
-    check_targets({"--out": (out, RESPONSES), "--files": (files, TABLE)}, sources=logs)
+    check_targets(
+        {"--out": (out, RESPONSES), "--files": (files, TABLE), "--choices": (choices, TABLE)},
+        sources=logs,
+    )
     rename = _pairs(name or [])
     from itemwise.responses import read_logs
     from itemwise.responses.logs.log_reading import in_mebibytes
@@ -114,18 +125,32 @@ def read(
             variants=_variants(variants or []),
             rename=rename,
             keep_text=keep_text,
+            keep_choices=choices is not None,
             progress=in_mebibytes(report),
         )
     found.responses.save(out)
     lost = [] if out.suffix.lower() == ".parquet" else _lost(found)
     _show(console, found)
     console.say(f"Responses: {out}")
+    if choices is not None:
+        _write_choices(console, found, choices)
     if files is not None:
         write_table(found.files.set_index("file"), files)
         console.say(f"Files: {files}")
     for text in (*found.sentences(), *lost):
         console.say(text)
     console.document(_document(found) | {"notes": [*found.notes, *lost], "out": out})
+
+
+def _write_choices(console: Console, found: LogReading, path: Path) -> None:
+    """Write options and key, or say that there are none."""
+    from itemwise.responses.chosen_options import option_frame
+
+    if found.choices is None:
+        console.say("Choices: the logs do not say which option was chosen.")
+        return
+    write_table(option_frame(found.choices), path)
+    console.say(f"Choices: {path}")
 
 
 def _variants(given: list[str]) -> str | list[str]:

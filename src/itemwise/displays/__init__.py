@@ -67,6 +67,7 @@ _REGISTRY = {
     "excess": ("fit_planes", "ExcessDisplay"),
     "differential": ("group_plots", "DifferentialDisplay"),
     "group_curves": ("group_plots", "GroupCurvesDisplay"),
+    "option_curves": ("group_plots", "OptionCurvesDisplay"),
 }
 
 DISPLAYS: LazyClasses[type[Display]] = LazyClasses(__name__, _REGISTRY)

@@ -155,6 +155,15 @@ class GroupCurvesDisplay(Display):
         return ["band: 95 % interval", *remark("not shown: {}", self._rest, "other item")]
 
 
+class OptionCurvesDisplay(GroupCurvesDisplay):
+    """How likely options are along the scale, one panel per item, with 95 % bands.
+
+    The frame is that of `GroupCurvesDisplay`: `group` is the option, `expected` its probability.
+    """
+
+    y_label = "probability"
+
+
 def _colours(style: Style, count: int) -> list[Any]:
     """One colour a group: those of the style, or a scale for more than it has."""
     from matplotlib import colormaps

@@ -27,6 +27,7 @@ from itemwise.responses.scanned_responses import ScannedResponses
 PICKS = {
     "binary": ("2pl", "responses are right or wrong; where guessing matters, ask for '3pl'"),
     "graded": ("graded", "responses are grades; the other model of grades is 'gpcm'"),
+    "nominal": ("nominal", "responses are choices among options"),
     "continuous": (
         "continuous",
         "responses are scores in an interval; for probabilities there is also 'beta'",
@@ -81,9 +82,9 @@ def calibrate(
         `scan_responses` found in files that are larger than memory.
     model
         "auto" picks one by the kind of responses and says which. Right or wrong: "1pl",
-        "2pl", "3pl", "4pl". Grades: "graded", "gpcm". Scores in an interval: "continuous",
-        "beta". Or a model with its options, such as `OnePL(discrimination=1)` or
-        `Continuous(bounds=(0, 100))`.
+        "2pl", "3pl", "4pl". Grades: "graded", "gpcm". Choices among options: "nominal". Scores
+        in an interval: "continuous", "beta". Or a model with its options, such as
+        `OnePL(discrimination=1)` or `Continuous(bounds=(0, 100))`.
     preset
         A model and an engine that reproduce published work: "airt" for the continuous model of
         the AIRT paper. It takes the place of `model` and `engine`.
@@ -395,6 +396,8 @@ def find_preset(name: str) -> Preset:
 
 def _advice(found: str, wanted: str) -> str:
     """How a table of one kind may become one of another."""
+    if wanted == "nominal":
+        return "make choices with Responses.from_choices(options chosen, key)."
     suits = f"use model='{PICKS[found][0]}' or 'auto'"
     if wanted == "binary":
         rule = "responses.values >= 2" if found == "graded" else "responses.values > 0.5"

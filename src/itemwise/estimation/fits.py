@@ -218,9 +218,8 @@ def _constant(tally: Tally, kind: str) -> dict[str, np.ndarray]:
 def _unseen(model: Categorical, tally: Tally) -> np.ndarray:
     """Items with a grade, up to their highest, that nobody got."""
     assert tally.counts is not None  # noqa: S101 - grades are codes
-    low, high = model.extent()
-    n_grades = np.broadcast_to(np.asarray(high) - np.asarray(low) + 1, len(tally.counts))
-    unseen: np.ndarray = (tally.counts > 0).sum(axis=1) < n_grades
+    has = model.counts(len(tally.counts))
+    unseen: np.ndarray = (tally.counts > 0).sum(axis=1) < has
     return unseen
 
 

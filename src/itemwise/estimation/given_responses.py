@@ -26,7 +26,7 @@ def given_responses(
             )
         responses = scanned_array(responses)
     if not isinstance(responses, ScannedResponses):
-        return as_responses(responses)
+        return responses if isinstance(responses, Responses) else as_responses(responses)
     if client is None:
         return responses
     check_client(client)

@@ -13,6 +13,7 @@ from itemwise.models.continuous import Continuous
 from itemwise.models.graded import Graded
 from itemwise.models.logistic import FourPL, OnePL, ThreePL, TwoPL
 from itemwise.models.measurement import Coordinate, MeasurementModel
+from itemwise.models.nominal import Nominal
 from itemwise.models.partial_credit import PartialCredit
 from itemwise.models.priors import Beta, Normal, Prior
 
@@ -27,6 +28,7 @@ MODELS: dict[str, type[MeasurementModel]] = {
         FourPL,
         Graded,
         PartialCredit,
+        Nominal,
         Continuous,
         Censored,
         BetaResponse,
@@ -45,6 +47,7 @@ __all__ = [
     "FourPL",
     "Graded",
     "MeasurementModel",
+    "Nominal",
     "Normal",
     "OnePL",
     "PartialCredit",

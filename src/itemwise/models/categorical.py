@@ -31,6 +31,10 @@ class Categorical(MeasurementModel):
         """The number of the category."""
         return tuple(float(k) for k in range(1, self.n_categories))
 
+    def counts(self, n_items: int) -> np.ndarray:
+        """How many categories each of `n_items` items has."""
+        return np.full(n_items, self.n_categories)
+
     @abstractmethod
     def log_prob(self, coords: Array, abilities: Array) -> Array:
         """Log-probability of each category."""

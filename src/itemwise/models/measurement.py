@@ -188,6 +188,10 @@ class MeasurementModel(ABC):
         """How the mean of z grows with ability, (n_items,), for a model that is `normal`."""
         raise NotImplementedError
 
+    def scored(self, values: Floats) -> Floats:
+        """What responses are worth, on the scale of `expected`; NaN where never asked."""
+        return values
+
     @abstractmethod
     def expected(self, coords: Array, abilities: Array) -> Array:
         """Expected response, (n_items, n_abilities)."""

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from itemwise.errors import InputError
 from itemwise.responses.response_table import Responses
+from itemwise.responses.stored_cells import NOMINAL
 from itemwise.responses.table_layouts import long_columns
 from itemwise.tables.foreign_frames import as_pandas, with_row_names
 
@@ -19,8 +20,13 @@ Table: TypeAlias = "Responses | pd.DataFrame | ArrayLike"
 
 
 def as_responses(table: Table, kind: str | None = None) -> Responses:
-    """Return responses as they are, or make them from a frame or an array, of a given `kind`."""
+    """Return responses as they are, or make them from a frame or an array, of a given `kind`.
+
+    Choices become right and wrong unless they are asked for: only the nominal model reads them.
+    """
     if isinstance(table, Responses):
+        if kind is None and table.kind == NOMINAL:
+            return table.of_kind("binary")
         return table if kind is None else table.of_kind(kind)
     if isinstance(table, str | os.PathLike):
         raise InputError(

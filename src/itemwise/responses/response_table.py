@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.responses import frame_conversion
+from itemwise.responses.chosen_options import coded_choices, turned
 from itemwise.responses.described_table import DescribedTable
 from itemwise.responses.names_and_facts import (
     Facts,
@@ -35,6 +36,7 @@ from itemwise.responses.repeated_answers import (
 )
 from itemwise.responses.response_preview import PREVIEW_COLUMNS, PREVIEW_ROWS, preview_html
 from itemwise.responses.stored_cells import (
+    NOMINAL,
     Kind,
     as_floats,
     as_numbers,
@@ -61,7 +63,8 @@ if TYPE_CHECKING:
 class Responses(DescribedTable):
     """Respondents × items, immutable; NaN in `values` means that the item was never asked.
 
-    `kind` is "binary" (0 or 1), "graded" (whole numbers from 0) or "continuous" (any finite score).
+    `kind` is "binary" (0 or 1), "graded" (whole numbers from 0), "continuous" (any finite score) or
+    "nominal" (options, see `from_choices`).
     By default it is inferred from the responses: only 0 and 1, or none at all, are binary; other
     whole numbers from 0 to 20 are graded; everything else is continuous. Negative whole numbers up
     to 20 are refused unless `kind` is given: they may well be a code for "missing".
@@ -190,6 +193,28 @@ class Responses(DescribedTable):
         """
         cells, respondents = frame_conversion.from_predictions(y_true, predictions)
         return cls.from_codes(cells, respondents, items, "binary")
+
+    @classmethod
+    def from_choices(cls, choices: pd.DataFrame, key: Any, *, options: Any = None) -> Self:
+        """Keep which option each respondent chose: responses of the kind "nominal".
+
+        `choices` has one row per respondent and one column per item; missing cells were never
+        asked. `key` is the right option of each item, as a list or a mapping. `options` lists the
+        options, for all items or by item; left out, they are those that were chosen. Cells are 0
+        for the right option and 1, 2, ... for the others; the facts key, option_1, option_2, ...
+        of the items say which. `of_kind("binary")` makes right and wrong of them, and so does
+        every study.
+
+        >>> import itemwise as iw
+        >>> import pandas as pd
+        >>> chosen = pd.DataFrame({"q1": ["A", "C"], "q2": ["B", "B"]}, index=["small", "large"])
+        >>> iw.Responses.from_choices(chosen, key=["C", "B"]).of_kind("binary").values.tolist()
+        [[0.0, 1.0], [1.0, 1.0]]
+        """
+        found = coded_choices(as_pandas(choices), key, options)
+        new = cls.from_codes(found.codes, found.respondents, found.items, "nominal")
+        vars(new).update(_item_facts=as_facts(found.facts, new.items, "item"), notes=found.notes)
+        return new
 
     @classmethod
     def from_codes(
@@ -349,8 +374,11 @@ class Responses(DescribedTable):
         wanted = checked_kind(kind)
         if wanted is None or wanted == self.kind:
             return self
+        values = self.values
+        if NOMINAL in (self.kind, wanted):
+            values = turned(values, self.kind, wanted)
         new = Responses(
-            *(self.values, self.respondents, self.items, wanted),
+            *(values, self.respondents, self.items, wanted),
             tries=self.tries,
             spread=self.spread,
         )

@@ -15,9 +15,10 @@ from itemwise.numerics.arrays import in_threads, row_blocks
 from itemwise.tables.text_tables import number
 from itemwise.words import shown
 
-Kind = Literal["binary", "graded", "continuous"]
+Kind = Literal["binary", "graded", "continuous", "nominal"]
 Where = Callable[[int], str]  # position in C order -> the cell, in words
 
+NOMINAL: Kind = "nominal"  # options without order; 0 is the right one
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NEVER_ASKED = -1  # in binary and graded cells; continuous cells hold NaN
 HIGHEST_INFERRED_GRADE = 20
@@ -27,6 +28,7 @@ _BLOCK_BYTES = 1 << 23  # read at a time in a pass over a large table
 _EXPECTED = {
     "binary": "binary responses are 0 or 1",
     "graded": f"grades are whole numbers from 0 to {HIGHEST_GRADE:,}",
+    "nominal": f"options are whole numbers from 0, the right one, to {HIGHEST_GRADE:,}",
 }
 _HOW_TO_MISS = "Use NaN where an item was never asked"
 
@@ -48,7 +50,8 @@ def checked_kind(kind: str | None) -> Kind | None:
     if kind is None:
         return None
     raise InputError(
-        f"kind is {shown(kind)}, but it should be 'binary', 'graded' or 'continuous'. "
+        f"kind is {shown(kind)}, but it should be 'binary', 'graded', 'continuous' or "
+        "'nominal'. "
         "Leave it out to have it inferred."
     )
 

@@ -110,7 +110,7 @@ def _plain(name: str) -> str:
     return name.strip().lower()
 
 
-_KIND = re.compile(rf"{CORNER} \((binary|graded|continuous)\)")
+_KIND = re.compile(rf"{CORNER} \((binary|graded|continuous|nominal)\)")
 
 SEPARATOR = "/"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?")  # 007 is a name

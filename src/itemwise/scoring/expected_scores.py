@@ -51,7 +51,7 @@ def total_scores(
     span = (high - low)[..., None]
     total, slope, asked = [], [], []
     for rows in row_blocks(ability.size, ROWS):
-        part = as_floats(cells[rows]).T
+        part = model.scored(as_floats(cells[rows])).T
         observed = ~np.isnan(part)
         share = (part - low[..., None]) / span
         chance, change = _expected(model, coords, ability[rows])
@@ -176,7 +176,7 @@ def _completed(
     for rows in data.blocks(nodes.fine.size):
         block = data.block(rows)
         weights, _ = posteriors.posterior(block)
-        known = as_floats(cells[rows])
+        known = model.scored(as_floats(cells[rows]))
         open_ = np.isnan(known).astype(float)
         left = open_ @ chance  # expected sum of what was not asked, at each node
         expected = (weights * left).sum(axis=1)

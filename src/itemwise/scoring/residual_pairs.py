@@ -54,7 +54,7 @@ class Residuals:
         model = self.model.of_items(np.arange(items.start, items.stop))
         coords = self.coords[items]
         ability, se = self.ability[rows], self.se[rows]
-        values = as_floats(self.table.cells[self.rows[rows], items])
+        values = model.scored(as_floats(self.table.cells[self.rows[rows], items]))
         asked = ~np.isnan(values)
         step = NUDGE * max(float(np.std(self.ability)), 1.0)
         rise = model.expected(coords, ability + step) - model.expected(coords, ability - step)
@@ -69,7 +69,7 @@ class Residuals:
         """Items to which all responses are the same, or none was given."""
         found = []
         for items in row_blocks(len(self.coords), STRIP):
-            values = as_floats(self.table.cells[self.rows, items])
+            values = self.model.scored(as_floats(self.table.cells[self.rows, items]))
             low = np.where(np.isnan(values), np.inf, values).min(axis=0)
             high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
             found.append(low >= high)

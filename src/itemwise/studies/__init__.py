@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.evaluation.item_selections import *  # noqa: F403
     from itemwise.studies.evaluation.lm_eval_asking import *  # noqa: F403
     from itemwise.studies.groups.differential import *  # noqa: F403
+    from itemwise.studies.health.distractor_study import *  # noqa: F403
     from itemwise.studies.health.item_health import *  # noqa: F403
     from itemwise.studies.human_labels.corrected_judge import *  # noqa: F403
     from itemwise.studies.judges.facet_study import *  # noqa: F403
@@ -107,6 +108,13 @@ STUDIES: dict[str, Study] = {
     ),
     "difficulty_targets": Study(".difficulty.difficulty_targets", ("DifficultyTargets",)),
     "enrich_confusion": Study(".classifiers.confusion_curves", ("ConfusionCurves",)),
+    "distractors": Study(
+        ".health.distractor_study",
+        ("Distractors",),
+        command="distractors",
+        panel=LANGUAGE_MODELS,
+        help="Find wrong options that attract the strong: the sharpest sign of a wrong key.",
+    ),
     "evaluate_adaptively": Study(".evaluation.asking", ("AdaptiveEvaluation",)),
     "evaluate_adaptively_async": Study(".evaluation.asking"),
     "evaluate_difficulty": Study(".difficulty.difficulty_evaluation", ("DifficultyEvaluation",)),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from itemwise.errors import FileError
 from itemwise.responses.logs.bounded_files import Pieces, small_json
+from itemwise.responses.logs.log_choices import as_label
 from itemwise.responses.logs.log_runs import NO_IDENTITY, Items, LogSettings, Passed, Run, no_metric
 from itemwise.responses.logs.log_values import (
     as_fact,
@@ -171,6 +172,7 @@ class _Asked(NamedTuple):
     content: str  # a hash of question and right answer
     text: str | None
     target: str | None
+    chosen: str | None = None  # the text of the option
 
 
 @dataclass
@@ -218,6 +220,8 @@ class _Teller:
             if known is not None and self.wanted.keep_text:
                 facts |= {"text": known.text, "target": known.target}
             self.items.tell(place, facts)
+            if known is not None and self.wanted.keep_choices:
+                run.choose(self.items, place, known.chosen, as_label(known.target))
 
 
 def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
@@ -255,8 +259,18 @@ def _questions(path: Path, wanted: LogSettings) -> dict[str, _Asked]:
                 if part(instance, "perturbation"):
                     continue
                 target = _right(instance)
-                found[identity] = _Asked(content_hash(text, target), shortened(text), target)
+                asked = content_hash(text, target), shortened(text), target
+                found[identity] = _Asked(*asked, _chosen(state))
     return found
+
+
+def _chosen(state: object) -> str | None:
+    """The text of the option that a model named by its letter."""
+    options, answers = part(state, "output_mapping"), part(state, "result", "completions")
+    if not isinstance(options, dict) or not isinstance(answers, list) or not answers:
+        return None
+    said = part(answers[0], "text")
+    return as_label(options.get(said.strip()[:1])) if isinstance(said, str) else None
 
 
 def _right(instance: object) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from itemwise.errors import FileError
 from itemwise.responses.logs.bounded_files import SMALL, Archive, Pieces, open_archive, parsed
+from itemwise.responses.logs.log_choices import lettered
 from itemwise.responses.logs.log_runs import (
     FAILED,
     NO_IDENTITY,
@@ -65,7 +66,7 @@ class InspectAI:
     def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
         """Yield one run: a model on a task."""
         reader = _zipped if path.name.endswith(".eval") else _plain
-        with reader(path, wanted.max_bytes, passed) as (header, samples):
+        with reader(path, wanted, passed) as (header, samples):
             run = self._run(path, header)
             teller = _Teller(run, items, wanted, header)
             for sample in samples:
@@ -172,6 +173,10 @@ class _Teller:
                 self.run.numbers.append(_epoch(sample))
                 self.run.spend(_used(sample))
                 self.items.tell(place, self._facts(sample))
+                if self.wanted.keep_choices and self.metric is not None:
+                    said = part(scores, self.metric[0], "answer"), part(sample, "target")
+                    found = [lettered(letter, part(sample, "choices")) for letter in said]
+                    self.run.choose(self.items, place, *found)
 
     def _value(self, scores: Mapping[str, Any]) -> object:
         """The value of the chosen scorer, or one of its several values."""
@@ -321,15 +326,15 @@ def _check_status(run: Run, header: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _zipped(
-    path: Path, max_bytes: int, passed: Passed
+    path: Path, wanted: LogSettings, passed: Passed
 ) -> Iterator[tuple[dict[str, Any], Iterator[Any]]]:
-    with open_archive(path, max_bytes) as archive:
+    with open_archive(path, wanted.max_bytes) as archive:
         header = _member(archive, "header.json" if "header.json" in archive else _STARTED)
         if not isinstance(header, dict):
             raise FileError(f"'{path}' holds a header that is not an object. It is not a log.")
         if "reductions.json" in archive:
             header["reductions"] = _member(archive, "reductions.json")
-        yield header, _samples(archive)
+        yield header, _samples(archive, options=wanted.keep_choices)
         passed(path.stat().st_size)
 
 
@@ -344,10 +349,13 @@ def _member(archive: Archive, name: str) -> Any:
     return parsed(archive.read(name, SMALL), f"'{archive.path}', member '{name}'")
 
 
-def _samples(archive: Archive) -> Iterator[Any]:
-    """All samples: from the summaries, which are short and have the scores, or one by one."""
+def _samples(archive: Archive, *, options: bool) -> Iterator[Any]:
+    """All samples: from the summaries, which are short and have the scores, or one by one.
+
+    Only samples themselves hold their `options`.
+    """
     whole = ["summaries.json"] if "summaries.json" in archive else []
-    summaries = whole or archive.names("_journal/summaries/")
+    summaries = [] if options else whole or archive.names("_journal/summaries/")
     for name in summaries:
         content = io.BytesIO(archive.read(name))
         yield from Pieces(content, f"'{archive.path}', member '{name}'").elements()
@@ -358,11 +366,11 @@ def _samples(archive: Archive) -> Iterator[Any]:
 
 @contextmanager
 def _plain(
-    path: Path, max_bytes: int, passed: Passed
+    path: Path, wanted: LogSettings, passed: Passed
 ) -> Iterator[tuple[dict[str, Any], Iterator[Any]]]:
     """The keys before the samples, then the samples; keys after them are added to the header."""
     header: dict[str, Any] = {}
-    with text_bytes(path, max_bytes, passed) as stream:
+    with text_bytes(path, wanted.max_bytes, passed) as stream:
         pieces = Pieces(stream, f"'{path}'")
         members = pieces.members()
         for key, is_list in members:

@@ -7,7 +7,7 @@ What is known of the model is in results_<date>.json in the same folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from itemwise.responses.logs.lm_eval_results import (
     model_name,
     prompt_hashes,
 )
+from itemwise.responses.logs.log_choices import likeliest
 from itemwise.responses.logs.log_runs import (
     BROKEN_LINES,
     NO_IDENTITY,
@@ -48,6 +49,7 @@ from itemwise.responses.logs.log_values import (
 from itemwise.responses.names_and_facts import Fact
 from itemwise.words import shown
 
+CHOSEN = "chosen"  # the column of options
 SECOND_FILTER = "of another filter"
 TWICE = "that are there twice"
 TWICE_UNNAMED = "that are there twice, or of another filter without a name"
@@ -87,7 +89,7 @@ class LmEval:
             passed,
             trouble,
             like=like,
-            extra=_texts if wanted.keep_text else None,
+            extra=_further(wanted),
         ):
             filters.add(block, sign)
         filters.choose(wanted.filter)
@@ -159,6 +161,14 @@ def _fields(metric: str, like: Sequence[Mapping[str, Any]]) -> list[Field]:
     return fields
 
 
+def _further(wanted: LogSettings) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """What is made from whole rows, if anything is asked of them."""
+    if wanted.keep_choices:
+        texts = _texts if wanted.keep_text else lambda _: {}
+        return lambda row: {**texts(row), CHOSEN: likeliest(row)}
+    return _texts if wanted.keep_text else None
+
+
 def _texts(row: dict[str, Any]) -> dict[str, Fact]:
     """Question and target of a row; without a known question field, the prompt."""
     text = question(row.get("doc"))
@@ -197,6 +207,8 @@ class _Filters:
                 continue
             self.ids.setdefault(place, identity)
             scores[place] = None if score is None else sign * score
+            if CHOSEN in block:
+                self.run.choose(self.items, place, *block[CHOSEN][at])
 
     def choose(self, wanted: str | None) -> None:
         """Keep the requested filter, a strict one, or the first."""

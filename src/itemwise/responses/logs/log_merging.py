@@ -17,6 +17,7 @@ from itemwise.responses.logs.log_answers import (
     keep_first,
     reruns,
 )
+from itemwise.responses.logs.log_choices import chosen_options
 from itemwise.responses.logs.log_facts import Told
 from itemwise.responses.logs.log_runs import Items, LogSettings, Run
 from itemwise.responses.logs.log_variants import renamed, respondents
@@ -30,8 +31,10 @@ MOST_GRADES = 20
 _TABLE_BYTES = 2 * 1024**3
 
 
-def merged(runs: Sequence[Run], items: Items, wanted: LogSettings, max_bytes: int) -> Responses:
-    """Merge all runs into one table, with facts about its items and respondents."""
+def merged(
+    runs: Sequence[Run], items: Items, wanted: LogSettings, max_bytes: int
+) -> tuple[Responses, Responses | None]:
+    """Merge all runs into one table, with facts about its items and respondents; and choices."""
     renamed(runs, wanted.rename)
     same, notes = _same_items(runs, items)
     named = respondents(runs, wanted.variants)
@@ -60,11 +63,14 @@ def merged(runs: Sequence[Run], items: Items, wanted: LogSettings, max_bytes: in
     table = _table(triples)
     notes = [*_kind_notes(answers, table.kind), *notes, *clash, *_metric_notes(answers)]
     facts = Told.of(answers, names, items, used)
-    return table.described(
+    whole = table.described(
         items=_item_facts(items, used) | facts.of_items,
         respondents=facts.of_respondents,
         notes=[*notes, *_version_notes(answers), *_source_notes(answers)],
     )
+    if not wanted.keep_choices:
+        return whole, None
+    return whole, chosen_options(answers, items, same, used, item_names)
 
 
 def _table(triples: Triples) -> Responses:

@@ -39,6 +39,7 @@ def read_logs(
     variants: str | Sequence[str] = "separate",
     rename: Mapping[str, str] | None = None,
     keep_text: bool = False,
+    keep_choices: bool = False,
     max_bytes: int = 8 * 1024**3,
     progress: Progress | bool = True,
 ) -> LogReading:
@@ -50,6 +51,10 @@ def read_logs(
     has it, and the same id with another question is another item. Facts of items are task, id,
     and, if the logs have them, subject, document, split, group, arguments of the task and hash;
     with `keep_text` also text (the first 2,000 characters) and target.
+
+    With `keep_choices`, `choices` of the result is the table of options that models chose, for
+    `distractors` and the nominal model, where logs tell: None if none does. The right option is
+    the one that was scored as right.
 
     `metric` names the score to read, or several, of which the first that a log has is used; by
     default, each format has its usual one. `filter` names the lm-eval filter to read, by default a
@@ -88,6 +93,7 @@ def read_logs(
         _checked(metric, filter, epochs, keep_text, max_bytes),
         variants=checked_variants(variants),
         rename=checked_rename(rename),
+        keep_choices=bool(keep_choices),
     )
     given = as_paths(paths)
     found = find_logs(given, max_bytes)
@@ -96,7 +102,7 @@ def read_logs(
         runs, refused = _all_runs(found, given, wanted, items, told)
     if not any(run.places for run in runs):
         raise FileError(_nothing(given, found, runs, refused))
-    table = merged(runs, items, wanted, max_bytes)
+    table, choices = merged(runs, items, wanted, max_bytes)
     said = *_refusals(refused), *_unread(runs), *_remarks(runs)
     more = [clean(note) for note in said]
     left_out = sum((run.left_out for run in runs), Counter[str]())
@@ -106,6 +112,7 @@ def read_logs(
         left_out=dict(left_out.most_common()),
         refused={clean(str(path)): clean(why) for path, why in refused.items()},
         notes=(*table.notes, *more),
+        choices=choices,
     )
 
 
@@ -264,6 +271,7 @@ class LogReading(Result):
     left_out: Mapping[str, int]  # rows, by why
     refused: Mapping[str, str]  # files that could not be read, and why
     notes: tuple[str, ...]
+    choices: Responses | None = None  # which options were chosen; see `keep_choices`
 
     def to_frame(self) -> pd.DataFrame:
         """One row per file, model and task: its rows, how many were read, and why not all."""

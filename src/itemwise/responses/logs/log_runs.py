@@ -39,6 +39,7 @@ class LogSettings:
     max_bytes: int = 8 * 1024**3
     variants: str | Sequence[str] = "separate"
     rename: Mapping[str, str] = field(default_factory=dict)
+    keep_choices: bool = False
 
 
 class Items:
@@ -57,6 +58,7 @@ class Items:
         self.hashes: list[str | None] = []
         self.arguments: dict[int, str] = {}  # of the task, by item
         self.facts: dict[str, dict[int, Fact]] = {}
+        self.keys: dict[int, str] = {}  # right options, where they are told
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -121,6 +123,7 @@ class Run:
     prompts: dict[str, str] = field(default_factory=dict)  # hashes of some prompts, by item
     origin: str = ""  # what the harness calls the run: copies and retries of a log share it
     numbers: array[int] = field(default_factory=lambda: array("q"))  # epochs, where logged
+    chosen: dict[int, str] = field(default_factory=dict)  # option by item, where logged
     # Tokens and cost, summed over answers, and how many answers tell them:
     used: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
@@ -136,6 +139,13 @@ class Run:
         self.places.append(place)
         self.scores.append(score)
         return True
+
+    def choose(self, items: Items, place: int, option: str | None, right: str | None) -> None:
+        """Keep which option was chosen, of several answers the first; and which is right."""
+        if option is not None:
+            self.chosen.setdefault(place, option)
+        if right is not None:
+            items.keys.setdefault(place, right)
 
     def add_all(self, scores: Mapping[int, float | None]) -> None:
         """Add the rows of many items; a million of them one by one would take a second."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from itemwise.errors import FileError
 from itemwise.files import readable_file
+from itemwise.responses.logs.log_choices import as_label
 from itemwise.responses.logs.log_runs import Items, LogSettings, Passed, Run, no_metric
 from itemwise.responses.logs.log_values import as_fact
 from itemwise.responses.names_and_facts import Fact
@@ -48,11 +49,16 @@ class OpenMLPredictions:
         right = (frame["prediction"].astype(str) == frame["correct"].astype(str)).astype(float)
         right[frame["prediction"].isna() | frame["correct"].isna()] = float("nan")
         folds = frame["fold"] if "fold" in frame else [None] * len(frame)
-        for row, score, fold in zip(frame["row_id"], right, folds, strict=True):
+        labels = zip(frame["prediction"], frame["correct"], strict=True)
+        for row, score, fold, (label, truth) in zip(
+            frame["row_id"], right, folds, labels, strict=True
+        ):
             identity = f"{row:.0f}" if isinstance(row, float) else str(row)
             place = items.place(run.task, identity)
             if run.add(place, score) and "repeat" not in frame:
                 items.tell(place, {"fold": as_fact(fold)})
+            if wanted.keep_choices and score == score:
+                run.choose(items, place, as_label(str(label)), as_label(str(truth)))
         passed(path.stat().st_size)
         yield run
 
