@@ -159,8 +159,7 @@ def _nominal(model, items, x, ability):
     for k in wrong:
         slope, intercept = _columns(items, f"slope_{k}", f"intercept_{k}")
         odds.append(np.where(np.isnan(slope), -np.inf, slope * ability + intercept))
-    odds = np.stack(odds)
-    return np.take_along_axis(odds, np.asarray(x, dtype=int)[None], 0)[0] - logsumexp(odds, axis=0)
+    return _of_grade(log_softmax(np.stack(odds), axis=0), x)
 
 
 def _censored(model, items, x, ability):

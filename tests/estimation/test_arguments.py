@@ -111,6 +111,7 @@ TABLES = {
 REMEDIES = {
     "binary": "0 and 1 only",
     "graded": r"Responses\(values, kind='graded'\)",
+    "nominal": r"Responses\.from_choices\(choices, key\)",
     "continuous": r"Responses\(values, kind='continuous'\)",
 }
 SUITS = {"binary": "2pl", "graded": "graded", "continuous": "continuous"}

@@ -7,7 +7,7 @@ from itemwise.estimation.calibrating import PICKS, PRESETS
 from itemwise.models import MODELS, Continuous
 from itemwise.responses.stored_cells import KINDS
 
-PICKED = {"binary": "2pl", "graded": "graded", "continuous": "continuous"}
+PICKED = {"binary": "2pl", "graded": "graded", "continuous": "continuous", "nominal": "nominal"}
 
 
 def test_every_kind_of_responses_has_a_model_that_explains_it():

@@ -297,11 +297,12 @@ def test_any_small_table_calibrates(model, values):
 GRADES = RANDOM.integers(0, 4, (40, 6)).astype(float)
 SCORES = RANDOM.uniform(0.05, 0.95, (40, 6))
 FEW_SCORES = RANDOM.uniform(0.05, 0.95, (15, 30))
-WORST, BEST = {"graded": 0.0, "continuous": 0.1}, {"graded": 3.0, "continuous": 0.9}
+WORST = {"graded": 0.0, "nominal": 3.0, "continuous": 0.1}
+BEST = {"graded": 3.0, "nominal": 0.0, "continuous": 0.9}
 
 
 def tables_of(kind):
-    ordinary = {"graded": GRADES, "continuous": SCORES}[kind]
+    ordinary = {"graded": GRADES, "nominal": GRADES, "continuous": SCORES}[kind]
     worst, best = WORST[kind], BEST[kind]
 
     def column(values):
@@ -331,7 +332,7 @@ def tables_of(kind):
         "duplicated columns": np.repeat(ordinary[:, :3], 3, axis=1),
         "Guttman": worst + (best - worst) * stairs / 3,
         "more items than respondents": np.tile(ordinary[:15], (1, 5))
-        if kind == "graded"
+        if kind != "continuous"
         else FEW_SCORES,
         "all best": np.full((6, 5), best),
         "nothing asked": np.full((4, 3), np.nan),
@@ -347,7 +348,7 @@ def tables_of(kind):
     }
 
 
-WIDER_TABLES = {kind: tables_of(kind) for kind in ("graded", "continuous")}
+WIDER_TABLES = {kind: tables_of(kind) for kind in WORST}
 NAMES = list(WIDER_TABLES["graded"])
 
 
@@ -421,7 +422,7 @@ def test_the_expected_response_to_a_constant_column_is_near_what_all_gave(widely
                 cal = widely(table, model)
                 low, high = (np.min(bound) for bound in cal.model.extent())
                 middle = cal.probability([0.0]).iloc[0, 2]
-                assert abs(middle - value) < 0.1 * (high - low)
+                assert abs(middle - cal.model.scored(np.array(value))) < 0.1 * (high - low)
 
 
 def test_a_constant_column_of_grades_or_scores_tells_nothing_of_ability(widely, subtests):

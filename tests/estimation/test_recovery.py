@@ -17,6 +17,7 @@ BOUNDS = {
     "1pl": (0.99, 0.10, 0.40), "2pl": (0.99, 0.15, 0.35),
     "3pl": (0.97, 0.30, 0.42), "4pl": (0.95, 0.40, 0.48),
     "graded": (0.99, 0.10, 0.25), "gpcm": (0.99, 0.10, 0.20),
+    "nominal": (0.98, 0.25, 0.35),
     "continuous": (0.999, 0.05, 0.12), "censored": (0.999, 0.05, 0.12),
     "beta": (0.99, 0.05, 0.12),
 }  # fmt: skip
@@ -32,6 +33,11 @@ class Told(list):
 def turn(values):
     """The responses that are as bad as these are good."""
     return np.floor(np.nanmin(values)) + np.ceil(np.nanmax(values)) - values
+
+
+def table_of(model, values):
+    """Values as responses of the kind that the model explains."""
+    return Responses(values, kind=MODELS[model].kind)
 
 
 def rmse(found, truth):
@@ -94,7 +100,7 @@ def test_one_missing_cell_hardly_moves_a_complete_table(model_name):
     responses = simulate(model_name, 3000, 15, random_state=2).responses
     values = responses.values
     values[0, 0] = np.nan
-    whole, holed = calibrate(responses, model_name), calibrate(values, model_name)
+    whole, holed = (calibrate(t, model_name) for t in (responses, table_of(model_name, values)))
     assert whole.responses.complete
     assert not holed.responses.complete
     np.testing.assert_allclose(
@@ -119,8 +125,11 @@ def test_a_weight_of_two_is_the_row_given_twice(model_name, subtests):
     for n_items in [8, 30]:
         with subtests.test(n_items=n_items):
             values = simulate(model_name, 200, n_items, random_state=3).responses.values
-            weighted = calibrate(values, model_name, weights=weights, tolerance=1e-9)
-            twice = calibrate(np.vstack([values, values[:80]]), model_name, tolerance=1e-9)
+            once, again = (
+                table_of(model_name, rows) for rows in (values, np.vstack([values, values[:80]]))
+            )
+            weighted = calibrate(once, model_name, weights=weights, tolerance=1e-9)
+            twice = calibrate(again, model_name, tolerance=1e-9)
             np.testing.assert_allclose(weighted.coords, twice.coords, rtol=1e-4, atol=1e-4)
             assert weighted.log_likelihood == pytest.approx(twice.log_likelihood, rel=1e-8)
             np.testing.assert_allclose(
@@ -138,7 +147,7 @@ def test_a_weight_of_zero_is_a_row_left_out(model_name):
 
 
 def test_equal_rows_may_be_collapsed_or_not(monkeypatch, model_name):
-    values = simulate(model_name, 500, 6, random_state=3).responses.values
+    values = simulate(model_name, 500, 6, random_state=3).responses
     collapsed = calibrate(values, model_name, tolerance=1e-9)
     monkeypatch.setattr(encoding, "FEW_ITEMS", 0)
     each = calibrate(values, model_name, tolerance=1e-9)
@@ -264,9 +273,10 @@ def test_the_scale_is_never_reflected(model_name, subtests):
         with subtests.test(seed=seed):
             values = simulate(model_name, 200, 9, random_state=seed).responses.values
             values[:, : seed % 4] = turn(values)[:, : seed % 4]
-            assert item_rest(values) > 0
-            cal = calibrate(values, model_name)
-            share = values.mean(axis=1)
+            worth = MODELS[model_name]().scored(values)
+            assert item_rest(worth) > 0
+            cal = calibrate(table_of(model_name, values), model_name)
+            share = worth.mean(axis=1)
             assert np.corrcoef(cal.abilities()["ability"], share)[0, 1] > 0
 
 

@@ -121,7 +121,7 @@ class Bank:
                 f"The response to {name!r} is {response!r}. Give a finite number; do not call "
                 "answer() for an item that was not answered."
             )
-        low, high = (np.broadcast_to(end, len(self.names))[item] for end in self.model.extent())
+        low, high = (np.broadcast_to(end, len(self.names))[item] for end in self.model.stored())
         whole = self.model.kind == "continuous" or number == int(number)
         if not (low <= number <= high and whole):
             what = "a number" if self.model.kind == "continuous" else "a whole number"

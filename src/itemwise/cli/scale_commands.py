@@ -34,6 +34,8 @@ from itemwise.cli.console import Console
 from itemwise.cli.expected_time import say_if_long
 from itemwise.estimation import ENGINES
 from itemwise.models import AUTO
+from itemwise.responses.stored_cells import NOMINAL
+from itemwise.responses.table_layouts import CORNER
 from itemwise.scoring import METHODS
 
 if TYPE_CHECKING:
@@ -289,4 +291,6 @@ def simulate(
 def _codes(responses: Responses) -> pd.DataFrame:
     """Categories as whole numbers, so that 1 is not printed as 1.0."""
     frame = responses.to_frame()
+    if responses.kind == NOMINAL:  # which no reader would infer
+        frame = frame.rename_axis(f"{CORNER} ({NOMINAL})")
     return frame if responses.kind == "continuous" else frame.astype("Int16")

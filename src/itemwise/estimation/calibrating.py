@@ -396,9 +396,9 @@ def find_preset(name: str) -> Preset:
 
 def _advice(found: str, wanted: str) -> str:
     """How a table of one kind may become one of another."""
-    if wanted == "nominal":
-        return "make choices with Responses.from_choices(options chosen, key)."
     suits = f"use model='{PICKS[found][0]}' or 'auto'"
+    if wanted == "nominal":
+        return f"{suits}, or say which option was chosen: Responses.from_choices(choices, key)."
     if wanted == "binary":
         rule = "responses.values >= 2" if found == "graded" else "responses.values > 0.5"
         return f"{suits}, or give 0 and 1 only, for example with {rule}."

@@ -204,6 +204,10 @@ class MeasurementModel(ABC):
     def extent(self) -> tuple[Floats | float, Floats | float]:
         """The worst and the best response to each item."""
 
+    def stored(self) -> tuple[Floats | float, Floats | float]:
+        """The lowest and the highest response to each item as it is stored."""
+        return self.extent()
+
     @abstractmethod
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
         """Coordinates to begin with.

@@ -90,6 +90,10 @@ class Nominal(VariedCategories):
         """Wrong and right."""
         return 0.0, 1.0
 
+    def stored(self) -> tuple[Floats | float, Floats | float]:
+        """The number of the right option, and of the last one of each item."""
+        return super().extent()
+
     def log_prob(self, coords: Array, abilities: Array) -> Array:
         """Log-probability of each option, (n_categories, n_items, n_abilities)."""
         xp = array_namespace(coords)
