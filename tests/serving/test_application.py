@@ -1,12 +1,15 @@
 import json
 import re
+import threading
 from itertools import product
 
 import numpy as np
 import pytest
 
-from itemwise.errors import InputError, MissingExtraError
-from itemwise.serving import RequestLimits, make_app
+from itemwise.capability.classifying import ModelError
+from itemwise.errors import FileError, InputError, MissingExtraError
+from itemwise.serving import RequestLimits, admission, make_app, model_calls
+from itemwise.serving.admission import Rates
 
 ANN, BOB = {"age": 30, "sex": "f"}, {"age": 70.5, "sex": "m"}
 
@@ -97,13 +100,13 @@ def test_capability_has_a_record_a_class(service):
 
 
 def test_health_is_told(service):
-    assert service.ask("GET", "/healthz").json() == {"status": "ok"}
+    assert service.ask("GET", "/health").json() == {"status": "ok"}
 
 
 def test_unknown_paths_and_methods_are_told_in_a_sentence(subtests, service):
     for method, path, status in [
         ("GET", "/decide", 405),
-        ("POST", "/healthz", 405),
+        ("POST", "/health", 405),
         ("GET", "/x", 404),
         ("GET", "/%2e", 404),
     ]:
@@ -122,7 +125,7 @@ def test_the_documentation_names_the_features_in_the_order_of_the_gate(service):
     assert row["additionalProperties"] is False
     decision = document["components"]["schemas"]["Decision"]
     assert decision["properties"]["prediction"]["enum"] == ["ill", "well"]
-    assert set(document["paths"]) == {"/decide", "/capability", "/healthz", "/metrics"}
+    assert set(document["paths"]) == {"/decide", "/capability", "/health", "/ready", "/metrics"}
 
 
 def test_the_page_of_the_documentation_needs_no_network(make_service, gate):
@@ -198,7 +201,7 @@ class TestKey:
         twice = [("X-API-Key", "open sesame ä".encode()), ("X-API-Key", b"x")]
         assert closed.ask("GET", "/capability", headers=twice).status_code == 401
 
-    @pytest.mark.parametrize("path", ["/healthz", "/docs", "/openapi.json"])
+    @pytest.mark.parametrize("path", ["/health", "/docs", "/openapi.json"])
     def test_health_and_documentation_need_none(self, closed, path):
         assert closed.ask("GET", path).status_code == 200
 
@@ -227,3 +230,92 @@ def test_limits_that_are_none_are_refused(wrong):
 def test_a_request_of_as_many_rows_as_allowed_has_room_by_itself(make_service, gate):
     service = make_service(gate, limits=RequestLimits(rows=3, waiting_rows=2))
     assert service.decide([ANN, BOB, ANN]).status_code == 200
+
+
+class TestAModelThatHangs:
+    @pytest.fixture
+    def hanging(self, gate):
+        free = threading.Event()
+
+        def decide(X, plain=gate.decide):
+            if (X["age"] == 99).any():
+                free.wait(30)
+            return plain(X)
+
+        gate.decide = decide
+        yield gate
+        free.set()
+
+    def test_its_request_is_refused_and_the_others_are_answered(self, make_service, hanging):
+        service = make_service(hanging, limits=RequestLimits(answer_seconds=0.5))
+        late = service.decide([{"age": 99, "sex": "f"}])
+        assert late.status_code == 503
+        assert late.headers["retry-after"] == "1"
+        assert service.decide([ANN]).status_code == 200
+        assert service.ask("GET", "/ready").status_code == 200
+
+    def test_after_some_the_service_says_so(self, make_service, hanging, monkeypatch):
+        monkeypatch.setattr(model_calls, "MOST_HUNG", 1)
+        service = make_service(hanging, limits=RequestLimits(answer_seconds=0.3))
+        assert service.decide([{"age": 99, "sex": "f"}]).status_code == 503
+        assert service.ask("GET", "/ready").status_code == 503
+        assert service.ask("GET", "/health").status_code == 200
+        assert service.decide([ANN]).status_code == 503
+
+
+def test_a_model_that_ends_the_program_does_not_end_the_service(make_service, gate, caplog):
+    def leave(_):
+        raise SystemExit(3)
+
+    service = make_service(gate)
+    gate.decide = leave
+    assert service.decide([ANN]).status_code == 500
+
+
+def test_what_a_model_raises_is_not_sent_to_clients(make_service, gate, problems, caplog):
+    def refuse(_):
+        raise ModelError("LogisticRegression failed to predict: FileNotFoundError: /etc/secret")
+
+    service = make_service(gate)
+    gate.decide = refuse
+    assert "secret" not in str(problems(service.decide([ANN])))
+    assert "secret" in caplog.text
+
+
+class TestKeysInAFile:
+    def test_they_change_while_the_service_runs(self, make_service, gate, tmp_path, monkeypatch):
+        monkeypatch.setattr(admission, "SECONDS_BETWEEN_LOOKS", 0.0)
+        path = tmp_path / "keys"
+        path.write_text("old\n")
+        service = make_service(gate, key_file=path)
+
+        def status(key):
+            return service.decide([ANN], headers={"X-API-Key": key}).status_code
+
+        assert (status("old"), status("new")) == (200, 401)
+        path.write_text("old\nnew \n\n")
+        assert (status("old"), status("new"), status("")) == (200, 200, 401)
+        path.write_text("new\n")
+        assert (status("old"), status("new")) == (401, 200)
+        path.unlink()  # an editor may replace it
+        assert status("new") == 200
+
+    def test_one_without_keys_is_refused(self, make_service, gate, tmp_path):
+        (tmp_path / "keys").write_text("\n")
+        with pytest.raises(FileError, match="holds no API key"):
+            make_service(gate, key_file=tmp_path / "keys")
+
+
+def test_a_sender_of_too_many_requests_waits_and_others_do_not():
+    now = [0.0]
+    rates = Rates(2.0, clock=lambda: now[0])
+    assert [rates.allows("a") for _ in range(3)] == [True, True, False]
+    assert rates.allows("b")
+    now[0] = 0.5
+    assert [rates.allows("a") for _ in range(2)] == [True, False]
+
+
+def test_too_many_requests_are_told_so(make_service, gate):
+    service = make_service(gate, limits=RequestLimits(per_second=0.01))
+    assert [service.decide([ANN]).status_code for _ in range(2)] == [200, 429]
+    assert service.ask("GET", "/health").status_code == 200

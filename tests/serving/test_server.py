@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from itemwise.serving import serve
 from itemwise.serving.server import _listening
 
 CODE = """
-import pathlib, runpy, sys, time
+import json, os, pathlib, re, runpy, sys, time
 from itemwise.serving import RequestLimits, serve
 
 folder = pathlib.Path(sys.argv[2])
@@ -30,9 +30,13 @@ class Slow(runpy.run_path(sys.argv[1])["StandIn"]):
             (folder / "begun").touch()
             while not (folder / "go on").exists():
                 time.sleep(0.01)
+        if (X["age"] == 98).any():
+            re.match("(a+)+$", "a" * 50 + "b")  # for years, and no other thread runs meanwhile
+        if (X["age"] == 97).any():
+            os._exit(1)
         return super().decide(X)
 
-limits = RequestLimits(seconds=0.5, body_bytes=50_000)
+limits = RequestLimits(seconds=0.5, body_bytes=50_000, **json.loads(sys.argv[3]))
 serve(Slow(), port=0, limits=limits, api_key="k", ready=lambda text: print(text, flush=True))
 print("ended", flush=True)
 """
@@ -44,9 +48,10 @@ SLOW = json.dumps({"rows": [{"age": 99, "sex": "f"}]}).encode()
 
 
 @contextmanager
-def running(folder):
+def running(folder, **limits):
     """A server whose gate, asked for an age of 99, says that it has begun and waits to go on."""
     words = [sys.executable, "-c", CODE, str(Path(__file__).with_name("conftest.py")), str(folder)]
+    words.append(json.dumps(limits))
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -62,7 +67,7 @@ def running(folder):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("gate")) as process:
+    with running(tmp_path_factory.mktemp("gate"), connections=40) as process:
         yield process
 
 
@@ -202,7 +207,7 @@ def test_others_are_answered_while_the_gate_thinks(server):
         thinking = thread.submit(talk, server.port, head(len(SLOW)) + SLOW, 60)
         try:
             wait_for(server.begun.exists)
-            assert status(talk(server.port, head(0, "GET", "/healthz"))) == 200
+            assert status(talk(server.port, head(0, "GET", "/health"))) == 200
             assert not thinking.done()
         finally:
             server.go_on.touch()
@@ -211,20 +216,60 @@ def test_others_are_answered_while_the_gate_thinks(server):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to catch")
 def test_it_finishes_running_requests_before_it_ends(tmp_path):
-    with running(tmp_path) as process, ThreadPoolExecutor(1) as thread:
+    with running(tmp_path) as process, ThreadPoolExecutor(11) as thread:
         assert status(talk(process.port, head() + GOOD)) == 200
         asked = thread.submit(talk, process.port, head(len(SLOW)) + SLOW, 60)
         try:
             wait_for(process.begun.exists)
+            others = [thread.submit(talk, process.port, head() + GOOD, 60) for _ in range(10)]
+            time.sleep(0.05)  # they are sent, but may not be accepted yet
             process.send_signal(signal.SIGTERM)
             wait_for(lambda: is_closed(process.port))
             assert not asked.done()
         finally:
             process.go_on.touch()
-        assert status(asked.result()) == 200
+        assert [status(one.result()) for one in (asked, *others)] == 11 * [200]
         assert process.wait(timeout=60) == 0
         assert "ended" in process.stdout.read()
         assert process.stderr.read() == ""
+
+
+def aged(age):
+    content = json.dumps({"rows": [{"age": age, "sex": "f"}]}).encode()
+    return head(len(content)) + content
+
+
+def test_idle_connections_keep_nobody_out(port):
+    with ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        assert status(talk(port, head(0, "GET", "/health"))) == 200
+
+
+@pytest.mark.slow
+def test_a_model_that_hangs_or_dies_is_started_again(tmp_path):
+    with running(tmp_path, answer_seconds=4) as process:
+
+        def asked(path):
+            return status(talk(process.port, head(0, "GET", path), 60))
+
+        wait_for(lambda: asked("/ready") == 200)
+        for age, refused in ((98, 503), (97, 500)):
+            assert status(talk(process.port, aged(age), 60)) == refused
+            assert asked("/health") == 200
+            wait_for(lambda: asked("/ready") == 200)
+            assert status(talk(process.port, head() + GOOD, 60)) == 200
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to catch")
+def test_a_model_that_hangs_does_not_keep_it_from_ending(tmp_path):
+    with running(tmp_path, answer_seconds=2) as process, ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(talk, process.port, aged(98), 60)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+        assert status(asked.result()) == 503
 
 
 def test_a_taken_port_is_named(gate):

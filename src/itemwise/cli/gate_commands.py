@@ -328,6 +328,15 @@ Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all i
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")]
 MostRows = Annotated[int, typer.Option(min=1, help="Maximum number of rows in a request.")]
 MostBytes = Annotated[int, typer.Option(min=1, help="Maximum number of bytes in a request.")]
+MostSeconds = Annotated[
+    float, typer.Option(min=0.1, help="Seconds until a request without an answer is refused.")
+]
+MostRate = Annotated[
+    float | None, typer.Option(min=0.001, help="Maximum number of requests per second and key.")
+]
+KeyFile = Annotated[
+    Path | None, typer.Option(help="File of API keys, one per line; read again when it changes.")
+]
 
 
 def serve(
@@ -336,6 +345,9 @@ def serve(
     port: Port = 8000,
     max_rows: MostRows = 1_000,
     max_bytes: MostBytes = 1_048_576,
+    max_seconds: MostSeconds = 10.0,
+    max_rate: MostRate = None,
+    key_file: KeyFile = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -349,16 +361,19 @@ def serve(
     from itemwise.serving import serve as run
 
     console = Console(quiet, json)
-    limits = RequestLimits(rows=max_rows, body_bytes=max_bytes)
+    limits = RequestLimits(
+        rows=max_rows, body_bytes=max_bytes, answer_seconds=max_seconds, per_second=max_rate
+    )
     key = os.environ.get(KEY)
+    open_to_all = key is None and key_file is None
     loaded = load_only("gate", gate)
 
     def ready(address: str) -> None:
         console.say(f"Serving {gate} at {address}, documentation at {address}/docs")
-        if key is None and host not in HERE:
+        if open_to_all and host not in HERE:
             console.remark(f"Anyone who reaches {host} can use it: set {KEY} to require a key.")
         console.document(
-            {"address": address, "features": dict(loaded.kinds_), "key": key is not None}
+            {"address": address, "features": dict(loaded.kinds_), "key": not open_to_all}
         )
 
-    run(loaded, host=host, port=port, limits=limits, api_key=key, ready=ready)
+    run(loaded, host=host, port=port, limits=limits, api_key=key, key_file=key_file, ready=ready)

@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from itemwise import __version__
-from itemwise.errors import InputError, MissingExtraError
+from itemwise.errors import MissingExtraError
+from itemwise.files import PathLike
 from itemwise.serving import openapi
-from itemwise.serving.batching import Decider, to_records
+from itemwise.serving.admission import Keys, Rates
+from itemwise.serving.batching import Decider
 from itemwise.serving.contract import (
     SENTENCES,
     Fields,
@@ -21,6 +23,7 @@ from itemwise.serving.contract import (
     as_json,
 )
 from itemwise.serving.guard import Guard, Metrics
+from itemwise.serving.model_calls import InProcess, InThread, to_records
 from itemwise.serving.request_rows import parse, read_body, read_rows
 
 if TYPE_CHECKING:
@@ -33,15 +36,21 @@ Endpoint = Callable[["Request"], Awaitable["Response"]]
 
 
 def make_app(
-    gate: Gate, *, limits: RequestLimits | None = None, api_key: str | None = None
+    gate: Gate,
+    *,
+    limits: RequestLimits | None = None,
+    api_key: str | None = None,
+    key_file: PathLike | None = None,
+    own_process: bool = False,
 ) -> Starlette:
     """Return the gate as an ASGI application (Starlette), for a server of your own.
 
     POST /decide takes {"rows": [{feature: value, ...}, ...]}. With `api_key`, requests need it in
-    the header X-API-Key, except those for /healthz and the documentation. `serve` runs it.
+    the header X-API-Key, except those for /health, /ready and the documentation; `key_file` has
+    one key per line, and may change while the application runs. With `own_process`, the model
+    runs in a process of its own, which can be ended when it hangs. `serve` runs all of it.
     """
-    if api_key is not None and not api_key.strip():
-        raise InputError("The API key is empty. Give a longer one, or none at all.")
+    keys = Keys(api_key, key_file)
     try:
         from starlette.applications import Starlette
         from starlette.exceptions import HTTPException
@@ -50,9 +59,10 @@ def make_app(
         raise MissingExtraError("starlette", "serve") from error
 
     granted = limits or RequestLimits()
-    fields, metrics, decider = Fields.of(gate), Metrics(), Decider(gate, granted)
+    fields, metrics = Fields.of(gate), Metrics()
+    decider = Decider(InProcess(gate) if own_process else InThread(gate), granted)
     document = openapi.document(
-        fields, granted, _classes(gate), key=api_key is not None, version=__version__
+        fields, granted, _classes(gate), key=keys.needed, version=__version__
     )
 
     @asynccontextmanager
@@ -60,9 +70,10 @@ def make_app(
         yield
         decider.close()
 
+    decide = _decide(fields, granted, decider, metrics)
     app = Starlette(
-        routes=_routes(gate, document, _decide(fields, granted, decider, metrics), metrics),
-        middleware=[Middleware(Guard, metrics=metrics, key=api_key)],
+        routes=_routes(gate, document, decide, metrics, decider),
+        middleware=[Middleware(Guard, metrics=metrics, keys=keys, rates=Rates(granted.per_second))],
         exception_handlers={HTTPException: _explain},
         lifespan=lifespan,
     )
@@ -70,14 +81,17 @@ def make_app(
     return app
 
 
-def _routes(gate: Gate, document: dict[str, Any], decide: Endpoint, metrics: Metrics) -> list[Any]:
+def _routes(
+    gate: Gate, document: dict[str, Any], decide: Endpoint, metrics: Metrics, decider: Decider
+) -> list[Any]:
     from starlette.responses import HTMLResponse, Response
     from starlette.routing import Route
 
     capability, page = _capability(gate), openapi.page(document)
     told: dict[str, Callable[[], Response]] = {
         "/capability": lambda: as_json(capability),
-        "/healthz": lambda: as_json({"status": "ok"}),
+        "/health": lambda: as_json({"status": "ok"}),
+        "/ready": lambda: _readiness(decider),
         "/metrics": lambda: Response(metrics.text(), headers={"content-type": METRICS_TYPE}),
         "/openapi.json": lambda: as_json(document),
         "/docs": lambda: HTMLResponse(page),
@@ -86,6 +100,13 @@ def _routes(gate: Gate, document: dict[str, Any], decide: Endpoint, metrics: Met
         Route("/decide", decide, methods=["POST"]),
         *(Route(path, _telling(make), methods=["GET"]) for path, make in told.items()),
     ]
+
+
+def _readiness(decider: Decider) -> Response:
+    """Whether the model can be asked: 503 while its process starts, or is started again."""
+    if decider.ready:
+        return as_json({"status": "ready"})
+    return answer(RefusalError(503, "The model is not running.", {"Retry-After": "1"}))
 
 
 def _telling(make: Callable[[], Response]) -> Endpoint:

@@ -7,32 +7,19 @@ the same time, and an idle one loses nothing.
 from __future__ import annotations
 
 import asyncio
-import logging
-import math
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from itemwise.capability.classifying import ModelError
-from itemwise.errors import InputError
-from itemwise.serving.contract import Problem, RefusalError
-from itemwise.words import shown
+from itemwise.serving.contract import RefusalError
+from itemwise.serving.model_calls import Decisions, Runner, late
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from itemwise.serving.contract import Gate, RequestLimits
+    from itemwise.serving.contract import RequestLimits
     from itemwise.serving.request_rows import Columns
 
-Decisions = list[dict[str, Any]]
 MAX_ROWS = 1_000  # in one call, unless a single request has more
 MAX_GATHERING_SECONDS = 0.01
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -40,15 +27,27 @@ class _Waiting:
     columns: Columns
     n_rows: int
     decided: asyncio.Future[Decisions]
+    end: float  # by the clock, when its sender is refused
+
+    def settle(self, outcome: Decisions | RefusalError) -> None:
+        """Tell the request what became of it, if it still waits."""
+        if self.decided.done():  # the client disconnected, or was refused
+            return
+        if isinstance(outcome, RefusalError):
+            self.decided.set_exception(outcome)
+        else:
+            self.decided.set_result(outcome)
 
 
 class Decider:
-    """Calls the gate in its own thread, so that the service can answer other requests."""
+    """Asks the gate elsewhere, so that the service can answer other requests meanwhile.
 
-    def __init__(self, gate: Gate, limits: RequestLimits) -> None:
-        self._gate = gate
+    A request is refused once it has waited for `answer_seconds`, whatever the gate does.
+    """
+
+    def __init__(self, runner: Runner, limits: RequestLimits) -> None:
+        self._runner, self._seconds = runner, limits.answer_seconds
         self._max_waiting = max(limits.waiting_rows, limits.rows)  # a single request always fits
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="gate")
         self._waiting: list[_Waiting] = []
         self._work: asyncio.Task[None] | None = None
 
@@ -59,36 +58,56 @@ class Decider:
             raise RefusalError(
                 503, "Too many rows are waiting. Try again in a second.", {"Retry-After": "1"}
             )
-        waiting = _Waiting(columns, n_rows, asyncio.get_running_loop().create_future())
+        made = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(columns, n_rows, made, monotonic() + self._seconds)
         self._waiting.append(waiting)
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._decide_all())
-        return await waiting.decided
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await waiting.decided
+        except TimeoutError:
+            raise late(self._seconds) from None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the gate can be asked now."""
+        return self._runner.ready
 
     def close(self) -> None:
-        """Let the thread end when it has finished."""
-        self._thread.shutdown(wait=False)
+        """Ask no more."""
+        self._runner.close()
 
     async def _decide_all(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._waiting:
             batch, begin = self._next_batch(), perf_counter()
-            outcomes = await loop.run_in_executor(self._thread, decide_batch, self._gate, batch)
-            for one, outcome in zip(batch, outcomes, strict=True):
-                if one.decided.done():  # the client disconnected
-                    continue
-                if isinstance(outcome, RefusalError):
-                    one.decided.set_exception(outcome)
-                else:
-                    one.decided.set_result(outcome)
+            if batch:
+                await self._decide_batch(batch)
             if len(batch) > 1 and self._waiting_rows() < MAX_ROWS:
                 # Under load, wait for more requests while others are received and answered.
                 await asyncio.sleep(min(perf_counter() - begin, MAX_GATHERING_SECONDS))
+
+    async def _decide_batch(self, batch: list[_Waiting]) -> None:
+        """Decide requests in one call; if it takes too long, each on its own."""
+        alone = len(batch) == 1
+        outcomes = await self._runner.run(
+            [one.columns for one in batch], self._seconds * (0.9 if alone else 0.25)
+        )
+        if outcomes is None and not alone:
+            for one in batch:
+                left = one.end - monotonic()
+                if left > 0 and not one.decided.done():
+                    found = await self._runner.run([one.columns], min(left, self._seconds / 4))
+                    one.settle(late(self._seconds) if found is None else found[0])
+            return
+        for place, one in enumerate(batch):
+            one.settle(late(self._seconds) if outcomes is None else outcomes[place])
 
     def _waiting_rows(self) -> int:
         return sum(one.n_rows for one in self._waiting)
 
     def _next_batch(self) -> list[_Waiting]:
+        self._waiting = [one for one in self._waiting if not one.decided.done()]
         total, n = 0, 0
         for one in self._waiting:
             total += one.n_rows
@@ -97,49 +116,3 @@ class Decider:
             n += 1
         batch, self._waiting = self._waiting[:n], self._waiting[n:]
         return batch
-
-
-def decide_batch(gate: Gate, batch: Sequence[_Waiting]) -> list[Decisions | RefusalError]:
-    """Decide all requests in one call; if that fails, each on its own."""
-    together = _attempt(gate, [one.columns for one in batch])
-    if isinstance(together, RefusalError):
-        if len(batch) == 1:
-            return [together]
-        return [_attempt(gate, [one.columns]) for one in batch]
-    ends = np.cumsum([one.n_rows for one in batch])
-    return [together[end - one.n_rows : end] for one, end in zip(batch, ends, strict=True)]
-
-
-def _attempt(gate: Gate, parts: Sequence[Columns]) -> Decisions | RefusalError:
-    import pandas as pd
-
-    try:
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        frame = pd.DataFrame(columns)
-        decisions = to_records(gate.decide(frame))
-        if len(decisions) != len(frame):
-            raise RuntimeError(f"{len(frame)} rows gave {len(decisions)} decisions")
-    except ModelError as error:
-        logger.warning("The model refused rows of %d requests: %s", len(parts), shown(str(error)))
-        return RefusalError(422, [Problem(("rows",), "cannot be decided: the model refused them.")])
-    except InputError as error:
-        return RefusalError(422, [Problem(("rows",), f"cannot be decided: {error}")])
-    except (Exception, SystemExit):  # a model that ends the program must not end the service
-        logger.exception("The gate failed on rows of %d requests", len(parts))
-        return RefusalError(500, "The gate failed on these rows. The log of the service says why.")
-    return decisions
-
-
-def to_records(frame: pd.DataFrame) -> Decisions:
-    """Return the rows of a frame as JSON values; what is not finite becomes null."""
-    names = [str(name) for name in frame.columns]
-    columns = [[_plain(value) for value in frame[name].tolist()] for name in frame.columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SENTENCES = {
     401: "The header X-API-Key is missing or wrong.",
     404: "There is nothing here. The paths are listed at /docs.",
+    429: "Too many requests. Send fewer in a second.",
     405: "This path does not allow this method. The methods are listed at /docs.",
     431: "The headers of the request are too long.",
     500: "Something failed inside the service; its log says what.",
@@ -48,14 +49,19 @@ class RequestLimits:
     rows: int = 1_000
     body_bytes: int = 1_048_576
     seconds: float = 10.0  # for sending a whole request
+    answer_seconds: float = 10.0  # for its answer, after which the model is ended
+    per_second: float | None = None  # requests of one key, or of one address where none is needed
     waiting_rows: int = 20_000  # at least `rows`
     connections: int = 500
 
     def __post_init__(self) -> None:
         for name in ("rows", "body_bytes", "waiting_rows", "connections"):
             whole_number(getattr(self, name), name, least=1)
-        if not 0 < as_number(self.seconds) < float("inf"):
-            raise InputError(f"seconds is {self.seconds!r}, but it should be a number above 0.")
+        for name in ("seconds", "answer_seconds", "per_second"):
+            value = getattr(self, name)
+            given = value is not None or name != "per_second"
+            if given and not 0 < as_number(value) < float("inf"):
+                raise InputError(f"{name} is {value!r}, but it should be a number above 0.")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 from bisect import bisect_left
 from collections import Counter
@@ -11,6 +10,7 @@ from itertools import accumulate
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from itemwise.serving.admission import Keys, Rates
 from itemwise.serving.contract import SENTENCES, RefusalError, answer
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-OPEN = ("/healthz", "/docs", "/openapi.json")  # no key needed: they return no data
+OPEN = ("/health", "/ready", "/docs", "/openapi.json")  # no key needed: they return no data
 PATHS = (*OPEN, "/decide", "/capability", "/metrics")
 GONE = 499  # the client disconnected; counted, never sent
 MAX_HEADER_BYTES = 32_768
@@ -28,11 +28,10 @@ logger = logging.getLogger(__name__)
 
 
 class Guard:
-    """ASGI middleware: checks the key, counts requests, and hides tracebacks."""
+    """ASGI middleware: checks the key and the rate, counts requests, and hides tracebacks."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, key: str | None) -> None:
-        self._app, self._metrics = app, metrics
-        self._key = None if key is None else key.encode()
+    def __init__(self, app: ASGIApp, metrics: Metrics, keys: Keys, rates: Rates) -> None:
+        self._app, self._metrics, self._keys, self._rates = app, metrics, keys, rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and count its outcome."""
@@ -64,12 +63,17 @@ class Guard:
         """Return why the request is refused; None if it is not."""
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
             return RefusalError(431, SENTENCES[431])
-        if self._key is None or scope["path"] in OPEN:
+        if scope["path"] in OPEN:
             return None
-        given = [value for name, value in scope["headers"] if name == b"x-api-key"]
-        if len(given) == 1 and hmac.compare_digest(given[0], self._key):
-            return None
-        return RefusalError(401, SENTENCES[401])
+        sender: object = (scope.get("client") or ("",))[0]
+        if self._keys.needed:
+            given = [value for name, value in scope["headers"] if name == b"x-api-key"]
+            sender = self._keys.holder(given[0]) if len(given) == 1 else None
+            if sender is None:
+                return RefusalError(401, SENTENCES[401])
+        if not self._rates.allows(sender):
+            return RefusalError(429, SENTENCES[429], {"Retry-After": "1"})
+        return None
 
 
 def _hung_up(error: Exception) -> bool:

@@ -20,8 +20,9 @@ ERRORS = {
     415: "The body is not sent as JSON.",
     422: "A row has a field that cannot be used; the answer names it.",
     431: "The headers are too long.",
+    429: "Too many requests of one sender.",
     500: "The gate failed.",
-    503: "Too many rows are waiting.",
+    503: "Too many rows are waiting, or the model did not answer in time.",
 }
 _NULLABLE_NUMBER = {"type": ["number", "null"]}
 OPTIONAL = ("cdi_se", "trust", "least_trust")
@@ -103,14 +104,20 @@ def _paths(*, key: bool) -> dict[str, Any]:
     }
     health = {
         "summary": "Whether the service runs",
-        "operationId": "healthz",
+        "operationId": "health",
         "responses": _responses("Health", [431]),
+    }
+    ready = {
+        "summary": "Whether the model can be asked",
+        "operationId": "ready",
+        "responses": _responses("Health", [431, 503]),
     }
     return {
         "/decide": {"post": {**ask, **guarded}},
         "/capability": {"get": {**limits, **guarded}},
         "/metrics": {"get": {**metrics, **guarded}},
-        "/healthz": {"get": health},
+        "/health": {"get": health},
+        "/ready": {"get": ready},
     }
 
 
@@ -138,7 +145,7 @@ def _schemas(fields: Fields, limits: RequestLimits, classes: list[Any]) -> dict[
         "Decision": _object(decision, dict.fromkeys(OPTIONAL, _NULLABLE_NUMBER)),
         "Decisions": _object(told),
         "Capability": _object({"classes": _records()}, {"parts": _records()}),
-        "Health": _object({"status": {"const": "ok"}}),
+        "Health": _object({"status": {"enum": ["ok", "ready"]}}),
         "Refusal": _object({"detail": detail}),
     }
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError, MissingExtraError
+from itemwise.files import PathLike
 from itemwise.serving.application import make_app
+from itemwise.serving.connections import impatient
 from itemwise.serving.contract import Gate, RequestLimits
 
 if TYPE_CHECKING:
     from types import FrameType
 
 SHUTDOWN_SECONDS = 30  # for running requests to finish
+DRAIN_SECONDS = 0.5  # before connections are closed
 SWITCH_SECONDS = 0.0005
 
 
@@ -29,15 +32,17 @@ def serve(
     port: int = 8000,
     limits: RequestLimits | None = None,
     api_key: str | None = None,
+    key_file: PathLike | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the gate until SIGTERM or Ctrl-C; running requests are finished first.
 
-    Port 0 chooses a free one. `ready` is called with the address once requests are accepted.
+    Port 0 chooses a free one. `ready` is called with the address once requests are accepted. The
+    model runs in a process of its own, which is ended and started again when it hangs.
     """
     granted = limits or RequestLimits()
     run_app(
-        make_app(gate, limits=granted, api_key=api_key),
+        make_app(gate, limits=granted, api_key=api_key, key_file=key_file, own_process=True),
         host=host,
         port=port,
         limits=granted,
@@ -61,9 +66,8 @@ def run_app(
         raise MissingExtraError("uvicorn", "serve") from error
     config = uvicorn.Config(
         app,
-        http=_impatient(limits.seconds),
+        http=impatient(limits.seconds, limits.connections),
         ws="none",
-        limit_concurrency=limits.connections,
         timeout_graceful_shutdown=graceful,
         access_log=False,
         log_config=None,
@@ -79,7 +83,7 @@ def run_app(
         if ready is not None:
             ready(_address(host, listening))
         _end_quietly()
-        uvicorn.Server(config).run(sockets=[listening])
+        _draining(config, min(DRAIN_SECONDS, graceful / 2)).run(sockets=[listening])
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -123,52 +127,19 @@ def _do_nothing(_signal: int, _frame: FrameType | None) -> None:
     pass
 
 
-def _impatient(seconds: float) -> type[Any]:
-    """Return uvicorn's HTTP protocol, closing connections that do not finish their headers.
+def _draining(config: Any, seconds: float) -> Any:
+    """Return uvicorn's server, which goes on accepting for a moment before it ends.
 
-    Otherwise a few hundred idle connections would keep everyone else out. Bodies have a time limit
-    of their own.
+    What was sent just before the signal lies in the queue of the socket, and would be reset.
     """
-    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+    import uvicorn
 
-    protocol: Any = AutoHTTPProtocol
+    class Draining(uvicorn.Server):
+        """Ends in two steps."""
 
-    class Impatient(protocol):  # type: ignore[misc]
-        """Waits only so many seconds for the headers of a request."""
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            if not self.force_exit:
+                await asyncio.sleep(seconds)
+            await super().shutdown(sockets)
 
-        _timer: Any = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._wait()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self._idle():
-                self._wait()
-            else:
-                self._stop_waiting()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_waiting()
-            super().connection_lost(exc)
-
-        def _idle(self) -> bool:
-            return self.cycle is None or self.cycle.response_complete
-
-        def _wait(self) -> None:
-            if self._timer is None:
-                self._timer = self.loop.call_later(seconds, self._give_up)
-
-        def _stop_waiting(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-        def _give_up(self) -> None:
-            self._timer = None
-            if self._idle():
-                with suppress(OSError):
-                    self.transport.close()
-
-    return Impatient
+    return Draining(config)

@@ -1,0 +1,44 @@
+"""How the service is run elsewhere: as a user without rights, ended by SIGTERM."""
+
+import configparser
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from itemwise.cli import gate_commands
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+pytestmark = pytest.mark.skipif(not DEPLOY.exists(), reason="only in the repository")
+
+
+def options():
+    alone = typer.Typer(add_completion=False)
+    alone.command()(gate_commands.serve)
+    return {name for each in typer.main.get_command(alone).params for name in each.opts}
+
+
+def test_the_image_runs_as_a_user_without_rights_with_options_that_exist():
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    words = [line.partition(" ")[::2] for line in lines if re.match(r"[A-Z]+ ", line)]
+    orders = [word for word, _ in words]
+    assert orders[0] == "FROM"
+    assert orders.index("USER") < orders.index("ENTRYPOINT")
+    assert dict(words)["USER"] not in ("root", "0")
+    program = json.loads(dict(words)["ENTRYPOINT"])
+    assert program[:2] == ["itemwise", "serve"]
+    assert {word for word in program if word.startswith("--")} <= options()
+
+
+def test_the_unit_runs_as_a_user_without_rights_with_options_that_exist():
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str
+    unit.read(DEPLOY / "itemwise-gate.service")
+    service = unit["Service"]
+    assert service["DynamicUser"] == service["NoNewPrivileges"] == "yes"
+    assert service["KillMode"] == "mixed"  # SIGTERM goes to the service, not to its model
+    program = shlex.split(service["ExecStart"])
+    assert {word for word in program if word.startswith("--")} <= options()
