@@ -83,7 +83,7 @@ def test_a_page_has_its_sentences_before_a_short_table_of_numbers_to_read(
     subtests, name, table, cal
 ):
     result = FROM_RESPONSES[name](table, cal)
-    page = result._repr_html_()
+    page = re.sub(r"<iframe.*</iframe>", "", result._repr_html_(), flags=re.DOTALL)
     with subtests.test("sentences stand before the table"):
         assert page.index(html.escape(result._title())) < page.index("<table")
         said = result._lines()  # of a calibration, what needs no scoring
@@ -104,6 +104,30 @@ def test_a_page_has_its_sentences_before_a_short_table_of_numbers_to_read(
             assert not re.search(r"\de[+-]\d", cell), "powers of ten"
             assert not re.search(r"\.\d{8}", cell), "digits that mean nothing"
             assert cell not in ("nan", "NaN", "None", "<NA>")
+
+
+def test_a_calibration_can_be_explored_in_a_frame_that_reaches_nothing(cal):
+    page = cal._repr_html_()
+    (frame,) = re.findall(r"<iframe [^>]*>", page)
+    assert 'sandbox="allow-scripts allow-downloads"' in frame
+    inside = html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1])
+    assert "default-src 'none'" in inside
+    assert not re.search(r"(src|href)=.?https?:", inside)
+    assert len(page) < 200_000
+
+
+def test_a_large_calibration_is_not_put_into_a_notebook(cal, monkeypatch):
+    from itemwise.report import notebook
+
+    monkeypatch.setattr(notebook, "MOST_ITEMS", 23)
+    page = cal._repr_html_()
+    assert "<iframe" not in page
+    assert "24 items are too many to be explored here" in page
+
+
+def test_the_text_of_a_calibration_needs_no_page(cal, monkeypatch):
+    monkeypatch.setattr("itemwise.calibration.calibration.import_module", None)
+    assert repr(cal).startswith("Calibration: 2pl")
 
 
 @pytest.mark.parametrize("name", ["calibration", "leaderboard", "tournament"])

@@ -156,8 +156,12 @@ class Result(ABC):
         more = "".join([rows, *_said_columns(list(frame.columns[COLUMNS_IN_NOTEBOOK:]))])
         return (
             f"<div><p><strong>{html.escape(self._title())}</strong></p>\n{said}"
-            f"{table_html(top)}\n<p>{more}</p></div>"
+            f"{table_html(top)}\n<p>{more}</p>{self._explorer_html()}</div>"
         )
+
+    def _explorer_html(self) -> str:
+        """Return what a notebook shows below the table; most results have nothing to explore."""
+        return ""
 
     def __repr__(self) -> str:
         frame = self.to_frame()

@@ -118,6 +118,18 @@ def test_a_report_compares_models_by_the_same_code(visit, report, responses):
     page.wait_for_selector(f"#compare-said:has-text('Only model 3 is right on {alone}')")
 
 
+def test_a_notebook_shows_the_same_explorer(visit, calibration, tmp_path):
+    page = tmp_path / "notebook.html"
+    page.write_text(f"<html data-ready>{calibration._repr_html_()}</html>", encoding="utf-8")
+    opened = visit(page)
+    frame = opened.page.frame_locator("iframe")
+    frame.locator("#explorer-next").click()
+    frame.locator("#compare-said", has_text="both answered").wait_for()
+    assert frame.locator("#explorer-item .curve").count() == 1
+    assert opened.trouble == []
+    assert opened.outside() == ["about:srcdoc"] or opened.outside() == []
+
+
 def test_a_log_can_be_added_and_a_damaged_one_says_so(visit, scores, responses, tmp_path):
     good, bad = tmp_path / "more.csv", tmp_path / "bad.csv"
     header = ",".join(["model", *responses.items])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -239,6 +240,11 @@ class Calibration(ScoredRespondents, Result):
 
     def __repr__(self) -> str:
         return "\n  - ".join(self._lines())
+
+    def _explorer_html(self) -> str:
+        """Return the item explorer of a report; it stands above, so that it is asked by name."""
+        shown: str = import_module("itemwise.report.notebook").explorer_html(self)
+        return shown
 
     def _standard_errors(self) -> dict[str, Floats]:
         """By the delta method; NaN for a parameter at its bound, or of which nothing is known."""

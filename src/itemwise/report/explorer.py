@@ -231,6 +231,7 @@ def scale_of(
     responses: Responses | None,
     trouble: LabelTrouble | None = None,
     instances: Any = None,
+    most_bytes: int = MOST_BYTES,
 ) -> Scale:
     """Return the items of a calibration with their curves, responses, facts and instances."""
     plain = _items(calibration, trouble)
@@ -241,7 +242,7 @@ def scale_of(
     content: dict[str, Any] = {"name": name, "model": calibration.model.name}
     content["curve"] = _curves(calibration)
     content["groups"] = _groups(plain, own) + [str(c) for c in items if c not in plain]
-    content["answers"] = None if responses is None else _answers(calibration, responses)
+    content["answers"] = None if responses is None else _answers(calibration, responses, most_bytes)
     content["facts"] = [] if facts is None else columns_of(facts)
     if instances is not None:
         content["instances"] = instances_of(instances, calibration.item_names, suspects)
@@ -315,14 +316,14 @@ def _curves(calibration: Calibration) -> dict[str, Any]:
     return content | {"low": bottom, "high": top}
 
 
-def _answers(calibration: Calibration, responses: Responses) -> dict[str, Any]:
+def _answers(calibration: Calibration, responses: Responses, most_bytes: int) -> dict[str, Any]:
     """Return the respondents, the strongest first, and their responses item by item."""
     abilities = calibration.score(responses)
     order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
     cells = calibration.placed(responses)
     single = responses.kind == "binary" and cells.dtype.kind == "i"  # not the share of many tries
     levels = None if single else np.unique(cells[_asked(cells)])
-    most = max(2, MOST_BYTES // max(1, cells.shape[1] * _code_of(levels).itemsize))
+    most = max(2, most_bytes // max(1, cells.shape[1] * _code_of(levels).itemsize))
     if len(order) > most:
         order = order[np.linspace(0, len(order) - 1, most).round().astype(int)]
     ranked = abilities.iloc[order]
