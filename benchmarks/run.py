@@ -37,6 +37,7 @@ SCRIPTS = [
     "linking.py",
     "many_tasks.py",
     "report.py",
+    "view.py",
     "at_size.py",
     "coverage.py",
     "claims.py",

@@ -194,3 +194,23 @@ def test_axe_finds_nothing_that_keeps_people_out(visit, axe, address, colours):
 def test_nothing_is_wider_than_the_window(visit, address, width):
     page = calibrated(visit(address, viewport={"width": width, "height": 900}).page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.slow
+def test_a_board_of_26_million_responses_is_explored(visit, tmp_path):
+    """How long it takes is printed by benchmarks/view.py."""
+    drawn = iw.simulate("2pl", 2_211, 12_032, random_state=1).responses
+    tasks = [f"task {k % 14}" for k in range(12_032)]
+    path = drawn.described(items={"task": tasks}).save(tmp_path / "board.parquet")
+    with served(path) as found:
+        page = visit(found).page
+        assert page.inner_text("#live-counts").startswith("2,211 models, 12,032 items, 26,602,752")
+        page.locator("#explorer-groups select").select_option("task 3")
+        assert page.inner_text("#explorer-table .count") == "860 of 12,032 rows"
+        page.wait_for_selector("#explorer-suspect", timeout=20 * SLOW)
+        page.click("#explorer-next")
+        name = page.inner_text("#explorer-status").partition(":")[0]
+        page.wait_for_selector(f"{CHOSEN}:text-is('{name}')", timeout=SLOW)
+        right = int(drawn.cells[:, drawn.items.index(name)].sum())
+        assert f"Right ({right:,})" in " ".join(page.locator("#explorer-item h4").all_inner_texts())
+        assert page.locator("#explorer-item .group").count() == 24

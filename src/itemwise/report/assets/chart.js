@@ -44,7 +44,27 @@ function drawChart(chart) {
   setPlaces(chart, width, height);
   drawFrame(pen, chart, width, height, colours);
   drawItems(pen, chart, colours);
+  chart.items = copyOf(canvas);
   drawChosen(pen, chart, colours);
+}
+
+function copyOf(canvas) {
+  const made = element("canvas", { width: canvas.width, height: canvas.height });
+  made.getContext("2d").drawImage(canvas, 0, 0);
+  return made;
+}
+
+// Another item is chosen: all others stay as they were drawn.
+function markChosen(chart, row) {
+  chart.chosen = row;
+  if (!chart.items) return;
+  const pen = chart.canvas.getContext("2d");
+  pen.save();
+  pen.setTransform(1, 0, 0, 1, 0, 0);
+  pen.clearRect(0, 0, chart.canvas.width, chart.canvas.height);
+  pen.drawImage(chart.items, 0, 0);
+  pen.restore();
+  drawChosen(pen, chart, chartColours());
 }
 
 function chartColours() {

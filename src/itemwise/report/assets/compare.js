@@ -143,7 +143,7 @@ function saidOfPair(a, b, found, kind) {
   const apart = `a difference of ${three(found.difference)}, 95 % interval ${three(low)} to ${three(high)}`;
   if (kind !== "bits") return `${said}: ${apart}.`;
   const p = exactP(found.one, found.other);
-  const test = `exact McNemar test p ${p < 0.001 ? "< 0.001" : `= ${p.toFixed(3)}`}, for this pair alone`;
+  const test = `exact McNemar test: p ${p < 0.001 ? "< 0.001" : `= ${p.toFixed(3)}`} if this pair was chosen beforehand`;
   return `${said}: ${apart} (${test}). Only ${a} is right on ${found.one.toLocaleString("en")}, only ${b} on ${found.other.toLocaleString("en")}.`;
 }
 
@@ -167,7 +167,7 @@ function tableCompared(state) {
   const columns = [{ name: by, kind: "text", values: rows.map((row) => row.level) }];
   for (const [name, key] of Object.entries(numbers)) {
     const values = rows.map((row) => (Number.isNaN(row[key]) ? null : Number(row[key].toPrecision(4))));
-    columns.push({ name, kind: "number", values });
+    columns.push({ name, kind: "number", values, ...([a, b].some((model) => name.includes(model)) ? { title: name } : {}) });
   }
   makeTable(place, { caption: `Two models by ${by}`, file: "two-models.csv", columns });
 }

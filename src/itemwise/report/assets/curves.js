@@ -1,6 +1,8 @@
 // The curve of one item, and the respondents on it.
 
 const PLOT = { width: 420, height: 240, left: 42, right: 10, top: 10, bottom: 34 };
+const MOST_DOTS = 300; // beyond, single respondents would cover each other
+const GROUPS = 24;
 const SVG = "http://www.w3.org/2000/svg";
 
 function drawn(name, attributes, words = null) {
@@ -90,12 +92,49 @@ function drawAxes(picture, curve, places, measure) {
 }
 
 function drawAnswers(picture, scale, row, places) {
-  answersTo(scale, row).forEach((answer, k) => {
+  const given = answersTo(scale, row);
+  if (given.length > MOST_DOTS) {
+    drawGroups(picture, scale, given, places);
+    return;
+  }
+  given.forEach((answer, k) => {
     if (answer === null) return;
     const jitter = ((k * 7919) % 11) - 5; // equal answers would hide each other
     const y = Math.min(Math.max(places.y(answer) + jitter, PLOT.top + 3), PLOT.height - PLOT.bottom - 3);
     picture.append(drawn("circle", { class: "answer", cx: places.x(scale.answers.ability[k]), cy: y, r: 2.4 }));
   });
+}
+
+// Of many respondents, means of equally large groups along the scale, with 95 % intervals.
+function drawGroups(picture, scale, given, places) {
+  for (const { ability, mean, low, high, n } of groupsOf(scale, given)) {
+    const x = places.x(ability).toFixed(1);
+    picture.append(drawn("path", { class: "interval", d: `M${x} ${places.y(low)}V${places.y(high)}` }));
+    const dot = drawn("circle", { class: "group", cx: x, cy: places.y(mean), r: 2.8 });
+    dot.append(drawn("title", {}, `${counted(n, "respondent")}: mean response ${shownNumber(mean)}`));
+    picture.append(dot);
+  }
+}
+
+function groupsOf(scale, given) {
+  const places = given.map((_, k) => k).filter((k) => given[k] !== null);
+  const size = Math.ceil(places.length / GROUPS);
+  const groups = Array.from({ length: Math.ceil(places.length / size) || 0 }, (_, g) => places.slice(g * size, (g + 1) * size));
+  return groups.map((members) => {
+    const n = members.length;
+    const average = (value) => members.reduce((sum, k) => sum + value(k), 0) / n;
+    const mean = average((k) => given[k]);
+    const spread = Math.max(average((k) => given[k] ** 2) - mean ** 2, 0);
+    const around = scale.answers.kind === "bits" ? wilson(mean, n) : [mean, 1.96 * Math.sqrt(spread / n)];
+    return { n, mean, ability: average((k) => scale.answers.ability[k]), low: around[0] - around[1], high: around[0] + around[1] };
+  });
+}
+
+// Middle and half width of Wilson's interval of a share.
+function wilson(share, n) {
+  const z = 1.96;
+  const shrink = 1 + (z * z) / n;
+  return [(share + (z * z) / (2 * n)) / shrink, (z * Math.sqrt((share * (1 - share)) / n + (z * z) / (4 * n * n))) / shrink];
 }
 
 // Round numbers inside a range, about as many as wanted.

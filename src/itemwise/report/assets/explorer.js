@@ -41,6 +41,8 @@ function preparedScale(content) {
 function countsAsPlaces({ parameters, curve }) {
   parameters.difficulty = parameters.mean_response.map((mean) => curve.high - mean);
   parameters.discrimination = parameters.item_rest.map((value) => (Number.isNaN(value) ? 0 : value));
+  parameters.difficulty_se = parameters.mean_response_se;
+  parameters.discrimination_se = parameters.item_rest_se;
 }
 
 function preparedAnswers(answers) {
@@ -306,8 +308,7 @@ function openItem(state, name, scale) {
 
 function choose(state, row) {
   state.chosen = row;
-  state.chart.chosen = row;
-  drawChart(state.chart);
+  markChosen(state.chart, row);
   const at = state.table.state.rows.indexOf(row);
   if (at >= 0) state.table.state.page = Math.floor(at / ROWS_ON_A_PAGE);
   fillRows(state.table.state, state.table.parts);
@@ -344,6 +345,10 @@ function partsOfItem(scale, row) {
   }
   parts.push(...instanceParts(scale, row));
   parts.push(element("h4", { textContent: scale.axes ? "Responses" : "Expected response" }), curvePicture(scale, row, scale.names[row]));
+  if (answersTo(scale, row).length > MOST_DOTS) {
+    const size = Math.ceil(answersTo(scale, row).filter((answer) => answer !== null).length / GROUPS);
+    parts.push(element("p", { className: "about", textContent: `Each dot is the mean of ${counted(size, "respondent")} of similar ${scale.answers.measure ?? "ability"}, with a 95 % interval.` }));
+  }
   parts.push(parameterList(scale, row), element("div", { className: "answers" }, answerParts(scale, row)));
   return parts;
 }

@@ -93,7 +93,7 @@ function plainEnd(named, before, column, error, end) {
 }
 
 function shownParts(column, { error, ends }) {
-  const name = column.name.replaceAll("_", " ");
+  const name = column.title ?? column.name.replaceAll("_", " "); // names of models stay as they are
   if (column.kind !== "number") return [{ column, name, text: (row) => shownPlain(column, row) }];
   if (!error && !ends) return [{ column, name, text: numberText(column) }];
   const at = (one, row) => valueAt(one, row);
