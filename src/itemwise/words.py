@@ -40,6 +40,17 @@ def meant(name: str, known: Iterable[object]) -> str:
     return f" Did you mean '{names[near[0]]}'?" if near else ""
 
 
+def who_has(names: Sequence[str], noun: str = "respondent", shown: int = 3) -> str:
+    """Who has something, as the beginning of a sentence; where several do, they share it.
+
+    >>> who_has(["a"]), who_has(["a", "b"]), who_has(list("abcd"))
+    ('a has', 'a and b share', '4 respondents (a, b, c, ...) share')
+    """
+    if len(names) == 1:
+        return f"{names[0]} has"
+    return f"{joined(names) if len(names) <= shown else listed(names, noun, shown)} share"
+
+
 def with_reach(value: float, reach: float) -> str:
     """A number and half of its interval, both to the second digit of the latter.
 

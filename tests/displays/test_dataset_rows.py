@@ -149,3 +149,15 @@ def test_what_cannot_be_drawn_is_said():
         DistributionsDisplay(FRAME.assign(difficulty=50.0))
     with pytest.raises(InputError, match="limit is 0"):
         DistributionsDisplay(FRAME, limit=0)
+
+
+def test_the_hardest_is_where_the_chance_is_lowest():
+    """As the sentence beside the figure says, whatever the mean difficulty is."""
+    frame = some(3).assign(chance=[0.9, 0.6, 0.8], chance_se=0.02)
+    ax = DatasetsDisplay(frame).plot().ax_
+    assert names(ax) == [str(frame.index[k]) for k in (1, 2, 0)]
+    assert [panel.get_title() for panel in ax.child_axes] == [
+        "chance to be right",
+        "difficulty",
+        "discrimination",
+    ]

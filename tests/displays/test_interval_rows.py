@@ -144,6 +144,20 @@ def test_who_is_known_to_be_level_has_the_colour_of_the_leader_whatever_the_rang
     assert "all others are significantly behind" in ratings_texts(alone)
 
 
+def test_a_mark_on_the_scale_is_hollow_and_never_the_leader():
+    frame = ratings_some([1900, 1700, 1690, 900]).assign(
+        level=[False, False, True, False], artificial=[True, False, False, True]
+    )
+    ax = RatingsDisplay(frame).plot().ax_
+    rivals, marks = ax.collections[-2:]
+    assert rivals.get_offsets()[:, 0].tolist() == [1700, 1690]
+    assert [to_hex(c).upper() for c in rivals.get_facecolor()] == [STYLE.positive] * 2
+    assert marks.get_offsets()[:, 0].tolist() == [1900, 900]
+    assert {to_hex(c).upper() for c in marks.get_facecolor()} == {STYLE.paper}
+    assert "the leader and 1 other that is not significantly behind" in ratings_texts(ax)
+    assert "hollow: 2 artificial respondents, marks on the scale" in ratings_texts(ax)
+
+
 def test_what_is_not_drawn_is_said():
     ax = RatingsDisplay(ratings_some(np.arange(100.0))).plot().ax_
     assert len(names(ax)) == 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itemwise.calibration.assembled_banks import join_banks, known_items
 from itemwise.calibration.bank_reading import is_bank
 from itemwise.calibration.bank_writing import BANK_ENDINGS
-from itemwise.calibration.calibration import HELD, Calibration, once
+from itemwise.calibration.calibration import Calibration, once
 from itemwise.calibration.shown_scale import CategoryCurves, Curves, TestInformation
 from itemwise.calibration.uncertainty import (
     KnownCovariances,
@@ -14,6 +14,7 @@ from itemwise.calibration.uncertainty import (
     known,
     pooled_items,
 )
+from itemwise.calibration.unlinked_parts import HELD
 
 __all__ = [
     "BANK_ENDINGS",

@@ -26,6 +26,7 @@ from itemwise.calibration.shown_scale import (
     said_of_scale,
 )
 from itemwise.calibration.uncertainty import Uncertainty, errors_of_items
+from itemwise.calibration.unlinked_parts import HELD
 from itemwise.errors import InputError
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 CURVE_POINTS = 161
 UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
-HELD = "held"  # flag of an item that kept the parameters of a bank
 
 T = TypeVar("T")
 
@@ -114,6 +114,8 @@ class Calibration(ScoredRespondents, Result):
         errors = self._standard_errors()
         columns: dict[str, Any] = dict(parameters)
         columns.update({f"{name}_se": errors[name] for name in parameters})
+        if (part := self.parts[1]).any():
+            columns["part"] = part + 1
         columns["flag"] = ["; ".join(words) for words in self.flags]
         return pd.DataFrame(columns, index=pd.Index(self.item_names, name="item"))
 

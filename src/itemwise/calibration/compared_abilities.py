@@ -14,7 +14,9 @@ from itemwise.arguments import checked_share, one_of
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.differing import ALPHA, differences_of_estimates
+from itemwise.numerics.first_places import FINEST
 from itemwise.numerics.intervals import normal_reach
+from itemwise.numerics.linked_parts import Parts
 from itemwise.numerics.multiplicity import CORRECTIONS
 from itemwise.results import Result
 from itemwise.words import counted, listed
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.displays import Display
+    from itemwise.responses import Responses
     from itemwise.scoring.ability_covariance import AbilityCovariance
 
 MOST_PAIRS = 1_000_000
@@ -62,11 +65,16 @@ class AbilityComparison(Result):
         """Who stands above whom, or how many pairs can be distinguished."""
         if len(self.pairs) > 1:
             sure = int((self.p_adjusted < 1 - self.confidence).sum())
+            linked = int(np.isfinite(self.p).sum())
+            apart = len(self.pairs) - linked
             return (
-                f"{sure} of {counted(len(self.pairs), 'pair')} of respondents can be distinguished "
+                f"{sure} of {counted(linked, 'pair')} of respondents can be distinguished "
                 f"at {self.confidence:.0%} confidence, all pairs counted."
+                + (f" {counted(apart, 'pair')} cannot be compared: {UNLINKED}." if apart else "")
             )
         (first, second), d = self.pairs[0], float(self.difference[0])
+        if np.isnan(d):
+            return f"{first} and {second} cannot be compared: {UNLINKED}."
         where = f"{abs(d):.2f} ± {float(self.high[0] - self.difference[0]):.2f}"
         if self.p[0] < 1 - self.confidence:
             side = "above" if d > 0 else "below"
@@ -82,6 +90,7 @@ class AbilityComparison(Result):
         return RankingDisplay(frame.set_index(names), estimate="difference").plot(**kw)
 
 
+UNLINKED = "no item links them, directly or through others"
 COLUMNS = ("difference", "se", "low", "high", "p", "p_adjusted", "p_above")
 
 
@@ -92,8 +101,9 @@ def compare_abilities(
     confidence: float,
     correction: str,
     scale: str,
+    part: Parts,
 ) -> AbilityComparison:
-    """Differences of all pairs of one of `a` and one of `b`."""
+    """Differences of all pairs of one of `a` and one of `b`; NaN across unlinked parts."""
     from scipy.special import ndtr
 
     confidence = checked_share(confidence, "confidence", 0.95)
@@ -101,8 +111,9 @@ def compare_abilities(
     names = _pairs(covariance.respondents, a, b)
     place = {name: k for k, name in enumerate(covariance.respondents)}
     first, second = (np.array([place[pair[k]] for pair in names]) for k in (0, 1))
-    difference = covariance.ability[first] - covariance.ability[second]
-    se = covariance.difference_se(first, second)
+    apart = np.where(part[first] == part[second], 0.0, np.nan)
+    difference = covariance.ability[first] - covariance.ability[second] + apart
+    se = covariance.difference_se(first, second) + apart
     z = difference / np.maximum(se, 1e-300)
     p, reach = 2 * ndtr(-np.abs(z)), normal_reach(confidence) * se
     return AbilityComparison(
@@ -138,6 +149,23 @@ def level_with_strongest(covariance: AbilityCovariance) -> tuple[int, NDArray[np
     level = z < -ndtri(ALPHA / (n * (n - 1)))  # Bonferroni, two-sided
     level[best] = False
     return best, level
+
+
+def tied_with(
+    best: int, level: NDArray[np.bool_], ability: Floats, table: Responses
+) -> NDArray[np.intp]:
+    """Who shares the first place: of those level with the best, all that got the same in sum.
+
+    That is the same sum of responses on the same items, or the same ability.
+    """
+    near = np.flatnonzero(level)
+    rows = np.r_[best, near]
+    some = table.select(respondents=rows)
+    asked = some.observed
+    same = (asked == asked[0]).all(axis=1)
+    sums = np.round(np.nansum(some.to_frame().to_numpy(dtype=float), axis=1), FINEST)
+    equal = np.round(ability[rows], FINEST) == np.round(ability[best], FINEST)
+    return np.sort(rows[(same & (sums == sums[0])) | equal])
 
 
 def _pairs(

@@ -19,9 +19,11 @@ from itemwise.calibration.compared_abilities import AbilityComparison, compare_a
 from itemwise.calibration.encoded_responses import EncodedResponses
 from itemwise.calibration.shown_scale import said_of_errors, sums_frame
 from itemwise.calibration.uncertainty import Uncertainty, known, pooled_items
+from itemwise.calibration.unlinked_parts import HELD, parts_of
 from itemwise.calibration.written_abilities import scored_frame, write_partitions, write_scores
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.linked_parts import Parts
 from itemwise.numerics.multiplicity import Correction
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.names_and_facts import name_index
@@ -56,6 +58,7 @@ class ScoredRespondents(EncodedResponses):
     coords: Floats
     uncertainty: Uncertainty
     population: Population
+    flags: tuple[tuple[str, ...], ...]
 
     def abilities(self, method: str = "eap", *, items_known: bool = False) -> pd.DataFrame:
         """Ability of each respondent of the calibration, with its standard error.
@@ -69,7 +72,9 @@ class ScoredRespondents(EncodedResponses):
         from the truth on that scale: it counts the responses, the estimated items, and that a few
         respondents fix neither origin nor unit. With `items_known=True` it counts the responses
         alone, as is usual where items come from a large bank. `attrs["scale"]` of the frame says
-        which of the two it is. To compare respondents, use `compare`: they share the items.
+        which of the two it is. Parts of the table that no item links have each a scale of their
+        own, and a column `part` says which. To compare respondents, use `compare`: they share the
+        items.
 
         >>> import itemwise as iw
         >>> cal = iw.calibrate(iw.simulate("2pl", 40, 100, random_state=0).responses, "2pl")
@@ -129,6 +134,8 @@ class ScoredRespondents(EncodedResponses):
         found = self._scored(table, method)
         se = found.se if items_known else self._covariance(table, method).se
         columns = {"ability": found.ability.copy(), "se": se.copy(), "at_bound": found.at_bound}
+        if (part := self.part_of(table)).any():
+            columns["part"] = part + 1
         return self._on_scale(columns, table.respondent_index, items_known=items_known)
 
     def ability_covariance(
@@ -167,7 +174,8 @@ class ScoredRespondents(EncodedResponses):
 
         Without `b`, each of `a` is compared with all others; without both, all with all. The
         error is that of the difference itself: both respondents rest on the same items and the
-        same scale, whose errors cancel in part. `p` tests each pair alone, `p_adjusted` counts
+        same scale, whose errors cancel in part. Of two whom no item
+        links, nothing is known (NaN). `p` tests each pair alone, `p_adjusted` counts
         all of them by `correction`, and `p_above` is the probability that `a` stands above `b`.
 
         >>> import itemwise as iw
@@ -177,7 +185,8 @@ class ScoredRespondents(EncodedResponses):
         """
         covariance = self.ability_covariance(responses, method, items_known=items_known)
         said = said_of_errors(self, items_known=items_known)
-        return compare_abilities(covariance, a, b, confidence, correction, said)
+        part = self.part_of(self._table(responses))
+        return compare_abilities(covariance, a, b, confidence, correction, said, part)
 
     def draw_abilities(
         self,
@@ -298,6 +307,24 @@ class ScoredRespondents(EncodedResponses):
             self._scored(table, method),
             None if items_known else self._item_errors,
         )
+
+    @cached_property
+    def parts(self) -> tuple[Parts, Parts]:
+        """The linked part of each own respondent and of each item; 0 where the table is linked."""
+        if self.responses is None:
+            return np.zeros(0, dtype=np.intp), np.zeros(len(self.item_names), dtype=np.intp)
+        return parts_of(self.responses, np.array([HELD in words for words in self.flags]))
+
+    def part_of(self, responses: Responses) -> Parts:
+        """The part of each respondent: that of the items it was asked."""
+        own, items = self.parts
+        if responses is self.responses:
+            return own
+        if not items.any():
+            return np.zeros(responses.n_respondents, dtype=np.intp)
+        place = {name: k for k, name in enumerate(self.item_names)}
+        first = np.argmax(responses.observed, axis=1)
+        return items[[place[responses.items[k]] for k in first]]
 
     def _scored(self, table: Responses, method: str) -> Abilities:
         if table is self.responses and method == "eap":

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.calibration.compared_abilities import level_with_strongest
+from itemwise.calibration.compared_abilities import level_with_strongest, tied_with
 from itemwise.errors import InputError
 from itemwise.models import Categorical
 from itemwise.numerics.arrays import Floats
+from itemwise.responses.artificial_respondents import are_marks
 from itemwise.results import Result
 from itemwise.tables.foreign_frames import with_row_names
-from itemwise.words import counted
+from itemwise.words import counted, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,7 +225,9 @@ def ranked_abilities(calibration: Calibration) -> pd.DataFrame:
     if calibration.responses is not None:
         facts = calibration.responses.respondent_facts
         abilities = abilities.join(facts.drop(columns=abilities.columns, errors="ignore"))
-    return abilities.sort_values("ability", ascending=False, kind="stable")
+    order = ["part", "ability"] if "part" in abilities else ["ability"]
+    upwards = [name == "part" for name in order]
+    return abilities.sort_values(order, ascending=upwards, kind="stable")
 
 
 def said_of_scale(calibration: Calibration) -> str:
@@ -232,7 +235,7 @@ def said_of_scale(calibration: Calibration) -> str:
     said = said_of_items(calibration)
     if calibration.responses is None or calibration.responses.n_respondents < 2:
         return said
-    return f"{_strongest(calibration.ability_covariance())} {said}"
+    return f"{_strongest(calibration, calibration.responses)} {said}"
 
 
 def said_of_items(calibration: Calibration) -> str:
@@ -240,8 +243,10 @@ def said_of_items(calibration: Calibration) -> str:
     items = calibration.items
     negative = int((items["discrimination"] < 0).sum())
     respondents = counted(round(calibration.n_respondents), "respondent")
+    part = calibration.parts[1]
+    scale = f"{part.max() + 1} scales, one for each part" if part.any() else "one scale"
     said = (
-        f"{counted(len(items), 'item')} and {respondents} stand on one scale "
+        f"{counted(len(items), 'item')} and {respondents} stand on {scale} "
         f"({calibration.model.name})."
     )
     if negative:
@@ -253,27 +258,53 @@ def said_of_items(calibration: Calibration) -> str:
     return said
 
 
-def _strongest(found: AbilityCovariance) -> str:
-    """Say who has the highest ability, and how many cannot be distinguished from it."""
+def _strongest(calibration: Calibration, table: Responses) -> str:
+    """Say who has the highest ability, and how many cannot be distinguished from it.
+
+    Of parts that no item links, it says so of the largest. Nobody is strongest who has a rival
+    with the same responses in sum: the model then chooses by how it weighs the items.
+    """
+    part = calibration.parts[0]
+    rows = np.flatnonzero((part == 0) & ~are_marks(table.respondents))
+    found = calibration.ability_covariance().of(rows)
+    where = f"In the largest of {part.max() + 1} parts that no item links, " if part.any() else ""
+    if rows.size == 1:
+        return f"{where}{found.respondents[0]} stands alone: nobody else can be compared with it."
     best, level = level_with_strongest(found)
-    reach, near = 1.96 * float(found.se[best]), int(level.sum())
-    where = (
-        f"{found.respondents[best]} is strongest (ability {float(found.ability[best]):.2f} ± "
-        f"{reach:.2f})"
-    )
+    first = tied_with(best, level, found.ability, table.select(respondents=rows))
+    names = [found.respondents[k] for k in first]
+    near = int(level.sum()) - len(first) + 1
+    text = f"{where}{names[0]} is strongest (ability {_with_reach(found, best)})"
+    if len(first) > 1:
+        which = "each" if len(first) > 2 else "both"
+        text = (
+            f"{where}{who_has(names)} the first place: {which} got the same in sum, and their "
+            "abilities cannot be distinguished"
+        )
     if not near:
-        return f"{where}."
-    return f"{where}; {counted(near, 'other')} cannot be distinguished from it."
+        return f"{text}."
+    return (
+        f"{text}; {counted(near, 'other')} cannot be distinguished from "
+        f"{'it' if len(first) == 1 else 'them'}."
+    )
+
+
+def _with_reach(found: AbilityCovariance, k: int) -> str:
+    return f"{float(found.ability[k]):.2f} ± {1.96 * float(found.se[k]):.2f}"
 
 
 def rows_on_scale(calibration: Calibration) -> pd.DataFrame:
-    """Return items and respondents with their positions, as the item map draws them."""
+    """Return items and respondents with their positions, as the item map draws them.
+
+    Of parts that no item links, it is the largest: the others are not on its scale.
+    """
     import pandas as pd
 
-    items = calibration.items
+    respondents, there = calibration.parts
+    items = calibration.items[there == 0]
     rows = [_rows("item", items, items["difficulty"], items["difficulty_se"])]
     if calibration.responses is not None:
-        scored = calibration.abilities()
+        scored = calibration.abilities()[respondents == 0]
         rows.append(_rows("respondent", scored, scored["ability"], scored["se"]))
     return pd.concat(rows, ignore_index=True)
 

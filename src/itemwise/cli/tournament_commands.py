@@ -36,7 +36,12 @@ Order = Annotated[
 Tolerance = Annotated[
     float, typer.Option(min=0.0, help="Scores at most this far apart are a draw.")
 ]
-Tau = Annotated[float, typer.Option(help="How fast volatility may change; above 0.")]
+Tau = Annotated[
+    float | None,
+    typer.Option(
+        help="How fast volatility may change; above 0. Without it, 0.5, or less where needed."
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Table of final ratings to write, .csv or .parquet."),
@@ -54,7 +59,7 @@ def tournament(
     responses: Scores,
     order: Order = "given",
     tolerance: Tolerance = 0.0,
-    tau: Tau = 0.5,
+    tau: Tau = None,
     out: Out = None,
     history: History = None,
     figure: Figure = None,
@@ -103,7 +108,7 @@ def tournament(
         out,
         written={"Ratings": out, "History": history, "Figure": figure, "Figure of ranks": bump},
         tolerance=tolerance,
-        tau=tau,
+        tau=found.tau,
         items=found.items,
         ratings=ratings,
     )

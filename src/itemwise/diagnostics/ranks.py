@@ -13,12 +13,14 @@ import numpy as np
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.first_places import first_places
 from itemwise.numerics.letter_groups import letter
 from itemwise.numerics.rankings import ROUNDING, runs_within
 from itemwise.responses import Responses, Table
+from itemwise.responses.artificial_respondents import without_marks
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
-from itemwise.words import counted, listed, said_p
+from itemwise.words import counted, listed, said_p, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,19 +61,21 @@ class RankComparison(Result):
     @property
     def meaning(self) -> str:
         """Whether there is a difference, and who shares the first place."""
-        best = self.respondents[int(np.argmin(self.mean_rank))]
+        first = [self.respondents[k] for k in first_places(-self.mean_rank)]
+        best, one = first[0], len(first) == 1
         tested = f"over {counted(len(self.items), 'item')} (Friedman, {said_p(self.p)})"
         if self.p >= self.alpha:
             return f"The {len(self.respondents):,} respondents cannot be distinguished {tested}."
         alike = next((group for group in self.groups if best in group), (best,))
-        others = [name for name in alike if name != best]
+        others = [name for name in alike if name not in first]
+        rest = counted(len(self.respondents) - len(first), "other")
         tail = (
-            f"{listed(others, 'other')} cannot be distinguished from it"
+            f"{listed(others, 'other')} cannot be distinguished from {'it' if one else 'them'}"
             if others
-            else f"it differs from all {counted(len(self.respondents) - 1, 'other')}"
+            else f"{'it differs' if one else 'they differ'} from all {rest}"
         )
         return (
-            f"The respondents differ {tested}; {best} has the best mean rank, "
+            f"The respondents differ {tested}; {who_has(first)} the best mean rank, "
             f"{self.mean_rank.min():.2f}, and {tail} (critical difference "
             f"{self.critical_difference:.2f})."
         )
@@ -138,7 +142,8 @@ def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
     """Test whether respondents differ over items, and which pairs do.
 
     `scores` has one row per respondent and one column per item, for instance a data set; higher is
-    better. Items on which someone has no score (NaN) are left out. `alpha` is the chance to
+    better. Items on which someone has no score (NaN) are left out, and so are the artificial
+    respondents of the paper's pool: they are marks, not rivals. `alpha` is the chance to
     find any difference where there is none.
 
     Friedman's test, then Nemenyi's critical difference (Demsar, 2006). The frame has one row per
@@ -152,7 +157,7 @@ def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}, but it must be between 0 and 1, such as 0.05.")
-    table = rivals(scores, "compare_ranks")
+    table, marks = without_marks(rivals(scores, "compare_ranks"))
     ranks, items, notes = _ranked(table)
     n, k = ranks.shape
     mean = ranks.mean(axis=0)
@@ -165,7 +170,7 @@ def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
         **_friedman(ranks),
         **_nemenyi(mean, unit, alpha),
         alpha=alpha,
-        notes=notes,
+        notes=(*marks, *notes),
     )
 
 

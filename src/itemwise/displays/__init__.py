@@ -27,7 +27,7 @@ _REGISTRY = {
     "scree": ("step_curves", "ScreeDisplay"),
     "pairs": ("heat_maps", "PairsDisplay"),
     "suspects": ("interval_rows", "SuspectsDisplay"),
-    "ratings": ("interval_rows", "RatingsDisplay"),
+    "ratings": ("rating_rows", "RatingsDisplay"),
     "bump": ("rank_charts", "BumpDisplay"),
     "critical_difference": ("rank_charts", "CriticalDifferenceDisplay"),
     "characteristic": ("share_curves", "CharacteristicDisplay"),

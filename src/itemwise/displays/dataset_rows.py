@@ -32,21 +32,27 @@ if TYPE_CHECKING:
 MOST_ROWS = 80
 PARAMETERS = ("difficulty", "discrimination")
 WIDENED = 0.3  # of the range of the means, at each end, for thin bars
-PANELS = ((0.0, 0.48), (0.52, 0.48))  # left end and width, as shares of the axes
+# Left end and width of each panel, as shares of the axes, by their number.
+PANELS = {
+    2: ((0.0, 0.48), (0.52, 0.48)),
+    3: ((0.0, 0.31), (0.345, 0.31), (0.69, 0.31)),
+}
 
 
 class DatasetsDisplay(Rows):
-    """Mean difficulty and mean discrimination of each data set, the hardest on top.
+    """Chance, mean difficulty and mean discrimination of each data set, the hardest on top.
 
     The frame has one row per data set, which is its index: `difficulty_mean`,
     `difficulty_mean_se`, `discrimination_mean`, `discrimination_mean_se`, and if known, the
     standard deviations of the instances, `difficulty_sd` and `discrimination_sd`. A
     thick bar reaches 1.96 standard errors of the mean both ways, a thin one the standard deviation
-    of the instances. At most 80 rows are drawn, the hardest.
+    of the instances. If `chance` and `chance_se` are known, how often the average respondent is
+    right, the hardest is where that is lowest; otherwise where the mean difficulty is highest. At
+    most 80 rows are drawn, the hardest.
     """
 
     numbers = tuple(f"{name}_{part}" for name in PARAMETERS for part in ("mean", "mean_se"))
-    optional = tuple(f"{name}_sd" for name in PARAMETERS)
+    optional = (*(f"{name}_sd" for name in PARAMETERS), "chance", "chance_se")
     needed = ("difficulty_mean",)
     infinite = True
     without = "a mean difficulty"
@@ -56,6 +62,12 @@ class DatasetsDisplay(Rows):
     least_height, margin = 2.2, 1.5
     grid_lines = ""
 
+    def _prepare(self) -> None:
+        if "chance" in self._rows.columns:
+            self._rows = self._rows.sort_values("chance", kind="stable")
+        else:
+            super()._prepare()
+
     def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
         ax.hlines(height, 0.0, 1.0, color=style.faint, linewidth=0.7, zorder=0)
         ax.set_xlim(0.0, 1.0)
@@ -63,14 +75,15 @@ class DatasetsDisplay(Rows):
         ax.tick_params(length=0)
         for side in ("left", "bottom"):
             ax.spines[side].set_visible(False)
+        panels = _panels(rows)
         beyond = sum(
-            _draw_parameter(ax.inset_axes((left, 0.0, width, 1.0)), style, rows, name)
-            for (left, width), name in zip(PANELS, PARAMETERS, strict=True)
+            _draw_parameter(ax.inset_axes((left, 0.0, width, 1.0)), style, rows, name, mean)
+            for (left, width), (name, mean) in zip(PANELS[len(panels)], panels.items(), strict=True)
         )
         below = 2.2 * style.font_size  # the numbers of the panels are above the label
         ax.set_xlabel("mean of the instances (bar: ±1.96 standard errors)", labelpad=below)
         notes = []
-        if any(name in self.frame.columns for name in self.optional):
+        if any(f"{name}_sd" in self.frame.columns for name in PARAMETERS):
             notes.append("thin bar: ± standard deviation of the instances, cut at the edge")
         negative = int((rows["discrimination_mean"] < 0).sum())
         return [
@@ -80,17 +93,25 @@ class DatasetsDisplay(Rows):
         ]
 
 
-def _draw_parameter(ax: Axes, style: Style, rows: pd.DataFrame, name: str) -> int:
+def _panels(rows: pd.DataFrame) -> dict[str, str]:
+    """Titles of the panels, and the column that each shows."""
+    chance = {"chance to be right": "chance"} if "chance" in rows.columns else {}
+    return chance | {name: f"{name}_mean" for name in PARAMETERS}
+
+
+def _draw_parameter(ax: Axes, style: Style, rows: pd.DataFrame, name: str, column: str) -> int:
     """Draw one parameter; return the number of means beyond the axis, drawn as arrows."""
     apply(style, ax)
     ax.patch.set_visible(False)
-    mean, height = rows[f"{name}_mean"].to_numpy(), np.arange(1, len(rows) + 1)
-    reach = 1.96 * np.where(np.isfinite(rows[f"{name}_mean_se"]), rows[f"{name}_mean_se"], 0.0)
+    mean, height = rows[column].to_numpy(), np.arange(1, len(rows) + 1)
+    error = rows[f"{column}_se"].to_numpy() if f"{column}_se" in rows.columns else 0.0 * mean
+    reach = 1.96 * np.where(np.isfinite(error), error, 0.0)
     negative = rows["discrimination_mean"].to_numpy() < 0
     colours = np.where(negative, style.negative, style.positive)
     spread = rows[f"{name}_sd"] if f"{name}_sd" in rows.columns else 0.0 * mean
-    low, high = _parameter_limits(mean, reach, np.asarray(spread))
-    ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
+    low, high = _parameter_limits(mean, reach, np.asarray(spread), column)
+    if column != "chance":
+        ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
     ax.hlines(height, mean - spread, mean + spread, color=colours, linewidth=0.8, alpha=0.5)
     ax.hlines(height, mean - reach, mean + reach, color=colours, linewidth=3.2, alpha=0.45)
     inside = (mean >= low) & (mean <= high)
@@ -107,8 +128,12 @@ def _draw_parameter(ax: Axes, style: Style, rows: pd.DataFrame, name: str) -> in
     return int((mean < low).sum() + (mean > high).sum())
 
 
-def _parameter_limits(mean: Floats, reach: Floats, spread: Floats) -> tuple[float, float]:
+def _parameter_limits(
+    mean: Floats, reach: Floats, spread: Floats, column: str
+) -> tuple[float, float]:
     """Return limits for dots, thick bars and zero; thin bars may widen them, but not by much."""
+    if column == "chance":
+        return max(0.0, float(np.nanmin(mean - reach)) - 0.02), 1.0
     low, high = robust_limits(np.concatenate([mean, mean - reach, mean + reach, [0.0]]))
     more = WIDENED * (high - low)
     thin = np.concatenate([mean - spread, mean + spread])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.arguments import one_of
 from itemwise.displays.display import Display, flags, not_shown, remark
 from itemwise.displays.style import (
     DASHED,
@@ -114,7 +115,8 @@ class AllRows(Display):
 class RankingDisplay(AllRows):
     """Estimates in order, best on top; each bar reaches 1.96 standard errors both ways.
 
-    The frame has one row per name, which is its index. Beyond 60 rows, or on an axes too small
+    The frame has one row per name, which is its index; `better` says whether "higher" or "lower" is
+    best. Beyond 60 rows, or on an axes too small
     for a name at each row, the vertical axis shows ranks and only both ends are named.
     """
 
@@ -122,14 +124,23 @@ class RankingDisplay(AllRows):
     least_height, margin, row_height = 1.6, 1.0, 0.19
     row_pad = 0.6
 
-    def __init__(self, frame: pd.DataFrame, *, estimate: str = "ability", se: str = "se") -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        *,
+        estimate: str = "ability",
+        se: str = "se",
+        better: str = "higher",
+    ) -> None:
         self.estimate, self.se = estimate, se
+        self.better = one_of(better, "better", ("higher", "lower"))
         self.numbers, self.needed = (estimate, se), (estimate,)
         self.without = label(estimate)
         super().__init__(frame)
 
     def _prepare(self) -> None:
-        self._rows = self._rows.sort_values(self.estimate, ascending=False, kind="stable")
+        up = self.better == "lower"
+        self._rows = self._rows.sort_values(self.estimate, ascending=up, kind="stable")
 
     def _draw_rows(self, ax: Axes, style: Style, height: Floats, *, few: bool) -> list[str]:
         value = self._rows[self.estimate].to_numpy()
@@ -188,47 +199,6 @@ def _rank_ticks(count: int) -> list[int]:
 
     ticks = MaxNLocator(nbins=6, integer=True).tick_values(0, count)
     return [max(1, int(tick)) for tick in ticks if 0 <= tick <= count]
-
-
-class RatingsDisplay(Rows):
-    """Ratings, best on top; a bar is the 95 % range, blue for the leader and who is level with it.
-
-    The frame has one row per respondent, which is its index: `rating`, `low` and `high`, and if
-    known, whether it is `level` with the leader; else those are whose range overlaps the leader's.
-    At most 60 rows are drawn, the best ones.
-    """
-
-    numbers = ("rating", "low", "high")
-    order = "rating"
-    without = "a finite rating and range"
-    further = ("row", "of lower rating")
-    x_label = "rating (bar: 95 % range)"
-
-    def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
-        rating, low, high = (rows[name].to_numpy() for name in self.numbers)
-        known, level = "level" in self.frame.columns, self._level()
-        colours = np.where(level[: len(rows)], style.positive, style.neutral)
-        ax.axvspan(low[0], high[0], color=style.positive, alpha=0.07, linewidth=0, zorder=0)
-        ax.hlines(height, low, high, color=colours, linewidth=1.6, alpha=0.5, zorder=2)
-        ax.scatter(rating, height, s=22, color=colours, zorder=3)
-        if len(self._rows) == 1:
-            return []
-        said = "that {} not significantly behind" if known else "whose range overlaps its own"
-        count = int(level.sum()) - 1
-        said = said.format("is" if count == 1 else "are")
-        return remark(f"blue: the leader and {{}} {said}", count, "other") or [
-            "all others are significantly behind"
-            if known
-            else "no range overlaps that of the leader"
-        ]
-
-    def _level(self) -> np.ndarray:
-        """Which rows are blue; the leader always is."""
-        if "level" not in self.frame.columns:
-            return np.asarray(self._rows["high"] >= self._rows["low"].iloc[0])
-        found = flags(self._rows, "level").copy()
-        found[0] = True
-        return found
 
 
 class LeaderboardDisplay(Rows):

@@ -186,7 +186,7 @@ def _beside(
 
     fitted, alike = _fitted(fit, table, chosen, counts)
     note = held_note(held, fitted.population.mean, fitted.population.sd)
-    found = _calibration(table, chosen, fitted, counts, engine, [note], alike)
+    found = _calibration(table, chosen, fitted, counts, engine, [note], alike, held.mask)
     flags = tuple(
         (*words, HELD) if known else words
         for words, known in zip(found.flags, held.mask, strict=True)
@@ -202,6 +202,7 @@ def _calibration(
     engine: Engine,
     first: list[str],
     alike: float = 0.0,
+    held: np.ndarray | None = None,
 ) -> Calibration:
     """What an engine found, with all that a reader should know; notes begin with `first`."""
     seen = seen_of(table)
@@ -221,7 +222,7 @@ def _calibration(
             *first,
             *fit.notes,
             *_repeat_notes(table, model, alike),
-            *table_notes(table, model, counts),
+            *table_notes(table, model, counts, held),
             *flag_notes(seen, flags),
         ),
         flags=flags,

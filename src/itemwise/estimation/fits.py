@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from itemwise.calibration import Uncertainty
+from itemwise.calibration.unlinked_parts import note_on_parts
 from itemwise.errors import InputError
 from itemwise.estimation.common_factor import LOOKED_AT, common_factor
 from itemwise.models import Categorical, MeasurementModel
@@ -224,9 +225,12 @@ def _unseen(model: Categorical, tally: Tally) -> np.ndarray:
 
 
 def table_notes(
-    table: Responses | ScannedResponses, model: MeasurementModel, weights: Floats | None
+    table: Responses | ScannedResponses,
+    model: MeasurementModel,
+    weights: Floats | None,
+    held: np.ndarray | None = None,
 ) -> list[str]:
-    """What the table as a whole cannot support."""
+    """What the table as a whole cannot support; `held` are items on the scale of a bank."""
     scanned = isinstance(table, ScannedResponses)
     looked_at = table.sample(LOOKED_AT) if isinstance(table, ScannedResponses) else table
     notes = [] if scanned else model.remarks(looked_at.cells)
@@ -237,8 +241,8 @@ def table_notes(
     if total < FEW_RESPONDENTS:
         who = counted(table.n_respondents, "respondent")
         worth = "" if weights is None else f", by their weights worth {total:g}"
-        held = any(c.prior is not None for c in model.coordinates)
-        rest = "depend mostly on their priors" if held else "are poorly determined"
+        guided = any(c.prior is not None for c in model.coordinates)
+        rest = "depend mostly on their priors" if guided else "are poorly determined"
         notes.append(
             f"Only {who}{worth}: item parameters {rest}. Read them with their standard errors."
         )
@@ -253,7 +257,7 @@ def table_notes(
     if table.tally.unasked.size:
         names = [table.respondents[k] for k in table.tally.unasked]
         notes.append(f"{listed(names, 'respondent')} without any response: placed at the mean.")
-    return notes
+    return [*notes, *note_on_parts(table, held)]
 
 
 def flag_notes(table: Responses, flags: Flags) -> list[str]:

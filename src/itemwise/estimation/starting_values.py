@@ -19,6 +19,7 @@ import numpy as np
 
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Array, Floats, array_namespace, as_numpy, like
+from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses.encoding import Encoded
 
 ROUNDING = 1e-12  # of the size of a column; less is no spread
@@ -42,7 +43,27 @@ def start(data: Encoded, model: MeasurementModel) -> Array:
     table = 0 * block.asked
     for weight, statistic in zip(model.direction, block.statistics, strict=True):
         table = table + weight * statistic
-    return model.start(means, asked, loadings(centred(table, block.asked, weights), weights))
+    table = centred(table, block.asked, weights)
+    return model.start(means, asked, loadings_of_parts(table, block.asked, weights))
+
+
+def loadings_of_parts(table: Array, asked: Array, weights: Array) -> Array:
+    """`loadings` of each part of the table that no item links to the rest, by itself.
+
+    Of unlinked parts, the first principal component is that of one of them, and the signs of the
+    others in it mean nothing.
+    """
+    xp = array_namespace(table)
+    if bool(xp.all(asked > 0)):
+        return loadings(table, weights)
+    rows, columns = linked_parts(as_numpy(asked) > 0)
+    if not columns.any():
+        return loadings(table, weights)
+    whole, counts, found = as_numpy(table), as_numpy(weights), np.zeros(columns.size)
+    for k in np.flatnonzero(np.bincount(rows) > 1):
+        mine, items = rows == k, columns == k
+        found[items] = loadings(whole[np.ix_(mine, items)], counts[mine])
+    return like(found, table)
 
 
 def centred(table: Array, asked: Array, weights: Array) -> Array:

@@ -9,7 +9,6 @@ from then on they rise. So `perceptrons` are trained longer, in the steps of tha
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.pools.members import Member, Part, member_of
+from itemwise.responses.artificial_respondents import OPTIMAL, PESSIMAL, is_artificial
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ N_PERCEPTRONS = 120
 STEP = 10  # perceptrons per length of training, and additional passes of the next ones
 UNITS = 100  # per hidden layer, as in scikit-learn's default perceptron
 N_RANDOM = 3
-OPTIMAL, PESSIMAL = "optimal", "pessimal"
 
 Codes = NDArray[np.int64]
 
@@ -176,14 +175,6 @@ def _random(split: Part, seed: int) -> Codes:
     return np.random.default_rng(seed).integers(len(split.classes), size=len(split.y_test))
 
 
-GUESSING = re.compile(r"majority|minority|random( \d+)?")
-
-
-def is_artificial(names: Sequence[str]) -> NDArray[np.bool_]:
-    """Which respondents have the name of an artificial classifier of the paper's pool."""
-    return np.array([name in (OPTIMAL, PESSIMAL) or _guesses(name) for name in names], dtype=bool)
-
-
 def misplaced(names: Sequence[str], strength: Floats) -> tuple[str, ...] | None:
     """Artificial respondents that are not where they should be; None if there are none at all.
 
@@ -203,7 +194,3 @@ def misplaced(names: Sequence[str], strength: Floats) -> tuple[str, ...] | None:
         for k, name in enumerate(names)
         if artificial[k] and (wrong[name][k] if name in wrong else strength[k] >= weakest)
     )
-
-
-def _guesses(name: str) -> bool:
-    return GUESSING.fullmatch(name) is not None

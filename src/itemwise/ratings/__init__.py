@@ -13,14 +13,18 @@ from itemwise.ratings.glicko2 import (
     rate_period,
     round_robin,
 )
+from itemwise.ratings.steady_seasons import USUAL_TAU, erratic, play_steadily
 
 __all__ = [
+    "USUAL_TAU",
     "Games",
     "Ratings",
     "Season",
     "best_first",
+    "erratic",
     "new_players",
     "play",
+    "play_steadily",
     "ranks",
     "rate_period",
     "round_robin",

@@ -265,6 +265,10 @@ def _check_scores(score: Floats) -> None:
         )
 
 
+class RanAwayError(InputError):
+    """Ratings that ran away: volatility answered games that hang together as if they did not."""
+
+
 FARTHEST_RATING = 100_000.0  # points from the mean; a thousand clear steps stay far below
 FINEST = 6  # decimals of a rating that count in a rank: sums end in rounding
 
@@ -339,7 +343,7 @@ def _check_sane(
     worst = int(np.argmax(away))
     if away[worst] <= FARTHEST_RATING:
         return
-    raise InputError(
+    raise RanAwayError(
         f"The ratings ran away in period {number:,} ({period!r:.60}): {players[worst]!r:.60} "
         f"reached {ratings.rating[worst]:.3g}. Glicko-2 takes games for independent, but all "
         f"{len(players) - 1:,} games that a respondent plays on an item hang on one score, "

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools
+from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses.given_tables import Table, as_responses
 from itemwise.responses.response_table import Responses
 from itemwise.words import counted, listed
@@ -49,6 +50,19 @@ def answered(table: Responses) -> Answered:
             notes.append(f"Left out for lack of responses: {listed(lost, noun)}.")
     part = table.select(rows, columns) if notes else table
     return Answered(part, columns, tuple(notes))
+
+
+def check_linked(table: Responses, study: str) -> None:
+    """Refuse a table of parts that no item links, where the score on all items is predicted."""
+    parts = linked_parts(table.observed)[0]
+    if parts.any():
+        names = [name for name, part in zip(table.respondents, parts, strict=True) if part == 0]
+        raise InputError(
+            f"No item links {counted(int(parts.max()) + 1, 'part')} of the table, so {study} "
+            "cannot predict scores on all items: how hard the items of one part are for the "
+            "respondents of another is unknown. Give one part at a time, the largest with "
+            f"responses.select(respondents=[...]): {listed(names, 'respondent')}, and their items."
+        )
 
 
 def shares_as_scores(table: Responses) -> tuple[Responses, tuple[str, ...]]:

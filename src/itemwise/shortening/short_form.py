@@ -15,7 +15,7 @@ from itemwise.numerics.arrays import workers
 from itemwise.numerics.intervals import conformal_rank
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.study_tables import answered, said_of_folds, shares_as_scores
+from itemwise.responses.study_tables import answered, check_linked, said_of_folds, shares_as_scores
 from itemwise.shortening.choosers import CHOOSERS, Candidates, shares
 from itemwise.shortening.folds import (
     BASELINE,
@@ -104,6 +104,7 @@ def shorten(
     given, said = shares_as_scores(as_responses(responses))
     known = answered(given)
     table = known.table
+    check_linked(table, "shorten")
     size = whole_number(size, "size", 1, table.n_items - 1)
     cv = whole_number(cv, "cv", 2)
     seed = whole_number(random_state, "random_state", 0)

@@ -148,7 +148,9 @@ def test_the_meaning_names_the_leader_and_who_is_level_with_it():
     assert not far.to_frame()["level"].any()
     near = tournament(table(4, 2, noise=0.0))
     assert near.level_with_leader[0] == "model 1"
-    assert "not significantly behind, so the lead is uncertain" in near.meaning
+    assert "too few to tell any of 4 rivals apart, so the lead is uncertain" in near.meaning
+    close = tournament(table(4, 12, noise=3.0))
+    assert "not significantly behind, so the lead is uncertain" in close.meaning
 
 
 @pytest.mark.parametrize("n_items", [2, 4, 7, 20, 60])
@@ -208,14 +210,39 @@ def test_ratings_that_run_away_are_refused_with_what_helps():
     """All games on an item hang on one score; with many respondents, Glicko-2 diverges."""
     scores = table(150, 60, noise=1.0)
     with pytest.raises(InputError, match=r"ran away in period \d+.*smaller tau, such as 0\.05"):
-        tournament(scores)
+        tournament(scores, tau=0.5)
     assert tournament(scores, tau=0.05).to_frame()["rating"].between(0, 3000).all()
 
 
 def test_volatility_out_of_proportion_is_noted():
     scores = table(50, 60, seed=1, noise=0.3)
-    assert "Try a smaller tau" in tournament(scores).notes[0]
+    assert "Try a smaller tau" in tournament(scores, tau=0.5).notes[0]
     assert tournament(scores, tau=0.1).notes == ()
+
+
+def test_defaults_work_on_tables_of_any_shape(subtests):
+    rng = np.random.default_rng(0)
+    for shape in [(80, 60), (5, 200), (200, 5), (2, 60), (132, 60)]:
+        skill = rng.normal(size=(shape[0], 1)) + rng.normal(size=shape[1])
+        scores = skill + 0.3 * rng.normal(size=shape)
+        for name, values in {
+            "scores": scores,
+            "right or wrong": (scores > 0) * 1.0,
+            "grades": np.round(scores),
+        }.items():
+            with subtests.test(shape=shape, values=name):
+                found = tournament(values)
+                assert found.volatility[-1].max() < 1
+                assert found.to_frame()["rating"].between(-2000, 5000).all()
+                assert not [note for note in found.notes if "Try a smaller" in note]
+                lowered = any("instead of the usual 0.5" in note for note in found.notes)
+                assert lowered == (found.tau < 0.5)
+
+
+def test_the_usual_tau_stays_where_it_serves():
+    scores = table(12, 7)
+    assert tournament(scores).tau == 0.5
+    assert tournament(scores).notes == ()
 
 
 def test_a_clear_order_of_many_respondents_does_not_run_away():

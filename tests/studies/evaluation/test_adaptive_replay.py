@@ -286,6 +286,10 @@ def test_it_is_drawn_and_says_what_it_means(replay, tmp_path):
     for kind in ("mae", "coverage"):
         assert replay.plot(kind).save(tmp_path / f"{kind}.png").stat().st_size > 5_000
     assert replay.meaning.startswith("After 20 items of 40")
+    last = replay.errors[replay.errors["n_items"] == 20].set_index("method")["mae"]
+    rival = last.drop("adaptive").idxmin()
+    assert rival != "random items, plain mean"  # the strongest rival, not the weakest
+    assert f"other ways with as many, {rival}, is off by {last[rival]:.3f}" in replay.meaning
     with pytest.raises(InputError, match="one of: mae, coverage"):
         replay.plot("speed")
 

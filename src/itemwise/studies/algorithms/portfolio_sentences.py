@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.first_places import first_places
 from itemwise.numerics.intervals import reach_of_parts
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.studies.algorithms.performances import Performances
-from itemwise.words import listed, with_reach
+from itemwise.words import listed, who_has, with_reach
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,12 +42,17 @@ def references(performances: Performances) -> str:
     """The single best and the virtual best algorithm, in the unit of the measure."""
     gains = performances.gains
     filled = worst_where_missing(gains)
-    single = int(fair_means(gains).argmax())
+    means = fair_means(gains)
+    first = first_places(means)
+    single = int(first[0])
     sign = 1.0 if performances.better == "higher" else -1.0
     alone, best = sign * filled[:, single], sign * filled.max(axis=1)
-    name = performances.algorithms[single]
+    names = [performances.algorithms[k] for k in first]
+    who = f"The single best is {names[0]} with"
+    if len(names) > 1:
+        who = f"No single algorithm is best: {who_has(names, 'algorithm')} the first place, with"
     return (
-        f"The single best is {name} with a mean of {_with_error(alone)}; "
+        f"{who} a mean of {_with_error(alone)}; "
         f"the virtual best, the best algorithm for each problem, has {_with_error(best)}."
     )
 

@@ -30,7 +30,7 @@ from itemwise.studies.battles.preference_frames import (
     tied,
 )
 from itemwise.studies.battles.preference_remarks import remarks
-from itemwise.words import counted, listed
+from itemwise.words import counted, joined, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,21 +79,30 @@ class Preferences(Result):
     @property
     def meaning(self) -> str:
         """Who is preferred most, who cannot be distinguished from it, and how many pairs differ."""
-        best, others, row = self.respondents[0], self.leaders[1:], self.board.iloc[0]
+        row = self.board.iloc[0]
+        parts = self.board["board"] if "board" in self.board else self.board["rank"] * 0
+        leads = (self.board["rank"] == 1) & (parts == parts.iloc[0])
+        first = [str(name) for name in self.board.index[leads]]
+        one = len(first) == 1
+        others = [name for name in self.leaders if name not in first]
         rate, low, high = (
             f"{100 * row[name]:.0f}" for name in ("win_rate", "win_rate_low", "win_rate_high")
         )
         tested = int(np.isfinite(self.tests.p).sum())
         apart = int((self.tests.p_adjusted <= self.alpha).sum())
-        tail = "it is preferred significantly to all others it can be compared with"
+        them = "it" if one else "them"
+        tail = f"all others that can be compared are significantly below {them}"
         if others:
-            tail = f"{listed(others, 'other')} cannot be distinguished from it"
+            tail = f"{listed(others, 'other')} cannot be distinguished from {them}"
         elif not tested:
             tail = "no pair can be tested"
+        elif len(first) == len(self.board):
+            tail = "nobody is ahead"
         between = f" ({100 * self.confidence:g} % interval: {low} to {high} %)"
         between = "" if np.isnan(row["win_rate_low"]) else between
         return (
-            f"{best} is preferred most: it would win {rate} %{between} of battles with the others, "
+            f"{f'{first[0]} is' if one else f'{joined(first)} are'} preferred most: "
+            f"{'it' if one else 'each'} would win {rate} %{between} of battles with the others, "
             f"ties counted half, and {tail}. {apart:,} of {counted(tested, 'pair')} "
             f"{'differs' if apart == 1 else 'differ'} significantly{self._risk(apart)}."
         )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.rankings import kendall, spearman
-from itemwise.pools.paper import is_artificial, misplaced
+from itemwise.pools.paper import misplaced
 from itemwise.ratings.period_choice import (
     LEAST_TO_SPLIT,
     Points,
@@ -27,6 +27,7 @@ from itemwise.ratings.period_choice import (
     points,
 )
 from itemwise.responses import Responses, Table
+from itemwise.responses.artificial_respondents import is_artificial
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
 from itemwise.words import counted, listed, said_p

@@ -29,10 +29,10 @@ from itemwise.files import file_name_of
 from itemwise.models import AUTO, MeasurementModel, find_model
 from itemwise.numerics.intervals import wilson
 from itemwise.pools import Answers, Pool, find_pool, run_pool
-from itemwise.pools.paper import OPTIMAL, PESSIMAL
 from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.artificial_respondents import OPTIMAL, PESSIMAL
 from itemwise.responses.encoding import encode
 from itemwise.scoring import METHODS, Abilities, score_abilities, staged_abilities
 from itemwise.scoring.expected_scores import true_scores

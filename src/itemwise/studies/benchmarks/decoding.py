@@ -18,10 +18,11 @@ from itemwise.numerics.differing import (
     differences_of_estimates,
     differences_over_units,
 )
-from itemwise.pools.paper import OPTIMAL
+from itemwise.numerics.first_places import first_places
+from itemwise.responses.artificial_respondents import are_marks
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Draw, Result, picked
-from itemwise.words import counted, listed
+from itemwise.words import counted, joined, listed, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -324,21 +325,28 @@ class BenchmarkDecoding(Result):
 
     def _strongest(self) -> str:
         """Who has the highest mean true score, of which instances, and who may be as good."""
-        share = self.scores(f"{SCORE}_mean").dropna().drop(index=OPTIMAL, errors="ignore")
+        share = self.scores(f"{SCORE}_mean").dropna()
+        share = share[~are_marks(list(share.index))]
         if share.empty:
             return ""
-        place = int(np.argmax(share.mean(axis=1)))
-        best, near = str(share.index[place]), list(share.index[self._level_with(place, share)])
+        places = first_places(share.mean(axis=1).to_numpy())
+        first = [str(name) for name in share.index[places]]
+        near = [
+            name
+            for name in share.index[self._level_with(int(places[0]), share)]
+            if name not in first
+        ]
         accuracy = self.scores("accuracy").loc[share.index].mean(axis=1)
         also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
         several = " on average" if share.shape[1] > 1 else ""
         text = (
-            f"{best} has the highest true score, {share.mean(axis=1).max():.1%}{several}"
-            f"{self._left_out()}, and an accuracy of {accuracy.loc[best]:.1%}{also}."
+            f"{who_has(first)} the highest true score, {share.mean(axis=1).max():.1%}{several}"
+            f"{self._left_out()}, and an accuracy of "
+            f"{joined([f'{value:.1%}' for value in accuracy.loc[first[:3]]])}{also}."
         )
-        first = str(accuracy.idxmax())
-        if accuracy.loc[first] > accuracy.loc[best]:
-            text += f" {first} has the highest accuracy, {accuracy.loc[first]:.1%}."
+        top = [str(name) for name in accuracy.index[first_places(accuracy.to_numpy())]]
+        if not set(top) & set(first):
+            text += f" {who_has(top)} the highest accuracy, {accuracy.max():.1%}."
         return text
 
     def _left_out(self) -> str:

@@ -17,20 +17,25 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.differing import differences_of_games
-from itemwise.ratings import Ratings, best_first, new_players, play, ranks
-from itemwise.ratings.glicko2 import (
-    FINEST,
-    REACH,
-    START_DEVIATION,
-    START_RATING,
-    START_VOLATILITY,
+from itemwise.numerics.differing import ALPHA, differences_of_games
+from itemwise.numerics.linked_parts import Parts, linked_parts
+from itemwise.ratings import (
+    USUAL_TAU,
+    Ratings,
+    best_first,
+    erratic,
+    new_players,
+    play_steadily,
+    ranks,
 )
+from itemwise.ratings.glicko2 import FINEST, REACH, START_DEVIATION, START_RATING, START_VOLATILITY
+from itemwise.ratings.steady_seasons import MOST_GROWTH
 from itemwise.responses import Table
+from itemwise.responses.artificial_respondents import are_marks, said_of_marks
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
 from itemwise.studies.benchmarks import GIVEN
-from itemwise.words import counted, listed, repeated
+from itemwise.words import counted, listed, repeated, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +46,6 @@ __all__ = ["Tournament", "tournament"]
 
 # Names in the order of play, or a value for each name (played lowest first).
 Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float] | None"
-
-MOST_GROWTH = 10.0  # of volatility; beyond, a rating follows only the last items
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,16 +76,57 @@ class Tournament(Result):
         """The ratings after the last period."""
         return Ratings(self.rating[-1], self.deviation[-1], self.volatility[-1])
 
+    @cached_property
+    def part(self) -> Parts:
+        """The part of each respondent; above 0 for those whom no game links to the first part."""
+        return linked_parts(~np.isnan(self.scores.T))[0]
+
+    @cached_property
+    def marks(self) -> NDArray[np.bool_]:
+        """Which respondents are artificial: they play as marks on the scale, and win nothing."""
+        return are_marks(self.respondents)
+
+    @cached_property
+    def _rivals(self) -> NDArray[np.bool_]:
+        """Who may lead: the respondents of the largest part that are no marks."""
+        return np.asarray((self.part == 0) & ~self.marks)
+
+    @property
+    def _first(self) -> int:
+        """Position of the leader."""
+        return next(int(k) for k in self._order if self._rivals[k])
+
     @property
     def leader(self) -> str:
-        """The respondent with the highest rating."""
-        return self.respondents[int(best_first(self.rating[-1])[0])]
+        """The respondent with the highest rating, of the largest part if no game links them all."""
+        return self.respondents[self._first]
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """The leader; or all that share the first place, with equal points in the same games.
+
+        Ratings forget, so that of two with equal points the later one to win is rated higher.
+        """
+        first, points = self._first, self.won + 0.5 * self.drawn
+        played = ~np.isnan(self.scores)
+        same = (played == played[:, [first]]).all(axis=0)
+        equal = points.sum(axis=0) == points[:, first].sum()
+        rating = np.round(self.rating[-1], FINEST)
+        tied = (self._level & same & equal) | (rating == rating[first]) & self._rivals
+        tied[first] = True
+        return tuple(self.respondents[k] for k in np.flatnonzero(tied))
 
     @property
     def level_with_leader(self) -> tuple[str, ...]:
         """The respondents that are not significantly behind the leader, best first."""
         level = self._level
-        return tuple(self.respondents[k] for k in best_first(self.rating[-1]) if level[k])
+        return tuple(self.respondents[k] for k in self._order if level[k])
+
+    @property
+    def _order(self) -> NDArray[np.intp]:
+        """Positions of the respondents, part by part, the best of each first."""
+        first = best_first(self.rating[-1])
+        return first[np.argsort(self.part[first], kind="stable")]
 
     @cached_property
     def _level(self) -> NDArray[np.bool_]:
@@ -90,37 +134,66 @@ class Tournament(Result):
 
         Games on one item are correlated, so that the ranges of Glicko-2 are too narrow to tell.
         """
-        tested = differences_of_games(self.scores.T, self.tolerance)
-        return tested.level_with(int(best_first(self.rating[-1])[0]))
+        mine = np.flatnonzero(self._rivals)
+        tested = differences_of_games(self.scores.T[mine], self.tolerance)
+        level = np.zeros(len(self.respondents), dtype=bool)
+        level[mine] = tested.level_with(int(np.searchsorted(mine, self._first)))
+        return level
 
     @property
     def meaning(self) -> str:
         """Who leads, and who is not significantly behind."""
-        final, first = self.final, best_first(self.rating[-1])[0]
+        final, first = self.final, self._first
+        rivals, leaders = int(self._rivals.sum()), self.leaders
         played = f"After {counted(len(self.items), 'period')}"
-        if np.ptp(np.round(final.rating, FINEST)) == 0:
-            return f"{played}, nobody leads: all {len(self.respondents):,} have the same rating."
+        if self.part.any():
+            played += f", in the largest of {self.part.max() + 1} parts that no game links"
+        if len(leaders) == rivals:
+            return f"{played}, nobody leads: all {rivals:,} have won equally much."
         text = (
             f"{played}, {self.leader} leads with a rating of {final.rating[first]:.0f} "
             f"(95 % range {final.low[first]:.0f} to {final.high[first]:.0f})"
         )
-        level = self.level_with_leader
+        if len(leaders) > 1:
+            text = (
+                f"{played}, nobody leads: {who_has(leaders)} the first place, with equal points in "
+                "the same games"
+            )
+        level = tuple(name for name in self.level_with_leader if name not in leaders)
+        if not level and len(leaders) > 1:
+            return f"{text}; {counted(rivals - len(leaders), 'other')} won significantly less."
         if not level:
-            others = counted(len(self.respondents) - 1, "other")
+            others = counted(rivals - 1, "other")
             return f"{text}, and won significantly more of its games against each of {others}."
+        uncertain = ", so the lead is uncertain" if len(leaders) == 1 else ""
+        if self._too_few(rivals):
+            games = counted(len(self.items), "game")
+            return (
+                f"{text}; {games} of each two are too few to tell any of {rivals:,} rivals "
+                f"apart{uncertain}."
+            )
         return (
-            f"{text}; by their games against it, {listed(level, 'other')} "
-            f"{'is' if len(level) == 1 else 'are'} not significantly behind, so the lead is "
-            "uncertain."
+            f"{text}; by their games against {'it' if len(leaders) == 1 else self.leader}, "
+            f"{listed(level, 'other')} "
+            f"{'is' if len(level) == 1 else 'are'} not significantly behind{uncertain}."
         )
 
+    def _too_few(self, rivals: int) -> bool:
+        """Whether even who won all games against another would not be significantly ahead."""
+        return 2.0 ** (1 - len(self.items)) * rivals * (rivals - 1) / 2 > ALPHA
+
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first; who is `level` is not significantly behind it."""
+        """One row per respondent, the best first; who is `level` is not significantly behind it.
+
+        Where no game links all of them, `part` numbers the parts, and ranks hold within each.
+        Artificial respondents are marks on the scale and have no rank.
+        """
         import pandas as pd
 
         final = self.final
         columns = {
-            "rank": ranks(final.rating),
+            **({"part": self.part + 1} if self.part.any() else {}),
+            "rank": pd.array(self._ranks(final.rating), dtype="Int64"),
             "rating": final.rating,
             "deviation": final.deviation,
             "volatility": final.volatility,
@@ -130,9 +203,18 @@ class Tournament(Result):
             "drawn": self.drawn.sum(axis=0),
             "lost": self.lost.sum(axis=0),
             "level": self._level,
+            **({"artificial": self.marks} if self.marks.any() else {}),
         }
         frame = pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
-        return frame.iloc[best_first(final.rating)]
+        return frame.iloc[self._order]
+
+    def _ranks(self, rating: Floats) -> list[int | None]:
+        """Ranks within each part; None for marks."""
+        found = np.zeros(rating.size, dtype=np.intp)
+        for k in range(int(self.part.max()) + 1):
+            mine = (self.part == k) & ~self.marks
+            found[mine] = ranks(rating[mine])
+        return [int(rank) or None for rank in found]
 
     def history(self) -> pd.DataFrame:
         """One row per period and respondent, in the order of play."""
@@ -143,7 +225,7 @@ class Tournament(Result):
             "period": np.repeat(np.arange(1, n_periods + 1), n),
             "item": np.repeat(np.array(self.items, dtype=object), n),
             "respondent": np.tile(np.array(self.respondents, dtype=object), n_periods),
-            "rank": np.concatenate([ranks(row) for row in self.rating]),
+            "rank": pd.array([k for row in self.rating for k in self._ranks(row)], dtype="Int64"),
             "rating": self.rating.reshape(-1),
             "deviation": self.deviation.reshape(-1),
             "volatility": self.volatility.reshape(-1),
@@ -164,13 +246,20 @@ class Tournament(Result):
         return {"tournament": self.plot, "bump": partial(self.plot, "ranks")}
 
     def plot(self, kind: str = "ratings", **kw: Any) -> Display:
-        """Draw the final ratings with their ranges, or with "ranks" the ranks over periods."""
+        """Draw the final ratings with their ranges, or with "ranks" the ranks over periods.
+
+        Of parts that no game links, the largest is drawn.
+        """
         from itemwise.displays import DISPLAYS
 
+        linked = [self.respondents[k] for k in np.flatnonzero(self.part == 0)]
+        rivals = [self.respondents[k] for k in np.flatnonzero(self._rivals)]
         if kind == "ratings":
-            return DISPLAYS["ratings"](self.to_frame()).plot(**kw)
+            frame = self.to_frame()
+            return DISPLAYS["ratings"](frame[frame.index.isin(linked)]).plot(**kw)
         if kind == "ranks":
-            return DISPLAYS["bump"](self.history()).plot(**kw)
+            frame = self.history()
+            return DISPLAYS["bump"](frame[frame["respondent"].isin(rivals)]).plot(**kw)
         raise InputError(f"kind is {kind!r}, but it should be 'ratings' or 'ranks'.")
 
 
@@ -179,7 +268,7 @@ def tournament(
     *,
     order: Order = None,
     tolerance: float = 0.0,
-    tau: float = 0.5,
+    tau: float | None = None,
     rating: float = START_RATING,
     deviation: float = START_DEVIATION,
     volatility: float = START_VOLATILITY,
@@ -189,8 +278,9 @@ def tournament(
     `scores` has one row per respondent and one column per item, for example a data set. The higher
     score wins, scores at most `tolerance` apart are a draw, and a respondent without a score (NaN)
     does not play. `order` lists the items to play, or gives a value for each, such as a Series of
-    difficulties; items are then played by rising value. `tau` limits how fast volatility changes.
-    All start with the same `rating`, `deviation` and `volatility`.
+    difficulties; items are then played by rising value. `tau` limits how fast volatility changes:
+    0.5 by default, or less where many games hang on one score and drive volatility up; a note then
+    says so. All start with the same `rating`, `deviation` and `volatility`.
 
     The method is Glicko-2 (Glickman, 2012). The frame has one row per respondent, the best first:
     rank, rating, deviation, volatility, low, high, won, drawn, lost, level.
@@ -207,7 +297,9 @@ def tournament(
     values = table.cells.T[places]
     items = tuple(table.items[k] for k in places)
     start = new_players(len(table.respondents), rating, deviation, volatility)
-    season = play(values, table.respondents, items, tolerance=tolerance, tau=tau, start=start)
+    season, used = play_steadily(
+        values, table.respondents, items, tolerance=tolerance, tau=tau, start=start
+    )
     notes = _notes(table.respondents, items, season.won + season.drawn + season.lost)
     return Tournament(
         respondents=table.respondents,
@@ -215,8 +307,8 @@ def tournament(
         scores=values,
         **vars(season),
         tolerance=tolerance,
-        tau=tau,
-        notes=(*notes, *_erratic(season.final, volatility)),
+        tau=used,
+        notes=(*notes, *_said_of_tau(used, tau, start, season.final)),
     )
 
 
@@ -283,7 +375,8 @@ def _check_known(names: Sequence[str], items: tuple[str, ...]) -> None:
 def _notes(
     respondents: tuple[str, ...], items: tuple[str, ...], games: NDArray[np.intp]
 ) -> tuple[str, ...]:
-    notes = []
+    marks = [name for name, mark in zip(respondents, are_marks(respondents), strict=True) if mark]
+    notes = [said_of_marks(marks)] if marks else []
     idle = [name for name, count in zip(respondents, games.sum(axis=0), strict=True) if not count]
     empty = [name for name, count in zip(items, games.sum(axis=1), strict=True) if not count]
     if idle:
@@ -293,9 +386,18 @@ def _notes(
     return tuple(notes)
 
 
-def _erratic(ratings: Ratings, start: float) -> tuple[str, ...]:
-    """A note if volatilities grew out of proportion."""
-    high = int((ratings.volatility > MOST_GROWTH * start).sum())
+def _said_of_tau(
+    used: float, given: float | None, start: Ratings, final: Ratings
+) -> tuple[str, ...]:
+    """A note if tau was lowered, or if volatilities grew out of proportion."""
+    if given is None and used < USUAL_TAU:
+        games = counted(start.rating.size - 1, "game")
+        lowered = (
+            f"tau is {used:.2g} instead of the usual {USUAL_TAU:g}: the {games} of a respondent on "
+            f"an item hang on one score, and drove volatility up more than {MOST_GROWTH:g}-fold."
+        )
+        return (lowered,)
+    high = int(erratic(final, start).sum())
     note = (
         f"The volatility of {counted(high, 'respondent')} grew more than {MOST_GROWTH:g}-fold, so "
         "their ratings follow only the last items. Try a smaller tau."

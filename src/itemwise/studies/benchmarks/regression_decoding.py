@@ -23,13 +23,14 @@ from itemwise.estimation.equal_slopes import calibrate_equal_slopes
 from itemwise.estimation.error_calibrations import find_error_model
 from itemwise.files import file_name_of
 from itemwise.numerics.differing import differences_of_estimates, differences_over_units
+from itemwise.numerics.first_places import first_places
 from itemwise.numerics.rankings import spearman
 from itemwise.pools import Answers, find_pool, run_pool
 from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses
 from itemwise.results import Draw, Result
-from itemwise.words import counted, listed, meant
+from itemwise.words import counted, listed, meant, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,16 +174,18 @@ class RegressionDecoding(Result):
         score = self.scores().dropna()
         if score.empty:
             return "No regressor has a score on every data set."
-        place = int(np.argmax(score.mean(axis=1)))
+        places = first_places(score.mean(axis=1).to_numpy())
+        first = [str(name) for name in score.index[places]]
         if score.shape[1] > 1:
             values = score.to_numpy(dtype=float)
         else:
             table = self.responses[str(score.columns[0])]
             values = table.select(respondents=list(score.index)).values  # noqa: PD011
-        near = list(score.index[differences_over_units(values).level_with(place)])
+        level = differences_over_units(values).level_with(int(places[0]))
+        near = [name for name in score.index[level] if name not in first]
         also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
         best = f"{score.mean(axis=1).max():.3f}"
-        return f"{score.index[place]} has the highest mean score, {best}{also}."
+        return f"{who_has(first)} the highest mean score, {best}{also}."
 
 
 def decode_regression(

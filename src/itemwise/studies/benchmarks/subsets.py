@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.first_places import first_places
 from itemwise.numerics.rankings import kendall, spearman
-from itemwise.pools.paper import is_artificial, misplaced
-from itemwise.ratings import Ratings, play, ranks
+from itemwise.pools.paper import misplaced
+from itemwise.ratings import Ratings, new_players, play_steadily, ranks
 from itemwise.ratings.period_choice import points
 from itemwise.responses import Responses, Table
+from itemwise.responses.artificial_respondents import is_artificial
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
 from itemwise.tables.foreign_frames import with_row_names
-from itemwise.words import counted, listed, repeated
+from itemwise.words import counted, joined, listed, repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,17 +87,19 @@ class SubsetComparison(Result):
     @property
     def meaning(self) -> str:
         """Which order, and which half, agree best with the whole."""
-        best = int(np.argmax(np.round(self.kendall, 9)))
-        halves = [k for k, name in enumerate(self.orders) if ORDERS[name][1] != "all"]
-        half = halves[int(np.argmax(np.round(self.kendall[halves], 9)))]
+        best = first_places(self.kendall)
+        halves = np.array([k for k, name in enumerate(self.orders) if ORDERS[name][1] != "all"])
+        half = halves[first_places(self.kendall[halves])]
+        one = len(best) == 1
         text = (
-            f"The order {self.orders[best]!r} agrees best with the share of points on all "
-            f"{counted(len(self.datasets[0]), 'data set')} (Kendall {self.kendall[best]:.2f})"
+            f"The order{'' if one else 's'} {joined([repr(self.orders[k]) for k in best])} "
+            f"agree{'s' if one else ''} best with the share of points on all "
+            f"{counted(len(self.datasets[0]), 'data set')} (Kendall {self.kendall[best[0]]:.2f})"
         )
-        if half != best:
+        if not set(half) & set(best):
             text += (
-                f", and of the halves {self.orders[half]!r} ({self.kendall[half]:.2f}, "
-                f"{counted(len(self.datasets[half]), 'data set')})"
+                f", and of the halves {joined([repr(self.orders[k]) for k in half])} "
+                f"({self.kendall[half[0]]:.2f}, {counted(len(self.datasets[half[0]]), 'data set')})"
             )
         if self.misplaced[0] is None:
             return f"{text}."
@@ -154,7 +158,7 @@ class SubsetComparison(Result):
 
 
 def compare_subsets(
-    scores: Table, datasets: pd.DataFrame, *, tolerance: float = 0.0, tau: float = 0.5
+    scores: Table, datasets: pd.DataFrame, *, tolerance: float = 0.0, tau: float | None = None
 ) -> SubsetComparison:
     """Play a Glicko-2 tournament over six orders and halves of a benchmark, and compare them.
 
@@ -164,7 +168,7 @@ def compare_subsets(
     discrimination_mean, difficulty_sd and discrimination_sd (standard deviations).
     All data sets are played by rising difficulty, then by rising discrimination; then the half with
     the smallest ("even") and the half with the largest ("mixed") standard deviation of each, in
-    rising order. Halves of an odd number are rounded up. `tau` limits how fast volatility changes.
+    rising order. Halves of an odd number are rounded up. `tau` is that of `tournament`.
 
     The frame has one row per order: sorted_by, part, datasets, kendall, spearman,
     significant_share, artificial_in_place, misplaced. After Cardoso et al. (2025).
@@ -187,13 +191,14 @@ def compare_subsets(
     places = [_order(keys[column], part) for column, part in ORDERS.values()]
     played = points(values, tolerance)
     final = [
-        play(
+        play_steadily(
             values[order],
             table.respondents,
             [table.items[k] for k in order],
             tolerance=tolerance,
             tau=tau,
-        ).final
+            start=new_players(len(table.respondents)),
+        )[0].final
         for order in places
     ]
     counting, notes = _counting(table)

@@ -24,6 +24,7 @@ from itemwise.estimation.equal_slopes import calibrate_equal_slopes
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.differing import differences_over_units
 from itemwise.numerics.error_scores import error_scores
+from itemwise.numerics.first_places import first_places
 from itemwise.pools import Answers, find_pool, run_pool
 from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
@@ -31,7 +32,7 @@ from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Draw, Result
 from itemwise.studies.classifiers.compared_models import sorted_models
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,11 +167,13 @@ class RegressorComparison(Result):
         frame = self.to_frame()
         first = str(frame.index[0])
         k = self.models.index(first)
-        near = np.array(self.models)[differences_over_units(self.scores).level_with(k)].tolist()
+        tied = [str(frame.index[j]) for j in first_places(frame["score"].to_numpy())]
+        level = np.array(self.models)[differences_over_units(self.scores).level_with(k)].tolist()
+        near = [name for name in level if name not in tied]
         also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
         row = frame.iloc[0]
         return (
-            f"On {counted(self.truth.size, 'instance')}, {first} has the highest mean score, "
+            f"On {counted(self.truth.size, 'instance')}, {who_has(tied)} the highest mean score, "
             f"{row['score']:.3f} (mean absolute error {row['mae']:.4g} ± "
             f"{1.96 * row['mae_se']:.2g}){also}. {row['same_grade']:.0%} of its predictions lie in "
             "the grade of the truth."

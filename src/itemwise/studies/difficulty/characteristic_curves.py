@@ -13,6 +13,7 @@ from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import sums_by_bin
+from itemwise.numerics.first_places import first_places
 from itemwise.numerics.intervals import wilson
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
@@ -25,7 +26,7 @@ from itemwise.studies.difficulty.item_values import (
     known_difficulty,
     shares,
 )
-from itemwise.words import counted
+from itemwise.words import counted, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,13 +67,19 @@ class CharacteristicCurves(Result):
     def meaning(self) -> str:
         """Who is right most often overall, and in how many bins another is ahead."""
         overall = np.nansum(self.share * self.n, axis=1) / np.maximum(self.n.sum(axis=1), 1.0)
-        best = int(np.argmax(overall))
-        name = self.respondents[best]
+        first = first_places(overall)
+        best, names = int(first[0]), [self.respondents[k] for k in first]
+        name = names[0]
         if len(self.respondents) == 1:
             return f"{name} {self._course(best)}."
         top = np.nanmax(np.where(self.n > 0, self.share, -1.0), axis=0)
         behind = np.flatnonzero(self.share[best] < top)
         text = f"{name} is right most often, in {overall[best]:.2f} of its responses"
+        if len(names) > 1:
+            return (
+                f"{who_has(names)} the highest share of right responses, {overall[best]:.2f}: "
+                "nobody is right most often."
+            )
         if not behind.size:
             return f"{text}, and no other respondent is ahead in any {_bins_said(len(top))}."
         k = int(behind[-1])

@@ -126,11 +126,14 @@ class DifficultyEvaluation(Result):
         return {"regressors": self.to_frame(), "folds": self.folds}
 
     def figures(self) -> dict[str, Draw]:
-        """Return rank correlations and errors."""
-        return {"rank_correlation": self.plot, "errors": partial(self.plot, "nrmse")}
+        """Return errors, which say who is best, and rank correlations."""
+        return {"errors": self.plot, "rank_correlation": partial(self.plot, "spearman")}
 
-    def plot(self, kind: str = "spearman", **kw: Any) -> Display:
-        """Draw Spearman with its uncertainty, or with "nrmse" a heat map of the errors."""
+    def plot(self, kind: str = "nrmse", **kw: Any) -> Display:
+        """Draw the errors, the smallest on top, or with "spearman" the rank correlations.
+
+        Of several targets or sets of training items, errors are a heat map.
+        """
         from itemwise.displays import DISPLAYS, RankingDisplay
 
         frame = self.to_frame()
@@ -138,15 +141,24 @@ class DifficultyEvaluation(Result):
             raise InputError(f"There is nothing to draw. {self.meaning}")
         parts = [name for name in ("target", "training") if len(frame[name].unique()) > 1]
         where = [", ".join(row) for row in frame[parts].to_numpy()]
+        if kind == "nrmse" and parts:
+            return DISPLAYS["heat_map"](_matrix(frame.assign(row=where))).plot(**kw)
         if kind == "nrmse":
-            rows = frame.assign(row=where if parts else frame["target"])
-            return DISPLAYS["heat_map"](_matrix(rows)).plot(**kw)
+            error = frame["nrmse_sd"] / np.sqrt(self.folds.groupby("regressor").size().max())
+            shown = frame[["nrmse"]].assign(**{"standard errors": error})
+            shown = shown.set_index(frame["regressor"]).rename(columns={"nrmse": RELATIVE})
+            made: Any = RankingDisplay
+            ranking: Display = made(shown, estimate=RELATIVE, se="standard errors", better="lower")
+            return ranking.plot(**kw)
         if kind != "spearman":
             raise InputError(f"kind is {kind!r}, but it should be 'spearman' or 'nrmse'.")
         names = frame["regressor"] + [f" ({place})" if place else "" for place in where]
         error = (frame["spearman_high"] - frame["spearman_low"]) / (2 * 1.959963984540054)
         shown = frame[["spearman"]].assign(**{"standard errors": error}).set_index(names)
         return RankingDisplay(shown, estimate="spearman", se="standard errors").plot(**kw)
+
+
+RELATIVE = "error, in standard deviations of the target"
 
 
 class _Job(NamedTuple):

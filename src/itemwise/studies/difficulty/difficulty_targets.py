@@ -20,8 +20,9 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.learning.known_difficulty import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method
 from itemwise.numerics.arrays import Floats
-from itemwise.pools.paper import OPTIMAL, PESSIMAL, misplaced
+from itemwise.pools.paper import misplaced
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.artificial_respondents import OPTIMAL, PESSIMAL
 from itemwise.tables.table_files import as_name
 from itemwise.words import counted, listed
 

@@ -20,7 +20,14 @@ from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.intervals import conformal_rank, normal_reach
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.study_tables import Ints, answered, copies, grouped_folds, said_of_folds
+from itemwise.responses.study_tables import (
+    Ints,
+    answered,
+    check_linked,
+    copies,
+    grouped_folds,
+    said_of_folds,
+)
 from itemwise.results import Draw, Result
 from itemwise.studies.evaluation.adaptive_forecasts import range_known, seen_range
 from itemwise.studies.evaluation.replayed_forms import (
@@ -34,7 +41,6 @@ from itemwise.studies.evaluation.replayed_forms import (
 from itemwise.studies.evaluation.replayed_misses import side_misses, summed_up
 from itemwise.studies.evaluation.replayed_predictions import (
     EXTREME,
-    PLAIN,
     Part,
     extremes,
     part_without,
@@ -79,19 +85,38 @@ class AdaptiveReplay(Result):
 
     @property
     def meaning(self) -> str:
-        """The error of the longest test, compared with random items, and coverage."""
+        """The error of the longest test, compared with the best other way, and coverage."""
         rows = self.errors[self.errors["n_items"] == self.errors["n_items"].max()]
         rows = rows.set_index("method")
-        best, plain = rows.loc[ADAPTIVE], rows.loc[PLAIN]
-        off = [f"{row['mae']:.3f}{self._reach(row['mae_se'])}" for row in (best, plain)]
-        held, widened = f"{best['coverage']:.0%}", best["coverage_widened"]
+        own, others = rows.loc[ADAPTIVE], rows.drop(index=ADAPTIVE)
+        held, widened = f"{own['coverage']:.0%}", own["coverage_widened"]
         tail = f"; widened by the observed error, {widened:.0%} do" if widened == widened else ""
         return (
-            f"After {counted(int(best['n_items']), 'item')} of {self.n_items:,}, the accuracy on "
-            f"all of them is predicted with a mean absolute error of {off[0]}; for the plain mean "
-            f"of as many random items it is {off[1]}. {held} of the model's {self.confidence:.0%} "
-            f"intervals cover the true accuracy{tail}.{self._said_of_forms(int(best['n_items']))}"
+            f"After {counted(int(own['n_items']), 'item')} of {self.n_items:,}, the accuracy on "
+            f"all of them is predicted with a mean absolute error of {self._off(own)}; "
+            f"{self._said_of_rival(others)}. {held} of the model's {self.confidence:.0%} "
+            f"intervals cover the true accuracy{tail}.{self._said_of_forms(int(own['n_items']))}"
         )
+
+    def _said_of_rival(self, others: pd.DataFrame) -> str:
+        """How the best of the other ways does with as many items, and whether it is beaten."""
+        at = int(others["mae"].argmin())
+        name, best = str(others.index[at]), others.iloc[at]
+        away = (self.predictions["accuracy"] - self.predictions["truth"]).abs()
+        mine = self.predictions["n_items"] == best["n_items"]
+        off = self.predictions.assign(away=away)[mine].pivot_table(
+            index="respondent", columns="method", values="away"
+        )
+        off = off[[name, ADAPTIVE]].dropna().drop_duplicates()  # copies of a model say it once
+        gain = off[name] - off[ADAPTIVE]
+        sure = abs(gain.mean()) > normal_reach(self.confidence) * gain.std() / np.sqrt(len(gain))
+        verdict = "significantly" if sure else "not significantly"
+        side = "more" if gain.mean() >= 0 else "less"
+        what = "other way" if len(others) == 1 else f"best of {len(others)} other ways"
+        return f"the {what} with as many, {name}, is off by {self._off(best)}, {verdict} {side}"
+
+    def _off(self, row: pd.Series[Any]) -> str:
+        return f"{row['mae']:.3f}{self._reach(row['mae_se'])}"
 
     def _said_of_forms(self, size: int) -> str:
         """Which of both ways is better; empty if short forms were not compared."""
@@ -266,6 +291,7 @@ def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, 
     if responses is not None:
         return as_responses(responses, whole.kind), ()
     known = answered(whole)
+    check_linked(known.table, "a replay")
     return known.table, known.notes
 
 

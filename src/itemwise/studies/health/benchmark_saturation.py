@@ -12,6 +12,7 @@ from itemwise.diagnostics.diagnosis import informative
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, clustered_means, t_test
 from itemwise.numerics.intervals import mcnemar, share_interval, t_reach, wilson
+from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted, listed
@@ -113,7 +114,9 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
     ability = scored["ability"].to_numpy()
     # By accuracy, as on a leaderboard, if everybody was asked everything.
     standing = as_floats(table.cells).mean(axis=1) if table.complete else ability
-    best = best_of(standing, np.asarray(table.observed.any(axis=1)))
+    observed = table.observed
+    # The best of parts that no item links cannot be compared.
+    best = best_of(standing, observed.any(axis=1) & (linked_parts(observed)[0] == 0))
     if not best.size:
         return {"n_items": table.n_items, "best": 0, "state": ""}
     top, middle = float(ability[best].mean()), float(np.median(ability))

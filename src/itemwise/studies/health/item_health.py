@@ -11,6 +11,7 @@ import numpy as np
 
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
+from itemwise.calibration.unlinked_parts import note_on_parts
 from itemwise.diagnostics.diagnosis import checked_calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
@@ -269,6 +270,7 @@ def item_health(
         responses=table,
         notes=(
             *said,
+            *note_on_parts(table),
             *negative_notes(items, table.n_respondents),
             *few_answers_notes(items),
             *notes,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from itemwise.arguments import checked_share, one_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.differing import Differences, differences_by_errors
+from itemwise.numerics.first_places import first_places
 from itemwise.numerics.intervals import t_reach
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction, holm
 from itemwise.numerics.prediction_powered import Mean, Powered, prediction_powered
@@ -22,7 +23,7 @@ from itemwise.responses import Table, as_responses
 from itemwise.responses.study_tables import DOCUMENT, groups_of
 from itemwise.results import Draw, Result
 from itemwise.studies.human_labels.label_tables import Labelled, clusters_of, matched
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,17 +68,19 @@ class CorrectedJudge(Result):
     @property
     def meaning(self) -> str:
         """Who has the highest accuracy, where the judge is wrong, and what its scores are worth."""
-        best, row, others = self.respondents[0], self.board.iloc[0], self.leaders[1:]
+        first = [self.respondents[k] for k in first_places(self.board["accuracy"].to_numpy())]
+        row, them = self.board.iloc[0], "it" if len(first) == 1 else "them"
+        others = [name for name in self.leaders if name not in first]
         names = ("accuracy", "accuracy_low", "accuracy_high")
         mean, low, high = (f"{row[name]:.3f}" for name in names)
         tail = ""
-        if len(self.board) > 1:
-            tail = ", and it is significantly better than all others"
+        if len(self.board) > len(first):
+            tail = f", and all others are significantly below {them}"
             if others:
-                tail = f", and {listed(others, 'other')} cannot be distinguished from it"
+                tail = f", and {listed(others, 'other')} cannot be distinguished from {them}"
         return (
-            f"By human standards, {best} has the highest accuracy, {mean} ({low} to {high}){tail}. "
-            f"{self._said_of_bias()} {self._said_of_worth()}"
+            f"By human standards, {who_has(first)} the highest accuracy, {mean} ({low} to "
+            f"{high}){tail}. {self._said_of_bias()} {self._said_of_worth()}"
         )
 
     def _said_of_bias(self) -> str:

@@ -13,6 +13,7 @@ from itemwise.arguments import checked_share, one_of
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.differing import Differences
 from itemwise.numerics.facet_model import fit_facets, start_of
+from itemwise.numerics.first_places import first_places
 from itemwise.numerics.intervals import t_reach
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
 from itemwise.results import Draw, Result
@@ -28,7 +29,7 @@ from itemwise.studies.judges.facet_frames import (
     tests_of,
 )
 from itemwise.studies.judges.rating_tables import RatingTable, read_ratings
-from itemwise.words import counted, joined, listed
+from itemwise.words import counted, joined, listed, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,14 +83,19 @@ class Facets(Result):
     @property
     def meaning(self) -> str:
         """Who is best after adjustment, how judges differ, and whether more of them would help."""
-        best, row, others = self.respondents[0], self.board.iloc[0], self.leaders[1:]
-        tail = "it differs significantly from all others"
+        row = self.board.iloc[0]
+        digits = 1e-3 * float(row["score_se"])  # scores come from a search
+        places = first_places(self.board["score"].to_numpy(), digits)
+        first = [self.respondents[k] for k in places]
+        them = "it" if len(first) == 1 else "them"
+        others = [name for name in self.leaders if name not in first]
+        tail = f"all others differ significantly from {them}"
         if others:
-            tail = f"{listed(others, 'other')} cannot be distinguished from it"
+            tail = f"{listed(others, 'other')} cannot be distinguished from {them}"
         score = f"{row['score']:.2f} ({row['score_low']:.2f} to {row['score_high']:.2f})"
         return (
-            f"Adjusted for who judged it, {best} has the highest mean score, {score}, and {tail}. "
-            f"{self._said_of_judges()} {self._said_of_more()}"
+            f"Adjusted for who judged it, {who_has(first)} the highest mean score, {score}, and "
+            f"{tail}. {self._said_of_judges()} {self._said_of_more()}"
         )
 
     def _said_of_judges(self) -> str:

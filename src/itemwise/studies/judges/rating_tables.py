@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.facet_model import Ratings
+from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import counted, listed, meant, shown
@@ -203,15 +204,11 @@ def _check(table: RatingTable) -> None:
                 f"The ratings have {listed(names, noun)}, but facets needs {fewest} {noun}s or "
                 "more."
             )
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(table.respondents) + len(table.judges)
-    cells = (table.respondent, table.judge + len(table.respondents))
-    links = coo_array((np.ones(table.judge.size), cells), shape=(n, n))
-    parts, label = connected_components(links, directed=False)
-    if parts > 1:
-        other = label[: len(table.respondents)] != label[0]
+    scored = np.zeros((len(table.respondents), len(table.judges)), dtype=bool)
+    scored[table.respondent, table.judge] = True
+    part = linked_parts(scored)[0]
+    if part.any():
+        other = part != part[0]
         apart = [name for name, far in zip(table.respondents, other, strict=True) if far]
         raise InputError(
             f"No judge scores both {table.respondents[0]} and {listed(apart, 'respondent')}, so "

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from itemwise.calibration import Calibration
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
+from itemwise.numerics.first_places import FINEST
+from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import UNKNOWN
 from itemwise.studies.leaderboards.board_accuracy import (
@@ -36,7 +38,6 @@ from itemwise.studies.leaderboards.many_pairs import (
 from itemwise.words import counted, listed
 
 Average = Literal["items", "tasks"]
-FINEST = 9  # decimals compared for a rank; the rest is rounding
 MOST = 2000  # respondents up to which all pairs are shown
 BEST = 200  # respondents whose pairs are shown if there are more
 Ranks = NDArray[np.intp]
@@ -201,7 +202,8 @@ class Board:
         joint = found.of(np.arange(self.n_compared)).dense()
         own = np.diag(joint)
         apart = np.sqrt(np.maximum(own[first] + own[second] - 2 * joint[first, second], 0.0))
-        return ability, se, np.where(alone[first] | alone[second], np.nan, apart)
+        linked = (self.part[first] == self.part[second]) & ~alone[first]
+        return ability, se, np.where(linked, apart, np.nan)
 
     @property
     def observed(self) -> Floats:
@@ -284,30 +286,6 @@ def _coded(names: tuple[str, ...] | list[str]) -> tuple[tuple[str, ...], NDArray
     """Distinct names in order of appearance, and the index of each entry among them."""
     place = {name: k for k, name in enumerate(dict.fromkeys(names))}
     return tuple(place), np.array([place[name] for name in names], dtype=np.intp)
-
-
-def linked_parts(observed: NDArray[np.bool_]) -> tuple[Ranks, Ranks]:
-    """The connected part that each respondent and each item belongs to; the largest is 0.
-
-    Two respondents are in one part if they share an item, or if others link them. Everybody and
-    every item has at least one response.
-
-    >>> linked_parts(np.array([[1, 0, 0], [0, 1, 1], [0, 1, 0]], dtype=bool))[0].tolist()
-    [1, 0, 0]
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n, m = observed.shape
-    if observed.all(axis=1).any() or observed.all(axis=0).any():
-        return np.zeros(n, dtype=np.intp), np.zeros(m, dtype=np.intp)
-    row, column = np.nonzero(observed)
-    links = coo_array((np.ones(row.size, dtype=np.int8), (row, column + n)), shape=(n + m, n + m))
-    label = connected_components(links, directed=False)[1]
-    size = np.bincount(label[:n], minlength=int(label.max()) + 1)
-    place = np.empty(size.size, dtype=np.intp)
-    place[np.argsort(-size, kind="stable")] = np.arange(size.size)
-    return place[label[:n]], place[label[n:]]
 
 
 def _separated(clusters: tuple[str, ...]) -> list[str]:

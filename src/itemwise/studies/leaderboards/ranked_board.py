@@ -23,6 +23,7 @@ from itemwise.numerics.letter_groups import letters_of
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
 from itemwise.progress import at_stage
 from itemwise.responses import Table, as_responses
+from itemwise.responses.artificial_respondents import without_marks
 from itemwise.responses.score_units import on_one_scale
 from itemwise.responses.study_tables import DOCUMENT, TASK, answered, groups_of
 from itemwise.results import Draw, Result
@@ -31,7 +32,7 @@ from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
 from itemwise.studies.leaderboards.board_notes import notes_on
 from itemwise.studies.leaderboards.board_pairs import Pairs
 from itemwise.studies.leaderboards.board_repeats import Repeated, RepeatedBoard
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,20 +109,30 @@ class Leaderboard(RepeatedBoard, Result):
     @property
     def meaning(self) -> str:
         """Who ranks first, who cannot be distinguished from it, and how many pairs differ."""
-        best, others = self.respondents[0], self.leaders[1:]
+        first = [
+            name
+            for name, rank, part in zip(self.respondents, self.rank, self.part, strict=True)
+            if rank == 1 and part == 0
+        ]
+        best, others = first[0], [name for name in self.leaders if name not in first]
         found = self.reached
         mean, low, high = (f"{each[0]:.3f}" for each in (found.mean, found.low, found.high))
-        asked = f"on {counted(self.n_items, 'item')}"
+        asked = "" if self.part.any() else f"on {counted(self.n_items, 'item')}"
         if len(self.respondents) == 1:
             return f"{best} has an accuracy of {mean} ({low} to {high}) {asked}."
         tested = int(np.isfinite(self.tests.p).sum())
         apart = int((self.tests.p_adjusted <= self.alpha).sum())
         tail = self._said_of_lead()
         if others:
-            tail = f"{listed(others, 'other')} cannot be distinguished from it"
+            them = "it" if len(first) == 1 else "them"
+            tail = f"{listed(others, 'other')} cannot be distinguished from {them}"
+        elif len(first) == len(self.respondents):
+            tail = "nobody is ahead"
+        elif len(first) > 1:
+            tail = "others are significantly lower"
         risk = f" ({self._risk})" if apart else ""
         return (
-            f"{best} has the highest accuracy {self._said_of_part()}{asked}, {mean} ({low} to "
+            f"{who_has(first)} the highest accuracy{self._said_of_part()}{asked}, {mean} ({low} to "
             f"{high}), and {tail}. {apart:,} of {counted(tested, 'pair')} "
             f"{'differs' if apart == 1 else 'differ'} significantly{risk}.{self._said_of_tries}"
         )
@@ -129,7 +140,7 @@ class Leaderboard(RepeatedBoard, Result):
     def _said_of_part(self) -> str:
         """Which board is meant, if there are several."""
         count = int(self.part.max()) + 1
-        return f"of the first of {count} separate boards " if count > 1 else ""
+        return f" of the first of {count:,} boards that no item links" if count > 1 else " "
 
     def _said_of_lead(self) -> str:
         """Which respondents the first is significantly better than."""
@@ -214,7 +225,11 @@ class Leaderboard(RepeatedBoard, Result):
             "p_adjusted": tests.p_adjusted,
             "verdict": np.where(tests.shared == 0, APART, verdict),
             "n_shared": tests.shared,
-            "ability_difference": self.ability[first] - self.ability[second],
+            "ability_difference": np.where(
+                self.part[first] == self.part[second],
+                self.ability[first] - self.ability[second],
+                np.nan,
+            ),
             "ability_difference_se": self.ability_difference_se,
         }
         return pd.DataFrame(columns)
@@ -313,8 +328,8 @@ def leaderboard(
     responses
         Respondents × items; right or wrong, grades, or scores. Respondents who were not asked all
         items are ranked by the accuracy on all items that the model predicts, so that easy items
-        favour nobody. Of more than 2,000, `pairs` shows those of the best 200; rank intervals
-        count all of them.
+        favour nobody. The artificial ones of the paper's pool are marks, not rivals, and left out.
+        Of more than 2,000, `pairs` shows those of the best 200; rank intervals count all of them.
     by
         The task of each item: the name of a fact, a mapping from item to task, a list, or None
         for a single task. Without the fact "task" all items are one task.
@@ -350,7 +365,7 @@ def leaderboard(
     alpha = checked_share(alpha, "alpha", 0.05)
     one_of(average, "average", get_args(Average))
     one_of(correction, "correction", CORRECTIONS)
-    whole = as_responses(responses)
+    whole, marks = without_marks(as_responses(responses))
     groups = groups_of(whole, by, TASK, "by"), groups_of(whole, cluster, DOCUMENT, "cluster")
     kept = answered(whole)
     tasks, clusters = (None if each is None else kept.of_items(each) for each in groups)
@@ -364,7 +379,7 @@ def leaderboard(
     board = Board.of(table, tasks, clusters, scale, average=average, confidence=confidence)
     if tasks is None and by is not None:
         said = [*said, "The tasks of the items are unknown: all items are treated as one task."]
-    return _found(board, alpha, correction, (*whole.notes, *kept.notes, *said))
+    return _found(board, alpha, correction, (*whole.notes, *marks, *kept.notes, *said))
 
 
 def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) -> Leaderboard:

@@ -1,0 +1,196 @@
+"""One check of links and ties below all studies: whoever names a winner asks it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+from itemwise.numerics.first_places import first_places
+
+TIE = iw.Responses([[1, 0], [0, 1]], respondents=["m1", "m2"])
+WINNER = ("is strongest", "m1 leads", "m2 leads", "m1 has", "m2 has")
+
+
+def unlinked(sizes=((6, 20), (5, 15)), seed=0):
+    """Responses of groups of models that share no items; all follow a 2PL."""
+    n, m = np.sum(sizes, axis=0)
+    values, row, column = np.full((n, m), np.nan), 0, 0
+    for k, (rows, columns) in enumerate(sizes):
+        drawn = iw.simulate("2pl", rows, columns, random_state=seed + k).responses
+        values[row : row + rows, column : column + columns] = drawn.cells
+        row, column = row + rows, column + columns
+    return iw.Responses(values, respondents=[f"m{k}" for k in range(n)])
+
+
+def test_all_that_share_the_highest_value_are_first():
+    assert first_places(np.array([0.1 + 0.2, 0.3, 0.2])).tolist() == [0, 1]
+    assert first_places(np.array([np.nan, 1.0])).tolist() == [1]
+    assert first_places(np.array([np.nan])).size == 0
+
+
+@pytest.fixture(scope="module")
+def twins():
+    """Two models with equally many right on the same items, and three weaker ones."""
+    first = (np.random.default_rng(0).random(40) < 0.7) * 1.0
+    weak = first * (np.random.default_rng(1).random((3, 40)) < 0.3)
+    values = np.vstack([first, first[::-1], weak])
+    return iw.Responses(values, respondents=["m1", "m2", "c", "d", "e"])
+
+
+def battles():
+    """m1 and m2 win three battles each against each other, and all against c."""
+    rows = [("m1", "m2", w) for w in ("m1", "m2") * 3]
+    rows += [(one, "c", one) for one in ("m1", "m2")] * 4
+    return pd.DataFrame(rows, columns=["model_a", "model_b", "winner"])
+
+
+def test_a_tie_is_won_by_nobody(twins, subtests):
+    found = {
+        "report, 2 × 2": lambda: iw.calibrate(TIE),
+        "leaderboard, 2 × 2": lambda: iw.leaderboard(TIE),
+        "tournament, 2 × 2": lambda: iw.tournament(TIE),
+        "compare, 2 × 2": lambda: iw.calibrate(TIE).compare("m1", "m2"),
+        "report": lambda: iw.calibrate(twins, "1pl"),
+        "leaderboard": lambda: iw.leaderboard(twins),
+        "tournament": lambda: iw.tournament(twins),
+        "ranks": lambda: iw.compare_ranks(twins),
+        "preferences": lambda: iw.preferences(battles()),
+    }
+    for name, find in found.items():
+        with subtests.test(name):
+            said = find().meaning
+            assert not [word for word in WINNER if word in said.split(";")[0]], said
+            assert "m1" in said or "nobody" in said
+
+
+def test_both_of_a_tie_are_named(twins, subtests):
+    for said in (
+        iw.calibrate(TIE).meaning,
+        iw.calibrate(twins, "1pl").meaning,
+        iw.leaderboard(TIE).meaning,
+        iw.leaderboard(twins).meaning,
+        iw.tournament(twins).meaning,
+        iw.compare_ranks(twins).meaning,
+    ):
+        with subtests.test(said):
+            assert "m1 and m2 share" in said
+
+
+def test_a_clear_winner_is_still_named(twins):
+    values = twins.to_frame().to_numpy(copy=True)
+    values[0] = 1.0
+    clear = iw.Responses(values, respondents=twins.respondents)
+    assert iw.leaderboard(clear).meaning.startswith("m1 has the highest accuracy")
+    assert iw.calibrate(clear, "1pl").meaning.startswith("m1 is strongest")
+    assert ", m1 leads with a rating" in iw.tournament(clear).meaning
+
+
+def test_unlinked_parts_have_scales_of_their_own():
+    table = unlinked()
+    found = iw.calibrate(table, "2pl")
+    assert found.meaning.startswith("In the largest of 2 parts that no item links, m")
+    assert "stand on 2 scales" in found.meaning
+    assert any("No item links 2 parts of this table" in note for note in found.notes)
+    assert found.abilities()["part"].tolist() == [1] * 6 + [2] * 5
+    assert found.items["part"].tolist() == [1] * 20 + [2] * 15
+    assert {f"m{k}" for k in range(6, 11)}.isdisjoint(found.plot().frame["name"])
+
+
+def test_who_is_not_linked_is_not_compared():
+    found = iw.calibrate(unlinked(), "2pl")
+    apart = found.compare("m0", "m7")
+    assert "cannot be compared: no item links them" in apart.meaning
+    assert (
+        apart.to_frame()[["difference", "se", "p", "p_adjusted", "p_above"]].isna().all(axis=None)
+    )
+    every = found.compare()
+    assert "of 25 pairs" in every.meaning
+    assert "30 pairs cannot be compared" in every.meaning
+    later = found.compare(responses=unlinked())  # new respondents stand where their items do
+    assert int(later.to_frame()["difference"].isna().sum()) == 30
+
+
+def test_each_part_points_upwards():
+    """A scale of parts has a sign for each, and all responses together fix one of them only."""
+    for seed in range(4):
+        table = unlinked(((40, 30), (40, 30)), seed)
+        found = iw.calibrate(table, "2pl")
+        right = np.nanmean(table.to_frame().to_numpy(dtype=float), axis=1)
+        for part, rows in found.abilities().assign(right=right).groupby("part"):
+            assert rows["ability"].corr(rows["right"]) > 0.9, (seed, part)
+
+
+def test_a_bank_links_whoever_was_asked_its_items():
+    bank = iw.calibrate(iw.simulate("2pl", 200, 35, random_state=5).responses, "2pl")
+    values = unlinked().to_frame().to_numpy()
+    both = iw.calibrate(iw.Responses(values, items=bank.item_names), fixed=bank)
+    assert "part" not in both.abilities()
+    some = bank.of_items(bank.item_names[20:])  # the bank is the second part
+    names = [*(f"new_{k}" for k in range(20)), *bank.item_names[20:]]
+    one = iw.calibrate(iw.Responses(values, items=names), fixed=some)
+    assert one.abilities()["part"].tolist() == [2] * 6 + [1] * 5
+
+
+def test_boards_and_tournaments_rank_within_parts():
+    table = unlinked()
+    board, played = iw.leaderboard(table), iw.tournament(table)
+    assert "boards that no item links" in board.meaning
+    assert "of 2 parts that no game links" in played.meaning
+    for frame, column in ((board.to_frame(), "board"), (played.to_frame(), "part")):
+        assert (frame.groupby(column)["rank"].min() == 1).all()
+        assert frame[column].is_monotonic_increasing
+    between = board.pairs[board.pairs["verdict"] == "no shared items"]
+    assert between["ability_difference"].isna().all()
+    assert set(played.plot().frame.index) == {f"m{k}" for k in range(6)}
+
+
+def test_scores_on_all_items_are_not_predicted_across_parts():
+    table = unlinked(((30, 20), (30, 20)))
+    for find in (lambda: iw.shorten(table, 5), lambda: iw.replay_adaptively(table, sizes=[5])):
+        with pytest.raises(InputError, match="No item links 2 parts of the table"):
+            find()
+    health = iw.item_health(table)
+    assert any("No item links 2 parts" in note for note in health.notes)
+    assert health.saturation.loc["all items", "told"] > 0
+
+
+def test_marks_win_nothing(subtests):
+    """The oracle of the paper's pool stands above all, and leads nowhere."""
+    real = iw.simulate("2pl", 6, 40, random_state=3).responses.to_frame()
+    marks = {"optimal": 1.0, "pessimal": 0.0, "random 1": 0.5}
+    scores = pd.concat(
+        [real, pd.DataFrame({k: [v] * 40 for k, v in marks.items()}, real.columns).T]
+    )
+    scores.loc["random 1"] = np.arange(40) % 2
+    table = iw.Responses.from_frame(scores)
+    played, ranked = iw.tournament(table), iw.compare_ranks(table)
+    board, found = iw.leaderboard(table), iw.calibrate(table)
+    for result in (played, ranked, board):
+        with subtests.test(type(result).__name__):
+            assert "optimal" not in result.meaning
+            assert any("3 artificial respondents (optimal" in note for note in result.notes)
+    assert "optimal" not in found.meaning
+    assert played.leader.startswith("respondent_")
+    frame = played.to_frame()
+    assert frame.index[0] == "optimal"  # where it stands, but without a rank
+    assert frame["rank"].isna().tolist() == frame["artificial"].tolist()
+    assert frame["rank"].dropna().tolist() == [1, 2, 3, 4, 5, 6]
+    assert set(played.plot("ranks").frame["respondent"]) == set(real.index)
+    assert set(board.respondents) == set(ranked.respondents) == set(real.index)
+
+
+def test_a_model_that_is_called_majority_is_a_rival():
+    scores = np.vstack([np.ones(9), np.tile([1.0, 0.0, 0.0], 3)])
+    table = iw.Responses(scores, respondents=["majority", "tree"])
+    assert iw.leaderboard(table).respondents == ("majority", "tree")
+    assert iw.tournament(table).leader == "majority"
+
+
+def test_few_games_are_said_to_tell_nobody_apart():
+    scores = np.arange(12.0)[:, None] + np.zeros((12, 7))
+    assert "7 games of each two are too few to tell any of 12 rivals apart" in (
+        iw.tournament(scores).meaning
+    )
+    many = np.arange(4.0)[:, None] + np.zeros((4, 12))
+    assert "won significantly more of its games" in iw.tournament(many).meaning
