@@ -38,7 +38,7 @@ def test_responses_become_a_page_that_can_be_explored(run, scores, tmp_path, mon
     assert "Report: page.html" in done.stdout
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "<title>Mine</title>" in page
-    assert "has the highest accuracy" in page
+    assert "the highest accuracy" in page
     assert "Label trouble</h3>" in page
     assert "itemwise report &#x27;my scores.csv&#x27;" in page
     (scale,) = data_of(tmp_path / "page.html")["scales"]

@@ -18,6 +18,7 @@ from itemwise.numerics.first_places import FINEST
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.linked_parts import Parts
 from itemwise.numerics.multiplicity import CORRECTIONS
+from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
 from itemwise.words import counted, listed
 
@@ -163,7 +164,7 @@ def tied_with(
     some = table.select(respondents=rows)
     asked = some.observed
     same = (asked == asked[0]).all(axis=1)
-    sums = np.round(np.nansum(some.to_frame().to_numpy(dtype=float), axis=1), FINEST)
+    sums = np.round(np.nansum(as_floats(some.cells), axis=1), FINEST)
     equal = np.round(ability[rows], FINEST) == np.round(ability[best], FINEST)
     return np.sort(rows[(same & (sums == sums[0])) | equal])
 
