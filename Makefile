@@ -63,9 +63,10 @@ test-versions: dist ## The same with the lowest and with the newest versions of 
 	@PYTHON="$(PYTHON)" sh scripts/test_wheel.sh lowest
 	@PYTHON="$(PYTHON)" sh scripts/test_wheel.sh newest
 
-picture: ## Draw the picture of the README anew
+picture: ## Draw the pictures of the README and of the first page anew (needs playwright and Chromium)
 	$(SETUP)
 	$(BIN)/python scripts/picture.py
+	$(BIN)/python scripts/report_picture.py
 
 bench: ## Speed beside accuracy, against peers in the same run
 	$(SETUP) bench

@@ -48,6 +48,7 @@ SCRIPTS = [
     "labels.py",
     "label_errors.py",
     "verified_labels.py",
+    "eval_statistics.py",
     "witnesses.py",
 ]
 REPEATED = (

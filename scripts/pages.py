@@ -30,6 +30,7 @@ from typing import Any
 FENCE = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PART = re.compile(r"^### ([^\n]+)\n(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 MEASURED = "benchmarks/"  # the pages that show what the scripts of that folder print
+CHANGES = Path(__file__).resolve().parents[1] / "CHANGELOG.md"  # shown as a page of its own
 SKIPPED = "no-run"
 LONGEST = 600  # seconds that one page may take
 ROWS = 8
@@ -167,6 +168,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The page as MkDocs gets it: printed tables folded, results below the code."""
+    if page.file.src_uri == CHANGES.name.lower():
+        return CHANGES.read_text("utf-8").replace(
+            "(CONTRIBUTING.md#deprecations)", "(stability.md)"
+        )
     if page.file.src_uri.startswith(MEASURED):
         return folded(markdown)
     return _with_results(markdown, page)
@@ -191,13 +196,18 @@ def _with_results(markdown: str, page: Any) -> str:
         if SKIPPED in found[1].split():
             return _fence(found[2])
         number, shown = next(left)
-        return _fence(found[2]) + _below(shown, _figure_name(ran.name, number))
+        return _fence(found[2]) + _below(shown, _up(page) + _figure_name(ran.name, number))
 
     return FENCE.sub(with_result, markdown)
 
 
 def _figure_name(page: str, number: int) -> str:
     return f"figures/{page}_{number}.png"
+
+
+def _up(page: Any) -> str:
+    """The way from a page to the root of the documentation."""
+    return "../" * page.file.src_uri.count("/")
 
 
 def _fence(code: str) -> str:

@@ -16,15 +16,15 @@ PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 QUICK = {"extending.md"}  # seconds; the others are run by `make test-all` and `make docs`
 
 
-def load_runner():
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "scripts/pages.py")
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["pages"] = module  # dataclasses look themselves up
+    sys.modules[name] = module  # dataclasses look themselves up
     spec.loader.exec_module(module)
     return module
 
 
-runner = load_runner()
+runner, glossary = script("pages"), script("glossary")
 
 
 def text_of(page):
@@ -43,8 +43,11 @@ def anchors(page):
 
 
 def test_every_page_is_in_the_navigation_once():
-    named = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    text = (ROOT / "mkdocs.yml").read_text()
+    named = re.findall(r": (\S+\.md)$", text, re.MULTILINE)
     assert sorted(named) == PAGES
+    called = re.findall(r"- (.+): \S+\.md$", text, re.MULTILINE)
+    assert len(set(called)) == len(called) == len(PAGES)
 
 
 def test_links_lead_to_pages_and_headings(subtests):
@@ -56,7 +59,7 @@ def test_links_lead_to_pages_and_headings(subtests):
                 name, _, anchor = target.partition("#")
                 other = (DOCS / page).parent / name if name else DOCS / page
                 assert other.is_file(), f"{page} links to {target}"
-                if anchor:
+                if anchor and other.suffix == ".md":
                     there = other.resolve().relative_to(DOCS).as_posix()
                     assert anchor in anchors(there), f"{page} links to {target}"
 
@@ -125,6 +128,29 @@ def test_every_measured_page_begins_with_a_table_of_its_sections(subtests):
             assert re.findall(r"^\| \[(.*?)\]\(#", table, re.MULTILINE) == sections
             everywhere = text_of("benchmarks/index.md")
             assert [name for name in sections if f"[{name}]({path.name}#" not in everywhere] == []
+
+
+def test_the_first_use_of_a_word_links_to_the_glossary():
+    text = (
+        "# Ability\n\n`ability` [their ability\nhere](x.md)\n\n| ability |\n\nAbilities, ability.\n"
+    )
+    made = glossary.linked(text, "stories/one.md")
+    assert made == text.replace("Abilities,", "[Abilities](../glossary.md#ability){.term},")
+    assert glossary.linked("a standard\nerror", "a.md").startswith(
+        "a [standard\nerror](glossary.md#"
+    )
+
+
+def test_code_and_what_is_printed_have_no_links():
+    text = '```python\nability\n```\n\n    ability\n\n<td>ability</td>\n\n??? example "ability"\n'
+    assert glossary.linked(text, "a.md") == text
+
+
+def test_every_word_of_the_glossary_is_an_anchor_in_order():
+    titles = re.findall(r"^## (.*)$", text_of("glossary.md"), re.MULTILINE)
+    assert titles == sorted(titles, key=str.lower)
+    assert set(glossary.terms().values()) <= anchors("glossary.md")
+    assert set(titles) >= {"ability", "difficulty", "discrimination", "guessing", "EAP"}
 
 
 def test_a_page_is_one_program_and_shows_the_last_value_of_each_block(tmp_path):

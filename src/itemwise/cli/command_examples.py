@@ -78,6 +78,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "simulate": ("--out scores.csv", "--model 3pl --respondents 200 --items 50 --missing 0.1"),
     "tasks": ("scores.csv --by-prefix /", "scores.parquet --by task --out tasks"),
     "tournament": ("scores.csv", "scores.csv --order by_difficulty --bump bump.png"),
+    "view": ("scores.parquet", "logs --no-browser --port 8000"),
 }
 
 

@@ -22,7 +22,7 @@ CSV_HELP = "Print the table as CSV, also in a terminal."
 # Commands whose result is no single table.
 WITHOUT_TABLE = frozenset(
     {"capability", "decode", "demo", "diagnose", "difficulty fit", "gate fit", "publish", "read"}
-    | {"report", "serve"}
+    | {"report", "serve", "view"}
 )
 
 
