@@ -531,3 +531,12 @@ def test_any_small_table_of_unbounded_scores_calibrates_or_says_why_not(values):
         said = str(error)
     two = np.unique(values[~np.isnan(values)]).size == 2
     assert not said or ("the bounds of the continuous model" in said and two)
+
+
+def test_few_models_on_many_items_come_to_rest_with_errors_of_a_sensible_size(subtests):
+    # Priors are most of what is known here; the errors used to run to hundreds.
+    for n_respondents, n_items in [(3, 30), (4, 60), (6, 60), (8, 60)]:
+        with subtests.test(n_respondents=n_respondents, n_items=n_items):
+            cal = calibrate(simulate("2pl", n_respondents, n_items, random_state=0).responses)
+            assert cal.converged
+            assert cal.items["discrimination_se"].median() < 4

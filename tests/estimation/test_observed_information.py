@@ -214,3 +214,24 @@ def test_item_by_item_every_item_has_its_own_block_and_the_scale_of_the_populati
     extra = np.linalg.inv(found.scale) - np.linalg.inv(known)
     wanted = np.linalg.inv(own) + np.einsum("kni,kl,lnj->nij", ways, extra, ways)
     np.testing.assert_allclose(parts.covariances, wanted, rtol=2e-3)
+
+
+def test_a_direction_in_doubt_is_as_bent_as_was_measured(case, bend):
+    spread = np.eye(8)
+    values, vectors = np.linalg.eigh(bend)
+    wrong = bend - 1.5 * values[0] * np.outer(vectors[:, 0], vectors[:, 0])
+    whole = WholeInformation(wrong, spread, spread)
+    assert whole.way_up() is not None
+    found = whole.checked(lambda way: way @ bend @ way)
+    assert found.way_up() is None
+    scale = 1 / np.sqrt(np.abs(np.diag(wrong)))
+    way = scale * np.linalg.eigh(wrong * scale[:, None] * scale)[1][:, 0]
+    assert way @ found.matrix @ way == pytest.approx(way @ bend @ way)
+
+
+def test_what_is_bent_upwards_indeed_stays_so(case, bend):
+    spread = np.eye(8)
+    values, vectors = np.linalg.eigh(bend)
+    up = bend - 1.5 * values[0] * np.outer(vectors[:, 0], vectors[:, 0])
+    found = WholeInformation(up, spread, spread).checked(lambda way: way @ up @ way)
+    np.testing.assert_array_equal(found.matrix, up)

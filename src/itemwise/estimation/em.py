@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from itemwise.estimation.observed_information import (
 from itemwise.estimation.pooled_items import pool, poolable, widened
 from itemwise.estimation.population_shape import Density, with_unknown_shape
 from itemwise.estimation.resting_places import (
+    bend_along,
     checkable,
     highest_along,
     nested,
@@ -234,9 +236,7 @@ class EM:
 
     def _off_saddle(self, task: Task, found: Ascent) -> Ascent:
         """Go on where the iterations came to rest at a saddle: mixing finds those, too."""
-        whole = WholeInformation.at(
-            task.data, task.model, found.coords, found.nodes, found.expectation, task.run
-        )
+        whole = _whole_information(task, found)
         way = whole.way_up()
         if way is None:
             return replace(found, information=whole)
@@ -248,7 +248,10 @@ class EM:
     def _upright(self, task: Task, found: Ascent) -> Ascent:
         """The scale the right way up; where turning changes the curves, by another climb."""
         if task.model.affine or found.expectation.alignment >= 0:
-            return upright(task, found)
+            turned = upright(task, found)
+            if turned is found or found.information is None:
+                return turned
+            return replace(turned, information=_whole_information(task, turned))
         if found.iterations >= self.max_iterations:
             return found
         turned = self._ascend(task, task.model.rescale(found.coords, 0.0, -1.0), found.iterations)
@@ -368,3 +371,11 @@ class EM:
         if model.affine and isinstance(found.population, HistogramPopulation):
             return with_unknown_shape(errors, data, model, coords, nodes, seen)
         return errors
+
+
+def _whole_information(task: Task, found: Ascent) -> WholeInformation:
+    """The information on all items where the iterations came to rest."""
+    whole = WholeInformation.at(
+        task.data, task.model, found.coords, found.nodes, found.expectation, task.run
+    )
+    return whole.checked(partial(bend_along, task, found))

@@ -14,6 +14,7 @@ from itemwise.responses.encoding import Encoded
 from itemwise.scoring.posterior import plan_nodes
 
 MOST_CHECKED = 20_000_000  # rows x numbers²: a check this large takes some hundredths of a second
+ASIDE = 0.02  # standard errors
 LENGTHS = (4.0, 1.0, 0.5, 0.2, 0.05, 0.01)  # of steps off a saddle, in standard errors
 
 
@@ -45,6 +46,17 @@ def highest_along(task: Task, found: Ascent, way: Floats) -> Array | None:
             if work > gain:
                 best, gain = there, work
     return best
+
+
+def bend_along(task: Task, found: Ascent, way: Floats) -> float:
+    """How much what is climbed bends down along `way`, from its slopes at either side."""
+    direction = like(way.reshape(found.coords.shape), found.coords)
+    ahead, behind = (
+        task.stand(task.data, task.model.bounded(found.coords + step * direction), found.nodes)
+        for step in (ASIDE, -ASIDE)
+    )
+    fall = (behind.slopes.gradient - ahead.slopes.gradient) * direction
+    return float(array_namespace(fall).sum(fall)) / (2 * ASIDE)
 
 
 def nested(model: MeasurementModel, coords: Array) -> Array:
