@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses
 
 SHORT = 25  # items of the short form, and of the adaptive one
+BUDGETS = (5, 10, SHORT, 50)  # items of adaptive tests
 COMPARED = ("random forest", "naive Bayes")
 CASES = 30  # resamples that are enough for a tour
 
@@ -142,7 +143,7 @@ def tour(many: Stop, two: Stop) -> Tour:
         "Leaderboard": lambda: leaderboard(many.responses),
         "Item health": lambda: item_health(whole, many.calibration),
         "Short benchmark": lambda: shorten(whole, SHORT, model="2pl", cv=3),
-        "Adaptive evaluation": lambda: replay_adaptively(whole, sizes=(SHORT,), cv=2),
+        "Adaptive evaluation": lambda: replay_adaptively(whole, sizes=BUDGETS, cv=2),
         "Confusion matrix": two.confusion,
         "Portfolio": many.algorithms,
         "Predicted difficulty": many.difficulty,

@@ -68,15 +68,24 @@ def test_the_order_of_rows_does_not_matter():
     assert ticks(first) == ticks(second) == [f"set {k}" for k in range(5)]
 
 
-def test_nineteen_respondents_and_sixty_periods_are_all_named_and_distinguished(tmp_path):
+def test_of_nineteen_respondents_five_are_highlighted_and_all_are_named(tmp_path):
     display = BumpDisplay(some(19, 60)).plot()
     assert len([text for text in texts(display.ax_) if "model" in text]) == 2 * 19
     assert len(ticks(display.ax_)) == 60
-    looks = {(line.get_color(), str(line.get_linestyle())) for line in display.ax_.lines[1::2]}
-    dashes = {str(line._unscaled_dash_pattern) for line in display.ax_.lines[1::2]}
-    assert len(looks) >= 8
-    assert len(dashes) == 3
+    colours = [line.get_color() for line in display.ax_.lines]
+    assert len(set(colours) - {"#8A8A8A"}) == 5 + 1  # and the rim of lines
+    assert colours.count("#8A8A8A") == 14
+    assert "grey: 14 other respondents" in texts(display.ax_)
     assert display.save(tmp_path / "figure.png", dpi=60).stat().st_size > 1000
+
+
+def test_respondents_can_be_highlighted_by_name():
+    ax = BumpDisplay(some(19, 6), highlight=["model 3", "model 12"]).plot().ax_
+    coloured = {text.get_text() for text in ax.texts if text.get_color() not in ("#8A8A8A",)}
+    assert {"model 3", "model 12"} <= coloured
+    assert "model 4" not in coloured
+    with pytest.raises(InputError, match="cannot highlight 'nobody'"):
+        BumpDisplay(some(19, 6), highlight="nobody")
 
 
 def test_periods_without_room_for_names_are_numbered():
@@ -87,8 +96,8 @@ def test_periods_without_room_for_names_are_numbered():
 
 def test_beyond_forty_the_best_are_drawn_and_the_rest_counted():
     ax = BumpDisplay(some(100, 3)).plot().ax_
-    assert len(ax.lines) == 2 * 40
-    assert "not shown: 60 respondents of lower final rank" in texts(ax)
+    assert len(ax.lines) == 2 * 5 + 35  # those in colour have a rim
+    assert "not shown: 60 respondents of lower final rank" in " ".join(texts(ax))
 
 
 def test_shared_ranks_and_gaps_are_drawn():

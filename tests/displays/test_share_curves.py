@@ -45,20 +45,22 @@ def test_each_respondent_has_a_line_a_band_and_a_name_in_its_colour():
 
 
 def test_names_do_not_cover_each_other():
-    ax = CharacteristicDisplay(some(8).assign(share=0.5)).plot().ax_
+    ax = CharacteristicDisplay(some(4).assign(share=0.5)).plot().ax_
     heights = sorted(text.get_position()[1] for text in ax.texts if "model" in text.get_text())
-    assert len(heights) == 8
+    assert len(heights) == 4
     assert np.diff(heights).min() > 0.03
 
 
-def test_of_more_than_eight_the_best_are_named_and_the_rest_is_grey():
-    ax = CharacteristicDisplay(some(20)).plot().ax_
-    assert {text for text in texts(ax) if "model" in text} == {f"model {k}" for k in range(7)}
-    assert "grey: 13 respondents of lower mean share" in texts(ax)
-    colours = [line.get_color() for line in drawn(ax, "o")]
-    assert len(set(colours)) == 7
-    assert "#8A8A8A" not in colours
-    assert len(drawn(ax, "None")) == 13
+def test_of_more_than_four_each_has_a_panel_with_the_others_behind_it():
+    ax = CharacteristicDisplay(some(20).assign(expected=0.4)).plot().ax_
+    assert [text for text in texts(ax) if "model" in text] == [f"model {k}" for k in range(8)]
+    said = " ".join(texts(ax))
+    assert "without a panel: 12 respondents of lower mean share" in said
+    assert "dashed: expected" in said
+    curves = [line for line in ax.lines if line.get_linestyle() == "-"]
+    assert len(curves) == 8
+    lefts = [line.get_xdata().min() for line in curves[:4]]
+    assert all(np.diff(lefts) > 1)  # beside each other, not on top of each other
 
 
 def test_the_expected_share_is_dashed():

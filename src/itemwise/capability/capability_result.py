@@ -8,9 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.arguments import one_of
 from itemwise.errors import InputError
+from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import wilson
 from itemwise.results import Draw, Result, picked, stacked
 from itemwise.words import counted
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from itemwise.displays import Display
 
 BIN = 0.25  # width, in standard deviations, of the bins of `accuracy_by_difficulty`
+LEAST_CASES = 10  # of such a bin; the accuracy of fewer says nothing
 FIGURES = ("trace", "cases", "density", "accuracy")
 
 
@@ -75,12 +78,22 @@ class Capability(Result):
         return self.classes.copy()
 
     def accuracy_by_difficulty(self) -> pd.DataFrame:
-        """Accuracy by class and difficulty (bins of 0.25), with low, high and n; it should fall."""
-        middle = np.floor(self.cases["difficulty"] / BIN + 0.5) * BIN
-        grouped = self.cases.assign(difficulty=middle).groupby(["class", "difficulty"], sort=True)
-        found = grouped["right"].agg(["mean", "sum", "size"]).reset_index()
-        low, high = wilson(found["sum"].to_numpy(float), found["size"].to_numpy(float), 0.95)
-        found = found.assign(low=low, high=high).rename(columns={"mean": "accuracy", "size": "n"})
+        """Accuracy by class along difficulty, with low, high and n; it should fall.
+
+        Bins are 0.25 wide, and joined with the next until each holds at least 10 cases.
+        """
+        import pandas as pd
+
+        parts = []
+        for name, cases in self.cases.groupby("class", sort=True):
+            ordered = cases.sort_values("difficulty", kind="stable")
+            bins = ordered.groupby(_joined_bins(ordered["difficulty"].to_numpy()))
+            found = bins.agg(difficulty=("difficulty", "mean"), right=("right", "sum"))
+            parts.append(found.assign(n=bins.size()).assign(**{"class": name}))
+        rows = pd.concat(parts, ignore_index=True)
+        right, n = rows["right"].to_numpy(float), rows["n"].to_numpy(float)
+        low, high = wilson(right, n, 0.95)
+        found = rows.assign(accuracy=right / n, low=low, high=high)
         return found[["class", "difficulty", "accuracy", "low", "high", "n"]]
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -246,3 +259,16 @@ class CapabilityComparison(Result):
 def _after(rule: str) -> str:
     """Return the ending that distinguishes rules, where there are several."""
     return f"_{rule}" if rule else ""
+
+
+def _joined_bins(difficulty: Floats) -> NDArray[np.intp]:
+    """Return the bin of each case, of ascending difficulties: 0.25 wide, with 10 cases or more."""
+    plain = np.floor(difficulty / BIN + 0.5)
+    found, start = np.empty(len(plain), dtype=np.intp), 0
+    for end in range(1, len(plain) + 1):
+        whole = end == len(plain) or plain[end] != plain[end - 1]
+        if whole and end - start >= LEAST_CASES:
+            found[start:end] = start
+            start = end
+    found[start:] = found[start - 1] if start else 0  # what is left joins the last bin
+    return found

@@ -36,7 +36,6 @@ FEWEST_NAMES, MOST_NAMES = 3, 12
 MOST_COLOURED = 7  # models with a colour each; more could not be distinguished
 MOST_MODELS = 20  # that are named
 MOST_BARS = 60  # rows; of more, intervals are drawn as a band
-BINS = 24
 
 
 class _NamedPairs(Display):
@@ -239,11 +238,11 @@ def _quoted(name: object) -> str:
 
 
 class PredictionDisplay(Display):
-    """Accuracies against their predictions; bars or a band show the intervals.
+    """Accuracies against their predictions, with the interval of each.
 
     The frame has one row per respondent: its true `accuracy`, `predicted`, and `low` and `high` of
-    the interval. Scores outside their interval have a colour of their own. Beyond 60 rows, the
-    band holds the median ends of intervals with similar predictions.
+    the interval. Scores outside their interval have a colour of their own. Beyond 60 rows, bars are
+    those of rows outside, and of as many others, chosen evenly along predictions, as stay legible.
     """
 
     numbers = ("accuracy", "predicted", "low", "high")
@@ -275,19 +274,25 @@ class PredictionDisplay(Display):
         texts = ["inside its\ninterval", "outside", "interval", "as predicted"]
         legend_beside(style, ax, [*dots, band, line], texts)
         share, every_one = 1 - out.mean(), counted(len(out), "respondent")
-        like = "band: median ends of the intervals of similar predictions"
-        return [f"{share:.0%} of {every_one} inside their interval", *([] if few else [like])]
+        some = f"bars: intervals of {MOST_BARS} of them, evenly along predictions"
+        return [f"{share:.0%} of {every_one} inside their interval", *([] if few else [some])]
 
     def _draw_intervals(self, ax: Axes, style: Style) -> Artist:
-        _, predicted, low, high = (self._rows[name].to_numpy() for name in self.numbers)
-        if len(low) <= MOST_BARS:
-            colour = style.positive
-            return ax.vlines(predicted, low, high, color=colour, alpha=0.35, linewidth=1.4)
-        # Medians along predictions, in bins of equal size.
-        bins = np.array_split(np.argsort(predicted, kind="stable"), min(BINS, len(predicted) // 5))
-        at, bottom, top = (
-            np.array([np.median(column[rows]) for rows in bins])
-            for column in (predicted, low, high)
-        )
-        at[0], at[-1] = predicted.min(), predicted.max()
-        return ax.fill_between(at, bottom, top, color=style.positive, alpha=0.16, linewidth=0)
+        """Draw the interval of each row, or of some: those outside first."""
+        score, predicted, low, high = (self._rows[name].to_numpy() for name in self.numbers)
+        out = (score < low) | (score > high)
+        rows = [_evenly(predicted, np.flatnonzero(out), MOST_BARS)]
+        rows.append(_evenly(predicted, np.flatnonzero(~out), MOST_BARS - len(rows[0])))
+        colours = style.negative, style.positive
+        for k, colour in zip(rows, colours, strict=True):
+            bars = ax.vlines(predicted[k], low[k], high[k], color=colour, alpha=0.35, linewidth=1.4)
+        return bars
+
+
+def _evenly(along: Floats, rows: Array, most: int) -> Array:
+    """Return at most so many of the rows, evenly along some values."""
+    order = rows[np.argsort(along[rows], kind="stable")]
+    if len(order) <= most:
+        return np.asarray(order)
+    places = np.linspace(0, len(order) - 1, most).round().astype(int)
+    return np.asarray(order[places])

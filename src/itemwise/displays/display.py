@@ -73,6 +73,11 @@ class Display(ABC):
         self._prepare()
 
     @property
+    def instead(self) -> str:
+        """The sentence that says all that the figure would; empty if it is worth drawing."""
+        return ""
+
+    @property
     def _owner(self) -> str:
         return type(self).__name__
 

@@ -217,6 +217,18 @@ class HeatMapDisplay(Display):
         self._whole = bool((finite == np.round(finite)).all())
         self.x_label = label(self.frame.columns.name or "column")
 
+    @property
+    def instead(self) -> str:
+        """What a map of one row, one column or one value says."""
+        values = self.frame.to_numpy()
+        if min(values.shape) == 1:
+            across = "row" if len(values) == 1 else "column"
+            return f"There is only one {across} ({self.x_label}): see the table."
+        square = list(self.frame.index.astype(str)) == list(self.frame.columns)
+        shown = values[~np.eye(len(values), dtype=bool)] if square else values.ravel()
+        shown = np.round(shown[np.isfinite(shown)], 2)
+        return "" if np.unique(shown).size > 1 else f"All values are {shown[:1].sum():.2f}."
+
     def _size(self) -> tuple[float, float]:
         rows, columns = min(len(self.frame), MOST_ROWS), min(self.frame.shape[1], MOST_COLUMNS)
         return max(4.6, 3.0 + 0.46 * columns), max(3.0, 2.2 + 0.24 * rows)

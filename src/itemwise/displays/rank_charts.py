@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from itemwise.displays.display import Display, not_shown, remark
+from itemwise.displays.highlight import MOST_COLOURS, colours_for, wanted
 from itemwise.displays.style import (
-    DOTTED,
     Style,
     label,
     lines_that_fit,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 40
 MOST_DOTS = 25  # periods; with more, dots would run together
-DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), DOTTED)
+HIGHLIGHTED = 5
 MOST_NAMES = 60
 MOST_LEVELS = 20  # of bars that overlap
 
@@ -37,12 +38,30 @@ class BumpDisplay(Display):
 
     The frame has one row per `respondent` and `period`, with its `rank`; if there is an `item`,
     it names the period. Beyond 40 respondents, those with the best final ranks are drawn.
+    `highlight` names the respondents in colour; by default, all of up to eight, and of more the
+    five with the best final ranks. The others are grey.
     """
 
     numbers = ("period", "rank")
     labels = ("respondent",)
     without = "period or rank"
     grid_lines = ""
+
+    def __init__(
+        self, frame: pd.DataFrame, highlight: Sequence[Hashable] | str | None = None
+    ) -> None:
+        super().__init__(frame)
+        names = list(self._ranks.index)
+        given = wanted(self._owner, names, highlight)
+        first = range(len(names) if len(names) <= MOST_COLOURS else HIGHLIGHTED)
+        self._coloured = list(first) if given is None else given
+
+    def _colour(self, style: Style, place: int) -> str | None:
+        """Return the colour of the respondent at a place; None for grey."""
+        if place not in self._coloured:
+            return None
+        colours = colours_for(style, whole=len(self._ranks) <= MOST_COLOURS)
+        return colours[self._coloured.index(place) % len(colours)]
 
     def _prepare(self) -> None:
         doubled = self._rows.duplicated(["respondent", "period"])
@@ -68,7 +87,7 @@ class BumpDisplay(Display):
         drawn = self._ranks.iloc[: min(MOST_LINES, fit)]
         periods = drawn.columns.to_numpy()
         for place, (_, ranks) in enumerate(drawn.iterrows()):
-            _draw_ranks(ax, style, place, periods, ranks.to_numpy())
+            _draw_ranks(ax, style, self._colour(style, place), periods, ranks.to_numpy())
         worst = float(np.nanmax(drawn.to_numpy()))
         ax.set_ylim(worst + 0.8, 0.2)
         pad = 0.01 * max(1.0, float(np.ptp(periods)))
@@ -78,10 +97,13 @@ class BumpDisplay(Display):
         for side in ("left", "bottom"):
             ax.spines[side].set_visible(False)
         ax.tick_params(length=0)
-        return not_shown(len(self._ranks) - len(drawn), "respondent", "of lower final rank")
+        grey = sum(place not in self._coloured for place in range(len(drawn)))
+        return [
+            *remark("grey: {}", grey, "other respondent"),
+            *not_shown(len(self._ranks) - len(drawn), "respondent", "of lower final rank"),
+        ]
 
-    @staticmethod
-    def _name_lines(ax: Axes, style: Style, drawn: pd.DataFrame, gap: float) -> None:
+    def _name_lines(self, ax: Axes, style: Style, drawn: pd.DataFrame, gap: float) -> None:
         """Write names in the colour of their line, moved apart where ranks are shared."""
         width = name_width(ax, style)
         ends = ((0, drawn.bfill(axis=1).iloc[:, 0]), (1, drawn.ffill(axis=1).iloc[:, -1]))
@@ -93,7 +115,7 @@ class BumpDisplay(Display):
                 name = label(drawn.index[place], width)
                 text = f"{ranks.iloc[place]:.0f}  {name}" if side else name
                 look = {"xycoords": ("axes fraction", "data"), "ha": "left" if side else "right"}
-                colour = style.palette[int(place) % len(style.palette)]
+                colour = self._colour(style, int(place)) or style.neutral
                 off = (4 if side else -4, 0)
                 write_off(style, ax, text, (side, height), off, color=colour, **look)
 
@@ -112,15 +134,16 @@ class BumpDisplay(Display):
         ax.set_xlabel("item of each period, in the order of play")
 
 
-def _draw_ranks(ax: Axes, style: Style, place: int, periods: Floats, ranks: Floats) -> None:
-    """Draw one respondent; colour and dashes together distinguish two dozen lines."""
-    colours = len(style.palette)
-    colour, there = style.palette[place % colours], np.isfinite(ranks)
+def _draw_ranks(ax: Axes, style: Style, colour: str | None, periods: Floats, ranks: Floats) -> None:
+    """Draw one respondent, thin and grey without a colour."""
+    there = np.isfinite(ranks)
     x, y = periods[there], ranks[there]
+    if colour is None:
+        ax.plot(x, y, color=style.neutral, linewidth=0.9, alpha=0.5, zorder=1)
+        return
     # A thin rim in the colour of the paper keeps crossing lines apart.
     ax.plot(x, y, color=style.paper, linewidth=3.6, solid_capstyle="round", zorder=2)
-    dashes = DASHES[place // colours % len(DASHES)]
-    ax.plot(x, y, color=colour, linewidth=1.8, linestyle=dashes, zorder=3)
+    ax.plot(x, y, color=colour, linewidth=2.0, zorder=3)
     if len(periods) <= MOST_DOTS:
         ax.scatter(x, y, s=18, color=colour, edgecolor=style.paper, linewidth=0.6, zorder=4)
 

@@ -35,6 +35,7 @@ MOST_NAMED = 8  # items, each with a colour and a name
 MOST_LINES = 300  # items, each with a line; more are drawn as bands
 FEWEST_IN_BAND = 30  # a band of fewer curves would say less than the curves
 MOST_GRADES = 12  # in the legend; of more, only the first and the last are named
+FLAT = 1e-3  # of the largest value; a line that varies less is flat
 TALLEST_SE = 5.0  # times its least; in the tails the standard error grows without bound
 LOWEST_ITEM = 0.02  # of the test's information; a lower curve would lie on the axis, unseen
 LEVELS = (
@@ -208,6 +209,17 @@ class InformationDisplay(Display):
         if not np.isfinite(self._test["information"]).any():
             raise InputError(f"{self._owner} has nothing to draw: {self.nothing}")
 
+    @property
+    def instead(self) -> str:
+        """What a flat line says: models of normal scores measure every ability equally well."""
+        information = self._test["information"].to_numpy()
+        if not self._items.empty or np.ptp(information) > FLAT * np.abs(information).max():
+            return ""
+        return (
+            f"Information is {information[0]:.3g} at every ability (standard error "
+            f"{self._test['se'].iloc[0]:.2g}): this model measures all abilities equally well."
+        )
+
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         self.se_ax_ = ax.twinx()
         ability, information, se = (self._test[name].to_numpy() for name in self.numbers)
@@ -263,6 +275,14 @@ class ReliabilityDisplay(Display):
     needed = ("ability", "reliability")
     without = ""
     x_label, y_label = "ability", "reliability"
+
+    @property
+    def instead(self) -> str:
+        """What a flat line says."""
+        found = self._rows["reliability"].to_numpy()
+        if np.ptp(found) > FLAT * np.abs(found).max():
+            return ""
+        return f"Reliability is {found[0]:.3f} at every ability."
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         rows = self._rows.sort_values("ability", kind="stable")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.displays.display import Display, not_shown, remark
+from itemwise.displays.highlight import Look, draw_curve, draw_rest
+from itemwise.displays.panel_grid import PanelGrid, arranged, fitted
 from itemwise.displays.style import (
     DASHED,
     Style,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+    from itemwise.numerics.arrays import Floats
+
 MOST_NAMED = 8
 MOST_BANDS = 4  # of more, bands and expected shares would hide each other: bars take their place
 APART = 0.006  # of the axis, from one line to the next
@@ -36,10 +40,10 @@ class CharacteristicDisplay(Display):
 
     The frame has one row per `respondent` and point: the `difficulty` (or the column that `by`
     names), the `share` and its interval from `low` to `high`, and if known the `expected` share,
-    drawn dashed if there are few. Up to eight respondents are named; of more, the seven with the
-    highest mean share, and the rest are grey. With a column `year`, colours go from early to late,
-    names include the year, and of more than eight some from first to last are named. `height` is
-    the label of the shares.
+    drawn dashed. Up to four respondents share one panel; of more, the eight with the highest mean
+    share have a panel each, in which all others are grey. With a column `year` there is one panel:
+    colours go from early to late, names include the year, and of more than eight some from first to
+    last are named. `height` is the label of the shares.
     """
 
     optional = ("expected", "year")
@@ -68,7 +72,49 @@ class CharacteristicDisplay(Display):
         mean = groups["share"].mean()
         self._ranked = list(mean.sort_values(ascending=False, kind="stable").index)
 
+    @property
+    def _faceted(self) -> bool:
+        """Whether lines would hide each other on one panel."""
+        return len(self._ranked) > MOST_BANDS and "year" not in self._rows.columns
+
+    def _size(self) -> tuple[float, float]:
+        if not self._faceted:
+            return self.inches
+        rows, columns = arranged(min(len(self._ranked), MOST_NAMED))
+        return 0.8 + 2.1 * columns, 0.9 + 1.7 * rows
+
+    def _draw_panels(self, ax: Axes, style: Style) -> list[str]:
+        """Draw one panel per respondent, the best first, with all others behind it."""
+        ax.grid(visible=False)
+        lines, x = self._lines(), self._rows[self.by]
+        shown = lines[:MOST_NAMED]
+        ends = padded((float(x.min()), float(x.max())))
+        grid = fitted(ax, style, arranged(len(shown)), ends, 1)
+        grid.draw(ax, style, len(shown))
+        for (row, column), part in zip(grid.cells(len(shown)), shown, strict=True):
+            placed = [_placed(grid, row, column, other, self.numbers) for other in lines]
+            draw_rest(ax, style, [points[:, :2] for points in placed])
+            own = _placed(grid, row, column, part, self.numbers)
+            look = Look(0, style.positive, "-")
+            draw_curve(ax, look, own, 1.6)
+            if "expected" in part.columns:
+                height = grid.y(part["expected"].to_numpy(), row)
+                ax.plot(own[:, 0], height, color=style.ink, linewidth=1.0, linestyle=DASHED)
+            width = max(4, grid.characters(style.small) - 1)
+            grid.title(ax, style, (row, column), label(part["respondent"].iloc[0], width))
+        grid.name_edges(ax, style, (), ())
+        return [
+            "band: interval of the share; grey: all others",
+            *(["dashed: expected by the calibration"] if "expected" in self._rows.columns else []),
+            *remark(
+                "without a panel: {} of lower mean share", len(lines) - len(shown), "respondent"
+            ),
+            *not_shown(self._beyond, "point", "far beyond the others"),
+        ]
+
     def _draw(self, ax: Axes, style: Style) -> list[str]:
+        if self._faceted:
+            return self._draw_panels(ax, style)
         lines, colours = self._lines(), style.palette[:MOST_NAMED]
         if len(lines) > len(colours):  # then grey is the colour of the rest
             colours = tuple(colour for colour in colours if colour != style.neutral)
@@ -130,6 +176,14 @@ class CharacteristicDisplay(Display):
         ]
         ends = np.array([part[[self.by, "share"]].to_numpy()[-1] for part in lines])
         names_beside(style, ax, dated, ends, colours)
+
+
+def _placed(
+    grid: PanelGrid, row: int, column: int, part: pd.DataFrame, names: tuple[str, ...]
+) -> Floats:
+    """Return the points of a line (n_points, 4) where they lie in a panel."""
+    across, *heights = (part[name].to_numpy() for name in names)
+    return np.column_stack([grid.x(across, column), *(grid.y(each, row) for each in heights)])
 
 
 def _year(part: pd.DataFrame) -> float:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST_BINS, ITEMS_A_BIN = 10, 10  # of characteristic curves
 LEAST_DATASETS = {"ranks": 2, "subsets": 2, "choice": 3, "metadata": 4}
-BINS = 6  # of data sets by a metadatum; fewer where there are few
+BINS, DATASETS_A_BIN = 6, 5  # by a metadatum; the mean of fewer data sets says nothing
 
 
 class Chapters(NamedTuple):
@@ -103,6 +103,11 @@ def read_benchmark(
         for name, least in LEAST_DATASETS.items()
         if name in works and len(datasets) < least
     }
+    if len(decoding.metadata) and len(decoding.metadata) < 2 * DATASETS_A_BIN:
+        few["chance by metadata"] = (
+            f"It needs at least {2 * DATASETS_A_BIN} data sets, {DATASETS_A_BIN} in each bin; "
+            f"here: {len(decoding.metadata)}."
+        )
     found, missing = gathered({name: work for name, work in works.items() if name not in few})
     return Chapters(decoding, found, few | missing)
 
@@ -134,7 +139,7 @@ def _figures(chapters: Chapters) -> dict[str, Draw]:
 
 def _by_metadata(decoding: BenchmarkDecoding) -> Iterator[tuple[str, MetadataBins]]:
     """Yield the probability of a correct response by each metadatum that varies."""
-    n_bins = min(BINS, len(decoding.metadata) // 2)
+    n_bins = min(BINS, len(decoding.metadata) // DATASETS_A_BIN)
     if n_bins < 2:
         return
     for name, values in decoding.metadata.items():

@@ -84,7 +84,11 @@ def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
     for name, draw in contents.figures.items():
         at_stage(f"figure {name}")
         try:
-            files.append(draw().save(home / FIGURES / f"{file_of(name, names)}.png"))
+            display = draw()
+            if display.instead:
+                missing[name] = display.instead
+                continue
+            files.append(display.save(home / FIGURES / f"{file_of(name, names)}.png"))
         except InputError as reason:
             missing[name] = str(reason)
     summary: dict[str, Any] = {

@@ -135,6 +135,9 @@ def _drawn(
         except InputError as reason:
             lacking.append(f"There is no figure {_words(name)!r}: {reason}")
             continue
+        if display.instead:
+            lacking.append(display.instead)
+            continue
         about = (type(display).__doc__ or "").strip().partition("\n")[0]
         named = title if _words(name) == title.lower() else _sentence(_words(name))
         pictures.append((f"{named}. {about}", picture_of(display, named, numbered())))

@@ -30,10 +30,11 @@ TRACES = (0.1, 0.5, 0.9)  # quantiles of all log-odds at which lines are drawn
 
 
 def curves(portfolio: Portfolio, **kw: Any) -> Display:
-    """Performance along difficulty."""
-    return _display(
-        "performance_curves", portfolio.curves, height=portfolio.performances.scale, **kw
-    )
+    """Performance along difficulty; what the published splines say beyond the bounds is cut."""
+    columns = ["performance", "low", "high"]
+    frame = portfolio.curves.copy()
+    frame[columns] = frame[columns].clip(*portfolio.performances.bounds)
+    return _display("performance_curves", frame, height=portfolio.performances.scale, **kw)
 
 
 def strengths(

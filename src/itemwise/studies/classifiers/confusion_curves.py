@@ -187,9 +187,9 @@ class ConfusionCurves(Result):
         return found
 
     def page_figures(self) -> dict[str, Draw]:
-        """Return total scores, the cells of a few models, and difficulty by class."""
+        """Return the cells of a few models, total scores, and difficulty by class."""
         first = [f"cells_{model}" for model in self.to_frame().index[:MOST_FIGURES]]
-        return picked(self.figures(), "scores", *first, "difficulty")
+        return picked(self.figures(), *first, "scores", "difficulty")
 
     def banks(self) -> dict[str, Calibration]:
         """Return the item bank."""
