@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from itemwise.responses import Responses
 
 SHORT = 25  # items of the short form, and of the adaptive one
-BUDGETS = (5, 10, SHORT, 50)  # items of adaptive tests
+BUDGETS = (5, 10, 15, SHORT)  # items of adaptive tests
 COMPARED = ("random forest", "naive Bayes")
 CASES = 30  # resamples that are enough for a tour
 

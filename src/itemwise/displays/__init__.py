@@ -26,7 +26,7 @@ _REGISTRY = {
     "reliability": ("scale_curves", "ReliabilityDisplay"),
     "scree": ("step_curves", "ScreeDisplay"),
     "pairs": ("heat_maps", "PairsDisplay"),
-    "suspects": ("interval_rows", "SuspectsDisplay"),
+    "suspects": ("suspect_rows", "SuspectsDisplay"),
     "ratings": ("rating_rows", "RatingsDisplay"),
     "bump": ("rank_charts", "BumpDisplay"),
     "critical_difference": ("rank_charts", "CriticalDifferenceDisplay"),

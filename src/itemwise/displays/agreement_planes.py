@@ -19,6 +19,7 @@ from itemwise.displays.style import (
     legend_handle,
     lines_that_fit,
     name_points,
+    say_on_hover,
 )
 from itemwise.errors import InputError
 from itemwise.numerics.robust import padded, robust_limits
@@ -267,12 +268,19 @@ class PredictionDisplay(Display):
             "rasterized": len(score) > MOST_SHAPES,
         }
         for rows, colour in zip((~out, out), colours, strict=True):
-            ax.scatter(predicted[rows], score[rows], color=colour, zorder=3, **look)
+            dots = ax.scatter(predicted[rows], score[rows], color=colour, zorder=3, **look)
+            own = self._rows[rows]
+            texts = [
+                f"{name}: {row['accuracy']:.3f}, predicted {row['predicted']:.3f} "
+                f"({row['low']:.3f} to {row['high']:.3f})"
+                for name, row in own.iterrows()
+            ]
+            say_on_hover(dots, texts)
         ax.set_xlim(ends[0] - pad, ends[1] + pad)
         # The dots of thousands are too faint for a legend.
-        dots = [legend_handle(color=c, marker="o", linestyle="", markersize=5) for c in colours]
-        texts = ["inside its\ninterval", "outside", "interval", "as predicted"]
-        legend_beside(style, ax, [*dots, band, line], texts)
+        keys = [legend_handle(color=c, marker="o", linestyle="", markersize=5) for c in colours]
+        marks = ["inside its\ninterval", "outside", "interval", "as predicted"]
+        legend_beside(style, ax, [*keys, band, line], marks)
         share, every_one = 1 - out.mean(), counted(len(out), "respondent")
         some = f"bars: intervals of {MOST_BARS} of them, evenly along predictions"
         return [f"{share:.0%} of {every_one} inside their interval", *([] if few else [some])]

@@ -15,6 +15,7 @@ from itemwise.displays.style import (
     name_points,
     name_width,
     names_beside,
+    say_on_hover,
 )
 from itemwise.words import counted
 
@@ -76,7 +77,14 @@ class FitDisplay(Display):
             (self._wrong, style.negative, "D"),
         ):
             x, y = self._points[rows].T
-            ax.scatter(x, y, s=size, c=colour, marker=marker, alpha=0.75, linewidth=0, zorder=3)
+            look: dict[str, Any] = {"alpha": 0.75, "linewidth": 0, "zorder": 3}
+            dots = ax.scatter(x, y, s=size, c=colour, marker=marker, **look)
+            names = self._rows.index[rows]
+            texts = (
+                f"{name}: infit {a:.2f}, outfit {b:.2f}"
+                for name, a, b in zip(names, x, y, strict=True)
+            )
+            say_on_hover(dots, list(texts))
         self._name(ax, style)
         return self._notes()
 
@@ -142,7 +150,13 @@ class RespondentFitDisplay(Display):
         ax.axhline(UNLIKELY, color=style.neutral, linewidth=0.8, zorder=2)
         for rows, colour in ((~self._below, style.positive), (self._below, style.negative)):
             x, y = self._points[rows].T
-            ax.scatter(x, y, s=size, color=colour, alpha=0.6, linewidth=0, zorder=3)
+            dots = ax.scatter(x, y, s=size, color=colour, alpha=0.6, linewidth=0, zorder=3)
+            names = self._rows.index[rows]
+            texts = [
+                f"{name}: ability {a:.2f}, zh {b:.2f}"
+                for name, a, b in zip(names, x, y, strict=True)
+            ]
+            say_on_hover(dots, texts)
         named = self._named(lines_that_fit(ax, style.small))
         ends = self._bars(named)
         ax.set_xlim(_wide_limits(np.append(self._points[:, 0], ends), least=2.0))

@@ -16,9 +16,9 @@ from itemwise.displays.style import (
     in_words,
     label,
     legend_beside,
-    legend_handle,
     lines_that_fit,
     name_width,
+    say_on_hover,
     text_beside,
     write,
 )
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 NAMED_AT_EACH_END = 5
 CLOSE, FAIR = 0.05, 0.08  # the usual limits (Browne and Cudeck, 1993)
 NO_SUPPORT = 10.0  # so far behind, a model has next to no support (Burnham and Anderson, 2002)
-OTHERS = 5  # rows without suspicion, for comparison
 
 
 class Rows(Display):
@@ -234,7 +233,9 @@ class LeaderboardDisplay(Rows):
         ends = low[sure], high[sure]
         ax.hlines(height[sure], *ends, color=colours[sure], linewidth=1.8, alpha=0.5)
         face = np.where(sure, colours, style.paper)
-        ax.scatter(value, height, s=22, facecolor=face, edgecolor=colours, zorder=3)
+        dots = ax.scatter(value, height, s=22, facecolor=face, edgecolor=colours, zorder=3)
+        ends_of = zip(rows.index, value, low, high, strict=True)
+        say_on_hover(dots, [f"{name}: {at:.3f} ({a:.3f} to {b:.3f})" for name, at, a, b in ends_of])
         text_beside(style, ax, "rank", 0.0)
         for at, (_, row) in zip(height, rows.iterrows(), strict=True):
             text_beside(style, ax, self._said_rank(row), at)
@@ -351,48 +352,3 @@ class ModelComparisonDisplay(AllRows):
     def _names(self, width: int) -> list[str]:
         weights = zip(self._rows.index, self._rows["weight"], strict=True)
         return [f"{label(name, width)}  ({weight:.2f})" for name, weight in weights]
-
-
-class SuspectsDisplay(Rows):
-    """Strong and weak respondents on the items whose labels should be checked first.
-
-    The frame has one row per item, which is its index: `evidence`, how likely its label is wrong or
-    contradicts good respondents, `share_right_strong`, `share_right_weak`, and if known, `suspect`.
-    Suspects come first, at most 30 rows in all. On an item with a right label, strong respondents
-    do better.
-    """
-
-    numbers = ("evidence", "share_right_weak", "share_right_strong")
-    order, most_rows = "evidence", 30
-    further = ("item", "with less evidence")
-    x_label = "share of right responses"
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._suspects = int(flags(self._rows, "suspect").sum())
-
-    def _wanted(self) -> int:
-        return min(super()._wanted(), self._suspects + OTHERS)
-
-    def _size(self) -> tuple[float, float]:
-        return self.inches[0], self.margin + self.row_height * max(5, self._wanted())
-
-    def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
-        evidence, weak, strong = (rows[name].to_numpy() for name in self.numbers)
-        colours = np.where(flags(rows, "suspect"), style.negative, style.positive)
-        ax.hlines(height, weak, strong, color=colours, linewidth=1.4, alpha=0.5, zorder=2)
-        ax.scatter(weak, height, s=40, facecolor=style.paper, edgecolor=colours, zorder=3)
-        ax.scatter(strong, height, s=16, color=colours, zorder=4)
-        ax.set_xlim(-0.03, 1.03)
-        for at, chance in zip(height, evidence, strict=True):
-            text_beside(style, ax, f"{chance:.0%}", at, x=1.03)
-        ink: dict[str, Any] = {"color": style.ink, "linestyle": "none", "marker": "o"}
-        handles = [
-            legend_handle(markerfacecolor=style.paper, markersize=6.0, **ink),
-            legend_handle(markersize=4.0, **ink),
-            legend_handle(color=style.negative, linewidth=2.0),
-        ]
-        texts = ["weak third", "strong third", "suspect"]
-        legend_beside(style, ax, handles, texts, left=1.12)  # beside the probabilities
-        suspects = counted(self._suspects, "suspect")
-        return [f"on the right: evidence against the label; {suspects}"]

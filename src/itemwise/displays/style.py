@@ -166,6 +166,13 @@ def in_words(column: object, width: int = 60) -> str:
     return label(_WORDS.get(name, name.replace("_", " ")), width)
 
 
+def say_on_hover(artist: Any, texts: Sequence[str]) -> None:
+    """Let a page say what each dot of a scatter plot is, in their order."""
+    artist.hover_texts = tuple(texts)
+    place = artist.figure.axes.index(artist.axes), list(artist.axes.collections).index(artist)
+    artist.set_gid("hover-{}-{}".format(*place))
+
+
 def name_beside(
     style: Style,
     ax: Axes,

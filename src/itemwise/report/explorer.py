@@ -176,7 +176,8 @@ def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
     """Return every calibration among the results once; `instances` may be by scale."""
     troubles = [each for each in results.values() if isinstance(each, LabelTrouble)]
     found: dict[str, tuple[Calibration, Responses | None, LabelTrouble | None]] = {}
-    for title, result in results.items():
+    own_first = sorted(results.items(), key=lambda each: not isinstance(each[1], Calibration))
+    for title, result in own_first:
         for name, calibration, responses, trouble in _calibrations(title, result):
             if any(calibration is known for known, *_ in found.values()):
                 continue
@@ -262,7 +263,9 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
         frame["mean_response"] = np.nansum(cells, axis=0) / asked
         frame = frame.join(short_facts(responses, frame))
     if trouble is not None:
-        doubts = trouble.to_frame()[["evidence", "suspect"]]
+        every = trouble.to_frame()
+        told = [name for name in ("label", "likely") if name in every and name not in frame]
+        doubts = every[["evidence", "suspect", *told]].astype(dict.fromkeys(told, str))
         frame = frame.join(doubts).assign(suspect=lambda f: f["suspect"].fillna(False).astype(bool))
     return frame
 

@@ -163,10 +163,12 @@ class Page:
         for title in sorted(parts, key=_place_of_part):
             self.parts.append(self._part_title(title))
             if scales and title == TITLES["items"]:
-                self.parts.append(self._explorer(scales))
+                self.parts += [*self._fix_list(scales), self._explorer(scales)]
             for section in parts[title]:
                 at[section.title] = self._anchor(section.title)
                 self.parts.append(self._section(section, at[section.title]))
+            if title == next(iter(sorted(parts, key=_place_of_part))):
+                self.parts += self._models(scales)
         self.parts.insert(0, self._in_short(sections, at, named))
 
     def add_notes(self, given: Gathered) -> None:
@@ -254,6 +256,27 @@ class Page:
         items = counted(sum(len(scale.items) for scale in scales), "item")
         gist = f"{items}: the curve of each, who got it right, and what is behind it."
         return self._part("Item explorer", asset("explorer.html") + asset("compare.html"), gist)
+
+    def _models(self, scales: Sequence[Scale]) -> list[str]:
+        """Return the page of each model, if responses are known."""
+        known = [
+            scale.content["answers"]["respondents"] for scale in scales if scale.content["answers"]
+        ]
+        if not known:
+            return []
+        models = counted(len({name for names in known for name in names}), "model")
+        gist = f"{models}: where each fails, whom it beats, and which responses surprise."
+        return [self._part("One model", asset("models.html"), gist)]
+
+    def _fix_list(self, scales: Sequence[Scale]) -> list[str]:
+        """Return the list of items to mend, if there are suspects."""
+        counts = {s.name: int(s.items["suspect"].sum()) for s in scales if "suspect" in s.items}
+        some = {name: count for name, count in counts.items() if count}
+        if not some:
+            return []
+        body = "".join(f'<div class="table" data-fixes="{text(name)}"></div>' for name in some)
+        gist = f"{counted(sum(some.values()), 'item')} to check: content, given label, what strong"
+        return [self._part("Fix list", body, f"{gist} models said. Save it as CSV.")]
 
     def _part(self, title: str, body: str, gist: str = "") -> str:
         return self._folded(self._anchor(title), title, body, gist)

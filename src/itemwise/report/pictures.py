@@ -24,6 +24,7 @@ DOTS = 144  # per inch, of what is drawn as pixels
 _ELEMENTS = {
     *("svg", "g", "path", "text", "tspan", "use", "defs", "clipPath", "rect", "image", "circle"),
     *("line", "ellipse", "polygon", "polyline", "linearGradient", "radialGradient", "stop"),
+    "title",
 }
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _FONTS = re.compile(r"font-family:[^;]*;?\s*")  # the style of the page names them once
@@ -42,7 +43,18 @@ def picture_of(display: Display, caption: str, prefix: str) -> str:
         root = ET.fromstring(drawn)  # noqa: S314 (matplotlib wrote it a moment ago)
     except ET.ParseError:  # a name holds a character that XML forbids
         return image_of(_saved(figure, "png"), caption)
+    _say_on_hover(root, figure)
     return _inline(root, caption, prefix)
+
+
+def _say_on_hover(root: ET.Element, figure: Figure) -> None:
+    """Give each dot the text that its display has for it."""
+    texts = {a.get_gid(): a.hover_texts for a in figure.findobj() if hasattr(a, "hover_texts")}
+    for group in root.iter():
+        dots = [one for one in group.iter() if _local(one.tag) == "use"]
+        said = texts.get(group.attrib.get("id", ""), ())
+        for dot, text in zip(dots, said if len(said) == len(dots) else (), strict=False):
+            ET.SubElement(dot, "title").text = "".join(c for c in text if c.isprintable())
 
 
 def image_of(png: bytes, caption: str) -> str:
@@ -109,7 +121,7 @@ def _clean(element: ET.Element) -> None:
         for name, value in attributes.items()
         if not name.lower().startswith("on")
     }
-    if element.tag not in ("text", "tspan"):
+    if element.tag not in ("text", "tspan", "title"):
         element.text = None
     element.tail = None
 

@@ -101,7 +101,9 @@ function drawAnswers(picture, scale, row, places) {
     if (answer === null) return;
     const jitter = ((k * 7919) % 11) - 5; // equal answers would hide each other
     const y = Math.min(Math.max(places.y(answer) + jitter, PLOT.top + 3), PLOT.height - PLOT.bottom - 3);
-    picture.append(drawn("circle", { class: "answer", cx: places.x(scale.answers.ability[k]), cy: y, r: 2.4 }));
+    const dot = drawn("circle", { class: "answer", cx: places.x(scale.answers.ability[k]), cy: y, r: 2.4 });
+    dot.append(drawn("title", {}, `${scale.answers.respondents[k]}: ${shownResponse(answer)} at ability ${shownNumber(scale.answers.ability[k])}`));
+    picture.append(dot);
   });
 }
 

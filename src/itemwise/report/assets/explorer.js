@@ -11,6 +11,11 @@ function makeExplorer(scales) {
   startCompare(state);
   items.known = (name, scale) => scaleOf(state, name, scale) !== null;
   items.open = (name, scale) => openItem(state, name, scale);
+  routes.item = (scale, name) => {
+    if (scaleOf(state, name, scale) === null) return null;
+    openItem(state, name, scale);
+    return byId("explorer");
+  };
   useScale(state, mostDoubtful(state.scales));
   return state;
 }
@@ -256,14 +261,19 @@ function itemUnder(state, event) {
 
 function onClick(state, event) {
   const row = itemUnder(state, event);
-  if (row !== null) choose(state, row);
+  if (row !== null) chooseByHand(state, row);
+}
+
+function chooseByHand(state, row) {
+  choose(state, row);
+  keepAddress("item", state.scale.name, state.scale.names[row]);
 }
 
 function onMove(state, event) {
   const row = itemUnder(state, event);
   const place = byId("explorer-chart");
   place.style.cursor = row === null ? "default" : "pointer";
-  place.title = row === null ? "" : state.scale.names[row];
+  place.title = row === null ? "" : saidOfItem(state.scale, row);
 }
 
 // The neighbour along a parameter, among the items shown.
@@ -274,7 +284,7 @@ function step(state, name, by) {
   if (!order.length) return;
   const at = order.indexOf(state.chosen);
   const next = at < 0 ? 0 : Math.min(Math.max(at + by, 0), order.length - 1);
-  choose(state, order[next]);
+  chooseByHand(state, order[next]);
 }
 
 function suspectRows(state) {
@@ -287,7 +297,7 @@ function suspectRows(state) {
 function nextSuspect(state) {
   const rows = suspectRows(state);
   if (!rows.length) return;
-  choose(state, rows[(rows.indexOf(state.chosen) + 1) % rows.length]);
+  chooseByHand(state, rows[(rows.indexOf(state.chosen) + 1) % rows.length]);
 }
 
 function scaleOf(state, name, scale) {
@@ -302,6 +312,8 @@ function openItem(state, name, scale) {
   const row = state.scale.places.get(name);
   if (!state.shown.includes(row)) clearFilters(state);
   choose(state, row);
+  keepAddress("item", state.scale.name, name);
+  unfold(byId("explorer"));
   byId("explorer-item").focus({ preventScroll: true });
   byId("explorer-chart").scrollIntoView({ block: "center" });
 }
@@ -412,7 +424,8 @@ function answerParts(scale, row) {
 
 function nameList(answers, places, given) {
   const entry = (k) => element("li", {}, [
-    `${answers.respondents[k]} `,
+    respondentLink(answers.respondents[k], null),
+    " ",
     element("span", { textContent: given ? shownResponse(given[k]) : shownNumber(answers.ability[k]) }),
   ]);
   const list = element("ul", { className: "names" }, places.slice(0, MOST_NAMES).map(entry));

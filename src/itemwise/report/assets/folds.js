@@ -6,9 +6,31 @@ function unfold(target) {
   for (const one of folds) one.open = true;
 }
 
+// Addresses: #section, #item=scale/name and #model=scale/name. Whoever shows an item or a model
+// returns the place where it is, or null where there is none of that name.
+const routes = {};
+
+function addressFor(kind, scale, name) {
+  return `#${kind}=${encodeURIComponent(scale)}/${encodeURIComponent(name)}`;
+}
+
+function keepAddress(kind, scale, name) {
+  window.history.replaceState(null, "", addressFor(kind, scale, name));
+}
+
+function goTo(kind, scale, name) {
+  window.location.hash = addressFor(kind, scale, name);
+}
+
+function targetOf(hash) {
+  const [, kind, scale, name] = hash.match(/^#(item|model)=([^/]*)\/(.*)$/) ?? [];
+  if (kind) return routes[kind]?.(decodeURIComponent(scale), decodeURIComponent(name)) ?? null;
+  return byId(decodeURIComponent(hash.slice(1)));
+}
+
 // Open what the address names, and go there.
 function followAddress() {
-  const target = byId(decodeURIComponent(window.location.hash.slice(1)));
+  const target = targetOf(window.location.hash);
   if (!target) return;
   unfold(target);
   target.scrollIntoView();
@@ -26,6 +48,11 @@ function startFolds() {
   window.addEventListener("beforeprint", () => onPaper(true));
   window.addEventListener("afterprint", () => onPaper(false));
   window.matchMedia("print").addEventListener("change", (event) => onPaper(event.matches));
+  for (const one of folds) {
+    one.firstElementChild.addEventListener("click", () => { // before it opens or closes
+      if (!one.open) window.history.replaceState(null, "", `#${one.parentElement.id}`);
+    });
+  }
   window.addEventListener("hashchange", followAddress);
   followAddress();
 }

@@ -43,6 +43,10 @@ function startThemes(redraw) {
 
 function start() {
   const explorer = DATA.scales.length ? makeExplorer(DATA.scales) : null;
+  if (explorer) {
+    makeModels(explorer.scales);
+    makeFixes(explorer.scales);
+  }
   for (const place of document.querySelectorAll("[data-table]")) {
     makeTable(place, DATA.tables[place.dataset.table]);
   }

@@ -8,6 +8,7 @@ const LONG = 90; // more does not fit on three lines of a cell
 
 // What happens to the names of items in tables; the explorer sets both.
 const items = { known: () => false, open: () => {} };
+const respondents = { known: () => false, open: () => {} }; // as with items; the model page sets both
 
 function makeTable(place, table, options = {}) {
   const state = { table, columns: shownColumns(table), sort: null, down: false, words: "", page: 0, rows: [], ...options };
@@ -129,7 +130,8 @@ function madeRow(state, row) {
     const names = namesIn(shown);
     const look = shown.length <= SHORT || names ? "short" : "";
     const cell = element("td", { className: column.kind === "number" ? "number" : look });
-    if (column.name === "item") cell.append(itemCell(state, column, row));
+    if (column.name === "item") cell.append(...pictureOf(state, valueAt(column, row)), itemCell(state, column, row));
+    else if (["respondent", "other"].includes(column.name)) cell.append(respondentLink(shown, state.scale ?? null));
     else if (names) cell.append(...shortList(names, column.name.replaceAll("_", " ")));
     else if (shown.length > LONG) cell.append(longText(shown));
     else cell.append(shown);
@@ -189,6 +191,19 @@ function itemCell(state, column, row) {
   if (!items.known(name, scale)) return shownValue(column, row);
   const link = element("button", { type: "button", className: "link", textContent: name });
   link.addEventListener("click", () => items.open(name, scale));
+  return link;
+}
+
+function pictureOf(state, name) {
+  const address = state.picture?.(name);
+  return address ? [element("img", { className: "thumb", src: address, alt: `Picture of ${name}` })] : [];
+}
+
+// The name of a respondent that has a page leads there.
+function respondentLink(name, scale) {
+  if (!respondents.known(name, scale)) return name;
+  const link = element("button", { type: "button", className: "link", textContent: name });
+  link.addEventListener("click", () => respondents.open(name, scale));
   return link;
 }
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Leaderboard", "leaderboard"]
 
 MOST_PREVIEWED = 50  # respondents that a command prints
+FIRST = 25  # respondents in the figure of a page
 MOST_LETTERED = 100  # respondents whose groups are shown as letters
 FIGURES = ("ranks", "pairs", "tasks")
 OF_PAIRS = ("respondent", "other", "difference", "se", "low", "high", "p_adjusted", "verdict")
@@ -265,8 +266,8 @@ class Leaderboard(RepeatedBoard, Result):
         return found
 
     def page_figures(self) -> dict[str, Draw]:
-        """Return the ranks."""
-        return {"ranks": self.plot}
+        """Return the ranks of the first respondents."""
+        return {"ranks": partial(self._ranks, FIRST)}
 
     def banks(self) -> dict[str, Calibration]:
         """Return the item bank, where there is one."""
@@ -286,14 +287,22 @@ class Leaderboard(RepeatedBoard, Result):
         from itemwise.displays import DISPLAYS
 
         if one_of(kind, "kind", FIGURES) == "ranks":
-            leading = np.isin(self.respondents, self.leaders)
-            shown = DISPLAYS["leaderboard"](self.to_frame().assign(leading=leading)).plot(**kw)
-            shown.ax_.set_xlabel(f"accuracy (bar: {self.confidence:.0%} interval)")
-            return shown
+            return self._ranks(**kw)
         if kind == "pairs":
             apart = self.pairs["verdict"].isin((BETTER, WORSE))
             return DISPLAYS["differences"](self.pairs.assign(significant=apart)).plot(**kw)
         return self._task_map().plot(**kw)
+
+    def _ranks(self, most: int | None = None, **kw: Any) -> Display:
+        """Draw accuracy and rank of at most so many respondents."""
+        from itemwise.displays import DISPLAYS
+
+        leading = np.isin(self.respondents, self.leaders)
+        shown: Any = DISPLAYS["leaderboard"](self.to_frame().assign(leading=leading))
+        shown.most_rows = most or shown.most_rows
+        drawn: Display = shown.plot(**kw)
+        drawn.ax_.set_xlabel(f"accuracy (bar: {self.confidence:.0%} interval)")
+        return drawn
 
     def _task_map(self) -> Display:
         from itemwise.displays import DISPLAYS

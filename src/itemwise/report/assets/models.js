@@ -1,0 +1,228 @@
+// One model: where it fails, whom it beats, and which responses were not expected of it.
+
+const SURPRISING = 0.2; // a right response with a lower chance, or a wrong one with a lower chance, surprises
+const MOST_SURPRISES = 12;
+const THIRDS = ["easy third", "middle third", "hard third"];
+
+function makeModels(scales) {
+  const known = scales.filter((scale) => scale.answers?.respondents.length);
+  if (!byId("models") || !known.length) return;
+  const state = { scales: known, scale: known[0], pairs: pairsTable() };
+  const option = (value, textContent) => element("option", { value: String(value), textContent });
+  byId("models-scale").replaceChildren(...known.map((scale, k) => option(k, scale.name)));
+  byId("models-scale-label").hidden = known.length < 2;
+  const useModels = (at) => {
+    state.scale = known[at];
+    byId("models-scale").value = String(at);
+    byId("models-model").replaceChildren(...state.scale.answers.respondents.map((name, k) => option(k, name)));
+    showModel(state, 0);
+  };
+  byId("models-scale").addEventListener("change", (event) => {
+    useModels(Number(event.target.value));
+    addressOf(state);
+  });
+  byId("models-model").addEventListener("change", (event) => {
+    showModel(state, Number(event.target.value));
+    addressOf(state);
+  });
+  routes.model = (scale, name) => {
+    const at = known.length === 1 ? 0 : known.findIndex((one) => one.name === scale);
+    const k = at < 0 ? -1 : known[at].answers.respondents.indexOf(name);
+    if (k < 0) return null;
+    if (known[at] !== state.scale) useModels(at);
+    showModel(state, k);
+    return byId("models");
+  };
+  respondents.known = (name, scale) => known.some((one) => (scale === null || one.name === scale) && one.answers.respondents.includes(name));
+  respondents.open = (name, scale) => {
+    const one = known.find((each) => (scale === null || each.name === scale) && each.answers.respondents.includes(name));
+    goTo("model", one.name, name);
+  };
+  useModels(0);
+}
+
+function addressOf(state) {
+  keepAddress("model", state.scale.name, state.scale.answers.respondents[state.chosen]);
+}
+
+// The table of compared pairs, if the page has one.
+function pairsTable() {
+  return Object.values(DATA.tables).find((table) => ["respondent", "other", "verdict"].every((name) => columnOf(table, name))) ?? null;
+}
+
+function showModel(state, k) {
+  const { scale } = state;
+  state.chosen = k;
+  byId("models-model").value = String(k);
+  const name = scale.answers.respondents[k];
+  const given = scale.names.map((_, row) => responseOf(scale, row, k)).filter(Boolean);
+  const place = byId("models-one");
+  place.replaceChildren(
+    element("h4", { className: "name", textContent: name }),
+    element("p", { textContent: saidOfModel(scale, k, given) }),
+    ...pairParts(state, name),
+    ...failureParts(state, given),
+    ...surpriseParts(scale, given),
+  );
+}
+
+function responseOf(scale, row, k) {
+  const answer = answerAt(scale.answers, row, k);
+  if (answer === null) return null;
+  const expected = expectedAt(scale, row, scale.answers.ability[k]);
+  return { row, answer, expected, off: (answer - expected) / (scale.curve.high - scale.curve.low || 1) };
+}
+
+const meanOf = (list, value) => list.reduce((sum, one) => sum + value(one), 0) / Math.max(list.length, 1);
+
+function saidOfModel(scale, k, given) {
+  const { answers } = scale;
+  const of = answers.respondents.length + (answers.left_out ?? 0);
+  const ability = withError(answers.ability[k], answers.se?.[k] ?? NaN);
+  const mean = meanOf(given, (one) => one.answer);
+  const error = Math.sqrt(meanOf(given, (one) => (one.answer - mean) ** 2) / Math.max(given.length, 1));
+  const right = given.filter((one) => one.answer === 1).length.toLocaleString("en");
+  const what = answers.kind === "bits" ? `${right} of ${counted(given.length, "item")} right, a share of` : `mean response to ${counted(given.length, "item")}`;
+  const place = answers.left_out ? "" : `, place ${k + 1} of ${of.toLocaleString("en")} by ability`;
+  return `Ability ${ability}${place}; ${what} ${withError(mean, error)} (± standard error).`;
+}
+
+// Whom it beats, by the tests of pairs on this page.
+function pairParts(state, name) {
+  if (!state.pairs) return [];
+  const [first, other, verdict] = ["respondent", "other", "verdict"].map((one) => columnOf(state.pairs, one));
+  const found = { better: [], worse: [], level: [] };
+  for (let row = 0; row < rowsOf(state.pairs); row += 1) {
+    const pair = [valueAt(first, row), valueAt(other, row)];
+    if (!pair.includes(name)) continue;
+    const said = valueAt(verdict, row);
+    const turned = pair[1] === name;
+    const kind = said === "better" ? (turned ? "worse" : "better") : said === "worse" ? (turned ? "better" : "worse") : "level";
+    if (said !== "no shared items") found[kind].push(pair[turned ? 0 : 1]);
+  }
+  const titles = { better: "Significantly better than", worse: "Significantly worse than", level: "Cannot be distinguished from" };
+  const rows = Object.entries(titles).map(([kind, title]) => element("div", {}, [
+    element("dt", { textContent: `${title} (${found[kind].length.toLocaleString("en")})` }),
+    element("dd", {}, namesOf(found[kind])),
+  ]));
+  return [element("h4", { textContent: "Whom it beats" }), element("dl", { className: "facts beaten" }, rows)];
+}
+
+function namesOf(names) {
+  if (!names.length) return ["nobody"];
+  const shown = names.slice(0, MOST_SURPRISES).flatMap((name, k) => [...(k ? [", "] : []), respondentLink(name, null)]);
+  return names.length > MOST_SURPRISES ? [...shown, ` and ${names.length - MOST_SURPRISES} more`] : shown;
+}
+
+// Where it fails: by task, or else from easy to hard.
+function failureParts({ scale }, given) {
+  const columns = scale.groups.map((name) => columnOf(scale.content, name)).filter(Boolean);
+  const tables = columns.map((column) => byGroup(`By ${column.name}`, given, (one) => valueAt(column, one.row) || "unknown"));
+  if (!tables.length) tables.push(byGroup("By difficulty", given, thirdsOf(scale)));
+  const note = "The worst first, compared with what is expected at its ability: below 0, it fails there more often than models of equal ability.";
+  return [element("h4", { textContent: "Where it fails" }), element("p", { className: "about", textContent: note }), ...tables];
+}
+
+function thirdsOf(scale) {
+  const order = [...scale.parameters.difficulty].filter(Number.isFinite).sort((a, b) => a - b);
+  const limit = (share) => order[Math.floor(share * order.length)] ?? Infinity;
+  return ({ row }) => {
+    const at = scale.parameters.difficulty[row];
+    return at < limit(1 / 3) ? THIRDS[0] : at < limit(2 / 3) ? THIRDS[1] : THIRDS[2];
+  };
+}
+
+function byGroup(caption, given, groupOf) {
+  const groups = new Map();
+  for (const one of given) groups.set(groupOf(one), [...(groups.get(groupOf(one)) ?? []), one]);
+  const rows = [...groups].map(([name, list]) => ({ name, list, off: meanOf(list, (one) => one.answer - one.expected) }))
+    .sort((a, b) => a.off - b.off);
+  const spread = (list) => Math.sqrt(meanOf(list, (one) => (one.answer - one.expected) ** 2) / list.length);
+  const number = (name, value) => ({ name, kind: "number", values: rows.map(({ list }) => value(list)) });
+  const table = {
+    caption,
+    file: `${caption.toLowerCase().replaceAll(" ", "-")}.csv`,
+    columns: [
+      { name: "group", kind: "text", values: rows.map(({ name }) => name) },
+      number("items", (list) => list.length),
+      number("mean_response", (list) => meanOf(list, (one) => one.answer)),
+      number("expected", (list) => meanOf(list, (one) => one.expected)),
+      number("difference", (list) => meanOf(list, (one) => one.answer - one.expected)),
+      number("difference_se", spread),
+    ],
+  };
+  const place = element("div", { className: "table" });
+  makeTable(place, table);
+  return place;
+}
+
+// Responses that the model did not expect: rights and wrongs, the least likely first.
+function surpriseParts(scale, given) {
+  const binary = scale.answers.kind === "bits";
+  const kinds = binary
+    ? [["Unexpected rights", (one) => one.answer === 1, (one) => one.expected], ["Unexpected wrongs", (one) => one.answer === 0, (one) => 1 - one.expected]]
+    : [["Higher than expected", (one) => one.off > 0, (one) => 1 - one.off], ["Lower than expected", (one) => one.off < 0, (one) => 1 + one.off]];
+  return kinds.flatMap(([title, belongs, chance]) => {
+    const rare = (one) => !binary || chance(one) < SURPRISING;
+    const found = given.filter((one) => belongs(one) && rare(one)).sort((a, b) => chance(a) - chance(b));
+    const usual = binary ? given.filter(rare).reduce((sum, one) => sum + chance(one), 0) : null;
+    const much = usual === null ? "" : ` ${counted(found.length, "response")} with a chance below ${SURPRISING}; at this ability, ${shownTo(usual, 1)} are expected.`;
+    const heading = [element("h4", { textContent: title }), element("p", { className: "about", textContent: much })];
+    return found.length ? [...heading, surpriseTable(scale, title, found, binary ? chance : null)] : heading;
+  });
+}
+
+function surpriseTable(scale, caption, found, chance) {
+  const groups = scale.groups.map((name) => columnOf(scale.content, name)).filter(Boolean);
+  const shown = found.slice(0, 200);
+  const numbers = chance ? { chance } : { response: (one) => one.answer, expected: (one) => one.expected };
+  const table = {
+    caption,
+    file: `${caption.toLowerCase().replaceAll(" ", "-")}.csv`,
+    columns: [
+      { name: "item", kind: "text", values: shown.map((one) => scale.names[one.row]) },
+      ...groups.map((column) => ({ name: column.name, kind: "text", values: shown.map((one) => valueAt(column, one.row) || "unknown") })),
+      ...Object.entries(numbers).map(([name, value]) => ({ name, kind: "number", values: shown.map(value) })),
+    ],
+  };
+  const place = element("div", { className: "table" });
+  makeTable(place, table, { scale: scale.name });
+  return place;
+}
+
+// Items with suspect labels, to be mended: what they are, their label, what strong models said.
+function makeFixes(scales) {
+  for (const place of document.querySelectorAll("[data-fixes]")) {
+    const scale = scales.find((one) => one.name === place.dataset.fixes);
+    const caption = scales.length > 1 ? `Suspect items of ${scale.name}` : "Suspect items";
+    makeTable(place, { ...fixTable(scale), caption }, { scale: scale.name, picture: (name) => scale.instances?.pictures?.[scale.places.get(name)] ?? null });
+  }
+}
+
+function fixTable(scale) {
+  const { evidence } = scale.parameters;
+  const rows = scale.names.map((_, row) => row).filter((row) => scale.suspects[row]).sort((a, b) => evidence[b] - evidence[a] || a - b);
+  const text = (name, value) => ({ name, kind: "text", values: rows.map((row) => value(row) ?? "") });
+  const fact = (name) => columnOf(scale.content, name);
+  const groups = scale.groups.map(fact).filter(Boolean);
+  const long = [...scale.facts, ...(scale.instances?.rows ?? [])].filter((column) => column.kind === "text" && !groups.some((one) => one.name === column.name));
+  return {
+    file: `fix-list-${scale.name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.csv`,
+    columns: [
+      text("item", (row) => scale.names[row]),
+      ...["label", "likely"].filter(fact).map((name) => text(name === "label" ? "given_label" : "strong_models_say", (row) => valueAt(fact(name), row))),
+      text("strongest_third_right", (row) => saidOfStrong(scale, row)),
+      { name: "evidence", kind: "number", values: rows.map((row) => evidence[row]) },
+      ...groups.filter((column) => !["label", "likely"].includes(column.name)).map((column) => text(column.name, (row) => valueAt(column, row))),
+      ...long.map((column) => text(column.name, (row) => valueAt(column, row))),
+      ...(scale.instances?.texts ? [text("content", (row) => scale.instances.texts[row])] : []),
+    ],
+  };
+}
+
+function saidOfStrong(scale, row) {
+  if (scale.answers?.kind !== "bits") return "";
+  const asked = answersTo(scale, row).filter((answer) => answer !== null);
+  const strong = asked.slice(0, Math.max(1, Math.ceil(asked.length / 3)));
+  return `${strong.filter((answer) => answer === 1).length} of ${strong.length}`;
+}

@@ -1,0 +1,140 @@
+"""The page of one model, the list of items to mend, and addresses of everything."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import itemwise as iw
+from itemwise.report.reading import analysed
+
+ONE = "#models-one"
+
+
+@pytest.fixture(scope="module")
+def board(responses):
+    return iw.leaderboard(responses, calibration=iw.calibrate(responses))
+
+
+@pytest.fixture
+def page(visit, answers):
+    return visit(answers).page
+
+
+def test_a_model_page_says_whom_it_beats(page, board):
+    best = board.respondents[0]
+    page.select_option("#models-model", label=best)
+    beaten = board.pairs.query("respondent == @best and verdict == 'better'")["other"]
+    said = page.inner_text(ONE)
+    assert f"Significantly better than ({len(beaten)})" in said
+    assert "Significantly worse than (0)" in said
+    assert all(name in said for name in beaten)
+
+
+def test_a_model_page_says_where_it_fails(page, responses):
+    name = "model 7"
+    page.select_option("#models-model", label=name)
+    rows = page.locator(f"{ONE} .table").first.locator("tbody tr").all_inner_texts()
+    assert {row.split("\t")[0] for row in rows} == {"sums", "words", "maps"}
+    mine = responses.values[responses.respondents.index(name)]
+    tasks = np.array(responses.item_facts["task"])
+    for row in rows:
+        task, items, mean, *_ = row.split("\t")
+        assert int(items) == 10
+        assert float(mean) == pytest.approx(mine[tasks == task].mean(), abs=5e-4)
+
+
+def test_unexpected_responses_are_those_the_calibration_did_not_expect(page, responses):
+    calibration = iw.calibrate(responses)
+    name = "model 30"
+    page.select_option("#models-model", label=name)
+    ability = calibration.abilities().loc[name, "ability"]
+    chance = calibration.probability([ability]).to_numpy()[0]
+    mine = responses.values[responses.respondents.index(name)]
+    wrong = [responses.items[k] for k in np.flatnonzero((mine == 0) & (chance > 0.8))]
+    shown = page.locator(f"{ONE} .table", has_text="Unexpected wrongs").locator(
+        "tbody tr td:first-child"
+    )
+    assert sorted(shown.all_inner_texts()) == sorted(wrong)
+
+
+def test_names_of_models_lead_to_their_page(page):
+    page.locator("#leaderboard td button.link").nth(3).click()
+    name = page.locator("#leaderboard td button.link").nth(3).inner_text()
+    page.wait_for_selector(f"{ONE} .name >> text='{name}'")
+    assert page.evaluate("location.hash") == f"#model=Calibration/{name.replace(' ', '%20')}"
+
+
+def test_the_fix_list_shows_suspects_and_saves_them(page, responses):
+    trouble = iw.label_trouble(iw.calibrate(responses)).to_frame()
+    suspects = list(trouble.index[trouble["suspect"]])
+    rows = page.locator("#fix-list tbody tr")
+    assert rows.locator("td:first-child").all_inner_texts() == suspects
+    assert "It is a longer question" in rows.first.inner_text()
+    with page.expect_download() as waiting:
+        page.locator("#fix-list button", has_text="CSV").click()
+    assert waiting.value.suggested_filename == "fix-list-calibration.csv"
+    with Path(waiting.value.path()).open(encoding="utf-8", newline="") as file:
+        saved = list(csv.DictReader(file))
+    assert [row["item"] for row in saved] == suspects
+    strong = np.argsort(-iw.calibrate(responses).abilities()["ability"].to_numpy())[:20]
+    right = int(responses.values[strong, responses.items.index(suspects[0])].sum())
+    assert saved[0]["strongest_third_right"] == f"{right} of 20"
+
+
+def test_the_fix_list_has_pictures_labels_and_what_models_say(visit, tmp_path):
+    X, y = np.random.default_rng(0).random((40, 4)), np.arange(40) % 2
+    given = y.copy()
+    given[:3] = 1 - given[:3]
+    chance = np.where(y == 1, 0.95, 0.05)
+    scores = {f"m{k}": np.column_stack([1 - chance, chance]) for k in range(4)}
+    right = np.array([(chance > 0.5) == given for _ in range(4)], dtype=float)
+    right = np.vstack([right, np.random.default_rng(1).random((30, 40)) < 0.7])
+    table = iw.Responses(right, items=[f"i{k}" for k in range(40)])
+    found = iw.calibrate(table, "1pl")
+    trouble = iw.label_trouble(found, scores=scores, labels=given)
+    trouble = replace(trouble, suspect=np.arange(40) < 2)
+    pictures = {f"i{k}": X[k].reshape(2, 2) for k in range(40)}
+    path = iw.write_report(tmp_path / "page.html", [found, trouble], instances=pictures)
+    page = visit(path).page
+    row = page.locator("#fix-list tbody tr").first
+    assert row.locator("img.thumb").count() == 1
+    heads = page.locator("#fix-list th").all_inner_texts()
+    assert {"given label", "strong models say"} <= set(heads)
+
+
+@pytest.mark.parametrize("scale", ["Calibration", "anything"])
+def test_an_address_opens_an_item_and_a_model(visit, answers, scale):
+    page = visit(answers, folded=True, at=f"#item={scale}/question%2015").page
+    if scale == "Calibration":
+        assert page.inner_text("#explorer-item h3") == "question 15"
+    page = visit(answers, folded=True, at=f"#model={scale}/model%2042").page
+    assert page.inner_text(f"{ONE} .name") == "model 42"
+    assert page.locator("#one-model details[open]").count() == 1
+
+
+def test_choices_are_kept_in_the_address(page):
+    page.focus("#explorer-chart")
+    page.keyboard.press("Home")
+    name = page.inner_text("#explorer-item h3")
+    assert page.evaluate("decodeURIComponent(location.hash)") == f"#item=Calibration/{name}"
+    page.select_option("#models-model", label="model 5")
+    assert page.evaluate("decodeURIComponent(location.hash)") == "#model=Calibration/model 5"
+
+
+def test_dots_say_what_they_are(page):
+    titles = page.locator("#leaderboard figure title").all_text_contents()
+    assert len(titles) == 25
+    assert " to " in titles[0]
+    dots = page.locator("#explorer-item circle title").all_text_contents()
+    assert len(dots) == 60
+    assert dots[0].startswith("model ")
+
+
+def test_scores_have_a_model_page_too(visit, tmp_path):
+    table = iw.simulate("continuous", 30, 12, random_state=0).responses
+    page = visit(iw.write_report(tmp_path / "page.html", analysed(table))).page
+    assert "Lower than expected" in page.inner_text(ONE)
+    assert "mean response to 12 items" in page.inner_text(ONE)
