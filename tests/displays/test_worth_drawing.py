@@ -16,7 +16,7 @@ def square(values, names=("a", "b", "c")):
 def test_a_map_of_one_column_or_one_value_is_a_sentence():
     column = pd.DataFrame({"all items": [0.5, 0.7]}, index=["a", "b"])
     assert HeatMapDisplay(column.rename_axis("task", axis=1)).instead == (
-        "There is only one column (task): see the table."
+        "There is only one column: see the table."
     )
     assert square(np.ones((3, 3))).instead == "All values are 1.00."
     assert square(np.where(np.eye(3), 1.0, 0.996)).instead == "All values are 1.00."

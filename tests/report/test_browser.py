@@ -1,6 +1,7 @@
 """A report in a real browser."""
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ def page(visit, report):
 
 def table(page, caption):
     """A table with its tools, by its caption."""
-    title = page.locator(".tools strong", has_text=caption)
+    title = page.locator(".tools strong", has_text=re.compile(f"^{caption}"))
     return page.locator(".table").filter(has=title).first
 
 

@@ -223,7 +223,7 @@ class HeatMapDisplay(Display):
         values = self.frame.to_numpy()
         if min(values.shape) == 1:
             across = "row" if len(values) == 1 else "column"
-            return f"There is only one {across} ({self.x_label}): see the table."
+            return f"There is only one {across}: see the table."
         square = list(self.frame.index.astype(str)) == list(self.frame.columns)
         shown = values[~np.eye(len(values), dtype=bool)] if square else values.ravel()
         shown = np.round(shown[np.isfinite(shown)], 2)

@@ -172,7 +172,8 @@ class Page:
         self.parts.insert(0, self._in_short(sections, at, named))
 
     def add_notes(self, given: Gathered) -> None:
-        """Add what is missing, and why."""
+        """Add what is missing, and why, to how it was made."""
+        self.parts.append(self._part_title("How it was made"))
         if given.missing:
             rows = "".join(
                 f"<li><strong>{text(name)}</strong>: {text(reason)}</li>"
@@ -183,7 +184,6 @@ class Page:
 
     def add_run(self, settings: Sequence[tuple[str, str, str]], lines: str) -> None:
         """Add versions, settings, and how to reproduce the results."""
-        self.parts.append(self._part_title("How it was made"))
         rows = [("date", self.date), *versions()]
         body = _definitions(rows)
         if settings:

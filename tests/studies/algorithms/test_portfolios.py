@@ -479,3 +479,10 @@ def test_a_sharp_peak_is_drawn_as_a_curve_and_not_as_a_corner(timed):
     assert lines["density"].max() == pytest.approx(top, rel=1e-6)
     line = lines[lines["grade"] == lines.loc[lines["density"].idxmax(), "grade"]]
     assert (line["density"] > top / 10).sum() > 15
+
+
+def test_curves_are_not_drawn_beyond_the_bounds():
+    published = iw.portfolio(simulated()[0], bounds=(0, 1), preset="airt")
+    assert published.curves["performance"].max() > 1  # as the published splines are
+    lines = np.concatenate([line.get_ydata() for line in published.plot().ax_.lines])
+    assert 0 <= lines.min() <= lines.max() <= 1

@@ -39,7 +39,7 @@ function decimalsOf(error) {
 }
 
 function withError(value, error) {
-  if (unusual(value) !== null || unusual(error) !== null) return shownNumber(value);
+  if (unusual(value) !== null || unusual(error) !== null || error === 0) return shownNumber(value);
   const decimals = decimalsOf(error);
   return `${grouped(value, decimals)} ± ${grouped(error, decimals)}`;
 }

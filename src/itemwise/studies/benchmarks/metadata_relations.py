@@ -95,6 +95,11 @@ class MetadataRelations(Result):
     notes: tuple[str, ...] = ()
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether no relation is significant."""
+        return not (self.p_adjusted < LEVEL).any()
+
+    @property
     def meaning(self) -> str:
         """The strongest significant relation, or that there is none."""
         tested = int(np.isfinite(self.p).sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from itemwise.estimation import calibrate
 from itemwise.progress import at_stage
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import shares_as_scores
-from itemwise.results import ROWS_IN_COMMAND, Draw, Result
+from itemwise.results import ROWS_IN_COMMAND, Draw, Part, Result
 from itemwise.studies.health.benchmark_saturation import (
     information_along,
     said_of_saturation,
@@ -63,6 +63,8 @@ class ItemHealth(Result):
     one for all items and one per group, `respondents` one per respondent. `groups`, empty without
     `by`, has one per respondent and group: its result there, given its ability on other items.
     """
+
+    page_part: ClassVar[Part] = "items"
 
     items: pd.DataFrame
     duplicates: pd.DataFrame
