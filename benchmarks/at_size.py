@@ -69,8 +69,19 @@ def helm() -> iw.Responses:
     return table.described(items={"task": frame["scenario"].tolist()})
 
 
+def mmlu() -> iw.Responses:
+    """Read MMLU as metabench shortened it: 102 questions of 41 subjects, 14 of them usable."""
+    import pandas as pd
+
+    path = SHARED / "data" / "llm" / "metabench_mmlu_3pl_responses.csv.gz"
+    frame = pd.read_csv(path, index_col="respondent")
+    table = iw.Responses(frame.to_numpy(), items=frame.columns)
+    return table.described(items={"task": [name.split(".")[0] for name in frame.columns]})
+
+
 TABLES = {
     "HELM-lite, 30 × 5,001": helm,
+    "MMLU, 4,278 × 102": mmlu,
     "200 × 20,000": lambda: questions(200, 20_000),
     "2,000 × 500": lambda: questions(2000, 500),
     "4,278 × 102": lambda: questions(4278, 102),

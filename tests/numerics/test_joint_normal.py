@@ -7,14 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import multivariate_normal
 from scipy.stats import t as student
 
 from itemwise.numerics.joint_normal import (
     Bells,
     JointNormal,
     Scale,
-    _em_step,
     correlations,
     fit_joint_normal,
     posterior,
@@ -283,29 +281,6 @@ def test_a_likelihood_that_says_nothing_gets_the_least_precision_of_its_unit():
     silent = Scale(NODES, np.zeros((2, len(NODES))), np.array([True, False]), sd=0.5)
     found = refined([silent], np.zeros(1), np.full((1, 1), 0.25), flat)
     np.testing.assert_allclose(found.precision[:, 0], [1e-3 / 0.25, 0.0], rtol=1e-6)
-
-
-def test_a_step_of_em_is_that_of_the_posteriors_and_knows_the_likelihood():
-    random = np.random.default_rng(5)
-    precision, mean = random.uniform(0.5, 4.0, (7, 2)), np.array([0.2, -0.4])
-    seen = random.normal(size=(7, 2))
-    bells = Bells(precision, precision * seen)
-
-    def log_likelihood(mean, covariance):
-        return sum(
-            multivariate_normal(mean, covariance + np.diag(1 / row)).logpdf(y)
-            for row, y in zip(precision, seen, strict=True)
-        )
-
-    value, new_mean, new_covariance = _em_step(bells, mean, PAIR)
-    ability, spread = posterior(bells, mean, PAIR)
-    np.testing.assert_allclose(new_mean, ability.mean(axis=0))
-    np.testing.assert_allclose(new_covariance, np.cov(ability.T, bias=True) + spread.mean(axis=0))
-    other = _em_step(bells, new_mean, new_covariance)[0]
-    gain = log_likelihood(new_mean, new_covariance) - log_likelihood(mean, PAIR)
-    assert other - value == pytest.approx(gain)
-    for impossible in (np.array([[1.0, 1.0], [1.0, 1.0]]), np.full((2, 2), np.nan)):
-        assert _em_step(bells, mean, impossible)[0] == -np.inf
 
 
 def test_the_fit_is_where_em_stays():

@@ -2,7 +2,7 @@
 
 Each scale tells of a respondent by a likelihood on nodes. Expectation propagation (Minka, 2001)
 stands a bell curve in its place, such that the posterior of that ability, given all scales, keeps
-its mean and variance; the normal distribution is then found by EM in closed form. One integral
+its mean and variance; the normal distribution is then found by its factor. One integral
 a scale takes the place of one over all of them, and what is found is that of the full integral
 up to what the bell curves lose, which a handful of items makes small.
 """
@@ -15,12 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.factored_normal import FactoredNormal
 from itemwise.numerics.intervals import t_reach
 from itemwise.numerics.newton import Anderson
 
-MOST_ROUNDS, MOST_STEPS = 40, 400
-SETTLED_ROUND, SETTLED_STEP = 3e-4, 1e-6  # of standardized covariances
-LEAST_GAIN, IDLE_STEPS = 1e-4, 3  # of log-likelihood, and how often in a row it may be missed
+MOST_ROUNDS, PLAIN_ROUNDS = 60, 2  # of bell curves and their distribution; before steps are mixed
+SETTLED_ROUND = 3e-4  # of standardized covariances
+FIRST_SLOPE, LAST_SLOPE = 1e-3, 3e-6  # by respondent, at which a round ends: far from the end, near
+SLOPE_OF_CHANGE = 3e-3  # between the two, part of the last change
+LEAST_VARIANCE = 1e-6  # standardized: what is divided by it stays finite
 LEAST_PRECISION = 1e-3  # of a bell curve, in units of the population: less says nothing
 FINEST = 0.5  # the smallest variance that nodes a unit apart still show
 MOST_TURNS, SETTLED_END = 30, 1e-4  # of the search for an end of an interval
@@ -73,19 +76,29 @@ def fit_joint_normal(scales: Sequence[Scale]) -> JointNormal:
     covariance = np.diag(unit**2)
     flat = Bells(*np.zeros((2, len(scales[0].asked), len(scales))))
     bells = refined(scales, mean, covariance, flat)
-    mean, covariance = _maximized(bells, mean, covariance, unit)
-    converged = False
-    for _ in range(MOST_ROUNDS):
-        bells = refined(scales, mean, covariance, bells)
+    ahead, settled, converged = Anderson(), FIRST_SLOPE, False
+    for turn in range(MOST_ROUNDS):
         last = covariance
-        mean, covariance = _maximized(bells, mean, covariance, unit)
-        converged = bool(np.abs((covariance - last) / np.outer(unit, unit)).max() < SETTLED_ROUND)
+        mean, covariance = _maximized(bells, mean, covariance, unit, settled)
+        change = float(np.abs((covariance - last) / np.outer(unit, unit)).max())
+        converged = change < SETTLED_ROUND and settled <= LAST_SLOPE
+        better = refined(scales, mean, covariance, bells)
         if converged:
+            bells = better
             break
-    bells = refined(scales, mean, covariance, bells)
+        bells = better if turn < PLAIN_ROUNDS else _mixed(ahead, bells, better, unit)
+        settled = min(settled, max(LAST_SLOPE, SLOPE_OF_CHANGE * change))
     ability, spread = posterior(bells, mean, covariance)
     se = np.sqrt(np.maximum(np.diagonal(spread, axis1=1, axis2=2), 0.0))
     return JointNormal(mean, covariance, ability, se, bells, converged)
+
+
+def _mixed(ahead: Anderson, bells: Bells, better: Bells, unit: Floats) -> Bells:
+    """Bell curves further along the way from `bells` to `better` ones."""
+    here, there = (np.stack([b.precision * unit**2, b.shift * unit]) for b in (bells, better))
+    precision, shift = ahead.advance(here, there - here, np.ones_like(here))
+    known = np.where(better.precision > 0, np.maximum(precision, LEAST_PRECISION), 0.0)
+    return Bells(known / unit**2, shift / unit)
 
 
 def posterior(bells: Bells, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
@@ -142,54 +155,13 @@ def tilted(
 
 
 def _maximized(
-    bells: Bells, mean: Floats, covariance: Floats, unit: Floats
+    bells: Bells, mean: Floats, covariance: Floats, unit: Floats, settled: float
 ) -> tuple[Floats, Floats]:
-    """Mean and covariance by EM with Anderson's acceleration, given the bell curves."""
-    n = len(mean)
-    upper = np.triu_indices(n)
-    scale = np.concatenate([unit, np.outer(unit, unit)[upper]])
-    place = np.concatenate([mean, covariance[upper]]) / scale
-    ahead, best, safe, idle = Anderson(), -np.inf, place, 0
-    for _ in range(MOST_STEPS):
-        value, new_mean, new_covariance = _em_step(bells, *_unpacked(place * scale, n, upper))
-        if not value >= best - 1e-9 * abs(best):  # a leap too far: go on from the plain step
-            ahead.forget()
-            place, best = safe, -np.inf
-            continue
-        idle = idle + 1 if value < best + LEAST_GAIN else 0
-        best = value
-        safe = np.concatenate([new_mean, new_covariance[upper]]) / scale
-        step = safe - place
-        if idle == IDLE_STEPS or np.abs(step).max() < SETTLED_STEP:
-            break
-        place = ahead.advance(place, step, np.ones_like(place))
-    return _unpacked(safe * scale, n, upper)
-
-
-def _em_step(bells: Bells, mean: Floats, covariance: Floats) -> tuple[float, Floats, Floats]:
-    """The log-likelihood up to a constant, -inf where impossible, and what EM makes of the rest."""
-    if not np.isfinite(covariance).all() or np.linalg.eigvalsh(covariance)[0] <= 0:
-        return -np.inf, mean, covariance
-    root = np.sqrt(bells.precision)
-    inner = root[:, :, None] * covariance
-    inner *= root[:, None, :]
-    np.einsum("nii->ni", inner)[:] += 1.0
-    inverse = np.linalg.inv(inner)
-    apart = (bells.shift - bells.precision * mean) / np.where(root > 0, root, 1.0)
-    told = (inverse @ apart[:, :, None])[:, :, 0]
-    value = -0.5 * float((apart * told).sum() + np.linalg.slogdet(inner)[1].sum())
-    moved = (root * told) @ covariance  # from what was seen to what is true
-    precision = np.einsum("ni,nij,nj->ij", root, inverse, root) / len(root)
-    centre = moved.mean(axis=0)
-    away = moved - centre
-    shrunken = covariance @ precision @ covariance
-    return value, mean + centre, covariance - shrunken + away.T @ away / len(away)
-
-
-def _unpacked(packed: Floats, n: int, upper: tuple[np.ndarray, ...]) -> tuple[Floats, Floats]:
-    covariance = np.zeros((n, n))
-    covariance[upper] = packed[n:]
-    return packed[:n], covariance + np.triu(covariance, 1).T
+    """Mean and covariance, given the bell curves; each ability in its own unit on the way."""
+    both = np.outer(unit, unit)
+    told = FactoredNormal(bells.precision * unit**2, bells.shift * unit)
+    place, spread = told.maximized(mean / unit, covariance / both, settled)
+    return place * unit, (spread + LEAST_VARIANCE * np.eye(len(unit))) * both
 
 
 @dataclass(frozen=True, eq=False)
