@@ -43,8 +43,9 @@ class FactoredNormal:
             method="L-BFGS-B",
             options={"maxiter": MOST_STEPS, "maxcor": MEMORY, "ftol": CHANGE, "gtol": settled},
         )
-        factor = found.x[n:].reshape(n, -1)
-        return found.x[:n], factor @ factor.T
+        place: Floats = found.x
+        factor = place[n:].reshape(n, -1)
+        return place[:n], factor @ factor.T
 
     def climbed(self, mean: Floats, factor: Floats) -> tuple[float, Floats, Floats]:
         """The log-likelihood up to a constant, and its slopes in mean and factor."""
@@ -65,7 +66,7 @@ class FactoredNormal:
         inner = (self.precision @ squares).reshape(-1, width, width)
         np.einsum("nii->ni", inner)[:] += 1.0
         roots = np.einsum("nii->ni", np.linalg.cholesky(inner))
-        spread: Floats = np.linalg.inv(inner)
+        spread: Floats = np.asarray(np.linalg.inv(inner), dtype=float)
         pull = (self.shift - self.precision * mean) @ factor
         return spread, (spread @ pull[:, :, None])[:, :, 0], 2 * float(np.log(roots).sum())
 
@@ -73,10 +74,9 @@ class FactoredNormal:
         """Columns for what the covariance holds, and one for where the likelihood rises most."""
         values, vectors = np.linalg.eigh(covariance)
         held = values > LEAST
-        columns = vectors[:, held] * np.sqrt(values[held])
+        columns: Floats = vectors[:, held] * np.sqrt(values[held])
         if held.all():
-            found: Floats = columns
-            return found
+            return columns
         rises, ways = np.linalg.eigh(self._rise(mean, columns))
         if rises[-1] <= 0:
             return columns
