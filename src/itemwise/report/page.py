@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from itemwise.progress import at_stage
 from itemwise.report.explorer import Scale, scales_of
 from itemwise.report.headlines import TITLES, in_parts, in_short
 from itemwise.report.page_assets import asset, filled, policy_of, script_of, text
+from itemwise.report.provenance import commit, install_lines, requirements
 from itemwise.report.sections import Gathered, Section, as_json, columns_of, gather, sections_of
 from itemwise.results import Result
 from itemwise.words import counted
@@ -26,7 +26,6 @@ from itemwise.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib")
 _MAKERS = {
     "BenchmarkDecoding": "decode_benchmark(datasets)",
     "Calibration": "calibrate(responses, {model!r})",
@@ -43,14 +42,9 @@ def when(date: datetime | str | None) -> str:
 
 
 def versions() -> list[tuple[str, str]]:
-    """Return the versions of Itemwise, Python and the numerical packages."""
-    found = [("itemwise", __version__), ("Python", platform.python_version())]
-    for name in PACKAGES:
-        try:
-            found.append((name, version(name)))
-        except PackageNotFoundError:  # pragma: no cover (all are requirements)
-            continue
-    return found
+    """Return the versions of Itemwise, of Python and of the packages that it needs."""
+    made = f"{__version__}, commit {known[:12]}" if (known := commit()) else __version__
+    return [("itemwise", made), ("Python", platform.python_version()), *requirements()]
 
 
 def settings_of(
@@ -68,7 +62,7 @@ def recipe(
     results: Mapping[str, Result], command: str | Sequence[str] | None, code: str | None
 ) -> str:
     """Return the lines that reproduce the results, as given or as far as they are known."""
-    lines = [f'pip install "itemwise=={__version__}"'] if command else []
+    lines = install_lines() if command else []
     if command:
         lines += [command] if isinstance(command, str) else list(command)
     if code:
