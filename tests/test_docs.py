@@ -109,6 +109,18 @@ def test_the_examples_of_a_page_run(page):
     assert runner.results(str(DOCS / page), text_of(page)).shown
 
 
+@pytest.mark.slow
+def test_the_first_page_finds_the_labels_that_it_changes(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # the page writes a report
+    known = {}
+    for block in runner.blocks(text_of("index.md")):
+        if block.runs:
+            exec(block.code, known)  # noqa: S102 - our own page
+    suspects = known["trouble"].to_frame().query("suspect").index
+    assert len(suspects) == 7
+    assert set(suspects) <= known["spoilt"]
+
+
 def test_what_benchmarks_print_is_folded_part_by_part():
     made = runner.folded("# A\n\n## B\n\n2 cores\n\n### C\n\n| d |\n\n### E\n\nf\n\n## G\n")
     assert made.count("???") == 2
