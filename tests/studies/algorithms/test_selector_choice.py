@@ -69,10 +69,11 @@ def test_choosing_pays_where_features_tell_and_not_where_they_cost_too_much():
     assert choose_way(rows, costs(runs, features=30.0), seed=0).way == SINGLE
 
 
-def test_together_is_the_mean_of_places():
+def test_together_is_the_mean_of_expected_costs():
     one = Preferences(np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]), np.array([[1.0, 2.0]]))
-    other = Preferences(np.array([[0.0, np.inf]]), np.array([[0.6, 0.4]]), np.full((1, 2), np.nan))
-    found = together([one, other])
-    assert found.scores.argmin() == 0
+    other = Preferences(np.array([[9.0, 1.0]]), np.array([[0.6, 0.4]]), np.array([[9.0, 1.0]]))
+    pairs = Preferences(np.array([[0.0, np.inf]]), np.array([[1.0, 0.0]]), np.full((1, 2), np.nan))
+    found = together({"survival": one, "cost": other, "pairwise": pairs})
+    np.testing.assert_allclose(found.scores, [[5.0, 1.5]])
     np.testing.assert_allclose(found.first, [[0.8, 0.2]])
-    np.testing.assert_allclose(found.cost, [[1.0, 2.0]])
+    np.testing.assert_allclose(found.cost, found.scores)

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from itemwise.studies.algorithms.selector_forests import LeafForest, PairForest, log_rank_scores
+from itemwise.studies.algorithms.selector_forests import (
+    LeafForest,
+    PairForest,
+    log_rank_scores,
+    relative_costs,
+)
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (200, 3)).astype(np.float32)
 
@@ -27,6 +32,25 @@ def test_leaves_hold_means_of_costs():
     np.testing.assert_array_equal(said.scores.argmin(axis=1), [0, 1])
     assert (said.first.max(axis=1) > 0.95).all()
     np.testing.assert_allclose(said.first.sum(axis=1), 1)
+
+
+def test_a_timeout_now_and_then_outweighs_being_usually_quick():
+    """The mean logarithm prefers 1 second nine times of ten; what is paid prefers 30 always."""
+    random = np.random.default_rng(2)
+    costs = np.tile([1.0, 30.0], (200, 1))
+    costs[random.permutation(200)[:20], 0] = 1000.0
+    assert np.log1p(costs).mean(axis=0).argmin() == 0
+    said = LeafForest(seed=0).fit(ROWS, relative_costs(costs), costs).predict(ROWS)
+    assert (said.scores.argmin(axis=1) == 1).mean() > 0.5
+    np.testing.assert_array_equal(said.scores, said.cost)
+
+
+def test_relative_costs_hold_what_depends_on_the_choice():
+    costs = np.array([[1.0, 3.0], [10.0, 21.0]])
+    found = relative_costs(costs)
+    np.testing.assert_allclose(found.sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(found[:, 1] - found[:, 0], np.log([2.0, 2.0]))
+    assert np.isfinite(relative_costs(-costs)).all()
 
 
 def test_of_a_pair_the_dear_mistake_counts_more_than_many_cheap_ones():

@@ -21,7 +21,7 @@ from itemwise.numerics.splines import fit_splines
 from itemwise.studies.algorithms.portfolio_choice import checked_epsilon
 from itemwise.studies.algorithms.portfolios import Portfolio, portfolio
 from itemwise.studies.algorithms.selector_choice import (
-    FORESTS,
+    EXPECTING,
     PAIRWISE,
     SINGLE,
     SURVIVAL,
@@ -60,12 +60,12 @@ CHOICES: dict[str, tuple[str, ...]] = {
 class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
     """Pick an algorithm for each problem from the problem's features.
 
-    "auto" lets inner folds choose between three forests and their mean, by what the choice costs:
-    a survival forest (all algorithms at once, split by log-rank scores; its leaves hold how long
-    runs took, and which did not end), a forest of costs, and trees for each pair of algorithms,
-    weighted by how much the choice between them matters. An algorithm runs first for a short while
-    where that pays, and the single best algorithm is always picked where choosing does not pay;
-    `notes_` say so. "survival" and "pairwise" are the forests alone.
+    "auto" lets inner folds choose by what the choice costs between a survival forest (all
+    algorithms at once, split by log-rank scores; its leaves hold what runs cost), a forest of costs
+    relative to those of the other algorithms, the mean of these two, and trees for each pair of
+    algorithms, weighted by how much the choice between them matters. An algorithm runs first for a
+    short while where that pays, and the single best algorithm is always picked where choosing does
+    not pay; `notes_` say so. "survival" and "pairwise" are the forests alone.
 
     "difficulty" predicts how hard a problem is on the scale of a `portfolio`, looks up the mean
     performance of each algorithm at that difficulty (a smooth curve), and picks the best. The
@@ -280,7 +280,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
             self.way_ = chosen.way
             self._tell(chosen)
             if chosen.way == TOGETHER:
-                ways = FORESTS
+                ways = EXPECTING
             elif chosen.way != SINGLE:
                 ways = tuple(dict.fromkeys((SURVIVAL, chosen.way)))
         elif self.kind == PAIRWISE:

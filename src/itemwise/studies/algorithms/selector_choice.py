@@ -18,10 +18,12 @@ from itemwise.studies.algorithms.selector_forests import (
     PairForest,
     Preferences,
     log_rank_scores,
+    relative_costs,
 )
 
 PAIRWISE, SURVIVAL, COST, TOGETHER, SINGLE = "pairwise", "survival", "cost", "together", "single"
 FORESTS = (SURVIVAL, COST, PAIRWISE)
+EXPECTING = (SURVIVAL, COST)  # forests that expect costs, which can be averaged
 INNER_FOLDS = 5
 SURELY = 1.0  # standard errors by which a choice must pay
 SHARES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of the cut-off, for the first algorithm
@@ -88,37 +90,24 @@ def grown(ways: tuple[str, ...], rows: Floats, costs: Costs, seed: int) -> dict[
         target = log_rank_scores(runs, costs.late)
         found[SURVIVAL] = LeafForest(seed).fit(rows, target, runs)
     if COST in ways:
-        found[COST] = LeafForest(seed + 1).fit(rows, np.log1p(runs - min(0.0, runs.min())), runs)
+        found[COST] = LeafForest(seed + 1).fit(rows, relative_costs(runs), runs)
     if PAIRWISE in ways:
         found[PAIRWISE] = PairForest(seed + 2).fit(rows, runs)
     return found
 
 
 def preferences(forests: dict[str, Any], way: str, rows: Floats) -> Preferences:
-    """What one way says, or the mean of ranks of all."""
+    """What one way says, or the mean of those that expect costs."""
     if way != TOGETHER:
         return forests[way].predict(rows)  # type: ignore[no-any-return]
-    return together([forest.predict(rows) for forest in forests.values()])
+    return together({name: forests[name].predict(rows) for name in EXPECTING})
 
 
-def together(found: list[Preferences]) -> Preferences:
-    """Mean ranks as scores, with means of the shares and of the costs that are known."""
-    ranks = [_ranks(each.scores) for each in found]
-    cost = np.nanmean(np.stack([each.cost for each in found]), axis=0)
-    return Preferences(
-        np.mean(ranks, axis=0), np.mean([each.first for each in found], axis=0), cost
-    )
-
-
-def _ranks(scores: Floats) -> Floats:
-    """Places in units of the spread of a row: 0 for the best, 1 for the mean of all others."""
-    finite = np.where(np.isfinite(scores), scores, np.nan)
-    best = np.nanmin(finite, axis=1, keepdims=True)
-    spread = np.nanmean(finite - best, axis=1, keepdims=True)
-    placed = (finite - best) / np.where(spread > 0, spread, 1.0)
-    worst = np.nanmax(placed, axis=1, keepdims=True) + 1.0
-    filled: Floats = np.where(np.isnan(placed), worst, placed)
-    return filled
+def together(found: dict[str, Preferences]) -> Preferences:
+    """Means of the expected costs of several forests, and of their shares."""
+    kept = [found[name] for name in EXPECTING]
+    cost: Floats = np.mean([each.cost for each in kept], axis=0)
+    return Preferences(cost, np.mean([each.first for each in kept], axis=0), cost)
 
 
 def choose_way(rows: Floats, costs: Costs, seed: int, ways: tuple[str, ...] = FORESTS) -> Chosen:
@@ -132,7 +121,7 @@ def choose_way(rows: Floats, costs: Costs, seed: int, ways: tuple[str, ...] = FO
         forests = grown(ways, rows[train], learnt, seed)
         found = {name: forest.predict(rows[test]) for name, forest in forests.items()}
         if TOGETHER in names:
-            found[TOGETHER] = together(list(found.values()))
+            found[TOGETHER] = together(found)
         for name, said in found.items():
             picks[name][test] = said.scores.argmin(axis=1)
         picks[SINGLE][test] = int(learnt.runs.mean(axis=0).argmin())

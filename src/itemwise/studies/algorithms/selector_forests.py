@@ -46,6 +46,13 @@ def log_rank_scores(costs: Floats, late: NDArray[np.bool_]) -> Floats:
     return scores
 
 
+def relative_costs(costs: Floats) -> Floats:
+    """Logarithms of costs, less their mean on each problem: what depends on the choice."""
+    logs = np.log1p(costs - min(0.0, float(costs.min())))
+    found: Floats = logs - logs.mean(axis=1, keepdims=True)
+    return found
+
+
 class LeafForest:
     """A forest on targets of all algorithms, whose leaves hold mean costs.
 
@@ -57,7 +64,7 @@ class LeafForest:
         self.seed, self.n_trees = seed, n_trees
 
     def fit(self, rows: Floats, target: Floats, costs: Floats) -> LeafForest:
-        """Grow the forest on `target`; keep costs and their logarithms in its leaves."""
+        """Grow the forest on `target`; keep mean costs in its leaves."""
         from sklearn.ensemble import RandomForestRegressor
 
         self.forest = RandomForestRegressor(
@@ -66,24 +73,21 @@ class LeafForest:
             min_samples_leaf=LEAST_LEAF,
             random_state=self.seed,
         ).fit(rows, target)
-        self.shift = min(0.0, float(costs.min()))
-        both = np.concatenate([costs, np.log1p(costs - self.shift)], axis=1)
         leaves = self.forest.apply(rows)
-        self.leaves = [_means_in(leaves[:, tree], both) for tree in range(self.n_trees)]
+        self.leaves = [_means_in(leaves[:, tree], costs) for tree in range(self.n_trees)]
         return self
 
     def predict(self, rows: Floats) -> Preferences:
-        """Mean logarithms of costs as scores, and mean costs."""
+        """Mean costs as scores."""
         places = self.forest.apply(rows)
-        width = self.leaves[0].shape[1] // 2
-        total = np.zeros((len(rows), 2 * width))
-        first = np.zeros((len(rows), width))
+        width = self.leaves[0].shape[1]
+        total, first = np.zeros((len(rows), width)), np.zeros((len(rows), width))
         for tree, means in enumerate(self.leaves):
             found = means[places[:, tree]]
             total += found
-            first[np.arange(len(rows)), found[:, width:].argmin(axis=1)] += 1
+            first[np.arange(len(rows)), found.argmin(axis=1)] += 1
         total /= self.n_trees
-        return Preferences(total[:, width:], first / self.n_trees, total[:, :width])
+        return Preferences(total, first / self.n_trees, total)
 
 
 def _means_in(leaf: NDArray[np.intp], values: Floats) -> Floats:
