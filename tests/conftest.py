@@ -38,7 +38,7 @@ MISSING = {
     **dict.fromkeys(
         [
             *("test_airt.py", "test_airt_portfolio.py", "test_aslib.py", "test_portfolio.py"),
-            "test_algorithm_selection.py",
+            *("test_algorithm_selection.py", "test_measure_comparison.py"),
         ],
         "scenarios of ASlib (GPL) and R airt's figures of them",
     ),

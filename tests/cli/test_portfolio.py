@@ -204,6 +204,10 @@ def test_results_of_tabarena_are_compared_by_their_metric(run, tmp_path):
     done = run("portfolio", "results.parquet", "--measure", "time_train_s")
     assert done.exit_code == 0, done.stderr
     assert all(name in done.stdout for name in "abcd")
+    both = ("--measure", "time_train_s", "--measure", "metric_error", "--better", "lower")
+    document = json.loads(run("portfolio", "results.parquet", *both, "--json").stdout)
+    assert "a" in document["best"]
+    assert {"time_train_s_se", "metric_error", "pareto_chance"} <= set(document["measures"][0])
     plain = frame.pivot_table(index="dataset", columns="method", values="time_train_s")
     plain.to_csv("plain.csv")
     done = run("portfolio", "plain.csv", "--measure", "time_train_s")

@@ -333,6 +333,12 @@ def runs_frame(names):
     return frame.assign(curve=frame["performance"], late=late)
 
 
+def trade_off_frame(names):
+    first = np.linspace(0.0, 1.0, len(names))
+    columns = {"first": first, "second": 1 - first**2, "first_se": 0.02, "pareto": first > 0.3}
+    return pd.DataFrame(columns, index=list(names))
+
+
 def instance_space_frame(names):
     frame = crossed(leader=names, x=np.linspace(-2.0, 2.0, 7))
     return frame.assign(y=frame["x"] ** 2, difficulty=-frame["x"])
@@ -516,6 +522,7 @@ FRAMES = {
     "portfolio_gap": portfolio_gap_frame,
     "runs": runs_frame,
     "run_histograms": runs_frame,
+    "trade_off": trade_off_frame,
     "instance_space": instance_space_frame,
     "case_difficulty": case_difficulty_frame,
     "difficulty_density": difficulty_density_frame,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -15,25 +15,23 @@ from itemwise.cli.command_arguments import (
     RandomState,
     check_sources,
     choice,
+    finish,
     page_of,
     report_folder,
     write_page,
 )
 from itemwise.cli.console import Console
+from itemwise.cli.portfolio_findings import Told, found_in
 from itemwise.datasets.aslib_description import Better as BetterName
 from itemwise.errors import InputError
-from itemwise.results import stacked
 from itemwise.studies.algorithms.performances import TRANSFORMS
-from itemwise.studies.algorithms.portfolio_choice import AIRT, METHODS
+from itemwise.studies.algorithms.portfolio_choice import AIRT
 from itemwise.studies.algorithms.portfolio_settings import MODELS, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from itemwise.datasets import AslibScenario
-    from itemwise.report import Contents
-    from itemwise.results import Result
-    from itemwise.studies import ChosenPortfolio, InstanceSpace, Portfolio, PortfolioComparison
 
 COLUMNS = ["consistency", "consistency_se", "difficulty_limit", "difficulty_limit_se", "anomalous"]
 
@@ -92,11 +90,12 @@ Grades = Annotated[
     ),
 ]
 Preset = Annotated[str | None, choice("--preset", names=(AIRT,), text="Reproduce the AIRT paper.")]
-MeasureName = Annotated[
-    str | None,
+MeasureNames = Annotated[
+    list[str],
     typer.Option(
         "--measure",
-        help="Performance measure of an ASlib scenario, or metric of tracked runs.",
+        help="Performance measure of an ASlib scenario, or metric of tracked runs; of several "
+        "(repeat the option), each has its portfolio, beside who is best over all.",
         show_default="its first",
     ),
 ]
@@ -144,7 +143,7 @@ def portfolio(
     model: Model = "continuous",
     grades: Grades = None,
     preset: Preset = None,
-    measure: MeasureName = None,
+    measure: MeasureNames = [],  # noqa: B006
     features: FeatureNames = [],  # noqa: B006
     epsilon: Epsilon = [0.0, 0.01],  # noqa: B006
     size: Size = None,
@@ -166,13 +165,18 @@ def portfolio(
     folder = None if out is None else report_folder(out, runs)
     check_sources(runs)
     console = Console(quiet, json)
-    with console.progress(f"Reading {runs.name}"):
-        table = _read(runs, measure, layout, features)
-    _check_scenario(table, better, cutoff, penalty)
     settings: dict[str, Any] = {"better": better, "transform": transform, "bounds": bounds}
     settings |= {"cutoff": cutoff, "penalty": penalty, "preset": preset, "model": model}
     settings |= {} if grades is None else {"grades": grades}
-    told = _told(console, table, settings, epsilon, size, cv, random_state)
+    with console.progress(f"Reading {runs.name}"):
+        names = dict.fromkeys(measure or [None])
+        tables = {name: _read(runs, name, layout, features) for name in names}
+    if len(tables) > 1:
+        _compare_measures(console, tables, settings, folder)
+        return
+    (table,) = tables.values()
+    _check_scenario(table, better, cutoff, penalty)
+    told = found_in(console, table, settings, epsilon, size, cv, random_state)
     files = [] if folder is None else _write(console, told, folder, size)
     _show(console, told, folder)
     console.document({"out": folder, "files": files, **told.document()})
@@ -181,69 +185,14 @@ def portfolio(
         raise typer.Exit(NOT_CONVERGED)
 
 
-class Told(NamedTuple):
-    """The results of the command."""
+def _compare_measures(
+    console: Console, tables: dict[Any, Any], settings: dict[str, Any], folder: Path | None
+) -> None:
+    from itemwise.studies import compare_measures
 
-    found: Portfolio
-    chosen: ChosenPortfolio
-    compared: PortfolioComparison | None
-    missing: list[str]  # why there is no comparison
-    epsilons: list[float]
-    random_state: int
-    space: InstanceSpace | None  # where problems have features
-
-    @property
-    def findings(self) -> list[Result]:
-        """All results, in the order in which they are reported."""
-        every = (self.found, self.chosen, self.compared, self.space)
-        return [each for each in every if each is not None]
-
-    @property
-    def notes(self) -> list[str]:
-        """The notes of all results, each once."""
-        every = [note for each in self.findings for note in getattr(each, "notes", ())]
-        return list(dict.fromkeys([*every, *self.missing]))
-
-    def occupancy(self, epsilon: float) -> pd.DataFrame:
-        """Share of the problems at which each algorithm is within `epsilon` of the best curve."""
-        return self.found.occupancy(epsilon, random_state=self.random_state)
-
-    def contents(self, size: int | None) -> Contents:
-        """Everything that is written; portfolios are chosen by each method."""
-        from itemwise.report import Contents
-
-        found, compared = self.found, self.compared
-        chosen = {
-            name: found.select(self.chosen.epsilon, size=size, method=name) for name in METHODS
-        }
-        tables = found.tables(self.epsilons, self.random_state)
-        tables["chosen"] = stacked("method", {name: one.frame for name, one in chosen.items()})
-        figures = found.figures(self.epsilons)
-        said = {"portfolio": found.sentences()}
-        if compared is not None:
-            tables["gaps"], figures["gaps"] = compared.to_frame(), compared.plot
-            new = [note for note in compared.notes if note not in found.notes]
-            said["gaps"] = [compared.meaning, *new]
-        elif self.missing:
-            said["gaps"] = list(self.missing)
-        if self.space is not None:
-            tables |= self.space.tables()
-            figures["instance_space"] = self.space.plot
-            said["instance space"] = [self.space.meaning]
-        said |= {f"chosen by {name}": one.sentences() for name, one in chosen.items()}
-        return Contents(tables, figures, found.banks(), said, found.meaning, found.notes)
-
-    def document(self) -> dict[str, Any]:
-        """The values for --json."""
-        return {
-            "meaning": [each.meaning for each in self.findings],
-            "notes": self.notes,
-            "algorithms": self.found.algorithms,
-            "epsilon": self.chosen.epsilon,
-            "occupancy": self.occupancy(self.chosen.epsilon),
-            "chosen": self.chosen.to_frame(),
-            "gaps": None if self.compared is None else self.compared.to_frame(),
-        }
+    with console.progress("Fitting"):
+        found = compare_measures(tables, **settings)
+    finish(console, found, folder, "Several measures of algorithms", settings, best=found.best)
 
 
 def _check_source(runs: Path, layout: str) -> None:
@@ -317,59 +266,6 @@ def _read(
     if runs.is_dir() and not is_mlflow(runs):
         return read_aslib(runs, measure)
     return read_runs(runs, layout=layout, metric=measure, features=features or None)
-
-
-def _told(
-    console: Console,
-    table: pd.DataFrame | AslibScenario,
-    settings: dict[str, Any],
-    epsilons: list[float],
-    size: int | None,
-    cv: int | None,
-    random_state: int,
-) -> Told:
-    """Fit, choose by the largest epsilon, and compare."""
-    from itemwise.studies import portfolio as study
-
-    largest = max(epsilons)
-    with console.progress("Fitting"):
-        found = study(table, **settings)
-        chosen = found.select(largest, size=size)
-    with console.progress("Comparing portfolios"):
-        compared, missing = _compared(found, table, cv, epsilons, random_state)
-    space = _space(found, table)
-    return Told(found, chosen, compared, missing, epsilons, random_state, space)
-
-
-def _space(found: Portfolio, table: pd.DataFrame | AslibScenario) -> InstanceSpace | None:
-    """The plane of problems, if they have features that vary."""
-    from itemwise.studies import instance_space
-
-    features = getattr(table, "features", None)
-    try:
-        return None if features is None else instance_space(found, features)
-    except InputError:
-        return None
-
-
-def _compared(
-    found: Portfolio,
-    table: pd.DataFrame | AslibScenario,
-    cv: int | None,
-    epsilons: list[float],
-    random_state: int,
-) -> tuple[PortfolioComparison | None, list[str]]:
-    """Compare portfolios by size; None if there are too few problems and no folds were given."""
-    from itemwise.studies import compare_portfolios
-
-    parts = cv or getattr(table, "folds", None)
-    asked: dict[str, Any] = {} if parts is None else {"cv": parts}
-    try:
-        return compare_portfolios(found, epsilon=epsilons, random_state=random_state, **asked), []
-    except InputError as reason:
-        if cv is not None:
-            raise
-        return None, [f"Portfolios are not compared. {reason}"]
 
 
 def _write(console: Console, told: Told, folder: Path, size: int | None) -> list[Path]:

@@ -51,6 +51,7 @@ _REGISTRY = {
     "portfolio_gap": ("step_curves", "PortfolioGapDisplay"),
     "runs": ("run_panels", "RunsDisplay"),
     "run_histograms": ("run_panels", "RunHistogramsDisplay"),
+    "trade_off": ("measure_planes", "TradeOffDisplay"),
     "instance_space": ("instance_planes", "InstanceSpaceDisplay"),
     "case_difficulty": ("distributions", "CaseDifficultyDisplay"),
     "difficulty_density": ("distributions", "DifficultyDensityDisplay"),

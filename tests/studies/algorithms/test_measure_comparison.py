@@ -29,6 +29,51 @@ def test_who_is_beaten_on_every_measure_is_not_on_the_front():
     assert list(found.portfolios) == ["quality", "seconds"]
 
 
+def test_chances_say_how_sure_the_front_is():
+    quality, seconds = tables()
+    seconds.attrs["better"] = "lower"
+    twin = quality.assign(twin=quality["good"] + np.random.default_rng(1).normal(0, 0.01, 50))
+    times = seconds.assign(twin=seconds["good"] + np.random.default_rng(2).normal(0, 0.1, 50))
+    times.attrs["better"] = "lower"
+    chance = iw.compare_measures({"quality": twin, "seconds": times}).to_frame()["pareto_chance"]
+    assert chance["quick"] == chance["both"] == 1.0
+    assert chance["neither"] == 0.0
+    assert 0 < chance["twin"] + chance["good"] < 2
+    assert min(chance["twin"], chance["good"]) < 0.99
+
+
+def test_means_are_over_the_problems_that_all_measures_have():
+    quality, seconds = tables()
+    seconds = seconds.iloc[5:].sample(frac=1, random_state=0)
+    seconds.attrs["better"] = "lower"
+    found = iw.compare_measures({"quality": quality, "seconds": seconds})
+    np.testing.assert_allclose(found.to_frame()["quality"], quality.iloc[5:].mean())
+    assert found.notes[-1] == "Means are over the 45 problems that all measures have."
+    with pytest.raises(InputError, match="fewer than two problems in common"):
+        iw.compare_measures({"quality": quality, "seconds": seconds.rename(lambda k: f"p{k}")})
+
+
+def test_two_measures_are_drawn_in_a_plane_beside_the_curves_of_each():
+    quality, seconds = tables()
+    seconds.attrs["better"] = "lower"
+    found = iw.compare_measures({"quality": quality, "seconds": seconds})
+    assert list(found.figures()) == ["trade_off", "curves of quality", "curves of seconds"]
+    ax = found.plot().ax_
+    assert ax.get_xlabel() == "quality (higher is better)"
+    assert ax.get_ylabel() == "seconds (lower is better)"
+    assert len(found.tables()["algorithms"]) == 8
+
+
+def test_time_and_objective_of_the_same_solvers(shared):
+    """CSP-Minizinc 2016, one scenario for each measure: one solver is nearly best on both."""
+    names = {"time": "CSP-Minizinc-Time-2016", "objective": "CSP-Minizinc-Obj-2016"}
+    scenarios = {key: iw.read_aslib(shared / "data" / "aslib" / n) for key, n in names.items()}
+    found = iw.compare_measures(scenarios)
+    assert set(found.best) == {"LCG-Glucose-free", "Chuffed-free", "LCG-Glucose-UC-free"}
+    assert found.to_frame()["pareto_chance"].idxmax() == "LCG-Glucose-free"
+    assert len(found.to_frame()) == 20
+
+
 def test_the_front_by_hand():
     points = np.array([[1, 3], [2, 2], [1, 2], [2, 2], [0, 0]], dtype=float)
     assert pareto_front(points).tolist() == [True, True, False, True, False]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.performance_tables import worst_where_missing
-from itemwise.results import Result
+from itemwise.results import Draw, Result, stacked
+from itemwise.studies.algorithms.performances import Performances
 from itemwise.studies.algorithms.portfolios import Portfolio, portfolio
 from itemwise.words import joined, listed
 
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["MeasureComparison", "compare_measures"]
 
+RESAMPLES = 1000
+SURE = 0.95
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasureComparison(Result):
     """One portfolio per measure, side by side, and the algorithms that no other beats on all."""
 
     portfolios: Mapping[str, Portfolio]
-    frame: pd.DataFrame  # index algorithm: mean and se of each measure, pareto
+    frame: pd.DataFrame  # index algorithm: mean and se of each measure, pareto, pareto_chance
     notes: tuple[str, ...] = ()
 
     @property
@@ -45,19 +49,38 @@ class MeasureComparison(Result):
             column = self.frame[name]
             first = column.idxmin() if found.performances.better == "lower" else column.idxmax()
             said.append(f"{first} by {name}")
+        sure = self.frame["pareto"] & (self.frame["pareto_chance"] >= SURE)
         front = listed(list(self.best), "algorithm", 5)
+        how = "all" if sure.sum() == len(self.best) else f"{sure.sum()}"
         return (
             f"The best mean has {joined(said)}. Of {len(self.frame)} algorithms, no other beats "
-            f"{front} on every measure: choose among these."
+            f"{front} on every measure ({how} of these in {SURE:.0%} of resamples of problems): "
+            "choose among these."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per algorithm: mean and standard error of each measure, and `pareto`."""
+        """One row per algorithm: mean and se of each measure, `pareto` and `pareto_chance`."""
         return self.frame
 
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the measures of each algorithm, and the traits of algorithms by each measure."""
+        traits = {name: each.algorithms for name, each in self.portfolios.items()}
+        return {"measures": self.frame, "algorithms": stacked("measure", traits)}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the plane of the first two measures, and the curves of each measure."""
+        curves = {f"curves of {name}": each.plot for name, each in self.portfolios.items()}
+        return {"trade_off": self.plot, **curves}
+
     def plot(self, **kw: Any) -> Display:
-        """Draw the curves of the first measure; `portfolios` holds the others."""
-        return next(iter(self.portfolios.values())).plot(**kw)
+        """Draw algorithms by the means of the first two measures; `portfolios` have curves."""
+        from itemwise.displays import DISPLAYS
+
+        display: Any = DISPLAYS["trade_off"]
+        across, up = list(self.portfolios)[:2]
+        better = tuple(self.portfolios[name].performances.better for name in (across, up))
+        drawn: Display = display(self.frame, across=across, up=up, better=better).plot(**kw)
+        return drawn
 
 
 def compare_measures(performance: Any, **settings: Any) -> MeasureComparison:
@@ -68,8 +91,8 @@ def compare_measures(performance: Any, **settings: Any) -> MeasureComparison:
     arguments of `portfolio`, for all measures.
 
     The frame has one row per algorithm: the mean of each measure over the problems that all have,
-    its standard error, and whether no other algorithm is at least as good on every measure and
-    better on one (`pareto`).
+    its standard error, whether no other algorithm is at least as good on every measure and better
+    on one (`pareto`), and in which share of resamples of the problems this holds (`pareto_chance`).
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -91,9 +114,12 @@ def compare_measures(performance: Any, **settings: Any) -> MeasureComparison:
     names = [each for each in next(iter(tables.values())).algorithms if each in common]
     if len(names) < 2:
         raise InputError("The measures have fewer than two algorithms in common.")
-    gains = {name: _gains(each, names) for name, each in tables.items()}
-    front = pareto_front(np.column_stack([values.mean(axis=0) for values in gains.values()]))
-    return MeasureComparison(found, _frame(tables, gains, names, front), _notes(found))
+    problems = _common_problems(tables)
+    gains = {name: _gains(each, names, problems) for name, each in tables.items()}
+    cells = np.stack(list(gains.values()), axis=2)  # problems x algorithms x measures
+    front, chance = pareto_front(cells.mean(axis=0)), _chance_of_front(cells)
+    frame = _frame(tables, gains, names).assign(pareto=front, pareto_chance=chance)
+    return MeasureComparison(found, frame, _notes(found, problems))
 
 
 def pareto_front(gains: Floats) -> NDArray[np.bool_]:
@@ -106,17 +132,33 @@ def pareto_front(gains: Floats) -> NDArray[np.bool_]:
     return np.asarray(~better.any(axis=1))
 
 
-def _gains(table: Any, names: list[str]) -> Floats:
-    """Performances with higher better, in the order of `names`; a gap is the worst of its row."""
-    places = [list(table.algorithms).index(name) for name in names]
-    return worst_where_missing(table.gains)[:, places]
+def _chance_of_front(cells: Floats) -> Floats:
+    """Share of resamples of the problems in which each algorithm is on the front."""
+    random = np.random.default_rng(0)
+    counts = random.multinomial(len(cells), np.full(len(cells), 1 / len(cells)), RESAMPLES)
+    means = np.tensordot(counts / len(cells), cells, axes=1)
+    found: Floats = np.mean([pareto_front(each) for each in means], axis=0)
+    return found
+
+
+def _common_problems(tables: Mapping[str, Performances]) -> list[str]:
+    """The problems that all measures have, in the order of the first."""
+    first, *others = (each.modelled.index for each in tables.values())
+    kept = [name for name in first if all(name in index for index in others)]
+    if len(kept) < 2:
+        raise InputError("The measures have fewer than two problems in common, by name.")
+    return kept
+
+
+def _gains(table: Performances, names: list[str], problems: list[str]) -> Floats:
+    """Performances with higher better, of these; a gap is the worst of its row."""
+    columns = table.algorithms.get_indexer(names)
+    rows = table.modelled.index.get_indexer(problems)
+    return worst_where_missing(table.gains)[np.ix_(rows, columns)]
 
 
 def _frame(
-    tables: Mapping[str, Any],
-    gains: Mapping[str, Floats],
-    names: list[str],
-    front: NDArray[np.bool_],
+    tables: Mapping[str, Performances], gains: Mapping[str, Floats], names: list[str]
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -125,8 +167,12 @@ def _frame(
         sign = 1.0 if tables[name].better == "higher" else -1.0
         columns[name] = sign * values.mean(axis=0)
         columns[f"{name}_se"] = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    return pd.DataFrame({**columns, "pareto": front}, index=pd.Index(names, name="algorithm"))
+    return pd.DataFrame(columns, index=pd.Index(names, name="algorithm"))
 
 
-def _notes(found: Mapping[str, Portfolio]) -> tuple[str, ...]:
-    return tuple(f"{name}: {note}" for name, each in found.items() for note in each.notes)
+def _notes(found: Mapping[str, Portfolio], problems: list[str]) -> tuple[str, ...]:
+    told = [f"{name}: {note}" for name, each in found.items() for note in each.notes]
+    most = max(len(each.difficulty) for each in found.values())
+    if len(problems) < most:
+        told.append(f"Means are over the {len(problems)} problems that all measures have.")
+    return tuple(told)
