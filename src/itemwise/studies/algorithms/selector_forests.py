@@ -18,7 +18,7 @@ TREES = 50
 LEAST_LEAF = 2
 PART_OF_FEATURES = 1 / 3
 PAIR_TREES = 12
-MOST_PAIRED = 10  # algorithms that are compared in pairs: those that add most to the virtual best
+MOST_PAIRED = 6  # algorithms that are compared in pairs: those that add most to the virtual best
 
 
 class Preferences(NamedTuple):
