@@ -169,8 +169,8 @@ def portfolio(
     settings |= {"cutoff": cutoff, "penalty": penalty, "preset": preset, "model": model}
     settings |= {} if grades is None else {"grades": grades}
     with console.progress(f"Reading {runs.name}"):
-        names = dict.fromkeys(measure or [None])
-        tables = {name: _read(runs, name, layout, features) for name in names}
+        wanted: list[str | None] = [*measure] or [None]
+        tables = {name: _read(runs, name, layout, features) for name in wanted}
     if len(tables) > 1:
         _compare_measures(console, tables, settings, folder)
         return

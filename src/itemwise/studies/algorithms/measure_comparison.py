@@ -152,8 +152,10 @@ def _common_problems(tables: Mapping[str, Performances]) -> list[str]:
 
 def _gains(table: Performances, names: list[str], problems: list[str]) -> Floats:
     """Performances with higher better, of these; a gap is the worst of its row."""
-    columns = table.algorithms.get_indexer(names)
-    rows = table.modelled.index.get_indexer(problems)
+    import pandas as pd
+
+    columns = table.algorithms.get_indexer(pd.Index(names))
+    rows = table.modelled.index.get_indexer(pd.Index(problems))
     return worst_where_missing(table.gains)[np.ix_(rows, columns)]
 
 
