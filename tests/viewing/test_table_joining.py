@@ -3,7 +3,7 @@
 import numpy as np
 
 from itemwise import Responses
-from itemwise.viewing.table_joining import joined
+from itemwise.viewing.table_joining import joined, linked
 
 NAN = np.nan
 ONE = Responses([[1, 0], [0, 1]], ["ann", "bob"], ["q1", "q2"]).described(
@@ -45,3 +45,13 @@ def test_scores_and_tries_are_kept():
     (table,) = joined({"a": ONE, "b": many}).values()
     assert table.values[2].tolist() == [0.5, 1.0]
     assert table.tries[:, 0].tolist() == [1, 1, 2]
+
+
+def test_parts_that_no_item_links_are_never_on_one_scale():
+    table = Responses(
+        [[1, 0, NAN], [0, 1, NAN], [NAN, NAN, 1]], ["ann", "bob", "eve"], ["q1", "q2", "q3"]
+    )
+    tables, notes = linked({"logs": table, "one": ONE})
+    assert list(tables) == ["logs: ann and 1 more", "logs: eve", "one"]
+    assert tables["logs: eve"].items == ("q3",)
+    assert notes == ["logs: no item links its 2 parts, so each has a scale of its own."]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import NEVER_ASKED
 
@@ -28,6 +29,25 @@ def joined(tables: Mapping[str, Responses]) -> dict[str, Responses]:
         else:
             found[f"{fits}, {name}"] = beside(found.pop(fits), table, name)
     return found
+
+
+def linked(tables: Mapping[str, Responses]) -> tuple[dict[str, Responses], list[str]]:
+    """Return tables whose parts are linked by items, and notes on those that were divided."""
+    found: dict[str, Responses] = {}
+    notes: list[str] = []
+    for name, table in tables.items():
+        rows, columns = linked_parts(table.observed)
+        parts = int(rows.max(initial=0)) + 1
+        if parts == 1:
+            found[name] = table
+            continue
+        notes.append(f"{name}: no item links its {parts} parts, so each has a scale of its own.")
+        for k in range(parts):
+            part = table.select(rows == k, columns == k)
+            first = part.respondents[0]
+            more = f" and {part.n_respondents - 1:,} more" if part.n_respondents > 1 else ""
+            found[f"{name}: {first}{more}"] = part
+    return found, notes
 
 
 def _belong(one: Responses, other: Responses) -> bool:

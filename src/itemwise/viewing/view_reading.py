@@ -15,7 +15,7 @@ from itemwise.report.sections import Banks, Section
 from itemwise.responses import Responses, read_logs, read_responses
 from itemwise.responses.response_reading import holds_logs
 from itemwise.saved_files import load_only
-from itemwise.viewing.table_joining import joined
+from itemwise.viewing.table_joining import joined, linked
 
 MAX_BYTES = 8 * 1024**3
 _GROWING = (".csv", ".tsv", ".jsonl", ".ndjson", ".jsonlines")  # text, written line by line
@@ -73,7 +73,8 @@ def read_paths(paths: Sequence[Path]) -> Opened:
     together = joined(tables)
     placed = {name: _placed(bank, together) for name, bank in banks.items()}
     notes = dict.fromkeys(note for table in together.values() for note in table.notes)
-    return Opened(together, placed, tuple(sections), tuple(notes))
+    parts, divided = linked(together)
+    return Opened(parts, placed, tuple(sections), (*divided, *notes))
 
 
 def signature_of(paths: Iterable[Path]) -> Signature:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LOOKS = 1.0
 MOST_DROPPED = 50  # files
+FEWEST = 5  # respondents: with fewer, items can hardly be put in order
 KEPT = 3  # snapshots: a page may still ask about the one before
 CLOSED = 0.2  # seconds in which a worker hears that it should end
 
@@ -76,6 +78,7 @@ class ViewSession:
         self._past: list[Snapshot] = []
         self._threads: list[threading.Thread] = []
         self._known: dict[str, ShownScale] = {}  # the last scale of each table
+        self._remarks: dict[str, tuple[str, ...]] = {}  # on the scale of each table
 
     def look(self) -> None:
         """Read all paths, and show what can be shown at once."""
@@ -158,7 +161,7 @@ class ViewSession:
                 "items": items,
                 "responses": self.opened.n_responses,
                 "read": time.strftime("%H:%M:%S", time.localtime(self.read_at)),
-                "notes": list(self.opened.notes),
+                "notes": [*self.opened.notes, *chain(*self._remarks.values())],
             }
 
     def scale(self, version: int, number: int) -> ShownScale | None:
@@ -178,6 +181,7 @@ class ViewSession:
         with self._changed:
             self.opened, self.read_at = opened, time.time()
             self._known = {k: v for k, v in self._known.items() if k in opened.tables}
+            self._remarks = {k: v for k, v in self._remarks.items() if k in opened.tables}
             self._publish(scales)
             self._waiting = opened
             self._changed.notify_all()
@@ -204,21 +208,29 @@ class ViewSession:
                     break
 
     def _calibrate(self, name: str, table: Responses) -> None:
+        if table.n_respondents < FEWEST:
+            self._remark(name, f"a scale needs {FEWEST} models, so that only shares are shown.")
+            return
         try:
             with told_of_stages(self._doing):
                 self._doing(f"calibrating {table.n_respondents:,} × {table.n_items:,} responses")
                 found = calibrate(table, self.model, progress=self._iteration)
                 self._doing("placing respondents")
                 self._keep(name, found, None)
+                self._remark(name, *found.fit_notes)
                 if table.kind == "binary":
                     self._doing("looking for suspect labels")
                     self._keep(name, found, label_trouble(found))
         except ItemwiseError as error:
-            self._say(failure=f"{name} is shown without a scale: {error}")
+            self._remark(name, f"there is no scale. {error}")
         except Exception as error:  # the page goes on, and says what happened
-            self._say(failure=f"{name} could not be calibrated ({type(error).__name__}: {error}).")
+            self._remark(name, f"it failed ({type(error).__name__}: {error}).")
         finally:
             self._doing("")
+
+    def _remark(self, name: str, *said: str) -> None:
+        with self._lock:
+            self._remarks[name] = tuple(f"{name}: {each}" for each in said)
 
     def _keep(self, name: str, found: Calibration, trouble: LabelTrouble | None) -> None:
         """Show the scale of a table, unless the table was closed in the meantime."""
@@ -228,7 +240,6 @@ class ViewSession:
                 self._known[name] = scale
                 before = self.snapshot.scales
                 self._publish([scale if one.scale.name == name else one for one in before])
-                self._say(failure="")
 
     def _watch(self) -> None:
         """Read again when a file has changed; what cannot be read now may be readable soon."""
