@@ -105,6 +105,10 @@ def test_two_models_are_compared_on_what_both_answered(page, responses):
     p = binomtest(alone, alone + lost).pvalue
     assert f"p {'< 0.001' if p < 0.001 else f'= {p:.3f}'}" in said
     assert f"only model 44 on {lost}" in said
+    middle, n = (alone - lost) / 32, 30 + 2  # Agresti and Min
+    se = (((alone + lost + 1) / n - middle**2) / n) ** 0.5
+    low, high = (f"{middle + sign * 1.96 * se:.3f}".replace("-", "−") for sign in (-1, 1))
+    assert f"95 % interval {low.rstrip('0')} to {high.rstrip('0')}" in said
     assert page.locator("#compare-table tbody tr").count() == 3
     page.select_option("#compare-which", "other")
     assert page.inner_text("#explorer-table .count").startswith(f"{lost} of 30")

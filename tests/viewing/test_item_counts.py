@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from itemwise import Responses, simulate
 from itemwise.viewing.item_counts import counted_scale, kind_of_answers, respondent_means
@@ -32,12 +33,20 @@ def test_respondents_come_in_the_order_of_their_means(gappy):
     assert list(means[order]) == sorted(means, reverse=True)
 
 
-def test_means_carry_their_standard_errors(gappy):
-    found = respondent_means(gappy)
-    wanted = [np.std(row[np.isfinite(row)], ddof=1) for row in gappy.values] / np.sqrt(
-        np.isfinite(gappy.values).sum(axis=1)
-    )
-    assert found["mean_se"].to_numpy() == pytest.approx(wanted)
+def test_a_share_is_as_uncertain_as_its_posterior_under_a_uniform_prior(gappy):
+    values = gappy.values
+    right, asked = np.nansum(values, axis=1), np.isfinite(values).sum(axis=1)
+    wanted = beta(right + 1, asked - right + 1).std()
+    assert respondent_means(gappy)["mean_se"].to_numpy() == pytest.approx(wanted)
+    alone = respondent_means(Responses([[1.0, np.nan]], kind="binary"))
+    assert alone["mean_se"][0] > 0.2
+
+
+def test_scores_have_the_usual_standard_error_and_one_of_them_none():
+    values = np.array([[0.2, 0.7, 0.4], [0.9, np.nan, np.nan]])
+    found = respondent_means(Responses(values))["mean_se"]
+    assert found[0] == pytest.approx(values[0].std(ddof=1) / np.sqrt(3))
+    assert np.isnan(found[1])
 
 
 def test_one_model_and_constant_items_have_no_correlation():

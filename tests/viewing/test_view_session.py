@@ -103,7 +103,7 @@ def test_what_cannot_be_calibrated_is_shown_as_counts(tmp_path):
     calibrated(session)
     state = session.state()
     assert state["doing"] == ""
-    assert state["notes"] == ["scores.csv: a scale needs 5 models, so that only shares are shown."]
+    assert state["notes"] == ["scores.csv: a scale needs 10 models, so that only shares are shown."]
     assert len(session.snapshot.scales) == 1
 
 

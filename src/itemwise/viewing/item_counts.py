@@ -74,9 +74,23 @@ def respondent_means(responses: Responses) -> pd.DataFrame:
         sums[2, rows] = np.nansum(x * x, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = sums[1] / sums[0]
-        spread = np.maximum(sums[2] / sums[0] - mean**2, 0)
-        se = np.sqrt(spread / np.maximum(sums[0] - 1, 1))
+    se = _error_of_mean(*sums, binary=responses.kind == "binary")
     return pd.DataFrame({"mean": mean, "mean_se": se, "asked": sums[0].astype(int)})
+
+
+def _error_of_mean(n: Floats, first: Floats, second: Floats, *, binary: bool) -> Floats:
+    """Return standard errors of means from n, Σx and Σx²; NaN where nothing is known.
+
+    That of a share is the standard deviation of its posterior under a uniform prior: one right
+    response does not make a share of 1 certain.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if binary:
+            share = (first + 1) / (n + 2)
+            found = np.sqrt(share * (1 - share) / (n + 3))
+            return np.where(n > 0, found, np.nan)
+        spread = np.maximum(second / n - (first / n) ** 2, 0)
+        return np.where(n > 1, np.sqrt(spread / (n - 1)), np.nan)
 
 
 def columns_in_order(means: pd.DataFrame, order: np.ndarray) -> dict[str, list[Any]]:
@@ -105,10 +119,10 @@ def _items(responses: Responses) -> pd.DataFrame:
         sums[3] += whole @ seen - share @ x
         sums[4] += whole**2 @ seen - 2 * (whole * share) @ x + share**2 @ squared
         sums[5] += whole @ x - share @ squared
-    return _frame(sums, responses.items)
+    return _frame(sums, responses)
 
 
-def _frame(sums: Floats, items: tuple[str, ...]) -> pd.DataFrame:
+def _frame(sums: Floats, responses: Responses) -> pd.DataFrame:
     """Return means and correlations with their standard errors, from sums over respondents."""
     import pandas as pd
 
@@ -120,9 +134,9 @@ def _frame(sums: Floats, items: tuple[str, ...]) -> pd.DataFrame:
         correlation = np.clip((both / n - first * rest / n**2) / apart, -1, 1)
         columns = {
             "mean_response": first / n,
-            "mean_response_se": np.sqrt(np.maximum(spread, 0) / n),
+            "mean_response_se": _error_of_mean(n, first, second, binary=responses.kind == "binary"),
             "item_rest": correlation,
             "item_rest_se": (1 - correlation**2) / np.sqrt(n),
             "responses": n.astype(int),
         }
-    return pd.DataFrame(columns, index=pd.Index(items, name="item"))
+    return pd.DataFrame(columns, index=pd.Index(responses.items, name="item"))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LOOKS = 1.0
 MOST_DROPPED = 50  # files
-FEWEST = 5  # respondents: with fewer, items can hardly be put in order
+FEWEST = 10  # respondents: with fewer, priors rather than responses place the items
 KEPT = 3  # snapshots: a page may still ask about the one before
 CLOSED = 0.2  # seconds in which a worker hears that it should end
 

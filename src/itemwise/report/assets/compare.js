@@ -1,6 +1,7 @@
 // One model against another, on the items that both answered.
 
 const NOBODY = "";
+const FEWEST_PAIRS = 10; // of scores
 
 function startCompare(state) {
   state.compare = { one: null, other: null, which: "all" };
@@ -97,22 +98,27 @@ function isNumber(value) {
   return value !== null && value !== undefined;
 }
 
-// Means, the difference and its standard error over the rows that both answered.
-function pairFacts(pairs, rows) {
-  const both = rows.filter((row) => isNumber(pairs.first[row]) && isNumber(pairs.second[row]));
-  const sum = { first: 0, second: 0, squared: 0, one: 0, other: 0 };
-  for (const row of both) {
-    const [a, b] = [pairs.first[row], pairs.second[row]];
-    sum.first += a;
-    sum.second += b;
-    sum.squared += (a - b) ** 2;
-    sum.one += a > b;
-    sum.other += b > a;
-  }
+// Means, and the difference with its interval, over the rows that both answered.
+function pairFacts({ first, second }, rows, bits) {
+  const both = rows.filter((row) => isNumber(first[row]) && isNumber(second[row]));
+  const sum = (value) => both.reduce((total, row) => total + value(first[row], second[row]), 0);
   const n = both.length;
-  const difference = (sum.first - sum.second) / n;
-  const se = n > 1 ? Math.sqrt(Math.max(sum.squared / n - difference ** 2, 0) / (n - 1)) : NaN;
-  return { n, first: sum.first / n, second: sum.second / n, difference, se, one: sum.one, other: sum.other };
+  const [one, other] = [sum((a, b) => a > b), sum((a, b) => b > a)];
+  const means = { first: sum((a) => a) / n, second: sum((a, b) => b) / n };
+  const difference = means.first - means.second;
+  const { middle, se } = bits ? adjusted(one, other, n) : { middle: difference, se: errorOf(sum((a, b) => (a - b) ** 2), difference, n) };
+  return { n, ...means, difference, se, low: middle - 1.96 * se, high: middle + 1.96 * se, one, other };
+}
+
+// Of paired shares (Agresti and Min, 2005): half a response more in each of the four cells.
+function adjusted(one, other, n) {
+  const middle = (one - other) / (n + 2);
+  return { middle, se: Math.sqrt((one + other + 1) / (n + 2) - middle ** 2) / Math.sqrt(n + 2) };
+}
+
+// Of paired scores; a few of them do not show how much they vary.
+function errorOf(squares, difference, n) {
+  return n < FEWEST_PAIRS ? NaN : Math.sqrt(Math.max(squares / n - difference ** 2, 0) / (n - 1));
 }
 
 // McNemar's exact test: twice the smaller tail of a fair coin.
@@ -131,16 +137,15 @@ function sayCompared(state) {
   const { scale, compare } = state;
   const { respondents, kind } = scale.answers;
   const [a, b] = [respondents[compare.one], respondents[compare.other]];
-  const found = pairFacts(compare.pairs, scale.names.map((_, row) => row));
+  const found = pairFacts(compare.pairs, scale.names.map((_, row) => row), kind === "bits");
   byId("compare-said").textContent = found.n ? saidOfPair(a, b, found, kind) : `${a} and ${b} answered no item in common.`;
 }
 
 function saidOfPair(a, b, found, kind) {
   const three = (value) => shownNumber(Number(value.toFixed(3)));
   const said = `On the ${counted(found.n, "item")} that both answered, ${a} has a mean of ${three(found.first)} and ${b} ${three(found.second)}`;
-  if (!(found.n > 1)) return `${said}.`;
-  const [low, high] = [found.difference - 1.96 * found.se, found.difference + 1.96 * found.se];
-  const apart = `a difference of ${three(found.difference)}, 95 % interval ${three(low)} to ${three(high)}`;
+  if (Number.isNaN(found.se)) return `${said}; these are too few for an interval of the difference.`;
+  const apart = `a difference of ${three(found.difference)}, 95 % interval ${three(found.low)} to ${three(found.high)}`;
   if (kind !== "bits") return `${said}: ${apart}.`;
   const p = exactP(found.one, found.other);
   const test = `exact McNemar test: p ${p < 0.001 ? "< 0.001" : `= ${p.toFixed(3)}`} if this pair was chosen beforehand`;
@@ -161,7 +166,7 @@ function tableCompared(state) {
     if (!groups.has(level)) groups.set(level, []);
     groups.get(level).push(row);
   });
-  const rows = [...groups].map(([level, members]) => ({ level, ...pairFacts(compare.pairs, members) })).filter((row) => row.n);
+  const rows = [...groups].map(([level, members]) => ({ level, ...pairFacts(compare.pairs, members, scale.answers.kind === "bits") })).filter((row) => row.n);
   const [a, b] = [scale.answers.respondents[compare.one], scale.answers.respondents[compare.other]];
   const numbers = { items: "n", [a]: "first", [b === a ? `${b} again` : b]: "second", difference: "difference", difference_se: "se", [`only ${a}`]: "one", [`only ${b}`]: "other" };
   const columns = [{ name: by, kind: "text", values: rows.map((row) => row.level) }];
