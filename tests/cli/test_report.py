@@ -112,3 +112,21 @@ def test_scores_between_0_and_1_have_a_page_as_well(run, tmp_path):
     assert done.exit_code == 0, done.output
     (scale,) = data_of(tmp_path / "report.html")["scales"]
     assert scale["curve"]["kind"] == "sampled"
+
+
+def test_parts_that_no_item_links_are_never_on_one_scale(run, tmp_path):
+    values = np.full((12, 40), np.nan)
+    for k in range(2):
+        drawn = iw.simulate("2pl", 6, 20, random_state=k).responses
+        values[6 * k : 6 * k + 6, 20 * k : 20 * k + 20] = drawn.cells
+    frame = pd.DataFrame(values, columns=[f"item {k}" for k in range(40)])
+    frame.insert(0, "model", [f"m{k}" for k in range(12)])
+    frame.to_csv(tmp_path / "apart.csv", index=False)
+    done = run("report", tmp_path / "apart.csv", "--out", "page.html")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "boards that no item links" in page
+    scales = data_of(tmp_path / "page.html")["scales"]
+    assert [each["name"] for each in scales] == ["Calibration, part 1", "Calibration, part 2"]
+    for k, each in enumerate(scales):
+        assert sorted(each["answers"]["respondents"]) == sorted(f"m{6 * k + j}" for j in range(6))

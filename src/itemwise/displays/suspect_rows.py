@@ -62,4 +62,7 @@ class SuspectsDisplay(Rows):
         texts = ["weak third", "strong third", "suspect"]
         legend_beside(style, ax, handles, texts, left=1.12)  # beside the probabilities
         suspects = counted(self._suspects, "suspect")
-        return [f"on the right: evidence against the label; {suspects}"]
+        rule = ", as many as leave few right labels among them"
+        return [
+            f"on the right: evidence against the label; {suspects}{rule if self._suspects else ''}"
+        ]

@@ -183,6 +183,8 @@ def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
                 continue
             known = trouble or _matching(calibration, troubles)
             found[_free(name, found)] = (calibration, responses, known)
+    linked = {name: parts for name, parts in found.items() if not parts[0].parts[1].any()}
+    found = linked or found  # a scale of parts that nothing links is shown if there is no other
     named = _instances_by_scale(instances, list(found))
     return [scale_of(name, *parts, named.get(name)) for name, parts in found.items()]
 

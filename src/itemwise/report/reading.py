@@ -13,6 +13,7 @@ from itemwise.diagnostics import diagnose
 from itemwise.errors import FileError
 from itemwise.estimation import calibrate
 from itemwise.files import PathLike, file_name_of, read_json, readable_file
+from itemwise.numerics.linked_parts import Parts, linked_parts
 from itemwise.progress import at_stage
 from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
 from itemwise.report.pictures import image_of
@@ -22,6 +23,7 @@ from itemwise.results import gathered
 from itemwise.saved_files import load_only
 from itemwise.studies import Leaderboard, leaderboard
 
+MOST_PARTS, FEWEST_IN_PART = 5, 3  # parts of a table that are calibrated, and respondents in each
 MOST_BYTES = 200 * 1024**2  # of a table
 FIGURE_BYTES = 20 * 1024**2
 WIDEST = 900  # pixels of a figure
@@ -39,11 +41,32 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
 
 
 def analysed(responses: Responses, model: str = "auto") -> list[Any]:
-    """Rank the respondents, calibrate and diagnose responses."""
+    """Rank the respondents, calibrate and diagnose responses.
+
+    Parts that no item links are ranked on boards of their own and calibrated one by one: they are
+    never on one scale.
+    """
+    parts = linked_parts(responses.observed)
+    if parts[0].any():
+        return _in_parts(responses, model, *parts)
     at_stage(f"calibrating {responses.n_respondents:,} × {responses.n_items:,} responses")
     found = calibrate(responses, model)
     ranked = Ranked(*gathered({"leaderboard": partial(leaderboard, responses, calibration=found)}))
     return [ranked, found, diagnose(found)]
+
+
+def _in_parts(responses: Responses, model: str, rows: Parts, items: Parts) -> list[Any]:
+    """Rank within the parts of a table, then calibrate and diagnose the largest ones."""
+    found: list[Any] = [Ranked(*gathered({"leaderboard": partial(leaderboard, responses)}))]
+    for k in range(min(MOST_PARTS, int(rows.max()) + 1)):
+        if (rows == k).sum() < FEWEST_IN_PART:
+            break
+        at_stage(f"calibrating part {k + 1}")
+        scale = calibrate(responses.select(respondents=rows == k, items=items == k), model)
+        checks = diagnose(scale).found
+        titles = {f"{name.replace('_', ' ')}, part {k + 1}": each for name, each in checks.items()}
+        found.append({f"Calibration, part {k + 1}": scale} | titles)
+    return found
 
 
 class Ranked(NamedTuple):

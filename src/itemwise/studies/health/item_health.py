@@ -277,9 +277,16 @@ def item_health(
             *few_answers_notes(items),
             *notes,
             *([COUNTED_TWICE] if len(duplicates) else []),
+            *([BY_RESPONSES] if binary and bool(items["suspect_key"].any()) else []),
             *_few(table),
         ),
     )
+
+
+BY_RESPONSES = (
+    "Keys are judged by right and wrong alone. Where probabilities of classes are known, "
+    "label_trouble(scores=...) says how likely each label is wrong, and may name fewer or others."
+)
 
 
 def _too_good(of_groups: pd.DataFrame, respondents: Sequence[str]) -> list[str]:
