@@ -19,6 +19,7 @@ from itemwise.numerics.arrays import (
     as_numpy,
     fold,
     free_bytes,
+    in_threads,
     row_blocks,
 )
 from itemwise.numerics.exact_products import MOST_SUMMED, ZerosAndOnes, halved
@@ -32,6 +33,7 @@ NODE_CELLS = 1 << 18  # posterior weights of a block
 MOST_DISTINCT = 1 << 20  # rows that are left of a table whose equal rows are merged
 LEAST_ROWS = 256  # with fewer rows, a matrix product waits for memory
 MOST_ROWS = 4096  # of a block; parts that begin at multiples of it have the blocks of the whole
+READ_BYTES = 1 << 22  # looked at in one go for a missing response
 DEVICE_CELLS = 1 << 26  # block size on a GPU: half a gigabyte in float64
 
 Work: TypeAlias = "Callable[[slice], Sequence[Array]]"  # on a block of rows
@@ -315,7 +317,7 @@ def encode(
         distinct = collapse(cells, weights)
         merged = len(distinct[0]) <= MOST_DISTINCT
         cells, weights = distinct if merged else (cells, weights)
-    complete = bool(cells.min() >= 0) if graded else not _any_missing(cells)
+    complete = not _any_missing(cells)
     placed, read = as_array(cells, device), model.read if lazy and complete else None
     if read is None:
         placed = model.read(placed)
@@ -411,6 +413,11 @@ def collapse(cells: Array, weights: Floats) -> tuple[Array, Floats]:
 
 
 def _any_missing(cells: Array) -> bool:
-    """Whether a score is NaN: the sum of its block is then NaN, without another table."""
-    rows = max(1, STREAMED_CELLS // cells.shape[1])
-    return any(np.isnan(cells[part].sum()) for part in row_blocks(cells.shape[0], rows))
+    """Whether a category is -1 or a score NaN: the sum of its block is then NaN."""
+    graded = cells.dtype.kind in "iu"
+
+    def missing(rows: slice) -> bool:
+        return bool(cells[rows].min() < 0 if graded else np.isnan(cells[rows].sum()))
+
+    rows = max(1, READ_BYTES * cells.shape[0] // max(1, cells.nbytes))
+    return any(in_threads(missing, row_blocks(cells.shape[0], rows)))
