@@ -1,5 +1,6 @@
 """Item fit: by definition, against R's mirt 1.45.1, and on responses whose truth is known."""
 
+import sys
 from dataclasses import replace
 from itertools import product
 
@@ -102,6 +103,9 @@ def test_scores_of_all_response_patterns_add_up():
             by_hand[item, sum(pattern), category] += chance
     found = dict(joint_with_score(prob, weights))
     np.testing.assert_allclose([found[k] for k in range(5)], by_hand, rtol=1e-12)
+    some = np.array([2, 3, 10])
+    for item, joint in joint_with_score(prob, weights, some):
+        np.testing.assert_allclose(joint, by_hand[item, some], rtol=1e-12)
 
 
 def test_leaving_out_items_from_a_long_test_equals_the_plain_recursion():
@@ -301,3 +305,14 @@ def test_unknown_items_are_refused(lsat):
     strange = pd.DataFrame({"nobody": [0, 1], "knows": [1, 0]})
     with pytest.raises(InputError, match="2 of 2 items are not in this calibration"):
         item_fit(lsat, strange)
+
+
+def test_too_many_summed_scores_are_left_out_and_it_is_said(monkeypatch):
+    drawn = simulate("graded", 60, 6, random_state=0).responses
+    found = calibrate(drawn, "graded", progress=False)
+    assert np.isfinite(item_fit(found).s_x2).any()
+    monkeypatch.setattr(sys.modules[item_fit.__module__], "MOST_SCORES", 10)
+    without = item_fit(found)
+    assert np.isnan(without.s_x2).all()
+    assert np.isfinite(without.infit).all()
+    assert any("S-X² of graded items is left out" in note for note in without.notes)

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 MOST_SQUARE = 1.3  # infit and outfit of a useful item lie below (Bond and Fox, 2007)
+MOST_SCORES = 4_000  # summed scores of graded items, of which S-X² needs all distributions
+TOO_MANY_SCORES = (
+    f"S-X² of graded items is left out above {MOST_SCORES:,} possible summed scores: what it costs "
+    "grows with their square. Ask for some of the items, with responses.select(items=[...])."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,6 +170,8 @@ def _form(
     rows: np.ndarray = np.asarray(asked[:, items].all(axis=1))
     n_complete = float(weights[rows].sum())
     notes = _said_of_rows(rows, n_complete)
+    if model.n_categories > 2 and items.size * (model.n_categories - 1) > MOST_SCORES:
+        return nothing, nothing, n_complete, (*notes, TOO_MANY_SCORES)
     statistic, freedom = nothing.copy(), nothing.copy()
     if items.size and rows.any():
         part = cells[np.ix_(rows, items)]

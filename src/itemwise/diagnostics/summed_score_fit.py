@@ -56,8 +56,8 @@ def _of_many_categories(
     sizes = np.bincount(place, weights).astype(np.float64)
     highest = int((widths - 1).sum())
     statistic, free = np.full(len(coords), np.nan), np.zeros(len(coords))
-    for item, joint in joint_with_score(prob, shares):
-        expected = _expected(joint[scores], sizes)
+    for item, joint in joint_with_score(prob, shares, scores):
+        expected = _expected(joint, sizes)
         counted = _observed(cells[:, item], place, weights, expected.shape)
         groups = by_score(scores, counted, expected, int(widths[item]), highest)
         statistic[item], free[item] = compared(joined(groups))
@@ -104,7 +104,7 @@ def _joint(
     """Of blocks of items, the chance of scores with a wrong and with a right response."""
     if len(coords) <= MANY_ITEMS:
         prob = np.exp(model.log_prob(coords, nodes))
-        joint = np.stack([each[scores] for _, each in joint_with_score(prob, shares)])
+        joint = np.stack([each for _, each in joint_with_score(prob, shares, scores)])
         yield slice(0, len(coords)), np.moveaxis(joint, (0, 1, 2), (2, 1, 0))
         return
     right = np.empty((len(coords), len(nodes)))

@@ -11,35 +11,39 @@ from itemwise.numerics.arrays import Floats
 LEAF = 32  # items whose scores are joined to the rest by matrix products
 
 
-def joint_with_score(prob: Floats, weights: Floats) -> Iterator[tuple[int, Floats]]:
+def joint_with_score(
+    prob: Floats, weights: Floats, scores: np.ndarray | None = None
+) -> Iterator[tuple[int, Floats]]:
     """Of each item, its position and the probability of score and category together.
 
     `prob` is (n_categories, n_items, n_nodes), `weights` (n_nodes,); an array of the result is
-    (n_scores, n_categories), where the score counts the item itself.
+    (n_scores, n_categories), where the score counts the item itself. With `scores`, only these:
+    a few respondents have few of them.
     """
     n_categories, n_items, n_nodes = prob.shape
-    n_scores = n_items * (n_categories - 1) + 1
+    if scores is None:
+        scores = np.arange(n_items * (n_categories - 1) + 1)
     alone = np.ones((1, n_nodes))
     for leaf, outside in _outside(prob, range(n_items), alone, LEAF):
-        sums = np.zeros((len(leaf), n_categories, n_scores))
+        sums = np.zeros((len(leaf), n_categories, len(scores)))
         part = prob[:, leaf.start : leaf.stop]
         inside = [rest for _, rest in _outside(part, range(len(leaf)), alone, 1)]
         weighted = np.stack(inside) * weights  # items, scores within the leaf, nodes
         by_category = np.moveaxis(part, 0, 1)[:, :, None] * weighted[:, None]
-        _add_outside(sums, by_category, outside)
+        _add_outside(sums, by_category, outside, scores)
         for k, item in enumerate(leaf):
             yield item, sums[k].T
 
 
-def _add_outside(sums: Floats, inside: Floats, outside: Floats) -> None:
+def _add_outside(sums: Floats, inside: Floats, outside: Floats, scores: np.ndarray) -> None:
     """Join scores within a leaf, (n_items, n_categories, n_inside, n_nodes), to those outside."""
-    n_items, n_categories, n_inside, n_nodes = inside.shape
+    _, n_categories, n_inside, _ = inside.shape
     for score in range(n_inside):
-        rows = inside[:, :, score].reshape(-1, n_nodes)
-        found = (rows @ outside.T).reshape(n_items, n_categories, -1)
         for category in range(n_categories):
-            first = score + category
-            sums[:, category, first : first + len(outside)] += found[:, category]
+            rest = scores - score - category
+            there = np.flatnonzero((rest >= 0) & (rest < len(outside)))
+            if there.size:
+                sums[:, category, there] += inside[:, category, score] @ outside[rest[there]].T
 
 
 def _outside(
