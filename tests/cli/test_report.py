@@ -36,6 +36,7 @@ def test_responses_become_a_page_that_can_be_explored(run, scores, tmp_path, mon
     done = run("report", scores, "--out", "page.html", "--title", "Mine")
     assert done.exit_code == 0, done.output
     assert "Report: page.html" in done.stdout
+    assert "accuracy" in done.stdout.splitlines()[0]  # who is better comes first
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "<title>Mine</title>" in page
     assert "the highest accuracy" in page

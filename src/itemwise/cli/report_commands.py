@@ -86,10 +86,22 @@ def report(
             command=typed(),
             settings={"model": model, "sources": names},
         )
-    console.say(f"Report: {out}")
-    console.document({"out": out, "bytes": out.stat().st_size})
+    verdict = _verdict(results)
+    for text in (*verdict, f"Report: {out}"):
+        console.say(text)
+    console.document({"meaning": verdict, "out": out, "bytes": out.stat().st_size})
     if not all(getattr(each, "converged", True) for each in results):
         raise typer.Exit(NOT_CONVERGED)
+
+
+def _verdict(results: list[Any]) -> list[str]:
+    """The first thing that the page finds; results may come in groups, by name."""
+    for each in results:
+        group = each if isinstance(each, dict) else getattr(each, "found", None)
+        for one in group.values() if isinstance(group, dict) else [each]:
+            if said := getattr(one, "meaning", ""):
+                return [str(said)]
+    return []
 
 
 def _instances(path: Path) -> pd.DataFrame:
