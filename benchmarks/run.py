@@ -43,6 +43,7 @@ SCRIPTS = [
     "claims.py",
     "populations.py",
     "nominal.py",
+    "explained.py",
     "robust_errors.py",
     "choices.py",
     "labels.py",
@@ -56,6 +57,7 @@ REPEATED = (
     "claims.py",
     "populations.py",
     "nominal.py",
+    "explained.py",
     "robust_errors.py",
 )  # which take a number of replications
 

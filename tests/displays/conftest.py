@@ -477,10 +477,20 @@ def group_curves_frame(names):
     return frame.assign(expected=expected, low=0.9 * expected, high=0.1 + 0.9 * expected)
 
 
+def scaling_frame(names):
+    axis = np.linspace(20.0, 26.0, 13)
+    line = pd.DataFrame({"fact": axis, "ability": 0.4 * (axis - 23)})
+    line = line.assign(low=line["ability"] - 1, high=line["ability"] + 1, ability_se=np.nan)
+    place = np.linspace(20.5, 25.5, len(names))
+    points = pd.DataFrame({"fact": place, "ability": 0.4 * (place - 23), "ability_se": 0.2})
+    return pd.concat([line, points.assign(low=np.nan, high=np.nan)], ignore_index=True)
+
+
 FRAMES = {
     "differential": differential_frame,
     "group_curves": group_curves_frame,
     "option_curves": group_curves_frame,
+    "scaling": scaling_frame,
     "item_health": item_health_frame,
     "saturation": saturation_frame,
     "excess": excess_frame,

@@ -57,6 +57,12 @@ Groups = Annotated[
         "and group.",
     ),
 ]
+FactNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--facts", help="Fact of the respondents; repeatable.", show_default="all numbers"
+    ),
+]
 HumanFile = Annotated[
     Path,
     typer.Option("--human", help="The same table as people scored it, where they did."),
@@ -65,6 +71,7 @@ HumanFile = Annotated[
 KNOWN: dict[str, tuple[Any, Any]] = {
     "by": (By, None),
     "calibration": (CalibrationFile, None),
+    "facts": (FactNames, None),
     "groups": (Groups, inspect.Parameter.empty),
     "human": (HumanFile, inspect.Parameter.empty),
     "model": (ModelOrAuto, AUTO),

@@ -68,6 +68,7 @@ _REGISTRY = {
     "excess": ("fit_planes", "ExcessDisplay"),
     "differential": ("group_plots", "DifferentialDisplay"),
     "group_curves": ("group_plots", "GroupCurvesDisplay"),
+    "scaling": ("fact_planes", "ScalingDisplay"),
     "option_curves": ("group_plots", "OptionCurvesDisplay"),
 }
 

@@ -40,7 +40,9 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.evaluation.inspect_asking import *  # noqa: F403
     from itemwise.studies.evaluation.item_selections import *  # noqa: F403
     from itemwise.studies.evaluation.lm_eval_asking import *  # noqa: F403
+    from itemwise.studies.groups.ability_explanation import *  # noqa: F403
     from itemwise.studies.groups.differential import *  # noqa: F403
+    from itemwise.studies.groups.group_scale import *  # noqa: F403
     from itemwise.studies.health.distractor_study import *  # noqa: F403
     from itemwise.studies.health.item_health import *  # noqa: F403
     from itemwise.studies.human_labels.corrected_judge import *  # noqa: F403
@@ -125,6 +127,13 @@ STUDIES: dict[str, Study] = {
             "AlgorithmSelector",
         ),
     ),
+    "explain_ability": Study(
+        ".groups.ability_explanation",
+        ("AbilityExplanation",),
+        command="explain",
+        panel=LANGUAGE_MODELS,
+        help="Explain ability by facts of respondents: compute, parameters, release date.",
+    ),
     "explain_difficulty": Study(".difficulty.difficulty_explanation", ("DifficultyExplanation",)),
     "facets": Study(
         ".judges.facet_study",
@@ -136,6 +145,13 @@ STUDIES: dict[str, Study] = {
     ),
     "first_items": Study(".evaluation.item_selections"),
     "generality": Study(".difficulty.generality", ("Generality",)),
+    "group_scale": Study(
+        ".groups.group_scale",
+        ("GroupScale",),
+        command="groups",
+        panel=LANGUAGE_MODELS,
+        help="Put groups of respondents on one scale: a mean and a standard deviation each.",
+    ),
     "inspect_ask": Study(".evaluation.inspect_asking"),
     "inspect_sample_ids": Study(".evaluation.item_selections"),
     "instance_space": Study(".algorithms.instance_spaces", ("InstanceSpace",)),
