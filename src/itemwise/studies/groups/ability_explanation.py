@@ -157,7 +157,7 @@ def explain_ability(
     confidence: float = 0.95,
     progress: Progress | bool = True,
 ) -> AbilityExplanation:
-    """Explain ability by facts of the respondents, such as parameters, compute or release date.
+    """Explain ability by facts of respondents: compute, parameters, release date.
 
     Latent regression: the mean of the population depends on the facts, and coefficients are those
     of true ability, not of an estimate. Their errors count how uncertain every ability is. The
