@@ -97,3 +97,13 @@ def test_a_model_whose_scale_is_fixed_is_refused():
     bank = iw.calibrate(table, "beta", progress=False)
     with pytest.raises(InputError, match="uses the beta model"):
         explain_population(bank, Facts(np.ones((30, 1)), np.zeros(30, int)))
+
+
+def test_facts_that_explain_nearly_all_leave_the_items_where_they_are():
+    x = np.random.default_rng(3).normal(0, 1, 220)
+    table = iw.simulate("2pl", abilities=x + 0.01, n_items=40, random_state=3).responses
+    facts = Facts(np.stack([np.ones(220), x], axis=1), np.zeros(220, int))
+    found = explain_population(iw.calibrate(table, "2pl", progress=False), facts)
+    assert not found.joint
+    assert np.corrcoef(found.ability, x)[0, 1] > 0.95
+    assert found.coefficients[1] == pytest.approx(1.0, abs=0.15)

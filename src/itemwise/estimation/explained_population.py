@@ -32,8 +32,9 @@ from itemwise.scoring.posterior import (
 
 ENOUGH = 200  # respondents from which on items are found together with the population
 MOST_FREE = 400  # numbers of items that are found with it
-LEAST_LOG_SD, MOST_LOG_SD = -4.0, 3.0
-REACH = 7.0
+LEAST_LOG_SD, MOST_LOG_SD = -2.5, 2.5
+NARROWEST = 0.25  # standard deviation of a group that nodes are fine enough for
+REACH = -14.0, 14.0
 NUDGE = 1e-4
 
 
@@ -92,6 +93,9 @@ def explain_population(calibration: Calibration, facts: Facts) -> ExplainedPopul
         )
     climb = _Climb.of(calibration, table, facts)
     found = climb.to_top()
+    if climb.joint and climb.leaves_the_nodes(found):  # facts explain nearly all
+        climb = _Climb(climb.data, model, calibration.coords, facts, joint=False)
+        found = climb.to_top()
     covariance = climb.covariance(found)
     at = climb.split(found)
     value, _, ability, variance = climb.marginal(*at)
@@ -150,9 +154,8 @@ class _Climb:
     @cached_property
     def nodes(self) -> Nodes:
         """Nodes that hold every group, fine enough for the narrowest posterior."""
-        wide = NormalPopulation(0.0, 2.0)
-        low, high = wide.reach(REACH)
-        return plan_nodes(self.model, self.begin, wide, (low, high), 0.8, self.data.often)
+        narrow = NormalPopulation(0.0, NARROWEST)
+        return plan_nodes(self.model, self.begin, narrow, REACH, often=self.data.often)
 
     def split(self, flat: Floats) -> tuple[Floats, Floats, Floats]:
         """Items, coefficients and log standard deviations."""
@@ -257,6 +260,12 @@ class _Climb:
         self.rested = bool(found.success)
         best: Floats = found.x
         return best
+
+    def leaves_the_nodes(self, flat: Floats) -> bool:
+        """Whether some respondents stand where no node is."""
+        _, coefficients, log_sd = self.split(flat)
+        ends = np.abs(self.facts.columns @ coefficients) + 5 * np.exp(log_sd)[self.facts.groups]
+        return bool(ends.max() > REACH[1])
 
     def covariance(self, flat: Floats) -> Floats:
         """Covariance of what is free of the population, from the observed information.

@@ -171,5 +171,5 @@ def _check(matrix: Floats, names: Sequence[str], table: Responses) -> None:
         alike = [names[1 + int(k)] for k in np.flatnonzero(np.abs(ways[-1]) > 0.05)]
         raise InputError(
             f"{joined(alike)} tell the same: one follows from the others, so that their effects "
-            "cannot be told apart. Leave one out."
+            "cannot be distinguished. Leave one out."
         )
