@@ -21,15 +21,18 @@ MOST_BARS = 60
 class ScalingDisplay(Display):
     """Ability against a fact, with the line and the band of a respondent that was never run.
 
-    Rows with `low` and `high` are points of the line; rows with `ability_se` are respondents.
+    Rows with `low` and `high` are points of the line; rows with `ability_se` are respondents,
+    `adjusted` for other facts or not.
     """
 
     numbers, optional = ("fact", "ability"), ("ability_se", "low", "high")
     y_label = "ability"
     without = "both numbers"
 
-    def __init__(self, frame: pd.DataFrame, fact: str = "fact") -> None:
+    def __init__(self, frame: pd.DataFrame, fact: str = "fact", *, adjusted: bool = False) -> None:
         self.x_label = label(fact, 40)
+        if adjusted:
+            self.y_label = "ability, other facts being equal"
         super().__init__(frame)
 
     def _prepare(self) -> None:

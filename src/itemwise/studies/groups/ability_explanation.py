@@ -122,7 +122,8 @@ class AbilityExplanation(Result):
     def plot(self, kind: str | None = None, **kw: Any) -> Display:
         """Plot ability against a fact (`kind` is its name), with the band of a new respondent.
 
-        Other facts are at their mean.
+        The other facts are equal for all: numbers at their mean, words at the most frequent one.
+        Respondents are moved by as much as their own facts differ from that.
         """
         from itemwise.displays.fact_planes import ScalingDisplay
 
@@ -138,15 +139,17 @@ class AbilityExplanation(Result):
         band = self.predict(self.columns.along(name, axis))
         line = band.assign(fact=axis, respondent="", ability_se=np.nan)
         points = self.abilities.rename(columns={"se": "ability_se"})
+        level = self.predict(self.columns.along(name, values))["ability"].to_numpy()
+        points["ability"] += level - points["expected"]
         points = points[["ability", "ability_se"]].assign(
             fact=values, respondent=list(points.index), low=np.nan, high=np.nan
         )
         import pandas as pd
 
         names = ["fact", "ability", "ability_se", "low", "high", "respondent"]
-        return ScalingDisplay(
-            pd.concat([line[names], points[names]], ignore_index=True), fact=name
-        ).plot(**kw)
+        frame = pd.concat([line[names], points[names]], ignore_index=True)
+        several = len(self.columns.words) > 1
+        return ScalingDisplay(frame, fact=name, adjusted=several).plot(**kw)
 
 
 def explain_ability(
