@@ -115,3 +115,13 @@ def test_sentences_are_shared_out_over_findings_items_and_checks():
 def test_a_table_of_one_respondent_still_gets_its_page(tmp_path):
     table = iw.Responses(np.array([[1.0, 0.0, 1.0, 1.0]]), ["only"], list("abcd"))
     assert iw.write_report(tmp_path / "page.html", analysed(table)).stat().st_size > 10_000
+
+
+def test_only_the_board_says_who_is_better(tmp_path):
+    rng = np.random.default_rng(0)
+    cells = np.full((8, 40), np.nan)
+    cells[:4, :20], cells[4:, 20:] = rng.random((4, 20)) < 0.6, rng.random((4, 20)) < 0.5
+    page = iw.write_report(tmp_path / "page.html", analysed(iw.Responses(cells)))
+    text = page.read_text("utf-8")
+    assert "has the highest accuracy of the first of 2 boards" in text
+    assert "is strongest" not in text  # by ability, another may be ahead

@@ -66,17 +66,23 @@ def sections_of(
         section_of(title, result, numbered, most=1 if title in brief else None)
         for title, result in results.items()
     ]
-    boards = [getattr(result, "calibration", None) for result in results.values()]
+    boards = [result for result in results.values() if result.name() == "leaderboard"]
+    scales = [getattr(board, "calibration", None) for board in boards]
     for k, result in enumerate(results.values()):
-        if isinstance(result, Calibration) and any(result is scale for scale in boards):
-            found[k] = _beside_board(found[k], result)
+        if boards and isinstance(result, Calibration):
+            ranked = any(result is scale for scale in scales)
+            found[k] = _beside_board(found[k], result, ranked=ranked)
     return [*_together(results, numbered), *found]
 
 
-def _beside_board(section: Section, calibration: Calibration) -> Section:
-    """Return the section of a scale whose respondents are ranked elsewhere on the page."""
+def _beside_board(section: Section, calibration: Calibration, *, ranked: bool) -> Section:
+    """Return the section of a scale on a page that says who is better: the items.
+
+    If its abilities are those that are `ranked`, they are not shown twice.
+    """
     said = (said_of_items(calibration), *section.sentences[1:])
-    tables = tuple((name, frame) for name, frame in section.tables if name != "respondents")
+    left_out = "respondents" if ranked else None
+    tables = tuple((name, frame) for name, frame in section.tables if name != left_out)
     return replace(section, part="items", headline="", sentences=said, tables=tables)
 
 
