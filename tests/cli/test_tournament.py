@@ -40,7 +40,7 @@ def test_ratings_are_those_of_the_package(run, scores):
 def test_without_a_file_the_ratings_are_printed_as_csv(run):
     done = run("scores.csv")
     lines = done.stdout.splitlines()
-    assert lines[0] == "respondent,rank,rating,deviation,volatility,low,high,won,drawn,lost,level"
+    assert lines[0] == "respondent,rank,rating,low,high,deviation,volatility,won,drawn,lost,level"
     assert len(lines) == 1 + 3
     assert "leads" in done.stderr
 

@@ -289,7 +289,7 @@ def test_it_is_drawn_and_says_what_it_means(replay, tmp_path):
     last = replay.errors[replay.errors["n_items"] == 20].set_index("method")["mae"]
     rival = last.drop("adaptive").idxmin()
     assert rival != "random items, plain mean"  # the strongest rival, not the weakest
-    assert f"other ways with as many, {rival}, is off by {last[rival]:.3f}" in replay.meaning
+    assert f"other ways with as many ({rival}) is off by {last[rival]:.3f}" in replay.meaning
     with pytest.raises(InputError, match="one of: mae, coverage"):
         replay.plot("speed")
 

@@ -193,12 +193,12 @@ class Tournament(Result):
         final = self.final
         columns = {
             **({"part": self.part + 1} if self.part.any() else {}),
-            "rank": pd.array(self._ranks(final.rating), dtype="Int64"),
+            "rank": self._column(self._ranks(final.rating)),
             "rating": final.rating,
-            "deviation": final.deviation,
-            "volatility": final.volatility,
             "low": final.low,
             "high": final.high,
+            "deviation": final.deviation,
+            "volatility": final.volatility,
             "won": self.won.sum(axis=0),
             "drawn": self.drawn.sum(axis=0),
             "lost": self.lost.sum(axis=0),
@@ -207,6 +207,12 @@ class Tournament(Result):
         }
         frame = pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
         return frame.iloc[self._order]
+
+    def _column(self, found: list[int | None]) -> Any:
+        """Ranks as a column: whole numbers, with gaps where there are marks."""
+        import pandas as pd
+
+        return pd.array(found, dtype="Int64") if self.marks.any() else np.array(found)
 
     def _ranks(self, rating: Floats) -> list[int | None]:
         """Ranks within each part; None for marks."""
@@ -225,12 +231,12 @@ class Tournament(Result):
             "period": np.repeat(np.arange(1, n_periods + 1), n),
             "item": np.repeat(np.array(self.items, dtype=object), n),
             "respondent": np.tile(np.array(self.respondents, dtype=object), n_periods),
-            "rank": pd.array([k for row in self.rating for k in self._ranks(row)], dtype="Int64"),
+            "rank": self._column([k for row in self.rating for k in self._ranks(row)]),
             "rating": self.rating.reshape(-1),
-            "deviation": self.deviation.reshape(-1),
-            "volatility": self.volatility.reshape(-1),
             "low": (self.rating - REACH * self.deviation).reshape(-1),
             "high": (self.rating + REACH * self.deviation).reshape(-1),
+            "deviation": self.deviation.reshape(-1),
+            "volatility": self.volatility.reshape(-1),
             "score": self.scores.reshape(-1),
         }
         for name in ("won", "drawn", "lost"):
@@ -283,7 +289,7 @@ def tournament(
     says so. All start with the same `rating`, `deviation` and `volatility`.
 
     The method is Glicko-2 (Glickman, 2012). The frame has one row per respondent, the best first:
-    rank, rating, deviation, volatility, low, high, won, drawn, lost, level.
+    rank, rating, low, high, deviation, volatility, won, drawn, lost, level.
 
     >>> import itemwise as iw
     >>> import numpy as np

@@ -20,7 +20,7 @@ from itemwise.pools.paper import misplaced
 from itemwise.ratings import Ratings, new_players, play_steadily, ranks
 from itemwise.ratings.period_choice import points
 from itemwise.responses import Responses, Table
-from itemwise.responses.artificial_respondents import is_artificial
+from itemwise.responses.artificial_respondents import are_marks, is_artificial
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
 from itemwise.tables.foreign_frames import with_row_names
@@ -80,9 +80,13 @@ class SubsetComparison(Result):
 
     @property
     def ranks(self) -> pd.DataFrame:
-        """Ranks, 1 is best; the first column is by the share of points."""
-        found = np.array([ranks(row) for row in (self.points, *self.rating)])
-        return self._frame(found, (REFERENCE, *self.orders))
+        """Ranks, 1 is best, of all but artificial ones; the first column is by share of points."""
+        rivals = ~are_marks(self.respondents)
+        found = np.array([ranks(row[rivals]) for row in (self.points, *self.rating)])
+        whole = np.zeros((len(found), rivals.size), dtype=found.dtype)
+        whole[:, rivals] = found
+        names = np.array(self.respondents, dtype=object)[rivals]
+        return self._frame(whole, (REFERENCE, *self.orders)).loc[lambda f: f.index.isin(names)]
 
     @property
     def meaning(self) -> str:

@@ -76,7 +76,8 @@ class DifficultyEvaluation(Result):
         if len(best) == 1:
             rivals = frame[~frame["best"] & (frame["p_adjusted"] >= LEVEL)]["regressor"].tolist()
             tail = f"; not significantly worse: {listed(rivals, 'other')}" if rivals else ""
-            return f"{_said(top)}{tail}."
+            said = f"{_said(top)}{tail}."
+            return said[0].upper() + said[1:] if top["nrmse"] >= 1 else said
         wins = best["regressor"].value_counts()
         lead = "the best ranking of items: " if top["nrmse"] < 1 else ""
         return (

@@ -113,7 +113,7 @@ class AdaptiveReplay(Result):
         verdict = "significantly" if sure else "not significantly"
         side = "more" if gain.mean() >= 0 else "less"
         what = "other way" if len(others) == 1 else f"best of {len(others)} other ways"
-        return f"the {what} with as many, {name}, is off by {self._off(best)}, {verdict} {side}"
+        return f"the {what} with as many ({name}) is off by {self._off(best)}, {verdict} {side}"
 
     def _off(self, row: pd.Series[Any]) -> str:
         return f"{row['mae']:.3f}{self._reach(row['mae_se'])}"
