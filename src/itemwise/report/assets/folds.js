@@ -15,7 +15,12 @@ function addressFor(kind, scale, name) {
 }
 
 function keepAddress(kind, scale, name) {
-  window.history.replaceState(null, "", addressFor(kind, scale, name));
+  setAddress(addressFor(kind, scale, name));
+}
+
+// The frame of a notebook has no address of its own, and must not touch that of the notebook.
+function setAddress(address) {
+  if (window.location.protocol !== "about:") window.history.replaceState(null, "", address);
 }
 
 function goTo(kind, scale, name) {
@@ -50,7 +55,7 @@ function startFolds() {
   window.matchMedia("print").addEventListener("change", (event) => onPaper(event.matches));
   for (const one of folds) {
     one.firstElementChild.addEventListener("click", () => { // before it opens or closes
-      if (!one.open) window.history.replaceState(null, "", `#${one.parentElement.id}`);
+      if (!one.open) setAddress(`#${one.parentElement.id}`);
     });
   }
   window.addEventListener("hashchange", followAddress);
