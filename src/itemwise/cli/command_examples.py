@@ -38,6 +38,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "regressor.skops new_items.csv",
         "regressor.skops new_items.csv --confidence 0.9 --out predicted.csv",
     ),
+    "distractors": ("choices.csv", "choices.csv --key solution --out distractors"),
     "evaluate": (
         "scores.parquet --harness lm-eval --harness-model hf:gpt2 --folder runs",
         "scores.parquet --harness inspect --harness-model openai/gpt-4o --folder runs --budget 50",
