@@ -191,7 +191,7 @@ def test_the_result_shows_itself_and_repeats(targets):
     assert "120 items" in targets.meaning
     assert isinstance(targets.plot(), Display)
     alone = difficulty_targets(SIMULATED.responses, methods=["average_error"])
-    assert alone.plot().ax_.get_xlabel() == "average_error"
+    assert alone.plot().ax_.get_xlabel() == "average error"
     again = difficulty_targets(SIMULATED.responses)
     pd.testing.assert_frame_equal(again.to_frame(), targets.to_frame())
 
