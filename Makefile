@@ -3,6 +3,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 DEMO ?= itemwise-demo
+FUZZ_INPUTS ?= 40000
+FUZZ_SEED ?= 1
 comma := ,
 # ITEMWISE_TORCH=1 tests torch and deep encoders as well; ITEMWISE_TORCH=2.13.0, that version of it.
 DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
@@ -14,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick test test-all test-processors mutation dist test-wheel test-versions picture bench docs clean
+.PHONY: help demo check quick test test-all test-processors fuzz faults mutation dist test-wheel test-versions picture bench docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -46,6 +48,14 @@ test-all: check ## All checks and all tests
 test-processors: ## The numeric tests with the OpenBLAS kernels of other processors
 	$(SETUP) $(DEV)
 	@sh scripts/other_processors.sh $(BIN)/python Haswell Prescott
+
+fuzz: ## Damaged files for every reader and loader; FUZZ_INPUTS of them for each, FUZZ_SEED
+	$(SETUP) $(DEV)
+	$(BIN)/python scripts/fuzz.py --inputs $(FUZZ_INPUTS) --seed $(FUZZ_SEED)
+
+faults: ## Commands killed at random moments, full disks, folders that may not be written
+	$(SETUP) $(DEV)
+	$(BIN)/python scripts/faults.py
 
 mutation: ## How many of 400 small changes of the numeric code the tests notice; an hour
 	$(SETUP) $(DEV),mutation

@@ -208,6 +208,8 @@ def written_text(value: Any, name: str) -> str:
     """A text as a document holds it."""
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r:.40}, not text.")
+    if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise InputError(f"{name} is {value!r:.40}, with half of a surrogate pair.")
     return value
 
 

@@ -293,7 +293,9 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _csv(result: Result) -> bytes:
-    return _flat(result.to_frame()).to_csv(index=False, lineterminator="\n").encode()
+    from itemwise.tables.csv_text import csv_text
+
+    return csv_text(_flat(result.to_frame()), index=False).encode()
 
 
 def _parquet(result: Result) -> bytes:

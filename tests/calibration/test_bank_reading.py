@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from itemwise import Beta, Normal, OnePL, Responses, calibrate, load, simulate
-from itemwise.calibration.bank_writing import HEAD_KEY
+from itemwise.calibration.bank_writing import HEAD_KEY, SUM, sum_of
 from itemwise.errors import FileError, InputError
 from itemwise.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
 from itemwise.saved_files import load_only
@@ -399,6 +399,10 @@ def test_a_bank_broken_by_hand_is_refused(written, subtests):
             in_items(intercept=[1, 2, 3, 4, 1e300]),
             "intercept lies outside",
         ),
+        "half of a character": (
+            in_items(item=["\ud800", "b", "c", "d", "e"]),
+            "half of a surrogate pair",
+        ),
         "variance negative": (
             in_items(covariance=[[-1.0, 0, 0, 0, 1, 0, 0, 0, 1]] * 5),
             "variance is negative",
@@ -494,3 +498,15 @@ def test_a_small_parquet_bank_of_millions_of_items_is_refused_unread(cal, tmp_pa
     with pytest.raises(InputError, match=r"2,000,000 rows.*pass a larger max_bytes"):
         load(path, max_bytes=2**30)
     assert pa.total_allocated_bytes() <= before
+
+
+def test_numbers_whose_squares_are_none_are_refused(written, subtests):
+    for column in ("covariance", "shared"):
+        with subtests.test(column):
+
+            def bend(document, column=column):
+                document["items"][column][0][0] = 1e308
+                document[SUM] = sum_of(document)
+
+            with pytest.raises(FileError, match=rf"{column} has values that are not finite"):
+                load(written(bend))

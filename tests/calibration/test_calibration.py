@@ -388,3 +388,19 @@ def test_differences_and_abilities_can_be_asked_for_in_any_order():
     covariance, first = cal.ability_covariance(), other.abilities()
     np.testing.assert_allclose(cal.abilities()["se"], covariance.se)
     np.testing.assert_allclose(first["se"], other.ability_covariance().se)
+
+
+def test_every_number_that_is_not_finite_has_its_reason(subtests):
+    tables = {
+        "2pl": [[1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]],
+        "1pl": [[1], [0], [1], [0], [1], [0]],
+        "graded": [[0, 0, 2], [1, 1, 0], [2, 0, 1], [0, 1, 2], [1, 0, 0], [2, 1, 1]],
+        "gpcm": [[0, 0, 2], [1, 1, 0], [2, 0, 1], [0, 1, 2], [1, 0, 0], [2, 1, 1]],
+    }
+    for (model, cells), priors in product(tables.items(), (None, "default")):
+        with subtests.test(model=model, priors=priors):
+            given = {} if priors == "default" else {"priors": None}
+            found = calibrate(np.array(cells, float), model, **given).items
+            finite = np.isfinite(found.drop(columns="flag").to_numpy(float)).all(axis=1)
+            assert (finite | (found["flag"] != "")).all()
+    assert found["flag"]["item_2"] == "fewer grades"

@@ -38,6 +38,8 @@ PYTHON_PER_ARROW = 16  # memory that lists need for one byte of the table, at mo
 SUMMED = 4  # the first format with a checksum
 MOST_SHARED = 64  # directions in which all items err together; a bank of one fit has two
 ROUNDING = 1e-6  # of a covariance, relative to its largest eigenvalue
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
+LARGEST = 1e60  # its square, and the sum of many, are still numbers
 FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
 HEAD = (
     "model",
@@ -134,7 +136,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
 
 
 def _covariances(rows: Any, n_items: int, width: int) -> Floats:
-    flat = [_numbers(row, "covariance", width**2) for row in rows]
+    flat = [_numbers(row, "covariance", width**2, LARGEST) for row in rows]
     if len(flat) != n_items:
         raise ValueError("the columns of items have different lengths.")
     found = np.array(flat).reshape(n_items, width, width)
@@ -171,7 +173,7 @@ def _shared(rows: Any, n_items: int, width: int) -> Floats:
         raise ValueError("the columns of items have different lengths.")
     if len(rows[0]) % width or len(rows[0]) > MOST_SHARED * width:
         raise ValueError(f"shared has {len(rows[0])} numbers for an item of {width}.")
-    flat = np.array([_numbers(row, "shared", len(rows[0])) for row in rows])
+    flat = np.array([_numbers(row, "shared", len(rows[0]), LARGEST) for row in rows])
     return np.moveaxis(flat.reshape(n_items, -1, width), 1, 0)
 
 
@@ -190,12 +192,12 @@ def _population(written: Mapping[str, Any]) -> Population:
     return NormalPopulation(mean, sd)
 
 
-def _numbers(values: Any, name: str, n: int) -> Floats:
+def _numbers(values: Any, name: str, n: int, most: float = LARGEST_FLOAT) -> Floats:
     if not isinstance(values, list) or len(values) != n:
         raise ValueError(f"{name} is not a list of {n} numbers.")
     found = np.array([written_number(value, name) for value in values])
-    if not np.isfinite(found).all():
-        raise ValueError(f"{name} has values that are not finite numbers.")
+    if not (np.abs(found) <= most).all():
+        raise ValueError(f"{name} has values that are not finite numbers up to {most:g}.")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 CURVE_POINTS = 161
 UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
+NO_ERROR = "no standard error"  # the responses leave a parameter open
+FEWER = "fewer grades"  # than other items, so that it lacks some thresholds
 
 T = TypeVar("T")
 
@@ -116,8 +118,22 @@ class Calibration(ScoredRespondents, Result):
         columns.update({f"{name}_se": errors[name] for name in parameters})
         if (part := self.parts[1]).any():
             columns["part"] = part + 1
-        columns["flag"] = ["; ".join(words) for words in self.flags]
+        columns["flag"] = ["; ".join(words) for words in self._explained(parameters, errors)]
         return pd.DataFrame(columns, index=pd.Index(self.item_names, name="item"))
+
+    def _explained(
+        self, parameters: Mapping[str, Floats], errors: Mapping[str, Floats]
+    ) -> list[tuple[str, ...]]:
+        """The flags of all items, and a reason for every number that is not finite without one."""
+        known = np.isfinite(np.stack([*parameters.values()], axis=1))
+        sure = np.isfinite(np.stack([errors[name] for name in parameters], axis=1)) | ~known
+        found = []
+        for words, all_known, all_sure in zip(
+            self.flags, known.all(axis=1), sure.all(axis=1), strict=True
+        ):
+            unsure = () if all_sure or words else (NO_ERROR,)
+            found.append((*words, *unsure, *(() if all_known or words else (FEWER,))))
+        return found
 
     def of_items(self, items: Sequence[str]) -> Calibration:
         """The same scale with some of the items only; their parameters stay as they are.

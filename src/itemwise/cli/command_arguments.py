@@ -14,6 +14,7 @@ from itemwise.files import check_present, check_writable, make_folder, tidy_fold
 from itemwise.models import AUTO, MODELS
 from itemwise.responses.stored_cells import KINDS
 from itemwise.responses.table_layouts import LAYOUTS
+from itemwise.tables.csv_text import csv_text
 from itemwise.words import meant
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 
 _WRITERS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
-    ".csv": lambda frame: frame.to_csv(lineterminator="\n").encode(),
+    ".csv": lambda frame: csv_text(frame).encode(),
     ".parquet": lambda frame: frame.reset_index().to_parquet(index=False),
 }
 

@@ -18,6 +18,7 @@ import typer
 
 from itemwise.cli.terminal_tables import harmless, terminal_table, wrapped
 from itemwise.progress import Progress, lines, resumed, silent, terminal_bar
+from itemwise.tables.csv_text import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ class Console:
             _show(frame if shown is None else shown, frame, ALL)
         else:
             named = any(name is not None for name in frame.index.names)
-            tell(frame.to_csv(lineterminator="\n", index=named), nl=False, whole=True)
+            tell(csv_text(frame, index=named), nl=False, whole=True)
 
     def document(self, content: Mapping[str, Any]) -> None:
         """Print the JSON document of `--json`; frames become lists of records."""

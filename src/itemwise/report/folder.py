@@ -21,6 +21,7 @@ from itemwise.files import (
 )
 from itemwise.progress import at_stage
 from itemwise.results import Draw, Result
+from itemwise.tables.csv_text import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +124,7 @@ def file_of(name: str, taken: set[str]) -> str:
 def _write_table(path: Path, frame: pd.DataFrame) -> Path:
     """Write a frame as CSV; an index without a name is left out."""
     named = any(name is not None for name in frame.index.names)
-    write_bytes(path, frame.to_csv(lineterminator="\n", index=named).encode())
+    write_bytes(path, csv_text(frame, index=named).encode())
     return path
 
 

@@ -22,6 +22,7 @@ from itemwise.responses import Responses
 from itemwise.results import gathered
 from itemwise.saved_files import load_only
 from itemwise.studies import Leaderboard, leaderboard
+from itemwise.tables.csv_text import restored
 
 MOST_PARTS, FEWEST_IN_PART = 5, 3  # parts of a table that are calibrated, and respondents in each
 MOST_BYTES = 200 * 1024**2  # of a table
@@ -139,7 +140,7 @@ def _table(path: Path) -> Any:
     import pandas as pd
 
     try:
-        return pd.read_csv(readable_file(path, MOST_BYTES))
+        return restored(pd.read_csv(readable_file(path, MOST_BYTES)))
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     except (ValueError, pd.errors.ParserError) as error:

@@ -373,3 +373,15 @@ def test_secrets_do_not_become_names(tmp_path):
     assert set(found.respondents) == {"lab/one (max_tokens=5)", "lab/one (max_tokens=6)"}
     assert "s3cret" not in found.respondent_facts.to_csv()
     assert not {"timeout", "api_key"} & set(found.respondent_facts)
+
+
+def test_half_of_a_surrogate_pair_is_no_character_and_becomes_a_sign(log):
+    path = log([sample("half", 1, more="x"), sample("whole \N{SLIGHTLY SMILING FACE}", 0)])
+    text = path.read_text().replace('"half"', '"half \\\\ud800 \\ud800"')
+    path.write_text(text)
+    found = read_responses(path)
+    assert found.items == (
+        "riddles/half \\ud800 \N{REPLACEMENT CHARACTER}",
+        "riddles/whole \N{SLIGHTLY SMILING FACE}",
+    )
+    found.save(path.with_suffix(".parquet"))

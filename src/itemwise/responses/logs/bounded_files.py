@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import zipfile
 import zlib
@@ -159,13 +160,22 @@ _SPACE = " \t\n\r"
 _NAMES = {"[": "a list", "{": "an object"}
 _PLAIN = '"-0123456789tfn'
 _DECODER = json.JSONDecoder()
+# A whole pair, half of one, or any other escape.
+_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.", re.DOTALL)
 
 
 def loads(content: bytes) -> Any:
     """Parse a document; a ValueError if it is invalid or has too many parts."""
     if content.count(b"[") + content.count(b"{") > MOST_PARTS:
         raise ValueError(f"it has more than {MOST_PARTS:,} lists and objects")
+    if b"\\ud" in content or b"\\uD" in content:
+        return json.loads(_mended(content.decode("utf-8-sig")))
     return json.loads(content)
+
+
+def _mended(text: str) -> str:
+    """JSON in which half of a surrogate pair, which is no character, is U+FFFD instead."""
+    return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
 
 
 def parsed(content: bytes, where: str) -> Any:
@@ -234,7 +244,10 @@ class Pieces:
                     raise self._broken() from error
             else:
                 if end < len(self._text) or self._ended:  # a number may continue in the next piece
-                    self._at = end
+                    begin, self._at = self._at, end
+                    part = self._text[begin:end]
+                    if "\\ud" in part or "\\uD" in part:
+                        found = _DECODER.decode(_mended(part))
                     return found
             self._more(max(_STEP, len(self._text) - self._at))
 

@@ -1,0 +1,39 @@
+"""What is exported as CSV is data for a spreadsheet, whatever models are called."""
+
+import io
+
+import pandas as pd
+
+import itemwise as iw
+from itemwise.tables.csv_text import csv_text, restored
+
+NAMES = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\tx", "'=quoted", "plain", "it's", None]
+FRAME = pd.DataFrame({"model": NAMES, "=head": range(9), "gain": [-1.5] * 9})
+
+
+def test_no_text_begins_as_a_formula_and_numbers_stay():
+    found = pd.read_csv(io.StringIO(csv_text(FRAME, index=False)), dtype=str)
+    assert not found["model"].dropna().str.startswith(("=", "+", "-", "@", "\t")).any()
+    assert not found.columns.str.startswith("=").any()
+    assert found["gain"].unique().tolist() == ["-1.5"]
+
+
+def test_what_was_written_can_be_had_as_it_was():
+    found = restored(pd.read_csv(io.StringIO(csv_text(FRAME, index=False))))
+    pd.testing.assert_frame_equal(found, FRAME, check_dtype=False)
+
+
+def test_it_is_the_csv_of_pandas_where_nothing_is_marked():
+    frame = pd.DataFrame({"a": [1, 2.5], "b": ["x,y", None]}, index=pd.Index(["p", "q"], name="n"))
+    two = frame.set_index("b", append=True)
+    for each in (frame, two, frame.rename_axis(None), frame.astype({"b": "category"})):
+        assert csv_text(each) == each.to_csv(lineterminator="\n")
+
+
+def test_results_and_reports_are_written_so(tmp_path):
+    drawn = iw.simulate("2pl", 30, 4, random_state=0).responses
+    named = iw.Responses(drawn.values, [f"=m{k}" for k in range(30)], drawn.items)
+    text = iw.leaderboard(named).save(tmp_path / "board.csv").read_text()
+    assert "'=m1" in text
+    assert ",=m" not in text
+    assert "\n=m" not in text
