@@ -128,11 +128,9 @@ class Calibration(ScoredRespondents, Result):
         known = np.isfinite(np.stack([*parameters.values()], axis=1))
         sure = np.isfinite(np.stack([errors[name] for name in parameters], axis=1)) | ~known
         found = []
-        for words, all_known, all_sure in zip(
-            self.flags, known.all(axis=1), sure.all(axis=1), strict=True
-        ):
-            unsure = () if all_sure or words else (NO_ERROR,)
-            found.append((*words, *unsure, *(() if all_known or words else (FEWER,))))
+        for words, here, surely in zip(self.flags, known.tolist(), sure.tolist(), strict=True):
+            unsure = () if all(surely) or words else (NO_ERROR,)
+            found.append((*words, *unsure, *(() if all(here) or words else (FEWER,))))
         return found
 
     def of_items(self, items: Sequence[str]) -> Calibration:

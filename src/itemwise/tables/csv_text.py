@@ -34,7 +34,7 @@ def csv_text(frame: pd.DataFrame, *, index: bool = True) -> str:
     for place, kind in enumerate(changed.dtypes):
         if str(kind) in ("object", "category", "string", "str"):
             column = changed.iloc[:, place].astype(object).map(_inert)
-            changed.isetitem(place, column)
+            changed.isetitem(place, column.to_numpy())
     return str(changed.to_csv(lineterminator="\n", index=False))
 
 
@@ -43,7 +43,7 @@ def restored(frame: pd.DataFrame) -> pd.DataFrame:
     changed = frame.set_axis([_plain(name) for name in frame.columns], axis=1)
     for place, kind in enumerate(changed.dtypes):
         if str(kind) in ("object", "str"):
-            changed.isetitem(place, changed.iloc[:, place].map(_plain))
+            changed.isetitem(place, changed.iloc[:, place].map(_plain).to_numpy())
     return changed
 
 
