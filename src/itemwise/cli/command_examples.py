@@ -43,6 +43,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "scores.parquet --harness lm-eval --harness-model hf:gpt2 --folder runs",
         "scores.parquet --harness inspect --harness-model openai/gpt-4o --folder runs --budget 50",
     ),
+    "explain": ("scores.parquet", "scores.parquet --facts compute --out explained"),
     "facets": ("ratings.csv", "ratings.csv --respondent model --judge grader --out facets"),
     "gate compare": (
         "gate.json cases.csv --target label",
@@ -55,6 +56,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "gate fit": (
         "cases.csv --target label --out gate.json",
         "cases.csv --target label --target-accuracy 0.97 --by class --out gate.json",
+    ),
+    "groups": (
+        "scores.parquet --groups family",
+        "scores.csv --groups families.csv --reference open --out groups",
     ),
     "health": ("scores.csv", "scores.parquet --by task --out health"),
     "leaderboard": ("scores.csv", "scores.csv --by-prefix / --average tasks --out board"),
