@@ -227,3 +227,14 @@ def test_an_edited_test_is_refused(subtests, bank, tmp_path_factory):
                 FileError, match=r"test\.json' is not an adaptive test that this Itemwise"
             ):
                 iw.load(path)
+
+
+def test_an_archive_that_does_not_unpack_is_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", bytes(range(256)) * 8)
+    content = bytearray(path.read_bytes())
+    content[45:60] = b"\xff" * 15  # the packed bytes
+    path.write_bytes(content)
+    with pytest.raises(FileError, match="is not a whole archive"):
+        load(path)

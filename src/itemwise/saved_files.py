@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 4 * 1024**3
 MOST_SCHEMA = 1 << 24  # bytes of an archive's description in which its class is looked for
+# What zipfile raises for damaged archives, and for methods and passwords that it does not know.
+NOT_WHOLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 SETTINGS = "settings.json"  # what the folder of a deep regressor holds
 BANK_KEY, RESPONSES_KEY = b"itemwise.calibration", b"itemwise.kind"  # Parquet metadata
 
@@ -155,8 +158,11 @@ def _kind_of_archive(file: Path) -> str:
     try:
         with zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
-            about = archive.read("schema.json")[:MOST_SCHEMA] if "schema.json" in names else b""
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
+            about = b""
+            if "schema.json" in names:
+                with archive.open("schema.json") as part:
+                    about = part.read(MOST_SCHEMA)
+    except NOT_WHOLE as error:
         raise FileError(
             f"'{file}' is not a whole archive: {error}. It was cut short or damaged; save it "
             "again or restore a copy."
