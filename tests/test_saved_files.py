@@ -237,4 +237,4 @@ def test_an_archive_that_does_not_unpack_is_refused(tmp_path):
     content[45:60] = b"\xff" * 15  # the packed bytes
     path.write_bytes(content)
     with pytest.raises(FileError, match="is not a whole archive"):
-        load(path)
+        iw.load(path)
