@@ -40,8 +40,10 @@ def table():
 ONCE = {"encoded": 1, "scored": 1}
 
 
-def test_a_report_scores_and_encodes_its_table_once(table, calls, tmp_path):
-    iw.write_report(tmp_path / "report.html", analysed(table, "2pl"))
+def test_a_report_scores_and_encodes_its_table_once(calls, tmp_path):
+    # Without gaps: where there are some, the leaderboard tries them on respondents without.
+    complete = iw.simulate("2pl", 120, 16, random_state=0).responses
+    iw.write_report(tmp_path / "report.html", analysed(complete, "2pl"))
     assert calls == {**ONCE, "fits": 2}  # the second is the 1PL of `label_trouble`
 
 
