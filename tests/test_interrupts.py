@@ -13,6 +13,14 @@ from itemwise import interrupts
 from itemwise.files import write_bytes
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """A shell lets what it starts in the background ignore Ctrl-C, and so would these tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Swallower(ClassifierMixin, BaseEstimator):
     """Is interrupted while it learns, and goes on as scikit-learn's networks do."""
 

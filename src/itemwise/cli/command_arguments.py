@@ -14,7 +14,6 @@ from itemwise.files import check_present, check_writable, make_folder, tidy_fold
 from itemwise.models import AUTO, MODELS
 from itemwise.responses.stored_cells import KINDS
 from itemwise.responses.table_layouts import LAYOUTS
-from itemwise.tables.csv_text import csv_text
 from itemwise.words import meant
 
 if TYPE_CHECKING:
@@ -143,8 +142,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
+def _as_csv(frame: pd.DataFrame) -> bytes:
+    from itemwise.tables.csv_text import csv_text
+
+    return csv_text(frame).encode()
+
+
 _WRITERS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
-    ".csv": lambda frame: csv_text(frame).encode(),
+    ".csv": _as_csv,
     ".parquet": lambda frame: frame.reset_index().to_parquet(index=False),
 }
 

@@ -18,7 +18,6 @@ import typer
 
 from itemwise.cli.terminal_tables import harmless, terminal_table, wrapped
 from itemwise.progress import Progress, lines, resumed, silent, terminal_bar
-from itemwise.tables.csv_text import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +66,8 @@ class Console:
         if for_people():
             _show(frame if shown is None else shown, frame, ALL)
         else:
+            from itemwise.tables.csv_text import csv_text
+
             named = any(name is not None for name in frame.index.names)
             tell(csv_text(frame, index=named), nl=False, whole=True)
 

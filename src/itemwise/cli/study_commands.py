@@ -108,6 +108,8 @@ def study_command(name: str) -> Callable[..., None]:
         for each in parameters.values()
         if (option := _option(each, described, _choices(function, each), known)) is not None
     }
+    if "model" in options:  # a study that fits its own takes another only in memory
+        options.pop("calibration", None)
     if "calibration" in options:
         options.setdefault("model", KNOWN["model"])
     before = BEFORE if first.default is inspect.Parameter.empty else NOT_NEEDED
