@@ -124,6 +124,7 @@ def test_options_of_grades_and_scores_come_back(tmp_path, subtests):
             assert found.true_scores(responses).equals(fitted.true_scores())
 
 
+@pytest.mark.slow
 def test_a_population_of_any_shape_comes_back(tmp_path, subtests):
     for model in MODELS:
         responses = simulate(model, 60, 4, random_state=2).responses

@@ -19,6 +19,7 @@ def cases():
     return case_table(frame), np.where(health > 0, "ill", "well")
 
 
+@pytest.mark.slow
 def test_every_one_learns_from_gaps_and_categories_and_most_can_be_saved(subtests, cases):
     for name in CLASSIFIERS:
         with subtests.test(name=name):

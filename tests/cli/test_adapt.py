@@ -23,6 +23,7 @@ def others(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_package(run, recorded):
     words = ("--budget", 4, "--budget", 8, "--cv", 2, "--out", "replay")
     done = run("adapt", recorded, *words)

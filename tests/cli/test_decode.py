@@ -66,6 +66,7 @@ def test_json_is_one_document(run, files):
     assert "tournament" in document["meaning"]
 
 
+@pytest.mark.slow
 def test_tables_of_right_and_wrong_need_no_classifiers(run, tmp_path):
     for seed in (0, 1):
         iw.simulate("2pl", 60, 12, random_state=seed).responses.save(tmp_path / f"t{seed}.csv")
@@ -119,6 +120,7 @@ def test_ctrl_c_says_that_nothing_is_lost(run, monkeypatch):
     assert "the same command resumes from here" in done.stderr
 
 
+@pytest.mark.slow
 def test_regressors_are_decoded_where_the_target_is_a_number(run, tmp_path):
     random = np.random.default_rng(0)
     x = random.normal(size=(40, 2))

@@ -69,6 +69,7 @@ def test_a_folder_is_filled(run, seconds, undrawn, tmp_path):
     assert (tmp_path / "there" / "figures" / "curves.png").exists()
 
 
+@pytest.mark.slow
 def test_the_table_names_the_epsilons_of_its_shares(run, seconds, undrawn, tmp_path):
     words = ["--better", "lower", "-e", 0.1, "-e", 0, "-e", 0.05, *TWO]
     said = run("portfolio", "runs.csv", "--out", "there", *words).stdout

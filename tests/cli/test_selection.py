@@ -48,6 +48,7 @@ def test_select_prints_choices_for_new_problems(run, tables, tmp_path):
     assert [line.split(",")[1] for line in lines[1:3]] == ["ant", "bee"]
 
 
+@pytest.mark.slow
 def test_evaluate_prints_the_closed_gap(run, tables):
     done = run("portfolio", "evaluate", "runs.csv", *OPTIONS, "--cv", 3)
     assert done.exit_code == 0, done.output

@@ -379,6 +379,7 @@ def test_overlap_contradicts_good_classifiers_and_is_not_called_mislabelled():
     assert both.suspect.sum() <= 2
 
 
+@pytest.mark.slow
 def test_suspects_by_probabilities_are_as_right_as_is_claimed():
     """Over ten tables with some 200 suspects: the share of one table moves by 0.1 or more."""
     wrong, claimed = [], []

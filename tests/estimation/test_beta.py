@@ -19,6 +19,7 @@ class Items:
         self.model, self.items = model, items
 
 
+@pytest.mark.slow
 def test_scipy_finds_nothing_better(definition, drawn):
     responses = drawn.responses.select(range(150), range(4))
     cal = calibrate(responses, "beta", priors=None, tolerance=1e-9)

@@ -64,6 +64,7 @@ def test_its_log_likelihood_is_that_of_normal_log_odds(complete, holed):
         assert cal.log_likelihood - base(cal) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_scipy_finds_nothing_better_where_cells_are_missing(holed):
     """200 rows, five items."""
     table = holed.select(range(200), range(5))

@@ -14,7 +14,8 @@ from itemwise.models import MODELS
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 WIDER = [name for name in MODELS if name not in BINARY]
-LONG_LAST = [m if m != "beta" else pytest.param(m, marks=pytest.mark.slow) for m in WIDER]
+LONG = ("beta", "censored", "gpcm", "nominal")
+LONG_LAST = [pytest.param(m, marks=pytest.mark.slow) if m in LONG else m for m in WIDER]
 PARAMETERS = ["discrimination", "difficulty", "guessing", "slip"]
 ERRORS = [f"{name}_se" for name in PARAMETERS]
 METHODS = ["eap", "map", "ml", "wle"]

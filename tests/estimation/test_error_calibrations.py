@@ -16,7 +16,10 @@ def simulated(n_regressors=20, n_instances=30, seed=0):
     return Responses(1 / (1 + np.exp(-odds)), kind="continuous"), good, hard
 
 
-@pytest.mark.parametrize("name", list(ERROR_MODELS))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(m, marks=pytest.mark.slow) if m == "beta" else m for m in ERROR_MODELS],
+)
 def test_every_model_recovers_who_is_good_and_what_is_hard(name):
     scores, good, hard = simulated()
     found = ERROR_MODELS[name](scores)

@@ -91,6 +91,7 @@ def test_scipy_finds_nothing_better_with_missing_responses(plain, small):
     assert_highest(cal, plain, values, within=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 6])
 def test_scipy_finds_nothing_better_for_guessing(plain, seed):
     responses = simulate("3pl", 300, 8, random_state=seed).responses
@@ -98,6 +99,7 @@ def test_scipy_finds_nothing_better_for_guessing(plain, seed):
     assert_highest(cal, plain, responses.values, within=0.01)
 
 
+@pytest.mark.slow
 def test_wider_models_fit_no_worse(small):
     models = ["1pl", "2pl", "3pl", "4pl"]
     values = [calibrate(small, model, priors=None).log_likelihood for model in models]

@@ -60,6 +60,7 @@ def fits():
     return get
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", SHAPED)
 def test_a_histogram_has_mean_zero_and_deviation_one(fits, model, subtests):
     for shape in ["normal", "bimodal"]:
@@ -126,6 +127,7 @@ def test_the_ends_of_a_histogram_fall(model):
         assert (np.diff(mass[-6:]) <= 0).all()
 
 
+@pytest.mark.slow
 def test_skewed_pools_of_few_respondents_come_to_rest(subtests):
     """Seeds with which shape and items chased each other, or a tail ran away with a respondent."""
     for n_respondents, seed in [(50, 2), (50, 7), (200, 6)]:

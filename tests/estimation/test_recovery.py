@@ -79,6 +79,7 @@ def test_errors_are_as_large_as_standard_errors_say(model):
     assert 0.95 < np.sqrt(np.mean(z**2)) < 1.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
 @pytest.mark.parametrize("model", [name for name, m in MODELS.items() if m.kind != "binary"])
 def test_errors_of_grades_and_scores_are_as_large_as_standard_errors_say(model, missing):

@@ -159,6 +159,7 @@ def coverage(n_human, kind, n_rows=300, n_items=500, chance=0.8, cluster=1):
     return np.mean((low <= chance) & (chance <= high)), np.mean(high - low) / np.mean(more - less)
 
 
+@pytest.mark.slow
 def test_intervals_hold_whatever_the_judge_is_worth(subtests):
     for n_human in (20, 50):
         for kind, shorter in (("useless", 1.02), ("perfect", 0.7), ("good", 0.8), ("kind", 0.9)):

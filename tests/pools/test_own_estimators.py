@@ -99,6 +99,7 @@ def test_own_classifiers_get_names_categories_text_and_gaps(subtests):
         assert compared.to_frame().loc["mine", "accuracy"] == 1
 
 
+@pytest.mark.slow
 def test_workers_and_folders_take_frames(tmp_path, same):
     split = iw.split_dataset(iw.load_dataset(letters(), target="label"))
     pool = {name: OWN[name] for name in ("witness", "one-hot")}

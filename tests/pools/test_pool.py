@@ -101,6 +101,7 @@ def test_configurations_are_the_same_everywhere():
     assert dict(configurations()[::20])["nearest neighbours"] == NEIGHBOURS_01
 
 
+@pytest.mark.slow
 @given(st.text(), st.integers(-5, 5), st.integers(0, 30))
 def test_draws_stay_in_their_range(seed, low, width):
     draws = Draws(seed)

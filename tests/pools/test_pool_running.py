@@ -89,6 +89,7 @@ def test_without_folds_nothing_is_cross_validated(split):
     assert not answers.remarks
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_no_byte(split, same):
     alone = run_pool(split, SMALL, cv=3)
     assert same(alone, run_pool(split, SMALL, cv=3, n_jobs=2))

@@ -59,6 +59,7 @@ def test_headings_sort_up_and_down(page):
     assert estimate() < high
 
 
+@pytest.mark.slow
 def test_search_and_pages_show_the_rest(page):
     respondents = table(page, "Respondents")
     assert respondents.locator(".pager span").inner_text() == "Page 1 of 5"
@@ -109,6 +110,7 @@ def test_a_click_on_the_map_chooses_the_item_there(page):
     pytest.fail("no item was found along these lines")
 
 
+@pytest.mark.slow
 def test_keys_move_along_difficulty_and_discrimination(page, calibration):
     items = calibration.items
     page.focus("#explorer-chart")
@@ -165,6 +167,7 @@ def test_names_of_items_in_tables_lead_to_the_explorer(page):
     assert page.inner_text(CHOSEN) == name
 
 
+@pytest.mark.slow
 def test_colours_follow_the_system_and_the_button(visit, report):
     paper = "getComputedStyle(document.body).backgroundColor"
     assert visit(report, color_scheme="dark").page.evaluate(paper) == "rgb(20, 20, 20)"
@@ -185,7 +188,7 @@ def test_nothing_is_wider_than_the_window(visit, report, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("colours", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_nothing_that_keeps_people_out(visit, axe, report, colours):
     assert axe(visit(report, color_scheme=colours, bypass_csp=True).page) == []
 

@@ -56,6 +56,7 @@ def test_an_unknown_order_is_refused(decoded):
         read_benchmark(decoded, order="size")
 
 
+@pytest.mark.slow
 def test_one_data_set_leaves_what_needs_several_out(tmp_path):
     chapters = read_benchmark(decoding(count=1))
     assert set(chapters.missing) == {"ranks", "subsets", "choice"}
@@ -101,6 +102,7 @@ def test_a_data_set_without_difficulty_does_not_stop_the_others():
     assert set(chapters.found) == {"tournament", "ranks", "subsets", "choice"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank_figures")
 def test_a_later_report_leaves_nothing_of_an_earlier_one(decoded, tmp_path):
     (tmp_path / "mine.csv").write_text("kept")

@@ -133,6 +133,7 @@ def test_dots_say_what_they_are(page):
     assert dots[0].startswith("model ")
 
 
+@pytest.mark.slow
 def test_scores_have_a_model_page_too(visit, tmp_path):
     table = iw.simulate("continuous", 30, 12, random_state=0).responses
     page = visit(iw.write_report(tmp_path / "page.html", analysed(table))).page

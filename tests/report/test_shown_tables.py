@@ -60,6 +60,7 @@ def test_numbers_are_as_exact_as_their_standard_error(page):
     assert row["p"] == "<0.001"
 
 
+@pytest.mark.slow
 def test_no_number_is_written_with_a_power_of_ten(page, visit, answers):
     cells = page.locator("tbody td.number").all_inner_texts()
     assert "1,346" in cells

@@ -188,6 +188,7 @@ def test_selectors_close_the_gap_where_difficulty_decides():
     assert set(found.choices["by difficulty"]) == {"algorithm_1", "algorithm_2"}
 
 
+@pytest.mark.slow
 def test_features_that_say_nothing_gain_nothing():
     random = np.random.default_rng(1)
     _, accuracy = crossing()
@@ -196,6 +197,7 @@ def test_features_that_say_nothing_gain_nothing():
     assert "not a significant gain" in found.meaning
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_and_workers_do_not_matter():
     hard, accuracy = crossing(60)
     made = {"by difficulty": AlgorithmSelector(regressor=TREE)}

@@ -220,6 +220,7 @@ def test_a_selector_comes_back_from_its_file(kind, tmp_path):
         AlgorithmSelector().save(tmp_path / "empty.skops")
 
 
+@pytest.mark.slow
 def test_two_algorithms_are_enough():
     features, table = crossing()
     two = table[["quick", "steady"]]

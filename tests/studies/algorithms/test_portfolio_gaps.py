@@ -123,6 +123,7 @@ def test_topset_of_a_fold_is_chosen_on_the_others():
         assert row["gap"].item() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_nothing_is_chosen_by_the_problems_it_is_judged_on(subtests):
     """On each fold another algorithm is by far the best; there it would leave no gap."""
     for method in ["single best", "topset", "shapley", "airt"]:

@@ -241,6 +241,7 @@ def test_who_hardly_ran_leads_nowhere_and_is_flagged():
     assert (everyone.frame["value_se"] == 0).all()  # each is within 10 of the best everywhere
 
 
+@pytest.mark.slow
 def test_figures_of_tables_with_who_hardly_ran_are_drawn(subtests):
     for kind in FIGURES:
         with subtests.test(kind=kind):

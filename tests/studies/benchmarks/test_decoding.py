@@ -174,6 +174,7 @@ def test_on_one_data_set_equal_classifiers_are_compared_by_their_answers():
     assert "not significantly lower" not in decode_responses({"one": clear}, model="1pl").meaning
 
 
+@pytest.mark.slow
 def test_the_better_of_two_equal_classifiers_is_not_separated_by_items_chosen_for_it():
     """Items that only the other has right discriminate negatively; the test left them out."""
     claims = 0

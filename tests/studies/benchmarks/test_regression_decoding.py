@@ -132,6 +132,7 @@ def test_a_run_resumes_from_its_folder(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == times
 
 
+@pytest.mark.slow
 def test_workers_change_no_byte():
     split = iw.split_dataset(iw.load_dataset("sklearn:diabetes"))
     pool = {"linear": LinearRegression(), "tree": DecisionTreeRegressor(max_depth=3)}

@@ -30,6 +30,7 @@ def forest():
     return explain_difficulty(RandomForestRegressor(40, random_state=0), *items())
 
 
+@pytest.mark.slow
 def test_what_makes_items_hard_is_told_from_what_tells_their_class(forest):
     frame = forest.to_frame()
     assert frame.index[0] == "blur"

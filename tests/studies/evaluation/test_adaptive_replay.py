@@ -193,6 +193,7 @@ def test_a_bank_from_one_table_is_tested_on_another(table):
     assert found.n_respondents == 100
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_and_another_seed_other_random_items(table):
     some = table.select(respondents=slice(0, 120))
     one, two, other = (
@@ -241,6 +242,7 @@ def test_a_bank_is_replayed_on_few_respondents_and_they_are_called_few(table, co
     assert whole.accuracy_low == pytest.approx(whole.accuracy_high)
 
 
+@pytest.mark.slow
 def test_fewer_respondents_than_folds_make_fewer_folds_and_it_is_said():
     table = iw.simulate("2pl", 8, 20, random_state=1).responses
     found = iw.replay_adaptively(table, sizes=[5], cv=12)
@@ -330,6 +332,7 @@ def compared():
     return iw.replay_adaptively(steep_and_flat(), sizes=[6], cv=3, model="2pl")
 
 
+@pytest.mark.slow
 def test_short_forms_are_judged_on_the_same_respondents(compared):
     form = compared.errors.set_index("method").loc[FORM]
     short = iw.shorten(steep_and_flat(), 6, cv=3)

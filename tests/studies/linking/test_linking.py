@@ -59,6 +59,7 @@ def test_a_scale_that_was_moved_is_found_again(subtests):
             assert found.drifted == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.4, 2.5), st.floats(-2, 2), st.sampled_from(MOVED))
 def test_every_line_is_found_again(slope, intercept, method):
