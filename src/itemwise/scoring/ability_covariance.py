@@ -109,12 +109,12 @@ def ability_covariance(
     if errors is None:
         nothing = np.zeros((found.se.size, 1))
         return AbilityCovariance(respondents, found.ability, found.se**2, nothing)
-    expected = found
+    expected, own, offset = found, found.se**2, np.zeros((found.se.size, 1))
     if errors.coords is not coords and not np.array_equal(errors.coords, coords):
         expected = score_abilities(data, model, errors.coords, population, method)
-    fixed = found.at_bound | expected.at_bound
-    own = np.where(fixed, found.se, expected.se) ** 2
-    offset = np.where(fixed, 0.0, expected.ability - found.ability)[:, None]
+        fixed = found.at_bound | expected.at_bound
+        own = np.where(fixed, found.se, expected.se) ** 2
+        offset = np.where(fixed, 0.0, expected.ability - found.ability)[:, None]
     if averages(model, own.size, data.tries):
         moving = np.where(expected.at_bound, 0.0, expected.se**2)
         alone, together = averaged_errors(data, model, errors, expected.ability, moving)
