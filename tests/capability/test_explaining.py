@@ -142,6 +142,7 @@ def test_named_states_of_a_column_of_numbers_are_changed_by_their_numbers():
     assert changes.to_dict() == {0: "= Present", 1: "= Absent"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [[0, 1, 2], pd.MultiIndex.from_product([["p"], [0, 1, 2]])])
 def test_columns_may_have_names_that_are_no_texts(names):
     rows = pd.DataFrame(X.to_numpy(), columns=names)

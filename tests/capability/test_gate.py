@@ -91,6 +91,7 @@ def test_the_limits_of_a_test_are_those_that_the_study_finds():
     assert gate.acceptance_ is None
 
 
+@pytest.mark.slow
 def test_a_promise_of_accuracy_is_kept_on_new_cases_over_seeds():
     kept = []
     for seed in range(12):

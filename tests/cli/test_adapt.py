@@ -57,6 +57,7 @@ def test_a_bank_is_replayed_on_responses_of_other_models(run, recorded, others, 
     assert [row["mae"] for row in document["errors"]] == pytest.approx(list(wanted.errors["mae"]))
 
 
+@pytest.mark.slow
 def test_responses_replayed_on_themselves_are_divided_into_folds(run, recorded):
     words = ("--budget", 4, "--cv", 2, "--json")
     alone, itself = (
@@ -98,6 +99,7 @@ def test_facts_of_a_selection_may_lie_in_a_table_beside_the_responses(run, other
     assert len(json.loads((tmp_path / "samples.json").read_text())["arc"]) == 3
 
 
+@pytest.mark.slow
 def test_confidence_is_that_of_the_intervals(run, others):
     words = ("adapt", others, "--budget", 3, "--cv", 2, "--json")
     half, most = (json.loads(run(*words, "--confidence", c).stdout) for c in (0.5, 0.99))

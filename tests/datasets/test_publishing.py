@@ -197,6 +197,7 @@ def test_an_answer_that_repeats_the_key_is_cleaned(web):
     assert "bad request with (API key)" in refusal(InputError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [

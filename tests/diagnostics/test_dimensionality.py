@@ -62,6 +62,7 @@ def test_one_ability_with_gaps_is_one():
     assert found.meaning.startswith("One ability is enough")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bend_of_many_curves_is_no_second_ability(seed):
     """Where parallel analysis alone always sees two dimensions."""

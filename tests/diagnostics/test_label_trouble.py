@@ -206,6 +206,7 @@ def test_turned_items_are_found_among_gaps():
     assert len(set(found.items[:10]) & first_items(10)) >= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["2pl", "3pl"])
 @pytest.mark.parametrize("shape", [(60, 300), (500, 30)])
 def test_right_labels_are_left_in_peace(model, shape):

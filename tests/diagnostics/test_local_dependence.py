@@ -132,6 +132,7 @@ def test_p_is_adjusted_as_benjamini_and_hochberg_do():
     np.testing.assert_allclose(benjamini_hochberg(p, 50), stats.false_discovery_control(p))
 
 
+@pytest.mark.slow
 def test_p_values_are_those_of_chance_where_the_model_is_true(subtests):
     for model, missing in [("2pl", 0.0), ("3pl", 0.0), ("2pl", 0.4)]:
         with subtests.test(model=model, missing=missing):

@@ -144,6 +144,7 @@ def agrees_with_its_definition(cal, statistic):
     assert found.df == df
 
 
+@pytest.mark.slow
 def test_graded_statistics_are_what_their_definitions_say(grades, subtests):
     for statistic, model in product(["m2", "c2"], ["graded", "gpcm"]):
         with subtests.test(f"{statistic} {model}"):

@@ -107,6 +107,7 @@ def test_no_group_lies_inside_another():
     assert not any(a < b for a in groups for b in groups)
 
 
+@pytest.mark.slow
 def test_differences_that_do_not_exist_are_found_as_often_as_alpha_says():
     random = np.random.default_rng(1)
     found = [compare_ranks(random.normal(size=(5, 30))) for _ in range(200)]

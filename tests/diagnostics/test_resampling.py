@@ -132,6 +132,7 @@ def test_weights_between_whole_numbers_stay_and_are_said():
     assert "not whole numbers" in some.notes[0]
 
 
+@pytest.mark.slow
 def test_it_is_fitted_as_before(subtests):
     """Engine, settings, priors, grades and bank are those of the calibration."""
     binary = iw.simulate("2pl", 80, 5, random_state=2).responses

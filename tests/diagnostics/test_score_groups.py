@@ -13,6 +13,7 @@ from itemwise.diagnostics.summed_score_fit import (
 from itemwise.estimation import calibrate, simulate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 12, 40])
 def test_many_items_at_once_are_joined_as_one_by_one(n_groups, subtests):
     random = np.random.default_rng(n_groups)

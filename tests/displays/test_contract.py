@@ -160,6 +160,7 @@ def test_a_display_asks_for_its_columns_and_says_when_there_is_nothing_to_draw(
                 DISPLAYS[key](frame.assign(**{column: np.nan}))
 
 
+@pytest.mark.slow
 def test_a_display_draws_on_a_given_axes_and_leaves_everything_else_alone(each_display, frames):
     import matplotlib.pyplot as plt
 

@@ -52,6 +52,7 @@ def test_rounded_probabilities_with_exact_zeros_and_ones_give_the_same_items(dig
     assert np.corrcoef(cal.abilities()["ability"], truth.abilities["ability"])[0, 1] > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [2, 3, 5])
 def test_the_log_likelihood_of_rounded_probabilities_is_the_integral_of_its_formula(
     definition, digits
@@ -76,6 +77,7 @@ def test_scores_at_a_bound_are_a_chance_not_an_infinite_density(drawn):
     assert np.isfinite(cal.abilities("ml")[["ability", "se"]]).all(axis=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "turned"), [(10, 2), (3, 3)])
 def test_abilities_are_posterior_means_where_items_are_steep(definition, seed, turned):
     """Far from where a respondent stands, such items leave a log-likelihood of -1e40."""

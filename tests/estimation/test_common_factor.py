@@ -29,6 +29,7 @@ def chance(z):
     return chance_of_common(*_standardised(z))
 
 
+@pytest.mark.slow
 def test_of_independent_items_five_in_a_hundred_tables_are_called_common(subtests):
     for case, draw in NOISE.items():
         with subtests.test(case):

@@ -390,6 +390,7 @@ def test_every_table_of_grades_or_scores_gives_a_finite_fit(widely, model, hold)
     )
 
 
+@pytest.mark.slow
 def test_constant_columns_of_grades_and_scores_are_flagged_and_said(widely, subtests):
     for model, (table, flag, words) in product(
         WIDER,
@@ -435,6 +436,7 @@ def test_a_constant_column_of_grades_or_scores_tells_nothing_of_ability(widely, 
             assert told.iloc[2] < 0.1 * told.drop(told.index[2]).mean() + 0.01
 
 
+@pytest.mark.slow
 def test_an_empty_respondent_among_grades_or_scores_stands_at_the_mean(widely, subtests):
     for model in WIDER:
         with subtests.test(model=model):
@@ -457,6 +459,7 @@ def test_few_respondents_and_single_items_of_any_kind_are_said(widely, subtests)
             assert not any("Only" in n for n in widely("column all best", model).notes)
 
 
+@pytest.mark.slow
 def test_equal_columns_of_grades_or_scores_get_equal_items(widely, subtests):
     for model in WIDER:
         with subtests.test(model=model):

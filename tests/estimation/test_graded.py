@@ -22,6 +22,7 @@ def graded():
     return {name: simulate(name, 400, 8, random_state=3).responses for name in FAMILIES}
 
 
+@pytest.mark.slow
 def test_scipy_finds_nothing_better(definition, name):
     """From where items are alike; the public parameters are what scipy moves."""
     items = {"discrimination": [1.2, 0.8, 1.6, 1.0], "difficulty_1": [-1.5, -1.0, -0.5, -2.0],

@@ -76,6 +76,7 @@ def test_a_histogram_has_mean_zero_and_deviation_one(fits, model, subtests):
             assert density.sum() * (GRID[1] - GRID[0]) == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_two_groups_are_seen_as_two(fits, subtests):
     """Peaks twice as prominent as the dents that noise may leave in a normal shape."""
     for model in SHAPED:
@@ -88,6 +89,7 @@ def test_two_groups_are_seen_as_two(fits, subtests):
             assert shaped.log_likelihood > plain.log_likelihood + 10
 
 
+@pytest.mark.slow
 def test_a_normal_population_stays_nearly_normal_and_items_where_they_were(fits, subtests):
     """A few nats, and dents of a tenth, are what noise in 1,000 abilities is worth."""
     for model in SHAPED:

@@ -97,6 +97,7 @@ def test_errors_of_grades_and_scores_are_as_large_as_standard_errors_say(model, 
     assert np.sqrt(np.mean(np.square(abilities))) == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.slow
 def test_one_missing_cell_hardly_moves_a_complete_table(model_name):
     responses = simulate(model_name, 3000, 15, random_state=2).responses
     values = responses.values
@@ -121,6 +122,7 @@ def test_a_row_that_was_never_asked_changes_nothing(small):
         assert other.log_likelihood == pytest.approx(one.log_likelihood, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_the_row_given_twice(model_name, subtests):
     weights = np.where(np.arange(200) < 80, 2.0, 1.0)
     for n_items in [8, 30]:
@@ -254,6 +256,7 @@ def test_turning_items_of_grades_or_scores_turns_their_slopes_and_nothing_else(m
     assert [words == ("negative discrimination",) for words in turned.flags] == (sign < 0).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [name for name in MODELS if name != "1pl"])
 def test_negative_discriminations_are_recovered(model):
     """A fifth of the items; of grades, their difficulties are turned so that they descend."""
@@ -269,6 +272,7 @@ def test_negative_discriminations_are_recovered(model):
     assert np.corrcoef(cal.abilities()["ability"], truth.abilities["ability"])[0, 1] > 0.75
 
 
+@pytest.mark.slow
 def test_the_scale_is_never_reflected(model_name, subtests):
     for seed in range(6):
         with subtests.test(seed=seed):
@@ -391,6 +395,7 @@ def test_progress_is_told_of_every_iteration(small):
     assert float(change) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["3pl", "4pl"])
 def test_progress_runs_on_through_both_stages_of_a_fit_without_priors(small, model):
     told = []

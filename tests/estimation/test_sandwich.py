@@ -99,6 +99,7 @@ def test_an_item_of_known_abilities_has_the_errors_of_a_robust_regression():
     np.testing.assert_allclose(np.median(ratios, axis=0), 1.0, atol=0.1)
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_the_model_where_the_model_is_right(subtests):
     for name, family in MODELS.items():
         with subtests.test(name):

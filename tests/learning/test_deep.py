@@ -134,6 +134,7 @@ WAYS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @KINDS
 @WAYS
 def test_it_learns_what_makes_new_items_hard(fitted, kind, encoder, fine_tune):
@@ -153,6 +154,7 @@ def test_intervals_hold_about_as_many_new_items_as_promised(fitted, kind, encode
     assert 0 < wide - narrow < high[0] - low[0]
 
 
+@pytest.mark.slow
 @KINDS
 def test_the_same_seed_gives_the_same_predictions_and_another_does_not(fitted, kind):
     regressor, data = fitted(kind, "folder", True)

@@ -86,6 +86,7 @@ def test_intervals_hold_as_often_as_they_say_over_many_draws(settings):
     assert (np.mean(held, axis=0) < [0.6, 0.87, 0.95]).all()  # nor wider than they must be
 
 
+@pytest.mark.slow
 def test_intervals_of_an_unsteady_regressor_with_heavy_tails_hold_too():
     held = []
     for seed in range(40):

@@ -24,6 +24,7 @@ def ways(n, width=NO_WAYS):
     return np.ones((n, 2, width))
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_where_only_errors_scatter():
     found = [stand_out(*drawn(60, seed=k), ways(60)).p for k in range(60)]
     assert (np.concatenate(found) < 0.05).mean() == pytest.approx(0.05, abs=0.015)

@@ -54,6 +54,7 @@ def test_the_best_settings_are_those_of_scikit_learn_and_are_told(split):
     assert tuned.remarks == (f"tuned ({search.best_score_:.3f} right in 5 folds: {words})",)
 
 
+@pytest.mark.slow
 def test_the_runner_passes_on_which_settings_were_chosen(split, tmp_path, same):
     pool = [MEMBERS["nearest neighbours"], MEMBERS["LDA"], MEMBERS["linear SVM"]]
     answers = run_pool(split, pool, cv=2, folder=tmp_path)

@@ -43,6 +43,7 @@ def test_a_stored_member_has_the_same_scores(split, tmp_path):
     np.testing.assert_array_equal(again, fresh)
 
 
+@pytest.mark.slow
 def test_a_worker_returns_them_too(split):
     pool = {"majority": DummyClassifier()}
     found = answered(split, pool, time_limit=60.0)

@@ -58,6 +58,7 @@ def test_a_finished_run_is_not_done_again(split, tmp_path, same):
     assert len(calls) == done == 6
 
 
+@pytest.mark.slow
 def test_files_have_the_same_bytes_whatever_the_number_of_workers(split, tmp_path, same):
     one, two = (run(split, tmp_path / str(n), n_jobs=n) for n in (1, 2))
     assert same(one, two)

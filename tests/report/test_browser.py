@@ -182,6 +182,7 @@ def test_colours_follow_the_system_and_the_button(visit, report):
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 800, 1300])
 def test_nothing_is_wider_than_the_window(visit, report, width):
     page = visit(report, viewport={"width": width, "height": 800}).page
@@ -211,6 +212,7 @@ def test_another_scale_replaces_the_filtered_rows(visit, responses, calibration,
     assert page.inner_text("#explorer-item") == "No item."
 
 
+@pytest.mark.slow
 def test_responses_are_shown_as_they_were_given(visit, tmp_path, subtests):
     rng = np.random.default_rng(3)
     skill = rng.normal(size=(40, 1))

@@ -134,6 +134,7 @@ def test_a_forged_summary_cannot_remove_other_files(decoded, tmp_path):
     assert (home / "mine.csv").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank_figures")
 def test_a_report_that_fails_leaves_the_earlier_one(decoded, tmp_path, monkeypatch):
     paths = write_folder(read_benchmark(decoded).contents(), tmp_path)

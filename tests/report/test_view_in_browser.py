@@ -69,6 +69,7 @@ def test_counts_then_a_scale_without_an_error_or_a_foreign_request(visit, addres
     assert TOKEN not in page.url
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_the_token_and_another_window_has_none(visit, address):
     opened = visit(address)
     opened.page.reload()
@@ -195,6 +196,7 @@ def test_axe_finds_nothing_that_keeps_people_out(visit, axe, address, colours):
     assert axe(page) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nothing_is_wider_than_the_window(visit, address, width):
     page = calibrated(visit(address, viewport={"width": width, "height": 900}).page)

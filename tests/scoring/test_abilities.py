@@ -114,6 +114,7 @@ def warm_weight(plain, cal, asked):
     return np.r_[0.0, np.cumsum(0.5 * (slope[1:] + slope[:-1]) * np.diff(GRID))]
 
 
+@pytest.mark.slow
 def test_wle_solves_warms_equation(plain, cases, subtests):
     inner = slice(3000, 17_001)  # ±7; farther out differences of chances near 0 and 1 are noise
     for cal, responses in cases:

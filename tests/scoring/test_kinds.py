@@ -202,6 +202,7 @@ def two_humps():
     return HistogramPopulation(points, mass / mass.sum())
 
 
+@pytest.mark.slow
 def test_a_histogram_of_a_normal_shape_gives_the_abilities_of_a_normal_population(cases, subtests):
     for cal, responses in cases:
         with subtests.test(cal.model.name):
@@ -214,6 +215,7 @@ def test_a_histogram_of_a_normal_shape_gives_the_abilities_of_a_normal_populatio
                 np.testing.assert_allclose(found["se"], expected["se"], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_population_of_two_humps_draws_abilities_to_them(cases, subtests):
     for cal, responses in cases:
         with subtests.test(cal.model.name):

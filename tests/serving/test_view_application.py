@@ -160,6 +160,7 @@ def test_what_is_missing_and_a_port_in_use_are_said_in_a_sentence(path, tmp_path
     assert "cannot be used" in answer.output
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_command_with_one_line(path):
     words = [sys.executable, "-c", "from itemwise.cli import main; main()"]
     process = subprocess.Popen(

@@ -179,6 +179,7 @@ def test_a_crash_is_no_fast_run_where_no_cut_off_is_known():
     assert any("no cut-off is known" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_selectors_close_the_gap_where_difficulty_decides():
     hard, accuracy = crossing()
     found = evaluate_selectors(accuracy, hard, selectors=QUICK, cv=4)

@@ -57,6 +57,7 @@ def test_the_contract_of_scikit_learn_is_kept(estimator):
     check_estimator(estimator, on_skip=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["auto", "survival", "pairwise", "difficulty", "performance"])
 def test_the_better_of_two_that_cross_is_picked_on_new_problems(kind):
     features, table = crossing()
@@ -123,6 +124,7 @@ def test_gaps_text_and_other_orders_of_columns_are_fine(kind):
     assert str(clone(selector).get_params()) == str(made.get_params())
 
 
+@pytest.mark.slow
 def test_an_algorithm_that_hardly_ran_is_never_picked(subtests):
     for size, kind in product([None, 2, 4], ["difficulty", "performance"]):
         with subtests.test(size=size, kind=kind):

@@ -139,6 +139,7 @@ def test_the_meaning_names_the_hardest_data_set_and_the_best_classifier(decoding
     assert decoding.meaning in decoding._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_datasets", [2, 4, 7, 20, 60])
 def test_of_ten_equal_classifiers_none_is_called_lower(decoding, n_datasets):
     """Beyond 1.96 standard errors of the best, some were in most tables: it was chosen as best."""

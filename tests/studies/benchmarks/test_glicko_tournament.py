@@ -153,6 +153,7 @@ def test_the_meaning_names_the_leader_and_who_is_level_with_it():
     assert "not significantly behind, so the lead is uncertain" in close.meaning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items", [2, 4, 7, 20, 60])
 def test_of_ten_equal_respondents_none_is_called_behind(n_items):
     """Ranges of Glicko-2 take games on one item as independent and separate equal ones."""

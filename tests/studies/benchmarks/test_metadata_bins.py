@@ -49,6 +49,7 @@ def test_intervals_stay_within_zero_and_one_and_one_data_set_has_none():
     assert np.isnan(probability_by_metadata(*tables(), "size", bins=6).low).all()
 
 
+@pytest.mark.slow
 def test_intervals_cover_as_often_as_the_level_says():
     random, hits = np.random.default_rng(0), []
     names = [f"set {k}" for k in range(60)]

@@ -119,6 +119,7 @@ def test_the_strongest_relation_that_holds_is_said():
     assert found.meaning in repr(found)
 
 
+@pytest.mark.slow
 def test_false_alarms_are_rare_where_nothing_is_related():
     random, alarms = np.random.default_rng(1), 0
     names = [str(k) for k in range(30)]

@@ -41,6 +41,7 @@ def test_what_makes_items_hard_is_told_from_what_tells_their_class(forest):
     assert frame[["impurity", "task_impurity"]].sum().tolist() == pytest.approx([1, 1])
 
 
+@pytest.mark.slow
 def test_items_of_the_importance_are_held_out(forest):
     assert len(forest.held_out) == 72
     assert 0.7 < forest.score < 1

@@ -110,6 +110,7 @@ def test_curves_are_brought_as_near_as_a_search_by_another_program(method):
     assert [found.slope, found.intercept] == pytest.approx(wanted.x.tolist(), abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", MOVED)
 def test_standard_errors_are_the_spread_over_banks_drawn_from_theirs(method):
     old, new, _, _ = versions(drifting=0)
