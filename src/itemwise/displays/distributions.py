@@ -67,7 +67,7 @@ def _draw_steps(ax: Axes, heights: Array, edges: Floats, colour: str, groups: in
 
 
 class HistogramDisplay(Display):
-    """Histogram of a column, whole or by group.
+    """How often each value occurs, in all or by group.
 
     `value` names a column of numbers, `group` one of names. The five largest groups are drawn over
     each other in the same bins, the rest together. A few far values do not stretch the axis: they
