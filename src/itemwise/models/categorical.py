@@ -130,6 +130,16 @@ class Categorical(MeasurementModel):
         return stored
 
 
+def log_shares(odds: list[Array]) -> Array:
+    """Log-probabilities of categories with these log-odds, stacked."""
+    xp = array_namespace(odds[0])
+    top = odds[0]
+    for table in odds[1:]:
+        top = xp.maximum(top, table)
+    total = sum(xp.exp(table - top) for table in odds)
+    return xp.stack(odds) - (top + xp.log(total))
+
+
 def slope_of_loading(loading: Array) -> Array:
     """The slope of a logistic curve whose response correlates so with ability."""
     xp = array_namespace(loading)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from itemwise.models.categorical import slope_of_loading
+from itemwise.models.categorical import log_shares, slope_of_loading
 from itemwise.models.logistic import FLATTEST
 from itemwise.models.measurement import Coordinate
 from itemwise.models.priors import Normal
@@ -96,17 +96,11 @@ class Nominal(VariedCategories):
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
         """Log-probability of each option, (n_categories, n_items, n_abilities)."""
-        xp = array_namespace(coords)
         slope, intercept = self._lines(coords)
         odds = [
             slope[:, k, None] * abilities + intercept[:, k, None] for k in range(slope.shape[1])
         ]
-        odds = [0 * odds[0], *odds]
-        top = odds[0]
-        for table in odds[1:]:
-            top = xp.maximum(top, table)
-        total = sum(xp.exp(table - top) for table in odds)
-        return xp.stack(odds) - (top + xp.log(total))
+        return log_shares([0 * odds[0], *odds])
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
         """Derivatives of `log_prob`, (width, n_categories, n_items, n_abilities)."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from itemwise.models.categorical import slope_of_loading
+from itemwise.models.categorical import log_shares, slope_of_loading
 from itemwise.models.logistic import SLOPE
 from itemwise.models.measurement import Coordinate
 from itemwise.models.ordered import Ordered
@@ -54,13 +54,7 @@ class PartialCredit(Ordered):
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
         """Log-probability of each category, (n_categories, n_items, n_abilities)."""
-        xp = array_namespace(coords)
-        odds = self._log_odds(coords, abilities)
-        top = odds[0]
-        for table in odds[1:]:
-            top = xp.maximum(top, table)
-        total = sum(xp.exp(table - top) for table in odds)
-        return xp.stack(odds) - (top + xp.log(total))
+        return log_shares(self._log_odds(coords, abilities))
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
         """Derivatives of `log_prob`, (width, n_categories, n_items, n_abilities)."""
