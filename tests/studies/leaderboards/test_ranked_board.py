@@ -107,6 +107,20 @@ def test_scores_are_compared_by_the_paired_t_test():
         assert (pair.low, pair.high) == pytest.approx((low, high))
 
 
+def test_the_same_grade_throughout_is_not_certain():
+    drawn = np.random.default_rng(0).integers(0, 5, (6, 12)).astype(float)
+    drawn[0], drawn[1] = 4, 0
+    board = iw.leaderboard(iw.Responses(drawn, kind="graded"), by=None)
+    frame = board.to_frame()
+    assert frame.loc["respondent_1", "accuracy_low"] < 3.9
+    assert frame.loc["respondent_2", "accuracy_high"] > 0.1
+    assert frame.loc["respondent_1", "accuracy_high"] <= 4
+    extremes = board.pairs[
+        (board.pairs["respondent"] == "respondent_1") & (board.pairs["other"] == "respondent_2")
+    ]
+    assert extremes["low"].item() < 3.9
+
+
 def test_grades_are_ranked_by_their_mean():
     board = iw.leaderboard(iw.simulate("graded", 5, 60, random_state=2).responses)
     assert board.calibration.model.name == "graded"

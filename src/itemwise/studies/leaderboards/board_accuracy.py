@@ -119,20 +119,38 @@ def reached(
             freedom = np.where(wider, np.minimum(masked[1], means.freedom), means.freedom)
             means = replace(means, freedom=freedom)
         se = np.where(share < 1, np.sqrt(over_items + left), se)
-    low, high = _limits(mean, se, means, confidence, bounded=bounded)
+    extent = (0.0, 1.0) if bounded else (float(np.nanmin(values)), float(np.nanmax(values)))
+    low, high = _limits(mean, se, means, confidence, extent, bounded=bounded)
     return Reached(mean, se, low, high, asked)
 
 
 def _limits(
-    mean: Floats, se: Floats, means: Means, confidence: float, *, bounded: bool
+    mean: Floats,
+    se: Floats,
+    means: Means,
+    confidence: float,
+    extent: tuple[float, float],
+    *,
+    bounded: bool,
 ) -> tuple[Floats, Floats]:
-    """Student's interval; between 0 and 1, Wilson's with the effective number of items."""
+    """Student's interval; between 0 and 1, Wilson's with the effective number of items.
+
+    A respondent whose responses are all the same shows no spread: within the `extent` of all
+    responses, its interval is Wilson's, too.
+    """
     reach = t_reach(means.freedom, confidence)
-    if not bounded:
+    lowest, span = extent[0], extent[1] - extent[0]
+    flat = ~(se > SMALLEST)
+    if not bounded and not (span > 0 and flat.any()):
         return mean - reach * se, mean + reach * se
-    worth = mean * (1.0 - mean) / np.where(se > SMALLEST, se, 1.0) ** 2
-    worth = np.where((se > SMALLEST) & (worth > 0), worth, means.clusters)
-    return wilson_limits(mean * worth, worth, reach)
+    share = (mean - lowest) / span
+    worth = share * (1.0 - share) / np.where(flat, 1.0, se / span) ** 2
+    worth = np.where(~flat & (worth > 0), worth, means.clusters)
+    low, high = wilson_limits(share * worth, worth, reach)
+    low, high = lowest + span * low, lowest + span * high
+    if bounded:
+        return low, high
+    return np.where(flat, low, mean - reach * se), np.where(flat, high, mean + reach * se)
 
 
 def ability_scale(

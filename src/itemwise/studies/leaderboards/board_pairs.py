@@ -69,27 +69,30 @@ def _by_clusters(
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Student's t test of the differences, with clustered standard errors."""
     parts = []
+    span = 1.0 if bounded else float(np.nanmax(values) - np.nanmin(values))
     for k in range(len(values) - 1):
         means = clustered_means(values[k] - values[k + 1 :], grouping)
-        low, high = _limits(means, confidence, bounded=bounded)
+        low, high = _limits(means, confidence, span, bounded=bounded)
         parts.append(np.stack([means.mean, means.se, low, high, t_test(means)]))
     difference, se, low, high, p = np.concatenate([np.empty((5, 0)), *parts], axis=1)
     return difference, se, low, high, p
 
 
-def _limits(means: Means, confidence: float, *, bounded: bool) -> tuple[Floats, Floats]:
-    """Interval of a difference; where nothing varies, that of two shares."""
+def _limits(
+    means: Means, confidence: float, span: float, *, bounded: bool
+) -> tuple[Floats, Floats]:
+    """Interval of a difference; where nothing varies, that of two shares of the `span`."""
     reach = t_reach(means.freedom, confidence) * means.se
     low, high = means.mean - reach, means.mean + reach
-    if not bounded:
+    if not span > 0:
         return low, high
-    n = means.clusters
-    better, worse = np.maximum(means.mean, 0.0) * n, np.maximum(-means.mean, 0.0) * n
+    n, share = means.clusters, means.mean / span
+    better, worse = np.maximum(share, 0.0) * n, np.maximum(-share, 0.0) * n
     still = ~(means.se > 1e-12) & (n > 0)
     floor = paired_difference(better, worse, n, confidence)
-    low = np.where(still, np.minimum(floor[0], means.mean), low)
-    high = np.where(still, np.maximum(floor[1], means.mean), high)
-    return np.maximum(low, -1.0), np.minimum(high, 1.0)
+    low = np.where(still, np.minimum(span * floor[0], means.mean), low)
+    high = np.where(still, np.maximum(span * floor[1], means.mean), high)
+    return (np.maximum(low, -1.0), np.minimum(high, 1.0)) if bounded else (low, high)
 
 
 def rank_limits(
