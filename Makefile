@@ -3,7 +3,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 DEMO ?= itemwise-demo
-FUZZ_INPUTS ?= 40000
+FUZZ_INPUTS ?= 28000
+FUZZ_JOBS ?= 2
 FUZZ_SEED ?= 1
 comma := ,
 # ITEMWISE_TORCH=1 tests torch and deep encoders as well; ITEMWISE_TORCH=2.13.0, that version of it.
@@ -13,10 +14,12 @@ DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
 WORKERS := --dist worksteal --tx popen --tx popen//env:OPENBLAS_CORETYPE=Haswell
 # Tests start many processes, each of which would compile the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
-SETUP := @PYTHON="$(PYTHON)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
+# The versions that `make` installs; LOCK= (empty) takes the newest.
+LOCK ?= constraints.txt
+SETUP := @PYTHON="$(PYTHON)" LOCK="$(LOCK)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick test test-all test-processors fuzz faults mutation dist test-wheel test-versions picture bench docs clean
+.PHONY: help demo check quick test test-all test-processors fuzz faults mutation dist reproducible sbom lock audit test-wheel test-versions picture bench docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -49,9 +52,9 @@ test-processors: ## The numeric tests with the OpenBLAS kernels of other process
 	$(SETUP) $(DEV)
 	@sh scripts/other_processors.sh $(BIN)/python Haswell Prescott
 
-fuzz: ## Damaged files for every reader and loader; FUZZ_INPUTS of them for each, FUZZ_SEED
+fuzz: ## Damaged files for every reader and loader: FUZZ_INPUTS for each, FUZZ_SEED, FUZZ_JOBS
 	$(SETUP) $(DEV)
-	$(BIN)/python scripts/fuzz.py --inputs $(FUZZ_INPUTS) --seed $(FUZZ_SEED)
+	$(BIN)/python scripts/fuzz.py --inputs $(FUZZ_INPUTS) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
 
 faults: ## Commands killed at random moments, full disks, folders that may not be written
 	$(SETUP) $(DEV)
@@ -64,7 +67,24 @@ mutation: ## How many of 400 small changes of the numeric code the tests notice;
 dist: ## Build the wheel and the sdist into dist/
 	$(SETUP) $(DEV)
 	rm -rf dist
-	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --no-isolation --outdir dist .
+
+reproducible: ## Build twice, in two folders at two times, and compare the bytes
+	$(SETUP) $(DEV)
+	@sh scripts/reproducible.sh $(BIN)/python
+
+sbom: dist ## The bill of materials of the wheel (CycloneDX) into build/
+	@PYTHON="$(PYTHON)" LOCK="$(LOCK)" sh scripts/sbom.sh
+
+lock: ## Write the versions that are installed now to constraints.txt
+	$(SETUP) $(DEV),docs,serve,cluster,learning
+	$(BIN)/python scripts/lock.py
+
+audit: ## Known vulnerabilities of the locked versions, where the index knows any
+	$(SETUP) $(DEV)
+	@PYTHON="$(PYTHON)" sh scripts/venv.sh build/audit bare
+	@build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	build/audit/bin/python scripts/audit.py
 
 test-wheel: dist ## The tests against the built wheel, in an environment of its own
 	@PYTHON="$(PYTHON)" sh scripts/test_wheel.sh newest

@@ -2,13 +2,15 @@
 # Usage: scripts/venv.sh DIRECTORY [EXTRAS]
 #
 # Install this package into a virtual environment, with extras such as "dev" or "dev,torch"; with
-# "bare", nothing is installed.
+# "bare", nothing is installed. Versions are those of constraints.txt, so that everybody tests with
+# the same; with LOCK= (empty), the newest.
 # Makes the environment where it is missing or broken; does nothing where all is up to date.
 set -eu
 
 venv=$1
 extras=${2:-}
 python=${PYTHON:-python3}
+lock=${LOCK-constraints.txt}
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -68,14 +70,19 @@ fi
 
 # The stamp lies inside the environment, so it goes when the environment goes.
 stamp="$venv/.itemwise-${extras:-plain}"
-wanted=$(cat pyproject.toml src/itemwise/__init__.py | cksum)
+wanted=$(cat pyproject.toml src/itemwise/__init__.py ${lock:+"$lock"} | cksum)
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
     exit 0
 fi
 say "Installing itemwise${extras:+ with $extras} into $venv; the first time takes a minute or two ..."
+install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 # A version of torch that is asked for goes first; the extra is then content with it.
 if [ -n "${TORCH:-}" ]; then
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "torch==$TORCH"
+    install "torch==$TORCH"
 fi
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
+target=".${extras:+[$extras]}"
+if [ -z "$lock" ] || ! install --constraint "$lock" --editable "$target"; then
+    [ -z "$lock" ] || say "The versions of $lock are not to be had here: installing the newest ..."
+    install --editable "$target"
+fi
 printf '%s\n' "$wanted" >"$stamp"
