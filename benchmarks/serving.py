@@ -1,19 +1,20 @@
 """The gate over HTTP: speed under a steady load, and behaviour under hostile requests.
 
-    python benchmarks/serving.py             # 500 requests per second of 10 rows each
-    python benchmarks/serving.py --hostile   # 10,000 requests that should be refused
+    python benchmarks/serving.py load       # 500 requests per second of 10 rows, 5 % hostile
+    python benchmarks/serving.py together   # a request on each of 200 connections at one moment
+    python benchmarks/serving.py refusals   # 10,000 requests that should be refused
 
-`itemwise serve` runs in its own process with a gate fitted on eight features of scikit-learn's
+`itemwise serve` runs in processes of its own with a gate fitted on eight features of scikit-learn's
 breast cancer data; this process sends the requests. A request is timed from the moment it should
-have been sent, so a service that falls behind cannot hide it. Requests that violate the schema of
-the service are made by schemathesis if it is installed (pip install schemathesis).
+have been sent, so a service that falls behind cannot hide it. With `--cores 2`, the service has two
+cores of its own, and this process the others. Requests that violate the schema of the service are
+made by schemathesis if it is installed (pip install schemathesis).
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import re
 import subprocess
@@ -21,6 +22,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
@@ -28,15 +31,23 @@ import numpy as np
 
 from common import machine, print_table
 from hostile import KINDS, from_schema
+from load import KEY, Found, Load, cpu_seconds, request, send
 
-RATE, SECONDS, ROWS, CONNECTIONS = 500, 20, 10, 32
+ROWS, ROUNDS = 10, 50
 HOSTILE, BY_SCHEMA, AT_ONCE, GOOD_EVERY = 10_000, 1_500, 16, 100
-KEY = "a key for this run"
 RUN = "from itemwise.cli import main; main()"
 
 
-def save_gate(folder: Path) -> tuple[Path, list[dict[str, float]]]:
-    """Write a gate to a file, and return rows for it to decide."""
+@dataclass(frozen=True)
+class Service:
+    """A running service."""
+
+    port: int
+    process: int
+
+
+def save_gate(folder: Path) -> tuple[Path, list[bytes]]:
+    """Write a gate to a file, and return requests for it to decide."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -49,73 +60,96 @@ def save_gate(folder: Path) -> tuple[Path, list[dict[str, float]]]:
     gate = iw.CapabilityGate(make_pipeline(StandardScaler(), LogisticRegression()))
     path = folder / "gate.json"
     gate.fit(data, target).save(path)
-    return path, data.to_dict("records")
+    rows = data.to_dict("records")
+    chosen = np.random.default_rng(1).integers(len(rows), size=(200, ROWS))
+    return path, [request({"rows": [rows[i] for i in places]}) for places in chosen]
 
 
 @contextmanager
-def served(path: Path) -> Iterator[int]:
-    """Run a service and yield its port."""
+def served(path: Path, n_cores: int | None) -> Iterator[Service]:
+    """Run a service, on cores of its own where there are enough."""
     words = [sys.executable, "-c", RUN, "serve", str(path), "--port", "0"]
+    cores = sorted(os.sched_getaffinity(0))
+    if n_cores is not None:
+        os.sched_setaffinity(0, cores[:n_cores])  # children keep it
     environment = {**os.environ, "ITEMWISE_API_KEY": KEY}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
+    if n_cores is not None:
+        os.sched_setaffinity(0, cores[n_cores:] or cores)
+    with process:
         try:
             line = process.stdout.readline() if process.stdout else ""
             found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
             if found is None:
                 raise SystemExit(f"The service did not start: {line}")
-            yield int(found[1])
+            yield Service(int(found[1]), process.pid)
         finally:
             process.terminate()
             process.wait(timeout=60)
+            os.sched_setaffinity(0, cores)
     print(f"Exit code after SIGTERM: {process.returncode}")
 
 
-def request(body: bytes, *, path: str = "/decide", key: str = KEY) -> bytes:
-    """Return the bytes of a good request."""
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {key}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+def where(n_cores: int | None) -> str:
+    """Describe the machine, and what the service has of it."""
+    parsers = [name for name in ("uvloop", "httptools") if find_spec(name)]
+    alone = n_cores is not None and n_cores < len(os.sched_getaffinity(0))
+    share = f"{n_cores} cores of its own" if alone else "cores shared with the client"
+    return f"{machine()}, {' and '.join(parsers) or 'h11'}; the service has {share}"
+
+
+def times(found: Found) -> list[str]:
+    """Return median, 99 % and maximum of the times of good requests, in ms."""
+    return [f"{q:.1f}" for q in np.quantile(found.seconds, [0.5, 0.99, 1.0]) * 1000]
+
+
+def show_load(path: Path, bodies: list[bytes], wanted: argparse.Namespace) -> None:
+    n_requests = round(wanted.rate * wanted.seconds)
+
+    async def run(service: Service) -> tuple[Found, list[float]]:
+        load = Load(service.port, bodies, wanted.connections)
+        await load.open()
+        await load.together(3)  # everything is loaded
+        load.found = Found()
+        before = cpu_seconds(service.process)
+        found = await load.at_rate(wanted.rate, n_requests, wanted.share, service.process)
+        spent = np.subtract(cpu_seconds(service.process), before)
+        return found, list(spent)
+
+    with served(path, wanted.cores) as service:
+        found, spent = asyncio.run(run(service))
+    errors = sum(status != 200 for status in found.statuses)
+    header = ["good requests", "rows each", "connections", "requests/s", "p50 ms", "p99 ms"]
+    header += ["longest ms", "errors", "CPU s of service", "of model"]
+    row = [len(found.seconds), ROWS, wanted.connections, f"{n_requests / found.wall:.0f}"]
+    row += [*times(found), errors, *(f"{one:.1f}" for one in spent)]
+    print_table(f"Steady load ({where(wanted.cores)})", header, [row])
+    refused = sum(400 <= status < 500 for status in found.hostile)
+    closed = sum(status == 0 for status in found.hostile)
+    print(
+        f"\n{len(found.hostile):,} hostile requests among them: {refused:,} refused, {closed:,} "
+        f"closed, {len(found.hostile) - refused - closed} answered otherwise."
     )
-    return head.encode() + body
-
-
-async def answered(reader: asyncio.StreamReader) -> int:
-    """Read the next answer completely and return its status."""
-    head = (await reader.readuntil(b"\r\n\r\n")).lower()
-    length = re.search(rb"content-length: (\d+)", head)
-    if length:
-        await reader.readexactly(int(length[1]))
-    return int(head.split(b" ", 2)[1])
-
-
-async def load(port: int, rows: list[dict[str, float]]) -> tuple[list[float], list[int], float]:
-    """Send at a fixed rate; return the time and status of each request, and the total time."""
-    random = np.random.default_rng(1)
-    chosen = random.integers(len(rows), size=(200, ROWS))
-    bodies = [
-        request(json.dumps({"rows": [rows[i] for i in places]}).encode()) for places in chosen
+    table = [
+        [f"{round(n_requests * i / 20):,}", *(f"{one:.1f}" for one in found.memory[i])]
+        for i in (1, 2, 5, 10, 15, 19)
+        if i < len(found.memory)
     ]
-    free: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
-    for _ in range(CONNECTIONS):
-        free.put_nowait(await asyncio.open_connection("127.0.0.1", port))
-    spent: list[float] = []
-    statuses: list[int] = []
+    print_table("Memory", ["after requests", "service, MB", "model, MB"], table)
 
-    async def one(due: float, body: bytes) -> None:
-        reader, writer = await free.get()
-        writer.write(body)
-        statuses.append(await answered(reader))
-        spent.append(perf_counter() - due)
-        free.put_nowait((reader, writer))
 
-    begin, tasks = perf_counter(), []
-    for place in range(RATE * SECONDS):
-        due = begin + place / RATE
-        if (early := due - perf_counter()) > 0:
-            await asyncio.sleep(early)
-        tasks.append(asyncio.create_task(one(due, bodies[place % len(bodies)])))
-    await asyncio.gather(*tasks)
-    return spent, statuses, perf_counter() - begin
+def show_together(path: Path, bodies: list[bytes], wanted: argparse.Namespace) -> None:
+    async def run(service: Service) -> Found:
+        load = Load(service.port, bodies, wanted.connections)
+        await load.open()
+        return await load.together(ROUNDS)
+
+    with served(path, wanted.cores) as service:
+        found = asyncio.run(run(service))
+    errors = sum(status != 200 for status in found.statuses)
+    header = ["connections", "rounds", "requests", "p50 ms", "p99 ms", "longest ms", "errors"]
+    row = [wanted.connections, ROUNDS, len(found.seconds), *times(found), errors]
+    print_table(f"Requests at one moment ({where(wanted.cores)})", header, [row])
 
 
 async def attack(port: int, good: bytes) -> list[tuple[str, int]]:
@@ -144,40 +178,13 @@ async def attack(port: int, good: bytes) -> list[tuple[str, int]]:
     return list(await asyncio.gather(*map(one, range(len(plan))), *waits))
 
 
-async def send(port: int, made: bytes, *, hang_up: bool = False) -> int:
-    """Send bytes on a new connection and return the status, or 0 if it was closed."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        writer.write(made)
-        if hang_up:
-            return 0
-        await writer.drain()
-        return int((await asyncio.wait_for(reader.readline(), 60)).split(b" ", 2)[1])
-    except (ConnectionError, IndexError):
-        return 0
-    finally:
-        writer.close()
-
-
-def show_load(path: Path, rows: list[dict[str, float]]) -> None:
-    with served(path) as port:
-        asyncio.run(send(port, request(json.dumps({"rows": rows[:ROWS]}).encode())))
-        spent, statuses, wall = asyncio.run(load(port, rows))
-    quantiles = np.quantile(spent, [0.5, 0.99, 1.0]) * 1000
-    errors = sum(status != 200 for status in statuses)
-    header = ["requests", "rows each", "requests/s", "p50 ms", "p99 ms", "longest ms", "errors"]
-    row = [len(spent), ROWS, f"{len(spent) / wall:.0f}", *(f"{q:.1f}" for q in quantiles), errors]
-    print_table(f"Steady load ({machine()})", header, [row])
-
-
-def show_attack(path: Path, rows: list[dict[str, float]]) -> None:
-    with served(path) as port:
-        good = request(json.dumps({"rows": rows[:ROWS]}).encode())
+def show_refusals(path: Path, bodies: list[bytes], wanted: argparse.Namespace) -> None:
+    with served(path, wanted.cores) as service:
         begin = perf_counter()
-        found = asyncio.run(attack(port, good))
-        found += from_schema(port, KEY, BY_SCHEMA)
+        found = asyncio.run(attack(service.port, bodies[0]))
+        found += from_schema(service.port, KEY, BY_SCHEMA)
         spent = perf_counter() - begin
-        after = asyncio.run(send(port, good))
+        after = asyncio.run(send(service.port, bodies[0]))
     names = sorted({name for name, _ in found})
     table = []
     for name in names:
@@ -186,7 +193,8 @@ def show_attack(path: Path, rows: list[dict[str, float]]) -> None:
             f"{status or 'closed'}: {own.count(status)}" for status in sorted(set(own))
         )
         table.append([name, len(own), seen])
-    print_table(f"Hostile requests ({machine()})", ["kind", "requests", "answers"], table)
+    header = ["kind", "requests", "answers"]
+    print_table(f"Hostile requests ({where(wanted.cores)})", header, table)
     refused = sum(400 <= status < 500 for _, status in found)
     closed = sum(status == 0 for _, status in found)
     print(
@@ -195,10 +203,23 @@ def show_attack(path: Path, rows: list[dict[str, float]]) -> None:
     )
 
 
-if __name__ == "__main__":
+PARTS = {"load": show_load, "together": show_together, "refusals": show_refusals}
+
+
+def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--hostile", action="store_true")
+    parser.add_argument("parts", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--rate", type=float, default=500, help="requests per second")
+    parser.add_argument("--seconds", type=float, default=20, help="200 are 100,000 requests")
+    parser.add_argument("--share", type=float, default=0.05, help="of hostile requests")
+    parser.add_argument("--connections", type=int, default=200)
+    parser.add_argument("--cores", type=int, help="for the service alone")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        saved, cases = save_gate(Path(folder))
-        (show_attack if wanted.hostile else show_load)(saved, cases)
+        saved, bodies = save_gate(Path(folder))
+        for part in wanted.parts:
+            PARTS[part](saved, bodies, wanted)
+
+
+if __name__ == "__main__":
+    main()

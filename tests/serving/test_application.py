@@ -9,7 +9,7 @@ import pytest
 from itemwise.capability.classifying import ModelError
 from itemwise.errors import FileError, InputError, MissingExtraError
 from itemwise.serving import RequestLimits, admission, make_app, model_calls
-from itemwise.serving.admission import Rates
+from itemwise.serving.admission import Keys, Rates
 
 ANN, BOB = {"age": 30, "sex": "f"}, {"age": 70.5, "sex": "m"}
 
@@ -299,6 +299,24 @@ class TestKeysInAFile:
         assert (status("old"), status("new")) == (401, 200)
         path.unlink()  # an editor may replace it
         assert status("new") == 200
+
+    def test_all_are_compared_whichever_it_is(self, tmp_path, monkeypatch):
+        (tmp_path / "keys").write_text("first\nsecond\nthird\n")
+        keys = Keys(file=tmp_path / "keys")
+        compared = []
+        monkeypatch.setattr(
+            "hmac.compare_digest", lambda a, b: compared.append((len(a), len(b))) or a == b
+        )
+        for given in (b"first", b"third", b"f", b"none of them"):
+            keys.holder(given)
+        assert compared == 12 * [(32, 32)]
+
+    def test_each_has_its_own_rate(self, make_service, gate, tmp_path):
+        (tmp_path / "keys").write_text("a\nb\n")
+        limits = RequestLimits(per_second=0.01)
+        service = make_service(gate, limits=limits, key_file=tmp_path / "keys")
+        found = [service.decide([ANN], headers={"X-API-Key": key}) for key in "aab"]
+        assert [one.status_code for one in found] == [200, 429, 200]
 
     def test_one_without_keys_is_refused(self, make_service, gate, tmp_path):
         (tmp_path / "keys").write_text("\n")

@@ -218,6 +218,7 @@ def test_others_are_answered_while_the_gate_thinks(server):
 def test_it_finishes_running_requests_before_it_ends(tmp_path):
     with running(tmp_path) as process, ThreadPoolExecutor(11) as thread:
         assert status(talk(process.port, head() + GOOD)) == 200
+        assert status(talk(process.port, aged(13), 60)) == 500  # what the model raises is logged
         asked = thread.submit(talk, process.port, head(len(SLOW)) + SLOW, 60)
         try:
             wait_for(process.begun.exists)
@@ -231,7 +232,9 @@ def test_it_finishes_running_requests_before_it_ends(tmp_path):
         assert [status(one.result()) for one in (asked, *others)] == 11 * [200]
         assert process.wait(timeout=60) == 0
         assert "ended" in process.stdout.read()
-        assert process.stderr.read() == ""
+        logged = [json.loads(line) for line in process.stderr]
+        assert [one["level"] for one in logged] == ["error"]
+        assert "no luck" in logged[0]["traceback"]
 
 
 def aged(age):
@@ -244,6 +247,35 @@ def test_idle_connections_keep_nobody_out(port):
         for _ in range(100):
             stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         assert status(talk(port, head(0, "GET", "/health"))) == 200
+
+
+@pytest.mark.slow
+def test_two_hundred_connections_at_once_are_answered(tmp_path):
+    with running(tmp_path) as process, ThreadPoolExecutor(200) as threads:
+        found = list(threads.map(lambda _: talk(process.port, head() + GOOD, 60), range(1_000)))
+    assert {status(got) for got in found} == {200}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_memory_stays_flat_over_many_requests(tmp_path):
+    def resident(process):
+        told = Path(f"/proc/{process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", told)[1]) / 1024
+
+    with running(tmp_path) as process, ThreadPoolExecutor(8) as threads:
+
+        def ask(count):
+            sent = [head() + GOOD, head(key="j") + GOOD, head(3) + b"[1]", aged(13)]
+            got = threads.map(lambda i: talk(process.port, sent[i % 4], 60), range(count))
+            assert {status(one) for one in got} == {200, 401, 422, 500}
+            return resident(process)
+
+        draining = threads.submit(process.stderr.read)
+        before, after = ask(1_000), ask(4_000)
+        process.kill()
+        draining.result()
+    assert after - before < 10
 
 
 @pytest.mark.slow

@@ -78,6 +78,7 @@ def make_app(
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
+    app.state.decider = decider
     return app
 
 

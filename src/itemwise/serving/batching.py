@@ -74,6 +74,10 @@ class Decider:
         """Whether the gate can be asked now."""
         return self._runner.ready
 
+    def wait(self) -> None:
+        """Wait until the gate can be asked for the first time."""
+        self._runner.wait()
+
     def close(self) -> None:
         """Ask no more."""
         self._runner.close()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from itemwise.serving.admission import Keys, Rates
 from itemwise.serving.contract import SENTENCES, RefusalError, answer
+from itemwise.serving.json_log import REQUESTS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,6 +23,7 @@ OPEN = ("/health", "/ready", "/docs", "/openapi.json")  # no key needed: they re
 PATHS = (*OPEN, "/decide", "/capability", "/metrics")
 GONE = 499  # the client disconnected; counted, never sent
 MAX_HEADER_BYTES = 32_768
+KEY = "itemwise.key"  # in the scope of a request: the digest of the key that it was sent with
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 
 logger = logging.getLogger(__name__)
@@ -57,7 +59,10 @@ class Guard:
                     await answer(RefusalError(500, SENTENCES[500]))(scope, receive, sent)
         finally:
             path = scope["path"] if scope["path"] in PATHS else "other"
-            self._metrics.count_request(path, status, perf_counter() - begin)
+            spent = perf_counter() - begin
+            self._metrics.count_request(path, status, spent)
+            if REQUESTS.isEnabledFor(logging.INFO):
+                REQUESTS.info("request", extra={"facts": _facts(scope, status, spent)})
 
     def _refused(self, scope: Scope) -> RefusalError | None:
         """Return why the request is refused; None if it is not."""
@@ -71,9 +76,22 @@ class Guard:
             sender = self._keys.holder(given[0]) if len(given) == 1 else None
             if sender is None:
                 return RefusalError(401, SENTENCES[401])
+            scope[KEY] = sender
         if not self._rates.allows(sender):
             return RefusalError(429, SENTENCES[429], {"Retry-After": "1"})
         return None
+
+
+def _facts(scope: Scope, status: int, seconds: float) -> dict[str, object]:
+    """What the log says of a request: no key, and no value of a case."""
+    facts = {
+        "method": scope["method"][:20],
+        "path": scope["path"][:200],
+        "status": status,
+        "ms": round(1000 * seconds, 2),
+        "client": (scope.get("client") or ("",))[0],
+    }
+    return facts | ({"key": scope[KEY].hex()[:8]} if KEY in scope else {})
 
 
 def _hung_up(error: Exception) -> bool:

@@ -23,6 +23,7 @@ from itemwise.capability.classifying import ModelError
 from itemwise.child_pipes import Child, as_child, receive, send
 from itemwise.errors import InputError
 from itemwise.serving.contract import Problem, RefusalError
+from itemwise.serving.json_log import log_as_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,9 @@ class Runner(Protocol):
     async def run(self, parts: Sequence[Columns], seconds: float) -> Outcomes | None:
         """What becomes of each request; None if the gate took more than `seconds`."""
 
+    def wait(self) -> None:
+        """Wait until it can be asked, or has failed to start."""
+
     def close(self) -> None:
         """Ask no more."""
 
@@ -72,7 +76,11 @@ class InProcess:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gate")
         self._child: Child | None = None
         self._closed = self.ready = False
-        self._thread.submit(self._restart)
+        self._started = self._thread.submit(self._restart)
+
+    def wait(self) -> None:
+        """Wait until the process has loaded what the gate needs."""
+        self._started.result()
 
     async def run(self, parts: Sequence[Columns], seconds: float) -> Outcomes | None:
         """What becomes of each request; None if the gate took more than `seconds`."""
@@ -148,6 +156,7 @@ def work() -> None:
     import cloudpickle
 
     tasks, results = as_child()
+    log_as_json()
     import pandas  # noqa: ICN001, F401 - now, not during the first request
 
     gate = cloudpickle.loads(receive(tasks))
@@ -210,6 +219,9 @@ class InThread:
                 self._hung += 1
                 self._tasks.put(None)  # should it ever come back
                 self._tasks = self._begin()
+
+    def wait(self) -> None:
+        """Return at once: a thread can be asked from its start."""
 
     def close(self) -> None:
         """Let the thread end when it has finished."""

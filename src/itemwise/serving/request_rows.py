@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -49,9 +51,10 @@ async def read_body(request: Request, limits: RequestLimits) -> bytes:
 def parse(body: bytes) -> Any:
     """Parse strict JSON: UTF-8, no field twice, no NaN or Infinity."""
     try:
-        return json.loads(
-            body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_once
-        )
+        with _without_collector():
+            return json.loads(
+                body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_once
+            )
     except UnicodeDecodeError as error:
         raise RefusalError(
             400, f"The body is not UTF-8 text: byte {error.start + 1:,} cannot be read."
@@ -107,6 +110,18 @@ def _too_large(limits: RequestLimits) -> RefusalError:
         f"The body is larger than {size_for_people(limits.body_bytes)}. "
         "Send fewer rows in a request.",
     )
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Look for no cycles meanwhile: JSON has none, and 300,000 lists would take twice the time."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from itemwise.files import PathLike
 from itemwise.serving.application import make_app
 from itemwise.serving.connections import impatient
 from itemwise.serving.contract import Gate, RequestLimits
+from itemwise.serving.json_log import log_as_json
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -38,16 +39,19 @@ def serve(
     """Serve the gate until SIGTERM or Ctrl-C; running requests are finished first.
 
     Port 0 chooses a free one. `ready` is called with the address once requests are accepted. The
-    model runs in a process of its own, which is ended and started again when it hangs.
+    model runs in a process of its own, which is ended and started again when it hangs. The log, on
+    standard error, has one JSON object per line, unless the program has a log of its own.
     """
     granted = limits or RequestLimits()
-    run_app(
-        make_app(gate, limits=granted, api_key=api_key, key_file=key_file, own_process=True),
-        host=host,
-        port=port,
-        limits=granted,
-        ready=ready,
-    )
+    log_as_json()
+    app = make_app(gate, limits=granted, api_key=api_key, key_file=key_file, own_process=True)
+
+    def listening(address: str) -> None:
+        app.state.decider.wait()  # requests wait in the queue of the socket
+        if ready is not None:
+            ready(address)
+
+    run_app(app, host=host, port=port, limits=granted, ready=listening)
 
 
 def run_app(
@@ -138,6 +142,8 @@ def _draining(config: Any, seconds: float) -> Any:
         """Ends in two steps."""
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Clients that keep their connection are told that it ends with this answer.
+            self.server_state.default_headers.append((b"connection", b"close"))
             if not self.force_exit:
                 await asyncio.sleep(seconds)
             await super().shutdown(sockets)

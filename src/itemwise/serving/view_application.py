@@ -121,6 +121,7 @@ def _routes(session: ViewSession, title: str) -> list[Any]:
         "title": text(title),
         "style": f"{asset('page.css')}\n{asset('view.css')}",
         "explorer": asset("explorer.html") + asset("compare.html"),
+        "models": asset("models.html"),
         "script": script,
     }
     page = filled(asset("view.html"), values)
@@ -137,9 +138,10 @@ def _routes(session: ViewSession, title: str) -> list[Any]:
 
     asked: dict[str, Callable[[ShownScale, Request], Any]] = {
         "/item": lambda scale, request: scale.item(_number(request, "row", scale.n_items)),
-        "/respondent": lambda scale, request: {
-            "responses": scale.respondent(_number(request, "place", scale.n_respondents))
-        },
+        "/respondent": lambda scale, request: scale.respondent(
+            _number(request, "place", scale.n_respondents)
+        ),
+        "/suspects": lambda scale, _: scale.suspects(),
         "/search": lambda scale, request: {
             "rows": scale.search(request.query_params.get("words", "")[:1000])
         },
