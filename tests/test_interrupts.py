@@ -1,6 +1,9 @@
 """Ctrl-C ends the work, whoever catches it."""
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -11,6 +14,8 @@ from sklearn.neural_network import MLPClassifier
 import itemwise as iw
 from itemwise import interrupts
 from itemwise.files import write_bytes
+
+SIGNAL = "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +77,60 @@ def test_nothing_is_written_after_an_interrupt_that_was_swallowed(tmp_path):
         work()
     assert not list(tmp_path.iterdir())
     write_bytes(tmp_path / "result", b"the next work is another")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_before_and_after_the_work_is_one_line_without_a_traceback(subtests):
+    """As packages are imported, and as Python ends."""
+    before = "import itemwise.cli as c; c.lazily; o = c.end_at_once\n"
+    before += "def end(): o(); signal.raise_signal(2)\nc.end_at_once = end\n"
+    after = "import atexit, itemwise.cli as c\natexit.register(signal.raise_signal, 2)\n"
+    for moment, code in {"before": before, "after": after}.items():
+        with subtests.test(moment=moment):
+            words = [sys.executable, "-c", f"import signal\n{SIGNAL}{code}c.main()", "--version"]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            assert done.returncode == interrupts.INTERRUPTED
+            assert done.stderr == "Interrupted.\n"
+
+
+def test_an_interrupt_that_compiled_code_turns_into_an_error_is_still_one():
+    def work():
+        with interrupts.heeded():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt as met:
+                raise ValueError("Invalid bounding box") from met
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_children_do_not_hear_of_ctrl_c_and_this_process_does_afterwards():
+    words = [sys.executable, "-S", "-c", "import signal; signal.raise_signal(2); print('lives')"]
+    done = None
+
+    def work():
+        nonlocal done
+        with interrupts.unheard_by_children():
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert (done.stdout, done.stderr) == ("lives\n", "")
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_first(monkeypatch, capfd):
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    interrupts.end_at_once()
+    with interrupts.begins(), interrupts.heeded():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(SystemExit, match="130"):
+            signal.raise_signal(signal.SIGINT)
+        interrupts._met.clear()
+    assert capfd.readouterr().err == "Interrupted.\n"
 
 
 def test_other_threads_are_left_alone():

@@ -16,6 +16,8 @@ import time
 from contextlib import suppress
 from typing import BinaryIO
 
+from itemwise.interrupts import unheard_by_children
+
 SECONDS_BETWEEN_CHECKS = 1.0
 
 
@@ -23,12 +25,13 @@ class Child:
     """A Python process that runs `code`, and imports nothing from the working directory."""
 
     def __init__(self, code: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        with unheard_by_children():
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
         assert self.process.stdin is not None  # noqa: S101 - opened above
         assert self.process.stdout is not None  # noqa: S101
         self.input: BinaryIO = self.process.stdin  # type: ignore[assignment]

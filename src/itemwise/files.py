@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.interrupts import raise_swallowed
-from itemwise.part_files import lock, part_beside, remove
+from itemwise.part_files import part_beside
 
 JSON_MAX_BYTES = 1024**3
 JSON_MAX_MEMORY = 4 * 1024**3
@@ -39,18 +39,20 @@ def write_atomically(path: PathLike, write: Callable[[BinaryIO], None]) -> None:
     """
     raise_swallowed()  # nothing is kept of work that was to end
     target = _writable(path)
-    beside = part_beside(target)
     try:
-        _fill(beside, write)
-        if target.exists():
-            beside.chmod(stat.S_IMODE(target.stat().st_mode))
-        beside.replace(target)
+        with part_beside(target) as (file, beside):
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+            if target.exists():
+                beside.chmod(stat.S_IMODE(target.stat().st_mode))
+            if os.name == "nt":  # which renames no open file
+                file.close()
+            beside.replace(target)
     except FileError:
         raise
     except OSError as error:
         raise FileError(_why_not_written(path, error)) from error
-    finally:
-        remove(beside)
     _sync_directory(target.parent)
 
 
@@ -61,13 +63,11 @@ def check_writable(path: PathLike) -> None:
     virtual file systems).
     """
     target = _writable(path)
-    beside = part_beside(target)
     try:
-        _fill(beside, lambda _: None)
+        with part_beside(target):
+            pass
     except OSError as error:
         raise FileError(_why_not_written(path, error)) from error
-    finally:
-        remove(beside)
 
 
 def write_bytes(path: PathLike, content: bytes) -> None:
@@ -228,7 +228,7 @@ def why_damaged(error: Exception) -> str:
     return text if text.endswith(".") else f"{text}."
 
 
-def readable_file(path: PathLike, max_bytes: int) -> Path:
+def readable_file(path: PathLike, max_bytes: float) -> Path:
     """The path, once it is known to be a regular file with content, and not too large."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path is {path!r:.60}, but the path of a file is needed.")
@@ -261,6 +261,21 @@ def readable_file(path: PathLike, max_bytes: int) -> Path:
             f"'{path}' is a Git LFS pointer, not the file itself. Fetch the content: git lfs pull"
         )
     return file
+
+
+def is_folder(path: PathLike) -> bool:
+    """Whether it is a folder; where access is denied, Path.is_dir would raise an error."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def is_plain(path: PathLike) -> bool:
+    """Whether it is a file that is no pipe, folder or device, as far as one may look."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_there(path: PathLike) -> bool:
+    """Whether there is anything, as far as one may look."""
+    return os.path.exists(path)  # noqa: PTH110
 
 
 def check_present(path: PathLike) -> None:
@@ -303,16 +318,6 @@ def _writable(path: PathLike) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise FileError(_why_not_written(path, error)) from error
     return target
-
-
-def _fill(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    # Opened by hand, so that the umask decides the permissions; tempfile would always use 0600.
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, 0o666), "w+b") as file:
-        lock(file.fileno())
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _write_all(file: BinaryIO, content: bytes) -> None:

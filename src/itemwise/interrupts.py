@@ -7,13 +7,56 @@ raised again before anything of that work is kept.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+INTERRUPTED = 130  # exit code
 _met = threading.Event()
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end the process with a line, and nothing else, until work `begins`.
+
+    While packages are imported, and after the work, there is nothing to clean up, and a
+    KeyboardInterrupt would be shown with a traceback.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    os.write(2, b"Interrupted.\n")
+    os._exit(INTERRUPTED)
+
+
+@contextmanager
+def begins() -> Iterator[None]:
+    """Raise KeyboardInterrupt inside, if Ctrl-C ends the process outside.
+
+    Only once: who presses the keys again, while things are cleaned up, does not want to wait.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not _end:
+        yield
+        return
+    met = False
+
+    def first(number: int, frame: FrameType | None) -> None:
+        nonlocal met
+        if met:
+            _end(number, frame)
+        met = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -40,9 +83,28 @@ def heeded() -> Iterator[None]:
     try:
         yield
         raise_swallowed()
+    except Exception:
+        raise_swallowed()  # compiled code may turn the interrupt into an error of its own
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
         _met.clear()
+
+
+@contextmanager
+def unheard_by_children() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach, since this one ends them; it waits meanwhile.
+
+    A terminal sends it to them, too, and each would show a traceback while it starts.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def raise_swallowed() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from itemwise.errors import FileError, InputError
-from itemwise.files import PathLike, kind_of, parsed_json, readable_file
+from itemwise.files import PathLike, is_folder, is_plain, kind_of, parsed_json, readable_file
 
 if TYPE_CHECKING:
     from itemwise.adaptive import AdaptiveTest
@@ -98,8 +98,8 @@ def _read(found: Found, name: str) -> Any:
 
 def _identified(path: PathLike, max_bytes: int) -> tuple[str, dict[str, Any] | None]:
     """What a file says it is, and the document in it if it is JSON."""
-    if isinstance(path, str | Path) and Path(path).is_dir():
-        if not (Path(path) / SETTINGS).is_file():
+    if isinstance(path, str | Path) and is_folder(Path(path)):
+        if not is_plain(Path(path) / SETTINGS):
             raise FileError(
                 f"'{path}' is a folder, but not one that DeepDifficultyRegressor.save wrote: it "
                 f"has no '{SETTINGS}'. {_readable()}"

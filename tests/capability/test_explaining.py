@@ -164,7 +164,8 @@ def test_contributions_add_up_and_redundant_features_share(width):
     known, unknown = (expected(scale.scales_[0], one) for one in (grades, grades * np.nan))
     sign = np.where(made.decide(cases)["prediction"] == "other", 1, -1)
     total = frame.groupby("case")["contribution"].sum()
-    np.testing.assert_allclose(total, sign * (known - unknown), atol=1e-9)
+    # Among thousands of rows, a millionth of a posterior's mass that lies far out is left aside.
+    np.testing.assert_allclose(total, sign * (known - unknown), atol=1e-9 if width == 3 else 2e-5)
     copies = frame[frame["feature"].isin(["a", *twin])].groupby("case")["contribution"]
     if width == 3:  # few enough for an exact result
         np.testing.assert_allclose(copies.max(), copies.min(), atol=1e-3)

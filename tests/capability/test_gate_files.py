@@ -306,6 +306,26 @@ def test_a_kill_between_the_two_files_leaves_a_whole_gate(gate, saved, monkeypat
     assert sorted(path.name for path in saved.parent.iterdir()) == ["gate.json", "gate.skops"]
 
 
+def test_two_kills_in_a_row_leave_a_whole_gate(gate, saved, monkeypatch):
+    second = clone(gate).set_params(estimator=LogisticRegression(C=0.01)).fit(X[["a", "b"]], Y)
+    third = clone(gate).set_params(estimator=LogisticRegression(C=0.1)).fit(X[["a", "b"]], Y)
+
+    def kill(*_):
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gate_files, "_settle", lambda *_: None)  # killed before the last rename
+        second.save(saved)
+    with monkeypatch.context() as patch:
+        patch.setattr(gate_files, "write_json", kill)
+        with pytest.raises(SystemExit):
+            third.save(saved)
+    assert load(saved).estimator_.C == 0.01
+    third.save(saved)
+    assert load(saved).estimator_.C == 0.1
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["gate.json", "gate.skops"]
+
+
 def test_turns_that_announce_a_trillion_grades_are_refused_at_once(saved):
     def bend(document):
         next(iter(document["case_difficulty"]["scales"]))["turns"][0][0] = 1e12

@@ -177,7 +177,7 @@ def test_warnings_are_counted_in_words_and_not_shown(split):
     assert not caught
     assert answers.remarks["odd"] == "RuntimeWarning (3 times)"
     assert "1 member (odd): RuntimeWarning" in answers.notes
-    assert "1 member (few): ConvergenceWarning" in answers.notes
+    assert "1 member (few): stopped before convergence (ConvergenceWarning)" in answers.notes
 
 
 def test_folds_that_lack_a_class_are_skipped_and_said(splits):

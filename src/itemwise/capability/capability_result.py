@@ -97,10 +97,13 @@ class Capability(Result):
         return found[["class", "difficulty", "accuracy", "low", "high", "n"]]
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return classes, metrics, accuracy along difficulty, the traced tests, and cases."""
+        """Return classes, metrics, accuracy along difficulty, the traced tests, and cases.
+
+        Without `seconds`, so that files and pages of the same seed are the same.
+        """
         return {
-            "classes": self.classes,
-            "metrics": self.metrics,
+            "classes": self.classes.drop(columns="seconds"),
+            "metrics": self.metrics.drop(columns="seconds"),
             "accuracy": self.accuracy_by_difficulty(),
             "trace": self.trace,
             "cases": self.cases,

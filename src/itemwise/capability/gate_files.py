@@ -34,6 +34,8 @@ from itemwise.files import (
     PathLike,
     check_present,
     check_version,
+    is_plain,
+    is_there,
     readable_file,
     require_keys,
     why_damaged,
@@ -101,13 +103,29 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
     }
     # A kill at any moment leaves a whole gate, the old one or this: it names its model by checksum.
     coming = _next(beside)
+    _settle(target, beside)
     write_bytes(coming, content)
     write_json(target, KIND, VERSION, {**document, SUM: _sum(document)})
+    _settle(target, beside)
+    return target
+
+
+def _settle(file: Path, beside: Path) -> None:
+    """Give a model its own name, once the gate names it; a save that was killed is ended so, too.
+
+    Otherwise, a second kill would replace the only copy of the model that the gate names.
+    """
+    coming = _next(beside)
     try:
-        coming.replace(beside)
+        if not is_plain(coming) or not is_plain(file):
+            return
+        named = json.loads(file.read_bytes())["model"]["sha256"]
+        if hashlib.sha256(coming.read_bytes()).hexdigest() == named:
+            coming.replace(beside)
+    except (*DAMAGED, RecursionError):  # not a gate that could be lost
+        return
     except OSError as error:  # the gate is whole, with its model under the other name
         raise FileError(f"'{beside}' cannot be replaced: {error.strerror}.") from error
-    return target
 
 
 def _next(beside: Path) -> Path:
@@ -157,8 +175,8 @@ def _model(file: Path, entry: Any, gate: CapabilityGate, max_bytes: int) -> Any:
             "name that ends in .skops. Save the gate again."
         )
     beside = file.with_name(name)
-    content = readable_file(beside, max_bytes).read_bytes() if beside.exists() else b""
-    if hashlib.sha256(content).hexdigest() != entry.get("sha256") and _next(beside).exists():
+    content = readable_file(beside, max_bytes).read_bytes() if is_there(beside) else b""
+    if hashlib.sha256(content).hexdigest() != entry.get("sha256") and is_there(_next(beside)):
         content = readable_file(_next(beside), max_bytes).read_bytes()
     if not content:
         check_present(beside)

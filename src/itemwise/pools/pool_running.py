@@ -17,6 +17,7 @@ from itemwise.arguments import as_number, whole_number
 from itemwise.datasets import Split
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, tidy_folder
+from itemwise.interrupts import unheard_by_children
 from itemwise.numerics.error_scores import error_unit
 from itemwise.pools import workers
 from itemwise.pools.answers import NO_ANSWER, Answers
@@ -200,7 +201,8 @@ def _answered(
         for start in range(0, len(calls), size):
             yield from Parallel(n_jobs=n_jobs, batch_size=1)(calls[start : start + size])
         return
-    results = parallel(calls)
+    with unheard_by_children():
+        results = parallel(calls)
     try:
         for result in results:  # noqa: UP028 - `yield from` would close them loudly
             yield result
@@ -279,7 +281,11 @@ def _in_words(outcomes: list[tuple[str, Outcome]]) -> list[str]:
     for name, outcome in outcomes:
         for remark in sorted({remark.partition(" (")[0] for remark in outcome.remarks}):
             remarks.setdefault(remark, []).append(name)
-    return notes + [f"{listed(names, 'member')}: {text}" for text, names in sorted(remarks.items())]
+    said = {"ConvergenceWarning": "stopped before convergence (ConvergenceWarning)"}
+    return notes + [
+        f"{listed(names, 'member')}: {said.get(text, text)}"
+        for text, names in sorted(remarks.items())
+    ]
 
 
 @dataclass
