@@ -104,6 +104,7 @@ KINDS = [
     Kind("not an object", body(b"[1, 2, 3]")),
     Kind("empty body", body(b"")),
     Kind("deep nesting", nested),
+    Kind("300,000 lists", body(b'{"rows": [' + b"[]," * 300_000 + b"[]]}")),
     Kind("random bytes", noise),
     Kind("huge body, announced", replaced(b"Content-Length: ", b"Content-Length: 99999")),
     Kind("huge body, chunked", chunked),

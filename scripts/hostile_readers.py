@@ -3,49 +3,73 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
-import shutil
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hostile_samples as samples
 import numpy as np
 import pandas as pd
+from hostile_samples import Make, text
 
 import itemwise as iw
-
-TESTS = Path(__file__).parents[1] / "tests"
-Use = Callable[[Path], Any]
+from itemwise.tables.table_files import read_table
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader: `make` writes a sample and returns the file to damage and the path to read."""
+    """Samples to damage, how a result is used, and the modules whose lines are the reader's."""
 
-    make: Callable[[Path], tuple[Path, Path]]
-    use: Use
+    samples: tuple[Make, ...]
+    use: Callable[[Path], Any]
+    modules: tuple[str, ...]
     sign: Callable[[Path], None] | None = None  # renew the checksums, as one would who knows how
+
+
+def _saved(found: Any, path: Path) -> None:
+    """What was read is the same once saved and read again."""
+    again = iw.load(found.save(path.parent / "again.parquet"))
+    assert again.respondents == found.respondents  # noqa: S101
+    assert again.items == found.items  # noqa: S101
+    assert np.array_equal(again.values, found.values, equal_nan=True)  # noqa: S101
 
 
 def _responses(path: Path) -> None:
     found = iw.read_responses(path, progress=False)
-    again = iw.read_responses(found.save(path.parent / "again.parquet"), progress=False)
-    assert again.respondents == found.respondents  # noqa: S101
-    if path.suffix == ".parquet":
-        iw.scan_responses(path)
+    _saved(found, path)
+    found.to_frame()
+    repr(found)
+
+
+def _items_in_rows(path: Path) -> None:
+    _saved(iw.read_responses(path, layout="items", progress=False), path)
+
+
+def _scanned(path: Path) -> None:
+    found = iw.scan_responses(path, cache=path.parent)
+    repr(found)
+    found.sample(3)
 
 
 def _table(path: Path) -> None:
-    from itemwise.tables.table_files import read_table
-
     read_table(path).to_csv()
 
 
+def _dataset(path: Path) -> None:
+    found = iw.load_dataset(path)
+    repr(found)
+    iw.split_dataset(found)
+
+
 def _logs(path: Path) -> None:
-    found = iw.read_logs(path, progress=False)
-    found.save(path.parent / "again.parquet")
+    found = iw.read_logs(path, keep_text=True, keep_choices=True, progress=False)
+    _saved(found.responses, path)
+    repr(found)
+    if found.choices is not None:
+        _saved(found.choices, path)
 
 
 def _bank(path: Path) -> None:
@@ -80,14 +104,101 @@ def _journal(path: Path) -> None:
 
     with ResponseJournal(path, {"seed": 0}) as journal:
         journal.add("new", 1.0)
+    with ResponseJournal(path, {"seed": 0}):
+        pass
 
 
 def _aslib(path: Path) -> None:
-    iw.read_aslib(path)
+    found = iw.read_aslib(path)
+    repr(found)
+    found.performance.to_csv()
 
 
 def _runs(path: Path) -> None:
-    iw.read_runs(path)
+    repr(iw.read_runs(path))
+
+
+def _mlflow(path: Path) -> None:
+    repr(iw.read_runs(path, metric="acc" if path.suffix == ".db" else "accuracy"))
+
+
+def _battles(path: Path) -> None:
+    from itemwise.studies.battles.battle_tables import read_battles
+
+    frame = read_table(path)
+    read_battles(frame, None, None, None)
+    if _is_chosen(path):
+        repr(iw.preferences(frame))
+
+
+def _ratings(path: Path) -> None:
+    from itemwise.studies.judges.rating_tables import read_ratings
+
+    frame = read_table(path)
+    read_ratings(frame, dict.fromkeys(("respondent", "item", "judge", "score")))
+    if _is_chosen(path):
+        repr(iw.facets(frame))
+
+
+def _is_chosen(path: Path) -> bool:
+    """One in sixteen: whole studies would take most of the campaign's time."""
+    return zlib.crc32(path.read_bytes()) % 16 == 0
+
+
+def _choices(path: Path) -> None:
+    frame = read_table(path)
+    found = iw.Responses.from_choices(frame.set_index(frame.columns[0]).iloc[1:], _key(frame))
+    _saved(found, path)
+    _saved(found.of_kind("binary"), path)
+
+
+def _key(frame: pd.DataFrame) -> list[Any]:
+    return list(frame.iloc[0, 1:])
+
+
+def _labels(path: Path) -> None:
+    repr(iw.correct_judge(samples.simulated(), iw.read_responses(path, progress=False)))
+
+
+def _facts(path: Path) -> None:
+    from itemwise.cli.command_arguments import with_facts
+
+    _saved(with_facts(samples.simulated(), path), path)
+
+
+def _coding(path: Path) -> None:
+    from itemwise.capability import read_coding
+
+    for item in read_coding(path).items:
+        str(item.rule)
+
+
+def _order(path: Path) -> None:
+    from itemwise.cli.tournament_commands import read_order
+
+    read_order(path)
+
+
+def _keys(path: Path) -> None:
+    from itemwise.serving.admission import Keys
+
+    Keys(None, path).holder(b"first-key")
+
+
+def _results(path: Path) -> None:
+    from itemwise.report.reading import read_folder
+
+    for each in read_folder(path):
+        repr(each)
+
+
+def _cached(path: Path) -> None:
+    class Offline:
+        def __getattr__(self, name: str) -> Any:
+            raise iw.ItemwiseError("OpenML could not be reached.")
+
+    for each in iw.load_datasets(["openml-suite:toys"], cache=path, server=Offline()):
+        repr(each)
 
 
 def _sign_bank(path: Path) -> None:
@@ -109,186 +220,133 @@ def _sign_gate(path: Path) -> None:
     path.write_text(json.dumps(document))
 
 
-def _simulated() -> Any:
-    return iw.simulate("2pl", 60, 5, random_state=0).responses
+def _sign_cache(path: Path) -> None:
+    home = path / "openml"
+    for described in home.glob("dataset-*.json"):
+        document = json.loads(described.read_bytes())
+        content = described.with_suffix(".arff").read_bytes()
+        document["sha256"] = hashlib.sha256(content).hexdigest()
+        described.write_text(json.dumps(document))
 
 
-def _beside(path: Path) -> tuple[Path, Path]:
-    return path, path
+TEXT = (
+    "tables.text_tables",
+    "responses.response_reading",
+    "responses.table_layouts",
+    "responses.long_reading",
+)
+PARQUET = ("tables.parquet", "responses.parquet_responses")
+LOGS = ("responses.logs.log_formats", "responses.logs.log_reading", "responses.logs.log_merging")
+SKOPS = ("saved_files", "learning.skops_files", "learning.skops_archives")
+IN_LOGS = "responses.logs."
 
 
-def _csv(folder: Path) -> tuple[Path, Path]:
-    path = folder / "scores.csv"
-    _simulated().to_frame().head(8).rename_axis("model").to_csv(path)
-    return _beside(path)
-
-
-def _tsv(folder: Path) -> tuple[Path, Path]:
-    path = folder / "scores.tsv"
-    _simulated().to_frame().head(8).rename_axis("model").to_csv(path, sep="\t")
-    return _beside(path)
-
-
-def _jsonl(folder: Path) -> tuple[Path, Path]:
-    path = folder / "scores.jsonl"
-    rows = [{"subject_id": f"m{k}", "responses": {"a": k % 2, "b": 1}} for k in range(6)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return _beside(path)
-
-
-def _parquet(folder: Path) -> tuple[Path, Path]:
-    return _beside(_simulated().save(folder / "scores.parquet"))
-
-
-def _long_parquet(folder: Path) -> tuple[Path, Path]:
-    path = folder / "long.parquet"
-    rows = {"respondent": list("aabb"), "item": list("xyxy"), "response": [1, 0, 0, 1]}
-    pd.DataFrame({**rows, "task": list("mnmn")}).to_parquet(path)
-    return _beside(path)
-
-
-def _arff(folder: Path) -> tuple[Path, Path]:
-    path = folder / "table.arff"
-    head = "@relation r\n@attribute a numeric\n@attribute b {x,'y z'}\n@attribute c string\n@data\n"
-    path.write_text(head + "1,x,'q'\n?,'y z',r\n{0 3, 2 w}\n")
-    return _beside(path)
-
-
-def _bank_file(ending: str) -> Callable[[Path], tuple[Path, Path]]:
-    def make(folder: Path) -> tuple[Path, Path]:
-        return _beside(iw.calibrate(_simulated()).save(folder / f"bank{ending}"))
-
-    return make
-
-
-def _gate_file(damaged: str) -> Callable[[Path], tuple[Path, Path]]:
-    def make(folder: Path) -> tuple[Path, Path]:
-        from sklearn.tree import DecisionTreeClassifier
-
-        random = np.random.default_rng(0)
-        X = pd.DataFrame(random.normal(size=(80, 2)), columns=["a", "b"])
-        gate = iw.CapabilityGate(DecisionTreeClassifier(max_depth=2, random_state=0))
-        path = Path(gate.fit(X, X["a"] > 0).save(folder / "gate.json"))
-        return path.with_suffix(damaged), path
-
-    return make
-
-
-def _regressor_file(folder: Path) -> tuple[Path, Path]:
-    random = np.random.default_rng(0)
-    X = pd.DataFrame(random.normal(size=(40, 2)), columns=["a", "b"])
-    made = iw.DifficultyRegressor("elastic-net", cv=2).fit(X, X["a"].to_numpy())
-    return _beside(Path(made.save(folder / "regressor.skops")))
-
-
-def _short_file(folder: Path) -> tuple[Path, Path]:
-    drawn = iw.simulate("2pl", 60, 12, random_state=0).responses
-    found = iw.shorten(drawn, 4, progress=False)
-    return _beside(Path(found.save(folder / "short.json")))
-
-
-def _adaptive_file(folder: Path) -> tuple[Path, Path]:
-    test = iw.AdaptiveTest(iw.calibrate(_simulated()))
-    return _beside(Path(test.save(folder / "test.json")))
-
-
-def _journal_file(folder: Path) -> tuple[Path, Path]:
-    from itemwise.studies.evaluation.journal import ResponseJournal
-
-    path = folder / "journal.jsonl"
-    with ResponseJournal(path, {"seed": 0}) as journal:
-        for k in range(5):
-            journal.add(f"item_{k}", k % 2)
-    return _beside(path)
-
-
-def _of_tests(name: str) -> Any:
-    """A module of the tests, for the samples in it."""
-    path = TESTS / name
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None  # noqa: S101
-    assert spec.loader is not None  # noqa: S101
-    module = importlib.util.module_from_spec(spec)
-    import sys
-
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def _log(name: str, damaged: str | None = None) -> Reader:
-    def make(folder: Path) -> tuple[Path, Path]:
-        told = _of_tests("responses/logs/test_log_contract.py")
-        run = told.Asked({"1": "two", "2": "three"}, {"1": 1.0, "2": 0.0})
-        path = told.WRITERS[name](folder / "logs" / "0", run)
-        target = path if damaged is None else next(path.parent.glob(damaged))
-        return target, folder / "logs"
-
-    return Reader(make, _logs)
-
-
-def _eval_archive(folder: Path) -> tuple[Path, Path]:
-    told = _of_tests("responses/logs/test_inspect_ai.py")
-    path = folder / "log.eval"
-    samples = {
-        f"samples/{k}_epoch_1.json": json.dumps(told.sample(k, 1.0)).encode() for k in (1, 2)
-    }
-    head = json.dumps({"version": 2, "status": "success", "eval": told.EVAL}).encode()
-    told.zipped(path, {"header.json": head, **samples})
-    return _beside(path)
-
-
-def _scenario(damaged: str) -> Callable[[Path], tuple[Path, Path]]:
-    def make(folder: Path) -> tuple[Path, Path]:
-        told = _of_tests("datasets/test_aslib.py")
-        home = folder / "scenario"
-        home.mkdir()
-        for name, text in told.WHOLE.items():
-            (home / name).write_text(text, encoding="utf-8")
-        return home / damaged, home
-
-    return make
-
-
-def _runs_file(folder: Path) -> tuple[Path, Path]:
-    path = folder / "runs.csv"
-    path.write_text(
-        "problem,solver,runtime,status\np1,a,1,ok\np1,b,9,timeout\np2,a,2,ok\np2,b,3,ok\n"
-    )
-    return _beside(path)
+def _two(name: str) -> tuple[Make, Make]:
+    return samples.log(name), samples.log(name, 2)
 
 
 READERS: dict[str, Reader] = {
-    "CSV": Reader(_csv, _responses),
-    "TSV": Reader(_tsv, _responses),
-    "JSON Lines": Reader(_jsonl, _responses),
-    "Parquet, wide": Reader(_parquet, _responses),
-    "Parquet, long": Reader(_long_parquet, _responses),
-    "ARFF": Reader(_arff, _table),
-    "ASlib, description": Reader(_scenario("description.txt"), _aslib),
-    "ASlib, runs": Reader(_scenario("algorithm_runs.arff"), _aslib),
-    "runs": Reader(_runs_file, _runs),
-    "lm-eval, samples": _log("lm-eval"),
-    "lm-eval, results": _log("lm-eval", "results_*.json"),
-    "Inspect, .json": _log("inspect"),
-    "Inspect, .eval": Reader(_eval_archive, _logs),
-    "HELM, statistics": _log("helm"),
-    "HELM, specification": _log("helm", "run_spec.json"),
-    "Every Eval Ever": _log("every-eval-ever"),
-    "OpenML, predictions": _log("openml"),
-    "bank, .json": Reader(_bank_file(".json"), _bank, _sign_bank),
-    "bank, .parquet": Reader(_bank_file(".parquet"), _bank),
-    "short benchmark": Reader(_short_file, _short),
-    "adaptive test": Reader(_adaptive_file, _adaptive),
-    "gate, .json": Reader(_gate_file(".json"), _gate, _sign_gate),
-    "gate, .skops": Reader(_gate_file(".skops"), _gate, _sign_gate),
-    "regressor": Reader(_regressor_file, _regressor),
-    "journal": Reader(_journal_file, _journal),
+    "CSV": Reader(
+        (
+            samples.csv,
+            *(text("a.csv", each) for each in (samples.LONG, samples.GRADES, samples.TRIED)),
+        ),
+        _responses,
+        TEXT,
+    ),
+    "CSV, items in rows": Reader((text("t.csv", samples.TURNED),), _items_in_rows, TEXT),
+    "CSV, gzip": Reader((text("a.csv.gz", samples.LONG),), _responses, TEXT),
+    "TSV": Reader((samples.tsv,), _responses, TEXT),
+    "JSON Lines": Reader(
+        (text("a.jsonl", samples.WIDE_LINES), text("b.jsonl", samples.LONG_LINES)),
+        _responses,
+        ("responses.response_reading", "responses.long_reading"),
+    ),
+    "Parquet": Reader(
+        (samples.parquet, samples.long_parquet, samples.chosen_parquet), _responses, PARQUET
+    ),
+    "scanned folder": Reader(
+        (samples.scanned, samples.scanned_long),
+        _scanned,
+        ("responses.scanned_files", "responses.long_scanning", "responses.scanned_responses"),
+    ),
+    "ARFF": Reader((text("t.arff", samples.ARFF),), _table, ("tables.arff",)),
+    "data set": Reader(
+        (text("d.csv", samples.DATASET), text("d.arff", samples.DATASET_ARFF)),
+        _dataset,
+        ("datasets.loading", "datasets.dataset"),
+    ),
+    "ASlib folder": Reader(
+        (samples.scenario,),
+        _aslib,
+        ("datasets.aslib", "datasets.aslib_description", "datasets.aslib_runs"),
+    ),
+    "runs": Reader(
+        tuple(text("r.csv", each) for each in (samples.RUNS, samples.TABLE_OF_RUNS, samples.AMLB)),
+        _runs,
+        ("datasets.plain_runs", "datasets.run_tables", "datasets.run_columns"),
+    ),
+    "MLflow": Reader(
+        (samples.mlflow_folder, samples.mlflow_database), _mlflow, ("datasets.mlflow_runs",)
+    ),
+    "lm-eval": Reader(
+        _two("lm-eval"),
+        _logs,
+        tuple(IN_LOGS + name for name in ("lm_eval", "lm_eval_metrics", "lm_eval_results")),
+    ),
+    "Inspect, .json": Reader(_two("inspect"), _logs, (IN_LOGS + "inspect_ai",)),
+    "Inspect, .eval": Reader(
+        (samples.eval_archive("deflate"), samples.eval_archive("zstd")),
+        _logs,
+        (IN_LOGS + "inspect_ai", IN_LOGS + "bounded_files"),
+    ),
+    "HELM": Reader(_two("helm"), _logs, (IN_LOGS + "helm", *LOGS)),
+    "Every Eval Ever": Reader(_two("every-eval-ever"), _logs, (IN_LOGS + "every_eval_ever",)),
+    "OpenML, predictions": Reader(_two("openml"), _logs, (IN_LOGS + "openml_predictions",)),
+    "OpenML, kept": Reader(
+        (samples.openml_cache,), _cached, ("datasets.openml_datasets",), _sign_cache
+    ),
+    "choices": Reader((text("c.csv", samples.CHOICES),), _choices, ("responses.chosen_options",)),
+    "battles": Reader(
+        (text("b.csv", samples.BATTLES),), _battles, ("studies.battles.battle_tables",)
+    ),
+    "ratings of judges": Reader(
+        (text("r.csv", samples.RATINGS),), _ratings, ("studies.judges.rating_tables",)
+    ),
+    "human labels": Reader(
+        (text("h.csv", samples.LABELS),), _labels, ("studies.human_labels.label_tables",)
+    ),
+    "facts of items": Reader(
+        (text("f.csv", samples.FACTS),), _facts, ("responses.names_and_facts",)
+    ),
+    "coding": Reader(
+        (text("c.csv", samples.CODING), text("r.csv", samples.RANGES)),
+        _coding,
+        ("capability.coding_table",),
+    ),
+    "order of items": Reader((text("o.csv", samples.ORDER),), _order, ("cli.tournament_commands",)),
+    "API keys": Reader((text("keys.txt", samples.KEYS),), _keys, ("serving.admission",)),
+    "results folder": Reader((samples.results,), _results, ("report.reading",)),
+    "bank, .json": Reader(
+        tuple(samples.bank(".json", model) for model in ("2pl", "graded", "continuous")),
+        _bank,
+        ("calibration.bank_reading",),
+        _sign_bank,
+    ),
+    "bank, .parquet": Reader(
+        (samples.bank(".parquet"), samples.bank(".parquet", "graded")),
+        _bank,
+        ("calibration.bank_reading", "tables.parquet"),
+    ),
+    "short benchmark": Reader((samples.short,), _short, ("shortening.short_benchmark_file",)),
+    "adaptive test": Reader((samples.adaptive,), _adaptive, ("adaptive.saved_tests",)),
+    "gate": Reader(
+        (samples.gate(), samples.gate(target_accuracy=0.8)),
+        _gate,
+        ("capability.gate_files", "capability.limit_files", "capability.coding"),
+        _sign_gate,
+    ),
+    "regressor": Reader((samples.regressor,), _regressor, SKOPS),
+    "algorithm selector": Reader((samples.selector,), _regressor, SKOPS),
+    "journal": Reader((samples.journal,), _journal, ("studies.evaluation.journal",)),
 }
-
-
-def fresh(folder: Path) -> Path:
-    """An empty folder."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder

@@ -1,6 +1,9 @@
 """Files that once did harm: each is refused, or read as what it is."""
 
 import os
+import sys
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,8 @@ import itemwise as iw
 from itemwise.errors import ItemwiseError
 
 HERE = Path(__file__).parent
+SCRIPTS = HERE.parents[1] / "scripts"
+FOUND = sorted(path for path in (HERE / "found").rglob("*") if path.is_file())
 
 
 def use(path):
@@ -33,3 +38,26 @@ def test_a_changed_byte_of_a_footer_does_not_end_the_process(path):
         finally:
             os._exit(done)
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif(not SCRIPTS.exists(), reason="the campaign lies in the repository")
+@pytest.mark.parametrize("found", FOUND, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_the_campaign_found_is_read_or_refused(found, tmp_path):
+    """A file found/<reader>/<number of the sample>-<why>-<file of the sample>."""
+    sys.path.insert(0, str(SCRIPTS))
+    from hostile_readers import READERS
+
+    number, _, name = found.name.split("-", 2)
+    (reader,) = (READERS[key] for key in READERS if slug(key) == found.parent.name)
+    sample = reader.samples[int(number)](tmp_path)
+    (target,) = (path for path in sample.targets if path.name == name)
+    target.write_bytes(found.read_bytes())
+    if reader.sign is not None:
+        reader.sign(sample.path)
+    with warnings.catch_warnings(), suppress(ItemwiseError):
+        warnings.simplefilter("error", RuntimeWarning)
+        reader.use(sample.path)
+
+
+def slug(name):
+    return name.replace(" ", "-").replace(",", "")

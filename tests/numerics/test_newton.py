@@ -247,3 +247,11 @@ def test_what_is_safe_is_told_by_the_leading_minors(subtests):
                 by_hand &= ours > 0.1 * np.linalg.det((expected * both)[:, :k, :k])
             assert 5 < by_hand.sum() < 55
             np.testing.assert_array_equal(is_safe(observed, expected), by_hand)
+
+
+def test_no_minor_overflows_where_next_to_nothing_is_expected():
+    # A warning of NumPy is an error in these tests.
+    expected = np.stack([1e-120 * np.eye(4), np.eye(4)])
+    observed = np.stack([np.diag([1.0, 1e90, 1e40, 1.0]), np.eye(4) - 0.2])
+    assert is_safe(observed, expected).tolist() == [True, True]
+    assert is_safe(-observed, expected).tolist() == [False, False]

@@ -174,6 +174,7 @@ BAD = {
     "complex": ([[1j]], {}, "should be numbers"),
     "infinite": ([[1, np.inf]], {}, "item 'item_2' is infinite"),
     "minus infinite": ([[-np.inf, 0.5]], {"kind": "continuous"}, "'item_1' is infinite"),
+    "immense": ([[0.5, 1e200]], {}, r"item 'item_2' holds 1e\+200, but .* below 1e\+70"),
     "huge": ([[10**400]], {}, "not a number"),
     "negative": ([[1, -1]], {}, "holds -1, but grades are not negative"),
     "negative grade": ([[3, -1.0]], {"kind": "graded"}, "holds -1, but grades are whole numbers"),

@@ -120,6 +120,9 @@ def test_what_cannot_be_scanned_is_refused_in_one_sentence(table, tmp_path, subt
         "holds negative whole numbers, but grades are not negative": {
             "x": pd.DataFrame({"a": [0, -9]})
         },
+        "Column 'item' of .* is of type list<.*>, which cannot name anything": {
+            "x": pd.DataFrame({"respondent": ["m"], "item": [[1.0]], "response": [0]})
+        },
         "holds an infinite number": {"x": pd.DataFrame({"a": [0.5, np.inf]})},
         "has one row per item, which cannot be scanned": {
             "x": pd.DataFrame({"item": ["i", "k"], "m": [0, 1]})

@@ -7,13 +7,24 @@ import pandas as pd
 import itemwise as iw
 from itemwise.tables.csv_text import csv_text, restored
 
-NAMES = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\tx", "'=quoted", "plain", "it's", None]
-FRAME = pd.DataFrame({"model": NAMES, "=head": range(9), "gain": [-1.5] * 9})
+NAMES = [
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\tx",
+    "\ry",
+    "＝1",
+    "'=quoted",
+    "it's",
+    None,
+]
+FRAME = pd.DataFrame({"model": NAMES, "=head": range(10), "gain": [-1.5] * 10})
 
 
 def test_no_text_begins_as_a_formula_and_numbers_stay():
     found = pd.read_csv(io.StringIO(csv_text(FRAME, index=False)), dtype=str)
-    assert not found["model"].dropna().str.startswith(("=", "+", "-", "@", "\t")).any()
+    assert not found["model"].dropna().str.startswith(("=", "+", "-", "@", "\t", "\r", "＝")).any()
     assert not found.columns.str.startswith("=").any()
     assert found["gain"].unique().tolist() == ["-1.5"]
 

@@ -25,7 +25,7 @@ from itemwise.datasets.aslib_runs import (
     runs_by_problem,
 )
 from itemwise.errors import FileError, InputError
-from itemwise.files import PathLike
+from itemwise.files import PathLike, is_folder, is_there
 from itemwise.tables.table_files import MAX_BYTES, read_table
 from itemwise.words import counted, listed, shown
 
@@ -172,9 +172,9 @@ def _scenario_folder(folder: PathLike) -> Path:
         raise InputError(f"folder is {shown(folder)}, but the path of a folder is needed.")
     path = Path(folder)
     try:
-        if path.is_dir():
+        if is_folder(path):
             return path
-        is_file = path.exists()
+        is_file = is_there(path)
     except (OSError, ValueError) as error:
         raise FileError(f"'{path}' cannot be read: {error}. Check the path.") from error
     if is_file:
@@ -188,7 +188,7 @@ def _scenario_folder(folder: PathLike) -> Path:
 def _file(folder: Path, name: str) -> Path | None:
     """The file, plain or compressed; None if there is neither."""
     try:
-        found = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
+        found = [path for path in (folder / name, folder / f"{name}.gz") if is_there(path)]
     except OSError as error:
         raise FileError(
             f"The folder '{folder}' may not be read: {error.strerror}. Change its permissions."
@@ -202,7 +202,7 @@ def _no_scenario(folder: Path) -> FileError:
     said = f"'{folder}' is not an ASlib scenario: it has no {' and no '.join(lacking)} (or .gz)."
     try:
         entries = sorted(islice(folder.iterdir(), _LOOKED_AT))
-        below = [path for path in entries if path.is_dir() and _file(path, _DESCRIPTION)]
+        below = [path for path in entries if is_folder(path) and _file(path, _DESCRIPTION)]
     except OSError:
         below = []
     if below:

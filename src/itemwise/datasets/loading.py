@@ -15,7 +15,7 @@ from itemwise.datasets.dataset import CLASSES, NUMBERS, Dataset, check_complete,
 from itemwise.datasets.openml_datasets import openml_dataset, openml_task, suite_tasks
 from itemwise.datasets.openml_server import Server
 from itemwise.errors import InputError
-from itemwise.files import PathLike
+from itemwise.files import PathLike, is_there
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.tables.table_files import name_of, read_table
 from itemwise.words import listed, repeated, shown
@@ -179,7 +179,7 @@ def _by_prefix(
 
 def _exists(path: PathLike) -> bool:
     try:
-        return Path(path).exists()
+        return is_there(Path(path))
     except (OSError, ValueError):  # too long for a name, or not a name at all
         return False
 

@@ -25,7 +25,7 @@ from itemwise.datasets.run_tables import (
     table_of,
 )
 from itemwise.errors import FileError, InputError
-from itemwise.files import readable_file
+from itemwise.files import is_folder, is_plain, readable_file
 from itemwise.words import counted, listed, shown
 
 if TYPE_CHECKING:
@@ -53,12 +53,15 @@ class Run:
 
 def is_mlflow(path: Path) -> bool:
     """Whether a path is a store of MLflow."""
-    if path.is_dir():
-        return any((entry / "meta.yaml").is_file() for entry in path.iterdir() if entry.is_dir())
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(SQLITE)) == SQLITE
+    try:
+        if is_folder(path):
+            return any(is_plain(each / "meta.yaml") for each in path.iterdir() if is_folder(each))
+        if not is_plain(path):
+            return False
+        with path.open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError as error:
+        raise FileError(f"'{path}' may not be read: {error.strerror}.") from error
 
 
 def read_mlflow(
@@ -67,7 +70,13 @@ def read_mlflow(
     """Return the last value of a metric of all finished runs as problems × algorithms."""
     import pandas as pd
 
-    found = list(_of_folder(path, max_bytes) if path.is_dir() else _of_database(path, max_bytes))
+    try:
+        read = _of_folder if is_folder(path) else _of_database
+        found = list(read(path, max_bytes))
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(f"'{error.filename or path}' may not be read: {error.strerror}.") from error
     runs = [run for run in found if run.finished]
     if not runs:
         raise InputError(f"'{path}' holds no finished run, of {counted(len(found), 'run')}.")
@@ -117,11 +126,11 @@ def _named(
 
 def _of_folder(folder: Path, max_bytes: int) -> Iterator[Run]:
     """The runs of a file store: <experiment>/<run>/ with meta.yaml, metrics, params and tags."""
-    for home in sorted(entry for entry in folder.iterdir() if (entry / "meta.yaml").is_file()):
+    for home in sorted(entry for entry in folder.iterdir() if is_plain(entry / "meta.yaml")):
         about = _about(home / "meta.yaml")
         if about.get("lifecycle_stage") == "deleted" or home.name in (".trash", "models"):
             continue
-        for place in sorted(entry for entry in home.iterdir() if (entry / "meta.yaml").is_file()):
+        for place in sorted(entry for entry in home.iterdir() if is_plain(entry / "meta.yaml")):
             run = _about(place / "meta.yaml")
             if "run_id" not in run and "run_uuid" not in run:
                 continue  # a data set or a logged model
@@ -181,9 +190,9 @@ def _metrics(folder: Path, max_bytes: int) -> Iterator[tuple[str, float]]:
 
 
 def _files(folder: Path) -> Iterable[Path]:
-    if not folder.is_dir():
+    if not is_folder(folder):
         return ()
-    return sorted(file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+    return sorted(file for file in folder.rglob("*") if is_plain(file) and not file.is_symlink())
 
 
 def _text(file: Path, max_bytes: int) -> str:
@@ -207,7 +216,7 @@ def _of_database(file: Path, max_bytes: int) -> Iterator[Run]:
             for run, key, value in store.execute(_FACTS):
                 if run in runs:
                     runs[run].facts[str(key)] = str(value)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, TypeError, ValueError) as error:  # texts and numbers that are none
         raise FileError(
             f"'{file}' could not be read as a store of MLflow: {error}. Give the folder mlruns, or "
             "the file mlflow.db of a newer MLflow."

@@ -15,6 +15,7 @@ from itemwise.datasets.openml_server import ALIAS, OpenMLServer, Server, number_
 from itemwise.errors import FileError, InputError, MissingExtraError
 from itemwise.files import (
     PathLike,
+    is_there,
     make_folder,
     read_json,
     readable_file,
@@ -187,7 +188,7 @@ def kept(path: Path, kind: str, shape: Mapping[str, Any]) -> dict[str, Any] | No
 
     `shape` gives the type of each value; [type] means a list of such values.
     """
-    if not path.exists():
+    if not is_there(path):
         return None
     document = read_json(path, kind, 1, max_bytes=1 << 24)
     require_keys(path, document, shape)

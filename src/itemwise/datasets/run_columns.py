@@ -92,7 +92,8 @@ def _on_another_scale(table: pd.DataFrame) -> list[Any]:
     numeric = [c for c in table.columns if table[c].dtype.kind in "fiu"]
     if len(numeric) < FEWEST:
         return []
-    large = table[numeric].abs().quantile(0.9)
+    sizes = table[numeric].abs()
+    large = sizes.where(sizes < np.inf).quantile(0.9)
     middle = float(large.median())
     if not middle > 0:
         return []

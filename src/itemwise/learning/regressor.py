@@ -321,3 +321,18 @@ def _check_loaded(found: Any) -> None:
         sound = sound and bool(np.isfinite(error).all() and (np.diff(error) >= 0).all())
     if not sound:
         raise InputError("its parts are damaged or do not belong together")
+    check_predicts(found, getattr(found, "feature_names_in_", None))
+
+
+def check_predicts(found: Any, names: Any) -> None:
+    """Refuse what cannot predict a single row: what was loaded should not fail later."""
+    import pandas as pd
+
+    if names is None:
+        return
+    try:
+        found.predict(pd.DataFrame([[0.0] * len(names)], columns=list(names)))
+    except InputError:  # its columns hold something else than numbers
+        return
+    except Exception as error:
+        raise InputError("its parts do not belong together") from error

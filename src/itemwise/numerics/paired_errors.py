@@ -88,13 +88,16 @@ class _Jackknife:
         )
 
     def over(self, cluster: Ints) -> Floats:
-        """Covariance by leaving out one cluster at a time; NaN where there is only one."""
+        """Covariance by leaving out one cluster at a time; NaN if one is all."""
         n, width = int(cluster.max()) + 1, self.inverse.shape[0]
         if n < 2:
             return np.full_like(self.inverse, np.nan)
         if n * width**2 <= MOST_NUMBERS and not self.found.spread:
             slopes = self._slopes(cluster, n, np.ones_like(self.by_lean)).toarray()
-            moved = self._without(slopes, self._informations(cluster, n))
+            try:
+                moved = self._without(slopes, self._informations(cluster, n))
+            except np.linalg.LinAlgError:  # without one of them, something is left open
+                return np.full_like(self.inverse, np.nan)
             spread = moved.T @ moved
         else:  # by the weight that each comparison has alone
             sparse = self._slopes(cluster, n, 1 / (1 - self._leverages()))

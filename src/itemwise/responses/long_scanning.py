@@ -21,7 +21,7 @@ from itemwise.files import PathLike
 from itemwise.responses.scanned_files import Block, ScannedFile, codes_of, scores_of
 from itemwise.responses.seen_cells import SeenCells
 from itemwise.responses.stored_cells import pair_in_words
-from itemwise.tables.parquet import is_number
+from itemwise.tables.parquet import as_texts, is_number
 
 ROWS_AT_A_TIME = 1 << 20
 ROWS_IN_BUCKET = 1 << 21
@@ -104,8 +104,9 @@ class LongRows:
                 f"The responses of '{file.path}' are {response.type}, but they should be numbers. "
                 "Write them as numbers."
             )
-        who = respondent.cast(pa.string()).dictionary_encode()
-        what = item.cast(pa.string()).dictionary_encode()
+        texts = as_texts(respondent, f"Column '{RESPONDENT}' of '{file.path}'")
+        who = texts.dictionary_encode()
+        what = as_texts(item, f"Column '{ITEM}' of '{file.path}'").dictionary_encode()
         places = [
             self._items.setdefault(name, len(self._items)) for name in what.dictionary.to_pylist()
         ]
@@ -116,7 +117,6 @@ class LongRows:
         bucket = home[who.indices.to_numpy()]
         order = np.argsort(bucket, kind="stable")
         ends = np.searchsorted(bucket[order], np.arange(self._n_buckets + 1, dtype=np.uint64))
-        texts = respondent.cast(pa.string())
         for first, last in pairwise(ends):
             part = order[first:last]
             yield (

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
-from itemwise.responses.stored_cells import NEVER_ASKED, Kind, Where, coded
+from itemwise.responses.stored_cells import LARGEST, NEVER_ASKED, Kind, Where, coded
 from itemwise.words import shown
 
 Tries = NDArray[np.int32]
@@ -47,6 +47,15 @@ def checked_repeats(
             f"number per cell, {cells.shape}. Give the number of answers behind each response."
         )
     counts = np.nan_to_num(given, nan=0.0) if given.dtype.kind == "f" else given
+    check_tries(counts, seen, where)
+    found = np.where(seen, counts, 0).astype(np.int32)
+    if found.max(initial=0) < 2:
+        return None
+    return Repeats(found, _checked_spread(spread, found, where))
+
+
+def check_tries(counts: NDArray[Any], seen: NDArray[np.bool_], where: Where) -> None:
+    """Refuse numbers of tries that are none; where nothing was seen, 0 is one."""
     wrong = np.flatnonzero(
         (counts < 0) | (counts > MOST_TRIES) | (counts != np.floor(counts)) | (seen & (counts < 1))
     )
@@ -56,10 +65,6 @@ def checked_repeats(
             f"{where(first)} has {counts.flat[first]:.6g} tries, but a response has a whole number "
             f"of them from 1 to {MOST_TRIES:,}. Correct it; where an item was never asked, give 0."
         )
-    found = np.where(seen, counts, 0).astype(np.int32)
-    if found.max(initial=0) < 2:
-        return None
-    return Repeats(found, _checked_spread(spread, found, where))
 
 
 def _checked_spread(
@@ -73,13 +78,18 @@ def _checked_spread(
             f"spread has shape {found.shape}, but there should be one standard deviation per cell, "
             f"{tries.shape}."
         )
-    wrong = np.flatnonzero((found < 0) | np.isinf(found))
+    check_spread(found, where)
+    return np.where(tries > 1, found, np.nan)
+
+
+def check_spread(found: NDArray[np.float64], where: Where) -> None:
+    """Refuse standard deviations that are none."""
+    wrong = np.flatnonzero((found < 0) | (found > LARGEST))
     if wrong.size:
         raise InputError(
             f"{where(int(wrong[0]))} has the spread {found.flat[wrong[0]]:.6g}, but a standard "
             "deviation is finite and not negative."
         )
-    return np.where(tries > 1, found, np.nan)
 
 
 def kind_of_repeated(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import FileError, InputError
-from itemwise.files import PathLike
+from itemwise.files import PathLike, readable_file
 from itemwise.numerics.arrays import Floats
 from itemwise.responses.parquet_responses import names_column
 from itemwise.responses.response_writing import ABOUT_KEY
 from itemwise.responses.seen_cells import SeenCells
+from itemwise.responses.stored_cells import LARGEST
 from itemwise.responses.table_layouts import long_columns, names_items
-from itemwise.tables.parquet import is_number, parquet_errors, read_schema
+from itemwise.tables.parquet import as_floats, as_texts, is_number, parquet_errors, read_schema
 from itemwise.words import counted, listed, repeated, shown
 
 SUFFIXES = (".parquet", ".pq")
@@ -135,19 +137,30 @@ class ScannedFile:
 
     def respondents(self, n_rows: int) -> Iterator[Any]:
         """Names of respondents as text, so many at a time; None where the file has none."""
-        import pyarrow as pa
-
         if self.names is None:
             for first in range(0, self.n_rows, n_rows):
                 yield min(n_rows, self.n_rows - first)
             return
         for batch in self.batches([self.names], n_rows):
-            yield batch.column(0).cast(pa.string())
+            yield as_texts(batch.column(0), f"Column {shown(self.names)} of '{self.path}'")
 
 
 def find_files(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     """Parquet files that are named, match a pattern, or lie in a folder; in the order of names."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    try:
+        found = _listed(given)
+    except OSError as error:
+        raise FileError(f"'{error.filename}' may not be read: {error.strerror}.") from error
+    if not found:
+        raise FileError(
+            f"There is no Parquet file at {', '.join(shown(os.fspath(p)) for p in given)}. Give "
+            "a folder of them, a pattern such as 'folder/*.parquet', or their paths."
+        )
+    return [readable_file(path, math.inf) for path in found]  # no pipe, no device; of any size
+
+
+def _listed(given: Iterable[PathLike]) -> list[Path]:
     found: list[Path] = []
     for each in given:
         text = os.fspath(each)
@@ -158,16 +171,7 @@ def find_files(paths: PathLike | Iterable[PathLike]) -> list[Path]:
             found.extend(sorted(p for p in Path(text).iterdir() if p.suffix in SUFFIXES))
         else:
             found.append(Path(text))
-    found = [path for path in dict.fromkeys(found) if not path.is_dir()]
-    if not found:
-        raise FileError(
-            f"There is no Parquet file at {', '.join(shown(os.fspath(p)) for p in given)}. Give "
-            "a folder of them, a pattern such as 'folder/*.parquet', or their paths."
-        )
-    for path in found:
-        if not path.exists():
-            raise FileError(f"There is no file '{path}'. Check the path.")
-    return found
+    return [path for path in dict.fromkeys(found) if not path.is_dir()]
 
 
 def looked_into(
@@ -289,12 +293,10 @@ def codes_of(column: Any, where: str) -> NDArray[np.int8]:
 
 def scores_of(column: Any, where: str) -> Floats:
     """A column of numbers, NaN for what is missing."""
-    import pyarrow as pa
-
-    found: Floats = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    if np.isinf(found).any():
+    found: Floats = as_floats(column, where)
+    if (np.abs(found) > LARGEST).any():
         raise InputError(
-            f"{where} holds an infinite number, but responses are finite. Correct it, or leave "
+            f"{where} holds an infinite number, or one beyond {LARGEST:g}. Correct it, or leave "
             "the cell empty."
         )
     return found

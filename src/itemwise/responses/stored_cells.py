@@ -22,6 +22,7 @@ NOMINAL: Kind = "nominal"  # options without order; 0 is the right one
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NEVER_ASKED = -1  # in binary and graded cells; continuous cells hold NaN
 HIGHEST_INFERRED_GRADE = 20
+LARGEST = 1e70  # of a score: its fourth power is still a number
 HIGHEST_GRADE = int(np.iinfo(np.int16).max)
 
 _BLOCK_BYTES = 1 << 23  # read at a time in a pass over a large table
@@ -168,7 +169,7 @@ def _blocks(values: NDArray[Any]) -> list[slice]:
 
 
 def extent_of(values: NDArray[Any], where: Where) -> Extent:
-    """The range of the responses; infinite ones are refused."""
+    """The range of the responses; infinite and immense ones are refused."""
     if not values.size:
         return Extent()
     read = _extent if values.dtype.kind == "f" else _extent_of_integers
@@ -176,11 +177,13 @@ def extent_of(values: NDArray[Any], where: Where) -> Extent:
         *in_threads(lambda rows: read(values[rows]), _blocks(values)), strict=True
     )
     low, high, whole = min(lowest), max(highest), all(all_whole)
-    if low == -math.inf or high == math.inf:
-        first, n_more = _first(values, np.isinf)
+    if low < -LARGEST or high > LARGEST:
+        first, n_more = _first(values, lambda block: np.abs(block) > np.float64(LARGEST))
+        found = values.flat[first]
+        what = "is infinite" if np.isinf(found) else f"holds {found:.10g}"
         raise InputError(
-            f"{where(first)} is infinite{_and_more(n_more)}, but responses are finite. "
-            f"Correct the cell. {_HOW_TO_MISS}."
+            f"{where(first)} {what}{_and_more(n_more)}, but responses are finite, and scores are "
+            f"below {LARGEST:g}. Correct the cell. {_HOW_TO_MISS}."
         )
     return Extent(low, high, whole)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.files import size_for_people
-from itemwise.responses.repeated_answers import Combined, combined
-from itemwise.responses.stored_cells import NEVER_ASKED, pair_in_words
+from itemwise.responses.repeated_answers import Combined, check_spread, check_tries, combined
+from itemwise.responses.stored_cells import NEVER_ASKED, extent_of, pair_in_words
 
 TRIES, SPREAD = "tries", "spread"  # columns of a long table that say what a response is a mean of
 
@@ -60,7 +60,13 @@ class Triples:
         pairs = self.rows.astype(np.int64) * len(self.items) + self.columns
         if self.tries is None and not _any_twice(pairs, len(self.respondents) * len(self.items)):
             return None
-        tries = None if self.tries is None else np.nan_to_num(self.tries.astype(float), nan=1.0)
+        extent_of(numbers, self.where)
+        if self.tries is None:
+            return combined(pairs, numbers.astype(np.float64), None, self.spread)
+        tries = np.nan_to_num(self.tries.astype(float), nan=1.0)
+        check_tries(tries, ~np.isnan(numbers), self.where)
+        if self.spread is not None:
+            check_spread(self.spread, self.where)
         return combined(pairs, numbers.astype(np.float64), tries, self.spread)
 
     def at(self, places: NDArray[np.intp]) -> Triples:

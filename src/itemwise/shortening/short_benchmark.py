@@ -165,9 +165,9 @@ class ShortBenchmark(Result):
         return (
             f"{len(self.items):,} of {whole} predict the accuracy on all of them with a mean "
             f"absolute error of {own['mae']:.3f} ± "
-            f"{normal_reach(self.confidence) * own['mae_se']:.3f} for held-out respondents; for as "
-            f"many items chosen at random it is {lot['mae']:.3f}{remark}. {own['coverage']:.0%} of "
-            f"the {self.confidence:.0%} intervals cover the true accuracy."
+            f"{normal_reach(self.confidence) * own['mae_se']:.3f} for held-out respondents; "
+            f"for the mean of as many items at random it is {lot['mae']:.3f}{remark}. "
+            f"{own['coverage']:.0%} of the {self.confidence:.0%} intervals cover the true accuracy."
             f"{self._said_of_stronger()}"
         )
 

@@ -6,12 +6,13 @@ Such a text gets an apostrophe in front, which says text to spreadsheets; number
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import csv
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SIGNS = ("=", "+", "-", "@", "\t", "\r")
+SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # wide ones in Japanese, too
 MARK = "'"
 
 
@@ -31,11 +32,15 @@ def csv_text(frame: pd.DataFrame, *, index: bool = True) -> str:
         names = ["" if name is None else name for name in frame.index.names]
         flat = flat.set_axis([*names, *frame.columns], axis=1)
     changed = flat.set_axis([_inert(name) for name in flat.columns], axis=1)
+    returns = any("\r" in str(name) for name in changed.columns)
     for place, kind in enumerate(changed.dtypes):
         if str(kind) in ("object", "category", "string", "str"):
             column = changed.iloc[:, place].astype(object).map(_inert)
             changed.isetitem(place, column.to_numpy())
-    return str(changed.to_csv(lineterminator="\n", index=False))
+            returns = returns or any("\r" in str(cell) for cell in column)
+    # Python before 3.13 leaves a lone carriage return unquoted, which readers take for a line end.
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    return str(changed.to_csv(lineterminator="\n", index=False, quoting=quoting))
 
 
 def restored(frame: pd.DataFrame) -> pd.DataFrame:

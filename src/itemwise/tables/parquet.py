@@ -141,6 +141,28 @@ def texts_of(column: Any) -> list[Any]:
     return found
 
 
+def as_texts(column: Any, where: str) -> Any:
+    """A column of names as text; nested ones and broken texts are refused."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{where} is of type {column.type}, which cannot name anything. Write text or numbers."
+        ) from error
+
+
+def as_floats(column: Any, where: str) -> Any:
+    """A column of numbers as float64, NaN for what is missing."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except pa.ArrowException as error:
+        raise InputError(f"{where} is of type {column.type}. Write plain numbers.") from error
+
+
 def read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
     """Read all columns as a frame; an index that pandas stored is left out."""
     table = read_columns(path, list(read_schema(path)), max_bytes)

@@ -180,7 +180,7 @@ def read_delimited(path: Path, max_bytes: int) -> pd.DataFrame:
             skipinitialspace=True,
             low_memory=False,
         )
-    except ValueError as error:  # pandas' own errors among them
+    except (ValueError, OverflowError) as error:  # pandas' own errors among them
         raise FileError(f"'{path}' is not valid CSV: {shown(str(error))}. Check it.") from error
     frame.columns = pd.Index([name.strip() for name in header])
     return frame

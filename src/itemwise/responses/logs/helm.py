@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from itemwise.errors import FileError
+from itemwise.files import is_plain, is_there
 from itemwise.responses.logs.bounded_files import Pieces, small_json
 from itemwise.responses.logs.log_choices import as_label
 from itemwise.responses.logs.log_runs import NO_IDENTITY, Items, LogSettings, Passed, Run, no_metric
@@ -76,7 +77,7 @@ class Helm:
 
     def recognises(self, path: Path, beginning: bytes) -> bool:  # noqa: ARG002
         """Recognise the file names of HELM; a run that lacks its statistics is recognised too."""
-        lacking = path.name == SPEC and not (path.parent / STATS).exists()
+        lacking = path.name == SPEC and not is_there(path.parent / STATS)
         return path.name == STATS or lacking
 
     def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
@@ -242,7 +243,7 @@ def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
 def _questions(path: Path, wanted: LogSettings) -> dict[str, _Asked]:
     """Question and right answer of each instance, if the scenario state exists."""
     found: dict[str, _Asked] = {}
-    if not path.is_file():
+    if not is_plain(path):
         return found
     with text_bytes(path, wanted.max_bytes) as stream:
         pieces = Pieces(stream, f"'{path}'")

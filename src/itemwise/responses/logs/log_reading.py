@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.progress import Progress, Wanted, telling
+from itemwise.responses.logs.known_logs import KnownLogs
 from itemwise.responses.logs.log_formats import LogFile, as_paths, find_logs
 from itemwise.responses.logs.log_merging import merged
 from itemwise.responses.logs.log_runs import Epochs, Items, LogSettings, Run
@@ -95,14 +97,20 @@ def read_logs(
         rename=checked_rename(rename),
         keep_choices=bool(keep_choices),
     )
-    given = as_paths(paths)
-    found = find_logs(given, max_bytes)
-    items = Items()
+    return logs_at(as_paths(paths), wanted, KnownLogs(), progress=progress)
+
+
+def logs_at(
+    given: Sequence[Path], wanted: LogSettings, known: KnownLogs, *, progress: Wanted = False
+) -> LogReading:
+    """Read logs as `read_logs` does; what is `known` and has not changed is not read again."""
+    found = find_logs(given, wanted.max_bytes)
+    known.look(found)
     with _bytes_told(progress) as told:
-        runs, refused = _all_runs(found, given, wanted, items, told)
+        runs, refused = _all_runs(found, given, wanted, known, told)
     if not any(run.places for run in runs):
         raise FileError(_nothing(given, found, runs, refused))
-    table, choices = merged(runs, items, wanted, max_bytes)
+    table, choices = merged(runs, known.items, wanted, wanted.max_bytes)
     said = *_refusals(refused), *_unread(runs), *_remarks(runs)
     more = [clean(note) for note in said]
     left_out = sum((run.left_out for run in runs), Counter[str]())
@@ -134,7 +142,7 @@ def _all_runs(
     found: Sequence[LogFile],
     given: Sequence[Path],
     wanted: LogSettings,
-    items: Items,
+    known: KnownLogs,
     progress: Progress,
 ) -> tuple[list[Run], dict[Path, str]]:
     """The runs of all logs, and why some were refused; a log named explicitly must be readable."""
@@ -143,7 +151,8 @@ def _all_runs(
     total, done = sum(one.size for one in found), 0
     for one in found:
         try:
-            runs += _runs(one, wanted, items, done, total, progress)
+            read = partial(_runs, one, wanted, known.items, done, total, progress)
+            runs += known.runs(one, read)
         except ItemwiseError as error:
             if one.path in given:
                 raise

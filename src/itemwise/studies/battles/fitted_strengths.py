@@ -63,6 +63,8 @@ class Fitted:
 
         Ties count half. Estimate, standard error, low and high; NaN for who is alone.
         """
+        from scipy.special import expit
+
         strengths, n = self.strengths, self.cells.n_rivals
         apart = strengths.strength[:, None] - strengths.strength
         won, tied, lost = strengths.chances(apart)
@@ -81,7 +83,7 @@ class Fitted:
         se = np.where(self.errors.clusters > 1, se, np.nan)
         odds, reach = np.log(rate / (1 - rate)), se / (rate * (1 - rate))
         reach = t_reach(self.errors.freedom, confidence) * reach
-        low, high = (1 / (1 + np.exp(-(odds + sign * reach))) for sign in (-1.0, 1.0))
+        low, high = (expit(odds + sign * reach) for sign in (-1.0, 1.0))
         return np.stack([rate, se, low, high])
 
 

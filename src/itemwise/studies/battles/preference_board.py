@@ -308,9 +308,11 @@ def _clusters(
     table: Battles, cluster: str | Sequence[str] | None
 ) -> dict[str, tuple[tuple[str, ...], Ints]]:
     """Columns that cluster the battles, each with its names and the place of each battle."""
-    if cluster is None or (cluster == PROMPT and not table.has(*PROMPTS)):
+    if cluster is None:
         return {}
     wanted = [cluster] if isinstance(cluster, str) else list(cluster)
+    if wanted == [PROMPT] and not table.has(*PROMPTS):  # a list is how the command line gives it
+        return {}
     if len(wanted) > 2:
         raise InputError(
             f"cluster names {len(wanted)} columns, but errors are computed over two at most."

@@ -88,16 +88,20 @@ def met(found: Fitted) -> Ints:
 
 def tied(log_tie: float) -> float:
     """Probability that two equals tie."""
-    return float(1 / (1 + 2 * np.exp(-log_tie))) if log_tie > -np.inf else 0.0
+    from scipy.special import expit
+
+    return float(expit(log_tie - np.log(2))) if log_tie > -np.inf else 0.0
 
 
 def first_share(found: Fitted, confidence: float) -> tuple[float, float, float] | None:
     """Share of decided battles between equals that the first wins, with its interval."""
+    from scipy.special import expit
+
     if found.advantage is None or np.isnan(found.advantage[1]):
         return None
     lean, se = found.advantage
     ends = (lean, lean - normal_reach(confidence) * se, lean + normal_reach(confidence) * se)
-    middle, low, high = (float(1 / (1 + np.exp(-x))) for x in ends)
+    middle, low, high = (float(expit(x)) for x in ends)
     return middle, low, high
 
 

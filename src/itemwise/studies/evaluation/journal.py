@@ -40,11 +40,13 @@ class ResponseJournal:
 
     def _opened(self) -> BinaryIO:
         """Open the file; create it if it does not exist."""
-        if self.path.exists() and not self.path.is_file():
-            readable_file(self.path, MAX_BYTES)  # raises an error that says why
         try:
+            if self.path.exists() and not self.path.is_file():
+                readable_file(self.path, MAX_BYTES)  # raises an error that says why
             # Unbuffered: what a full disk refused must not be tried again when the file is closed.
             return self.path.open("ab", buffering=0)
+        except FileError:
+            raise
         except OSError as error:
             raise FileError(
                 f"The journal '{self.path}' cannot be written: {error.strerror}."

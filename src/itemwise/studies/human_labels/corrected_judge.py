@@ -266,6 +266,11 @@ def _gathered(
     )
 
 
+def _times(larger: Floats, smaller: Floats) -> Floats:
+    """How many times as large an error is; 1 where there is none to compare with."""
+    return np.divide(larger, smaller, out=np.ones_like(larger), where=smaller > 0)
+
+
 def _board(
     both: Labelled, found: Powered, order: Ints, family: Differences, confidence: float
 ) -> pd.DataFrame:
@@ -302,7 +307,7 @@ def _board(
         "judge_weight": found.weight,
         "n_human": found.n_human,
         "n_judge": found.n_judge,
-        "worth": found.n_human * (found.human.se / found.both.se) ** 2,
+        "worth": found.n_human * _times(found.human.se, found.both.se) ** 2,
     }
     ranks = {
         "rank": rank,

@@ -215,15 +215,18 @@ def components_of(fitted: Fitted) -> pd.DataFrame:
 
 def _of_sd(fitted: Fitted, at: int) -> tuple[float, float, float]:
     log, se = float(fitted.found.vector()[at]), float(fitted.se[at])
-    ends = (log, log - fitted.reach * se, log + fitted.reach * se)
-    variance, low, high = (float(np.exp(2 * x)) for x in ends)
-    return variance, low, high
+    return _ends(2 * log, 2 * fitted.reach * se)
 
 
 def _of_noise(fitted: Fitted) -> tuple[float, float, float]:
     value, se = fitted.error(lambda x: np.array([np.log(fitted.noise(x))]))
-    ends = (value[0], value[0] - fitted.reach * se[0], value[0] + fitted.reach * se[0])
-    variance, low, high = (float(np.exp(x)) for x in ends)
+    return _ends(float(value[0]), fitted.reach * float(se[0]))
+
+
+def _ends(log: float, beside: float) -> tuple[float, float, float]:
+    """A variance and its interval from their logarithms; one that is not determined has no end."""
+    with np.errstate(over="ignore"):
+        variance, low, high = (float(np.exp(x)) for x in (log, log - beside, log + beside))
     return variance, low, high
 
 
@@ -258,6 +261,7 @@ def more_judges(fitted: Fitted) -> pd.DataFrame:
     mean score of one response.
     """
     import pandas as pd
+    from scipy.special import expit
 
     n = np.arange(1.0, MOST_JUDGES + 1)
     log, se = fitted.error(lambda x: np.log(fitted.difference_errors(x, n)))
@@ -267,12 +271,14 @@ def more_judges(fitted: Fitted) -> pd.DataFrame:
 
     level, level_se = fitted.error(odds)
     reach = fitted.reach
+    with np.errstate(over="ignore"):  # what is not determined has no upper end
+        ends = np.exp(log), np.exp(log - reach * se), np.exp(log + reach * se)
     columns = {
-        "difference_se": np.exp(log),
-        "difference_se_low": np.exp(log - reach * se),
-        "difference_se_high": np.exp(log + reach * se),
-        "reliability": 1 / (1 + np.exp(-level)),
-        "reliability_low": 1 / (1 + np.exp(-(level - reach * level_se))),
-        "reliability_high": 1 / (1 + np.exp(-(level + reach * level_se))),
+        **dict(
+            zip(("difference_se", "difference_se_low", "difference_se_high"), ends, strict=True)
+        ),
+        "reliability": expit(level),
+        "reliability_low": expit(level - reach * level_se),
+        "reliability_high": expit(level + reach * level_se),
     }
     return pd.DataFrame(columns, index=pd.Index(n.astype(int), name="n_judges"))

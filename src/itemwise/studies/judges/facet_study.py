@@ -277,11 +277,12 @@ def facets(
     order = np.argsort(-np.round(fit.parameters.ability, 9), kind="stable")
     tested, se = tests_of(fitted, order, correction)
     family, _ = tests_of(fitted, order, "holm")
-    judges = judges_of(fitted, alpha)
+    judges, components = judges_of(fitted, alpha), components_of(fitted)
+    remarks = _remarks(table, judges, whole.item.size, converged=fit.converged)
     return Facets(
         board=respondents_of(fitted, order, family),
         judges=judges,
-        components=components_of(fitted),
+        components=components,
         more_judges=more_judges(fitted),
         difference_se=se,
         tests=tested,
@@ -292,8 +293,14 @@ def facets(
         confidence=confidence,
         alpha=alpha,
         correction=correction,
-        notes=(*table.notes, *_remarks(table, judges, whole.item.size, converged=fit.converged)),
+        notes=(*table.notes, *remarks, *_undetermined(components)),
     )
+
+
+def _undetermined(components: pd.DataFrame) -> list[str]:
+    """A note on variances whose intervals have no upper end."""
+    open_ = components.index[~np.isfinite(components["variance_high"])].tolist()
+    return [f"Too few ratings to bound the variance of {', '.join(open_)}."] if open_ else []
 
 
 def _rough(table: RatingTable) -> tuple[Floats, Floats, Floats]:

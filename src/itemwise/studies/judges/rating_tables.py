@@ -14,6 +14,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.facet_model import Ratings
 from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
+from itemwise.responses.stored_cells import LARGEST
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import counted, listed, meant, shown
 
@@ -164,6 +165,11 @@ def _numbers(score: Any) -> Floats:
         raise InputError(
             f"The score of {counted(int(odd.sum()), 'rating')} is not a number: "
             f"{listed(words, 'word')}. Write numbers, higher for better."
+        )
+    if (immense := np.abs(numbers) > LARGEST).any():
+        raise InputError(
+            f"The score of {counted(int(immense.sum()), 'rating')} is infinite or beyond "
+            f"{LARGEST:g}. Correct it."
         )
     return np.asarray(numbers, dtype=np.float64)
 
