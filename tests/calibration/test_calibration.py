@@ -403,4 +403,4 @@ def test_every_number_that_is_not_finite_has_its_reason(subtests):
             found = calibrate(np.array(cells, float), model, **given).items
             finite = np.isfinite(found.drop(columns="flag").to_numpy(float)).all(axis=1)
             assert (finite | (found["flag"] != "")).all()
-    assert found["flag"]["item_2"] == "fewer grades"
+    assert found["flag"]["item_2"] == "no discrimination; fewer grades"

@@ -544,3 +544,17 @@ def test_few_models_on_many_items_come_to_rest_with_errors_of_a_sensible_size(su
             cal = calibrate(simulate("2pl", n_respondents, n_items, random_state=0).responses)
             assert cal.converged
             assert cal.items["discrimination_se"].median() < 4
+
+
+def test_an_item_without_discrimination_says_so(subtests):
+    """It is shown with the least slope and a difficulty far away, which are nominal."""
+    graded = np.repeat(np.arange(4.0), 8)  # four groups of respondents, from weak to strong
+    alike = np.tile([0.0, 1.0, 1.0, 1.0], 8)  # has nothing to do with the groups
+    columns = [(graded > step).astype(float) for step in (0, 1, 2)]
+    cells = np.stack([*columns, alike], axis=1)
+    for model, kind in (("2pl", "binary"), ("graded", "graded"), ("gpcm", "graded")):
+        with subtests.test(model):
+            found = calibrate(Responses(cells, kind=kind), model)
+            assert "no discrimination" in found.items["flag"].iloc[3]
+            assert not found.items["flag"].iloc[:3].str.contains("no discrimination").any()
+            assert any("without discrimination" in note for note in found.notes)

@@ -50,6 +50,7 @@ UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
 NO_ERROR = "no standard error"  # the responses leave a parameter open
 FEWER = "fewer grades"  # than other items, so that it lacks some thresholds
+NEGATIVE, FLAT = "negative discrimination", "no discrimination"  # no reason for a missing number
 
 T = TypeVar("T")
 
@@ -129,8 +130,9 @@ class Calibration(ScoredRespondents, Result):
         sure = np.isfinite(np.stack([errors[name] for name in parameters], axis=1)) | ~known
         found = []
         for words, here, surely in zip(self.flags, known.tolist(), sure.tolist(), strict=True):
-            unsure = () if all(surely) or words else (NO_ERROR,)
-            found.append((*words, *unsure, *(() if all(here) or words else (FEWER,))))
+            said = any(word not in (NEGATIVE, FLAT) for word in words)
+            unsure = () if all(surely) or said else (NO_ERROR,)
+            found.append((*words, *unsure, *(() if all(here) or said else (FEWER,))))
         return found
 
     def of_items(self, items: Sequence[str]) -> Calibration:

@@ -114,7 +114,7 @@ class RealError:
         own, form = (self.compared[way][self.sizes.index(size)] for way in (ADAPTIVE, FORM))
         better = "a fixed short form is better than an adaptive test"
         if size not in self.forms:
-            better = "an adaptive test is at least as good as a fixed short form"
+            better = "a fixed short form is not found to be better than an adaptive test"
         told = f"{own[0]:.4f} against {form[0]:.4f} for models like those seen"
         if own[1] == own[1] and form[1] == form[1]:
             told += f", and {own[1]:.4f} against {form[1]:.4f} for stronger ones"

@@ -33,6 +33,10 @@ PICKS = {
         "responses are scores in an interval; for probabilities there is also 'beta'",
     ),
 }
+OTHER_DOORS = {
+    "groups": "group_scale(responses, groups) gives each group a population of its own.",
+    "dimensions": "dimension_scale(responses, dimensions) fits several abilities.",
+}
 FEW = 100  # respondents, below which items of a leaderboard have one discrimination in common
 
 
@@ -297,9 +301,10 @@ def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
     known = [field.name for field in fields(family)]
     unknown = [name for name in settings if name not in known]
     if unknown:
+        instead = OTHER_DOORS.get(unknown[0], f"Its settings are: {', '.join(known)}.")
         raise InputError(
             f"calibrate has no argument {unknown[0]!r}, and neither has the {engine} engine. "
-            f"Its settings are: {', '.join(known)}."
+            f"{instead}"
         )
     return family(**settings)
 

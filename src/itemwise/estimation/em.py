@@ -14,6 +14,7 @@ from itemwise.errors import InputError
 from itemwise.estimation.ascent import ascend
 from itemwise.estimation.cluster import check_client, sent
 from itemwise.estimation.expectation import expect_generally
+from itemwise.estimation.few_respondents import on_own_scale, scale_note
 from itemwise.estimation.fit_task import Ascent, Task
 from itemwise.estimation.fits import Fit, check_settings, gathered_base, log_base
 from itemwise.estimation.held_items import Held
@@ -139,11 +140,14 @@ class EM:
             if by_moments:
                 data = with_moments(data, run)
             task, said = Task(data, model, run, progress, held=held), ""
-            found = self.climb(task)
+            in_full = task.outnumbered
+            found = self.climb(replace(task, in_full=in_full))
             if held is not None:
                 return self._known(self._on_bank(data, model, found, base, held))
             found = self._upright(task, found)
-            if self.population != "normal":
+            if in_full:
+                found, said = on_own_scale(task, found), scale_note(data)
+            elif self.population != "normal":
                 task, found, said = self._shaped(task, found)
             elif model.affine and found.converged and found.expectation.mass is not None:
                 said = ShapeTest.of(found.nodes, found.expectation).advice

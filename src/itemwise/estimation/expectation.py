@@ -150,6 +150,7 @@ def _linear_expectation(
     """Finish the step: `products` is Σ E[θ] x, `mass` the posterior mass on the nodes."""
     xp = array_namespace(coords)
     moments = xp.stack([mass * curves.abilities**2, mass * curves.abilities, mass], axis=1)
+    moments = curves.where_items_are(moments)
     expected = curves.rise @ moments[:, 1:]
     gradient = xp.stack([products - expected[:, 0], data.right_counts - expected[:, 1]], axis=1)
     weighted = (curves.rise * curves.fall) @ moments

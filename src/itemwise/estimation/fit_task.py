@@ -26,6 +26,8 @@ from itemwise.scoring.posterior import STANDARD, Nodes, Population, plan_nodes
 
 EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
 WIDENING = 1.5
+FEW = 30  # respondents
+MANY_EACH = 50  # items to a respondent
 COARSENING = 1.4  # sums over posteriors are then right to a thousandth
 
 
@@ -41,14 +43,26 @@ class Task:
     held: Held | None = None
     frozen: Array | None = None  # (n_items, width): coordinates that are not determined
     before: int = 0  # iterations of earlier stages
+    in_full: bool = False  # whether priors count in full along the scale, too
+
+    @property
+    def outnumbered(self) -> bool:
+        """Whether a few respondents face so many items that priors must count in full."""
+        data, model = self.data, self.model
+        guided = any(c.prior is not None and not c.shared for c in model.coordinates)
+        few = data.n_respondents < FEW and data.shape[1] > MANY_EACH * data.n_respondents
+        return few and guided and model.affine and not model.normal and self.held is None
 
     def stand(self, data: Encoded, coords: Array, nodes: Nodes) -> Place:
         """The E-step at `coords`, and what is climbed there."""
-        return survey(self.model, coords, self.expect(data, coords, nodes), self.held, self.frozen)
+        return self._survey(coords, self.expect(data, coords, nodes))
 
     def again(self, place: Place) -> Place:
         """The same place, after other coordinates were frozen."""
-        return survey(self.model, place.coords, place.found, self.held, self.frozen)
+        return self._survey(place.coords, place.found)
+
+    def _survey(self, coords: Array, found: Expectation) -> Place:
+        return survey(self.model, coords, found, self.held, self.frozen, once=not self.in_full)
 
     def propose(self, data: Encoded, place: Place) -> Move:
         """The step of one iteration."""

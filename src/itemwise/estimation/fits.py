@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from itemwise.calibration import Uncertainty
+from itemwise.calibration.calibration import FLAT, NEGATIVE
 from itemwise.calibration.unlinked_parts import note_on_parts
 from itemwise.errors import InputError
 from itemwise.estimation.common_factor import LOOKED_AT, common_factor
@@ -28,7 +29,7 @@ Flags = tuple[tuple[str, ...], ...]  # of each item; empty where there is nothin
 
 NEVER_ASKED, ALL_RIGHT, ALL_WRONG = "never asked", "all right", "all wrong"
 CONSTANT, UNSEEN = "constant", "grade never seen"
-NEGATIVE, AT_BOUND = "negative discrimination", "at bound"
+AT_BOUND = "at bound"
 NO_NOISE = f"noise {AT_BOUND}"
 UNDETERMINED = "undetermined"
 MEANINGS = {
@@ -55,6 +56,10 @@ MEANINGS = {
     NEGATIVE: (
         "with negative discrimination",
         "better respondents do worse; look for a wrong label.",
+    ),
+    FLAT: (
+        "without discrimination",
+        "responses ignore ability; shown with the least slope, so the difficulty is nominal.",
     ),
     NO_NOISE: (
         "without noise, a Heywood case",
@@ -192,6 +197,7 @@ def item_flags(
     if isinstance(model, Categorical) and model.n_categories > 2:
         masks[UNSEEN] = ordinary & _unseen(model, tally)
     masks[NEGATIVE] = ordinary & (model.parameters(fit.coords)["discrimination"] < 0)
+    masks[FLAT] = ordinary & model.flat(fit.coords)
     if fit.undetermined is not None:
         masks[UNDETERMINED] = ordinary & fit.undetermined
     held = model.at_bound(fit.coords) & ~model.absent(fit.coords)

@@ -101,8 +101,13 @@ def survey(
     found: Expectation,
     held: Held | None = None,
     frozen: Array | None = None,
+    *,
+    once: bool = True,
 ) -> Place:
-    """Value and slopes at `coords`, where the E-step gave `found`; what is `frozen` is fixed."""
+    """Value and slopes at `coords`, where the E-step gave `found`; what is `frozen` is fixed.
+
+    Along the scale, priors count `once` or in full.
+    """
     xp = array_namespace(coords)
     if held is not None:
         pull, stiffness = held.penalty_slopes(model, coords)
@@ -112,7 +117,7 @@ def survey(
         pull, stiffness = penalty_slopes(model, coords)
         value = found.log_likelihood + float(xp.sum(log_penalty(model, coords)))
         metric = add_diagonal(found.expected, stiffness)
-        tilt = -once_only(model, tangents(model, coords), pull, metric)
+        tilt = -once_only(model, tangents(model, coords), pull, metric) if once else 0 * pull
     information = penalised_information(found.observed, found.expected, stiffness)
     gradient = found.gradient + pull + tilt
     fixed = stuck(model, coords, gradient)

@@ -270,6 +270,8 @@ class Censored(Continuous):
         """Normal log-odds, as scores; those beyond a limit are at it."""
         scores = super().draw(coords, abilities, random)
         low, high = self.limits or (None, None)
+        if low is None and high is None:  # NumPy 2.0 refuses to clip at nothing
+            return scores
         cut: np.ndarray = np.clip(scores, low, high)
         return cut
 

@@ -213,7 +213,12 @@ class Continuous(Bounded):
 
     def _slope(self, coords: Floats) -> Floats:
         """Discriminations; an item that discriminates nothing is reported with the least."""
-        return np.where(np.abs(coords[:, 0]) < FLATTEST, FLATTEST, coords[:, 0])
+        return np.where(self.flat(coords), FLATTEST, coords[:, 0])
+
+    def flat(self, coords: Floats) -> np.ndarray:
+        """Which items discriminate nothing, (n_items,)."""
+        nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
+        return nothing
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
         """Log-normal discrimination and scaling, normal difficulty."""

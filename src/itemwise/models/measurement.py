@@ -318,6 +318,10 @@ class MeasurementModel(ABC):
         high = numbers([c.high for c in self.coordinates], coords)
         return (coords <= low) | (coords >= high)
 
+    def flat(self, coords: Floats) -> np.ndarray:
+        """Which items discriminate nothing, (n_items,): they are shown with the least slope."""
+        return np.zeros(len(coords), dtype=bool)
+
     def absent(self, coords: Array) -> Array:
         """Which coordinates an item does not have, (n_items, width)."""
         nowhere = [np.nan if c.absent is None else c.absent for c in self.coordinates]

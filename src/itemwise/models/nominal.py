@@ -214,12 +214,17 @@ class Nominal(VariedCategories):
             columns += [np.where(lacks, NO_SLOPE, slope), np.where(lacks, NO_OPTION, intercept)]
         return np.stack(columns, axis=1)
 
+    def flat(self, coords: Floats) -> np.ndarray:
+        """Which items discriminate nothing, (n_items,)."""
+        nothing: np.ndarray = np.abs(self._means(coords)[0]) <= FLATTEST
+        return nothing
+
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
         """Derivatives of the public parameters in the coordinates."""
         has = ~as_numpy(self._lacks(coords))
         each = has / (has.sum(axis=1, keepdims=True) / 2)
         slope, shift = self._means(coords)
-        flat = np.abs(slope) <= FLATTEST
+        flat = self.flat(coords)
         of_slope = np.zeros(coords.shape)
         of_slope[:, ::2] = -each[:, ::2]
         of_shift = np.zeros(coords.shape)

@@ -63,7 +63,7 @@ class Ordered(VariedCategories):
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
         """Derivatives of the public parameters in the coordinates."""
         slope, steps = self._slope(coords), self._steps(coords)
-        flat = np.abs(coords[:, 0]) < FLATTEST
+        flat = self.flat(coords)
         jacobian = {"discrimination": np.zeros(coords.shape)}
         jacobian["discrimination"][:, 0] = 1
         each = []
@@ -75,8 +75,13 @@ class Ordered(VariedCategories):
         jacobian.update({f"difficulty_{k + 1}": found for k, found in enumerate(each)})
         return jacobian
 
+    def flat(self, coords: Floats) -> np.ndarray:
+        """Which items discriminate nothing, (n_items,)."""
+        nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
+        return nothing
+
     def _slope(self, coords: Floats) -> Floats:
-        return np.where(np.abs(coords[:, 0]) < FLATTEST, FLATTEST, coords[:, 0])
+        return np.where(self.flat(coords), FLATTEST, coords[:, 0])
 
     @abstractmethod
     def _steps(self, coords: Floats) -> Floats:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from itemwise.numerics.arrays import Array, array_namespace
 from itemwise.numerics.special import log_fall, sigmoid_pair
-from itemwise.scoring.posterior import Nodes, normalised
+from itemwise.scoring.posterior import SMOOTHEST_STEP, Nodes, normalised
 
 TABLE_CELLS = 1 << 25  # largest table of posteriors
 TABLE_STEP = 0.0625  # in s; cubic interpolation between is then exact to 1e-9 a respondent
@@ -19,22 +19,37 @@ TABLE_STEP = 0.0625  # in s; cubic interpolation between is then exact to 1e-9 a
 
 @dataclass(frozen=True, eq=False)
 class LinearCurves:
-    """Items on the nodes, and the posterior of whoever has a given score."""
+    """Items on the coarse nodes, and the posterior of whoever has a given score on the fine ones.
 
-    abilities: Array  # (n_nodes,)
+    Where curves are too steep for the coarse nodes, items are on the fine ones, too.
+    """
+
+    abilities: Array  # (n_fine,)
     rise: Array  # (n_items, n_nodes): chance to be right
     fall: Array
-    log_base: Array  # (n_nodes,): population weight and the chance to get everything wrong
+    log_base: Array  # (n_fine,): population weight and the chance to get everything wrong
+    interpolation: Array | None  # (n_nodes, n_fine)
 
     @classmethod
     def at(cls, coords: Array, nodes: Nodes) -> LinearCurves:
         """The curves of items at `coords`."""
         xp = array_namespace(coords)
         placed = nodes.beside(coords)
-        z = coords[:, :1] * placed.fine + coords[:, 1:2]
+        refine = placed.interpolation
+        if refine is not None:
+            step = float(nodes.coarse[1] - nodes.coarse[0])
+            if step * float(xp.max(xp.abs(coords[:, 0]))) > SMOOTHEST_STEP:
+                refine = None
+        points = placed.fine if refine is None else placed.coarse
+        z = coords[:, :1] * points + coords[:, 1:2]
         rise, fall = sigmoid_pair(z)
-        log_base = placed.log_weights + xp.sum(log_fall(z, rise), axis=0)
-        return cls(placed.fine, rise, fall, log_base)
+        base = xp.sum(log_fall(z, rise), axis=0)
+        log_base = placed.log_weights + (base if refine is None else base @ refine)
+        return cls(placed.fine, rise, fall, log_base, refine)
+
+    def where_items_are(self, on_fine: Array) -> Array:
+        """Numbers on the fine nodes, (n_fine, n), as the nodes of the items carry them."""
+        return on_fine if self.interpolation is None else self.interpolation @ on_fine
 
     def posterior(self, scores: Array) -> tuple[Array, Array]:
         """Posterior weights of each score, (n_scores, n_nodes), and its log-likelihood.
