@@ -36,6 +36,7 @@ SCRIPTS = [
     "short_benchmarks.py",
     "linking.py",
     "many_tasks.py",
+    "dimensions.py",
     "report.py",
     "view.py",
     "at_size.py",
@@ -58,6 +59,7 @@ REPEATED = (
     "populations.py",
     "nominal.py",
     "explained.py",
+    "dimensions.py",
     "robust_errors.py",
 )  # which take a number of replications
 

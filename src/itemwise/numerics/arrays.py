@@ -183,6 +183,7 @@ def available_cores() -> int:
 
 @lru_cache(maxsize=1)
 def _blas_controller() -> Any:
+    import scipy.special  # noqa: F401 - loads SciPy's own BLAS, which is to be held as well
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

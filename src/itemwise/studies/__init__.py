@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.difficulty.generality import *  # noqa: F403
     from itemwise.studies.difficulty.model_selection import *  # noqa: F403
     from itemwise.studies.difficulty.performance_alarm import *  # noqa: F403
+    from itemwise.studies.dimensions.dimension_scale import *  # noqa: F403
     from itemwise.studies.evaluation.adaptive_replay import *  # noqa: F403
     from itemwise.studies.evaluation.asking import *  # noqa: F403
     from itemwise.studies.evaluation.inspect_asking import *  # noqa: F403
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # what type checkers see of the registry: the `__all__` of ea
     from itemwise.studies.groups.ability_explanation import *  # noqa: F403
     from itemwise.studies.groups.differential import *  # noqa: F403
     from itemwise.studies.groups.group_scale import *  # noqa: F403
+    from itemwise.studies.groups.item_explanation import *  # noqa: F403
     from itemwise.studies.health.distractor_study import *  # noqa: F403
     from itemwise.studies.health.item_health import *  # noqa: F403
     from itemwise.studies.human_labels.corrected_judge import *  # noqa: F403
@@ -109,6 +111,13 @@ STUDIES: dict[str, Study] = {
         help="Find items that behave differently in groups of respondents at the same ability.",
     ),
     "difficulty_targets": Study(".difficulty.difficulty_targets", ("DifficultyTargets",)),
+    "dimension_scale": Study(
+        ".dimensions.dimension_scale",
+        ("DimensionScale",),
+        command="dimensions",
+        panel=LANGUAGE_MODELS,
+        help="Fit several abilities behind one table, and compare them with one.",
+    ),
     "enrich_confusion": Study(".classifiers.confusion_curves", ("ConfusionCurves",)),
     "distractors": Study(
         ".health.distractor_study",
@@ -135,6 +144,13 @@ STUDIES: dict[str, Study] = {
         help="Explain ability by facts of respondents: compute, parameters, release date.",
     ),
     "explain_difficulty": Study(".difficulty.difficulty_explanation", ("DifficultyExplanation",)),
+    "explain_items": Study(
+        ".groups.item_explanation",
+        ("ItemExplanation",),
+        command="explain-items",
+        panel=LANGUAGE_MODELS,
+        help="Explain the difficulty of items by facts about them: length, subject, source.",
+    ),
     "facets": Study(
         ".judges.facet_study",
         ("Facets",),

@@ -1,0 +1,1 @@
+"""Several dimensions: abilities of more than one kind behind one table."""

@@ -1,0 +1,82 @@
+"""Several dimensions behind one table."""
+
+import numpy as np
+import pytest
+
+import itemwise as iw
+from itemwise.errors import InputError
+
+
+def drawn(n_respondents=300, each=8, correlation=0.4, n_dimensions=2, seed=0):
+    """Answers, abilities and loadings of items that load on one dimension each."""
+    random = np.random.default_rng(seed)
+    spread = np.full((n_dimensions, n_dimensions), correlation)
+    np.fill_diagonal(spread, 1.0)
+    abilities = random.multivariate_normal(np.zeros(n_dimensions), spread, n_respondents)
+    loadings = random.uniform(0.8, 1.8, each * n_dimensions)
+    logits = loadings * np.repeat(abilities, each, axis=1) + random.normal(0, 0.8, loadings.size)
+    answers = (random.random(logits.shape) < 1 / (1 + np.exp(-logits))) * 1.0
+    return answers, abilities, loadings
+
+
+NAMES = ["math"] * 8 + ["code"] * 8
+
+
+@pytest.fixture(scope="module")
+def found():
+    return iw.dimension_scale(drawn()[0], NAMES, progress=False)
+
+
+def test_loadings_correlations_and_abilities_are_found(found):
+    _, abilities, loadings = drawn()
+    away = (found.loadings["loading"] - loadings) / found.loadings["se"]
+    assert (away.abs() < 3.5).all()
+    row = found.correlations.iloc[0]
+    assert (row["dimension"], row["other"]) == ("math", "code")
+    assert row["low"] < 0.4 < row["high"]
+    frame = found.abilities
+    inside = (frame["low"] < abilities.ravel()) & (abilities.ravel() < frame["high"])
+    assert 0.9 < inside.mean() < 0.99
+
+
+def test_the_sentence_says_by_how_much_several_predict_better(found):
+    assert found.pays
+    assert found.meaning.startswith("2 dimensions predict held-out answers better than one: by ")
+    assert found.comparison.loc["difference", "low"] > 0
+
+
+def test_one_dimension_is_told_where_there_is_one():
+    answers = iw.simulate("2pl", 300, 16, random_state=1).responses
+    found = iw.dimension_scale(answers, NAMES, progress=False)
+    assert not found.pays
+    assert "One scale does" in found.meaning or "use one scale" in found.meaning
+    assert found.correlations["correlation"].iloc[0] > 0.85
+
+
+def test_a_fact_of_the_items_names_dimensions():
+    answers = drawn(60)[0]
+    table = iw.Responses(answers).described(items={"task": [*NAMES[:-2], "a/b: ☃", "a/b: ☃"]})
+    found = iw.dimension_scale(table, "task", cv=None, progress=False)
+    assert found.dimensions == ("math", "code")
+    assert any("a/b: ☃ has 2 items" in note for note in found.notes)
+    assert found.meaning.endswith("was not asked (cv=None).")
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "settings", "told"),
+    [
+        ({"a": ["item_1", "item_2"], "b": ["item_3", "item_4", "item_5"]}, {}, "a has 2 items"),
+        ({"a": ["item_1", "item_2", "nobody"], "b": ["item_3"]}, {}, "nobody"),
+        ({"a": ["item_1", "item_2", "item_3"]}, {}, "1 usable dimension"),
+        (NAMES, {"structure": "oblique"}, "structure"),
+        (NAMES, {"model": "3pl"}, "several dimensions use '2pl'"),
+        (NAMES, {"priors": "strong"}, "priors"),
+        (NAMES, {"cv": 1}, "cv"),
+        ("task", {}, "There is no fact 'task'"),
+        ([f"d{k}" for k in range(16)], {}, "0 usable dimensions"),
+        ({k: [f"item_{i}" for i in (1, 2, 3)] for k in "ab"}, {}, "same items"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(dimensions, settings, told):
+    with pytest.raises(InputError, match=told):
+        iw.dimension_scale(drawn(30)[0], dimensions, progress=False, **settings)
