@@ -22,6 +22,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "scores.parquet --groups family",
         "scores.csv --groups families.csv --reference open --out differential",
     ),
+    "dimensions": (
+        "scores.parquet --dimensions task",
+        "scores.csv --items items.csv --dimensions subject --structure bifactor --out dimensions",
+    ),
     "difficulty alarm": (
         "reference.csv new.csv",
         "reference.csv new.csv --alpha 0.01 --figure alarm.png",
@@ -44,6 +48,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "scores.parquet --harness inspect --harness-model openai/gpt-4o --folder runs --budget 50",
     ),
     "explain": ("scores.parquet", "scores.parquet --facts compute --out explained"),
+    "explain-items": (
+        "scores.parquet",
+        "scores.parquet --facts length --facts subject --out explained",
+    ),
     "facets": ("ratings.csv", "ratings.csv --respondent model --judge grader --out facets"),
     "gate compare": (
         "gate.json cases.csv --target label",
@@ -62,7 +70,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "scores.csv --groups families.csv --reference open --out groups",
     ),
     "health": ("scores.csv", "scores.parquet --by task --out health"),
-    "leaderboard": ("scores.csv", "scores.csv --by-prefix / --average tasks --out board"),
+    "leaderboard": (
+        "scores.csv",
+        "scores.parquet --groups family --dimensions task --out board",
+    ),
     "link": ("bank.json new_scores.csv", "bank.json new_bank.json --drift keep --out linked.json"),
     "plan": (
         "scores.csv --difference 0.02",

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from itemwise.cli.added_scales import AddedDimensions, AddedGroups, added_scales
 from itemwise.cli.command_arguments import (
     NOT_CONVERGED,
+    Items,
     Json,
     Kind,
     Layout,
     ModelOrAuto,
     Quiet,
     check_targets,
+    with_facts,
 )
 from itemwise.cli.console import Console, typed
 from itemwise.cli.expected_time import say_if_long
+from itemwise.errors import InputError
 from itemwise.models import AUTO
 
 if TYPE_CHECKING:
@@ -49,6 +53,9 @@ def report(
     title: Title = None,
     instances: Instances = None,
     model: ModelOrAuto = AUTO,
+    groups: AddedGroups = None,
+    dimensions: AddedDimensions = None,
+    items: Items = None,
     layout: Layout = "auto",
     kind: Kind = None,
     quiet: Quiet = False,
@@ -58,24 +65,33 @@ def report(
 
     Responses are calibrated and diagnosed first.
     """
-    check_targets({"--out": (out, PAGE)}, sources=[*sources, *([instances] if instances else [])])
+    beside = [path for path in (instances, items) if path is not None]
+    check_targets({"--out": (out, PAGE)}, sources=[*sources, *beside])
     from itemwise.report import write_report
     from itemwise.report.reading import analysed, read_source
     from itemwise.responses import read_responses
 
     console = Console(quiet, json)
     results: list[Any] = []
+    added: list[Any] = []
 
     def analyse(path: Path) -> list[Any]:
         table = read_responses(path, layout=layout, kind=kind, progress=False)
+        table = with_facts(table, items)
         say_if_long(console, "report", table)
-        return analysed(table, model)
+        scales = added_scales(table, groups, dimensions) if groups or dimensions else []
+        added.extend(scales)
+        ranked, *others = analysed(table, model)
+        return [ranked, *scales, *others]
 
     with console.progress("Analysing") as told:
         behind = None if instances is None else _instances(instances)
         for done, source in enumerate(sources):
             told(done, len(sources), f"reading {source.name}")
             results += read_source(source, analyse)
+        if not added and (groups is not None or dimensions is not None):
+            raise InputError("--groups and --dimensions are for responses, and none were given.")
+    asked = {"groups": groups, "dimensions": dimensions}
     with console.progress("Writing the page"):
         names = ", ".join(source.name for source in sources)
         write_report(
@@ -84,9 +100,13 @@ def report(
             title=title or names,
             instances=behind,
             command=typed(),
-            settings={"model": model, "sources": names},
+            settings={
+                "model": model,
+                "sources": names,
+                **{word: value for word, value in asked.items() if value is not None},
+            },
         )
-    verdict = _verdict(results)
+    verdict = [*_verdict(results), *(each.meaning for each in added)]
     for text in (*verdict, f"Report: {out}"):
         console.say(text)
     console.document({"meaning": verdict, "out": out, "bytes": out.stat().st_size})

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
+from itemwise.cli.added_scales import ADDED, DIMENSIONS, GROUPS, added_scales, groups_named
 from itemwise.cli.command_arguments import (
     By,
     ByPrefix,
@@ -49,18 +50,12 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Folder for tables, figures, item banks and a page."),
 ]
-Groups = Annotated[
-    str,
-    typer.Option(
-        "--groups",
-        help="Fact of the respondents that groups them, or a table with the columns respondent "
-        "and group.",
-    ),
-]
+Groups = Annotated[str, typer.Option("--groups", help=GROUPS)]
+Dimensions = Annotated[str, typer.Option("--dimensions", help=DIMENSIONS)]
 FactNames = Annotated[
     list[str] | None,
     typer.Option(
-        "--facts", help="Fact of the respondents; repeatable.", show_default="all numbers"
+        "--facts", help="Fact that may explain it; repeatable.", show_default="all numbers"
     ),
 ]
 HumanFile = Annotated[
@@ -71,6 +66,7 @@ HumanFile = Annotated[
 KNOWN: dict[str, tuple[Any, Any]] = {
     "by": (By, None),
     "calibration": (CalibrationFile, None),
+    "dimensions": (Dimensions, inspect.Parameter.empty),
     "facts": (FactNames, None),
     "groups": (Groups, inspect.Parameter.empty),
     "human": (HumanFile, inspect.Parameter.empty),
@@ -121,7 +117,8 @@ def study_command(name: str) -> Callable[..., None]:
     def command(**given: Any) -> None:
         run(name, function, given, set(options) & set(parameters))
 
-    whole = before | options | after
+    added = {**ADDED} if name == "leaderboard" else {}
+    whole = before | options | added | after
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(
@@ -157,17 +154,19 @@ def _run(
         )
     defaults = inspect.signature(function).parameters
     arguments = {word: given[word] for word in passed - {"by", "calibration"}}
-    for word in passed & {"n_jobs", "priors"}:
-        arguments[word] = None if given[word] in (-1, "none") else given[word]
     for word, value in list(arguments.items()):
         if value is None:
             del arguments[word]
-        elif word == "groups":
-            arguments["groups"] = _groups(table, value)
+        elif word == "groups" and table is not None:
+            arguments["groups"] = groups_named(table, value)
+        elif word == "dimensions" and table is not None:
+            check_facts(table, [value], "--dimensions")
         elif word == "human":
             arguments["human"] = read_grouped(value, given["layout"], None, None)[0]
         elif table and _is_fact(defaults[word]) and value != defaults[word].default:
             check_facts(table, [value], f"--{word.replace('_', '-')}")
+    for word in passed & {"n_jobs", "priors"}:
+        arguments[word] = None if given[word] in (-1, NONE) else given[word]
     if by is not None:
         arguments["by"] = by
     if table is not None:
@@ -180,9 +179,12 @@ def _run(
             arguments["calibration"] = _calibration(bank, table, model)
         if "model" not in defaults:
             arguments.pop("model", None)
+        words = [None if word in passed else given.get(word) for word in ADDED]
+        beside = [] if table is None else added_scales(table, *words)  # refuses before the work
         found = function(table, **arguments)
-    settings = {word: given[word] for word in sorted(passed) if given[word] is not None}
-    finish(console, found, folder, _title(found.name()), settings)
+    asked = sorted(passed | {*ADDED} & given.keys())
+    settings = {word: given[word] for word in asked if given[word] is not None}
+    finish(console, found, folder, _title(found.name()), settings, beside)
 
 
 def _run_rows(
@@ -206,27 +208,6 @@ def _run_rows(
         found = function(read_table(source), **arguments)
     settings = {word: given[word] for word in sorted(passed) if given[word] is not None}
     finish(console, found, folder, _title(found.name()), settings)
-
-
-def _groups(table: Any, given: str) -> Any:
-    """Return the fact of the respondents, or the groups that a table gives them."""
-    if given in (known := list(table.respondent_facts)):
-        return given
-    if not Path(given).is_file():
-        raise InputError(
-            f"--groups is '{given}', which is neither a file nor a fact of the respondents; known "
-            f"facts: {', '.join(known) or 'none'}. Give a table with the columns respondent and "
-            "group."
-        )
-    from itemwise.tables.table_files import read_table
-
-    frame = read_table(Path(given))
-    if not {"respondent", "group"} <= set(frame.columns):
-        raise InputError(
-            f"'{given}' has the columns {', '.join(map(str, frame.columns[:10]))}; --groups needs "
-            "respondent and group."
-        )
-    return dict(zip(frame["respondent"].astype(str), frame["group"], strict=True))
 
 
 def _calibration(bank: Path | None, table: Any, model: str) -> Any:

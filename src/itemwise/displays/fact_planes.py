@@ -1,4 +1,4 @@
-"""Planes of a fact of respondents and their ability: scaling laws."""
+"""Planes of a fact and what it explains: ability by compute, difficulty by length."""
 
 from __future__ import annotations
 
@@ -19,20 +19,26 @@ MOST_BARS = 60
 
 
 class ScalingDisplay(Display):
-    """Ability against a fact, with the line and the band of a respondent that was never run.
+    """An outcome against a fact, with the line and the band of what was `never` seen.
 
-    Rows with `low` and `high` are points of the line; rows with `ability_se` are respondents,
-    `adjusted` for other facts or not.
+    Rows with `low` and `high` are points of the line; rows with `outcome_se` are respondents or
+    items, `adjusted` for other facts or not.
     """
 
-    numbers, optional = ("fact", "ability"), ("ability_se", "low", "high")
-    y_label = "ability"
+    numbers, optional = ("fact", "outcome"), ("outcome_se", "low", "high")
     without = "both numbers"
 
-    def __init__(self, frame: pd.DataFrame, fact: str = "fact", *, adjusted: bool = False) -> None:
-        self.x_label = label(fact, 40)
-        if adjusted:
-            self.y_label = "ability, other facts being equal"
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        fact: str = "fact",
+        outcome: str = "ability",
+        never: str = "a respondent that was never run",
+        *,
+        adjusted: bool = False,
+    ) -> None:
+        self.x_label, self._never = label(fact, 40), never
+        self.y_label = f"{outcome}, other facts being equal" if adjusted else outcome
         super().__init__(frame)
 
     def _prepare(self) -> None:
@@ -51,18 +57,16 @@ class ScalingDisplay(Display):
         line, points = self._line, self._points
         look: dict[str, Any] = {"color": style.positive, "alpha": 0.15, "linewidth": 0}
         ax.fill_between(line["fact"], line["low"], line["high"], **look)
-        ax.plot(line["fact"], line["ability"], color=style.positive, linewidth=1.8)
-        reach = REACH * np.nan_to_num(points["ability_se"])
+        ax.plot(line["fact"], line["outcome"], color=style.positive, linewidth=1.8)
+        reach = REACH * np.nan_to_num(points["outcome_se"])
         few = points["fact"].size <= MOST_BARS
         if few:
-            low, high = points["ability"] - reach, points["ability"] + reach
+            low, high = points["outcome"] - reach, points["outcome"] + reach
             ax.vlines(points["fact"], low, high, color=style.neutral, linewidth=1.0, alpha=0.6)
-        ax.scatter(points["fact"], points["ability"], s=18 if few else 8, color=style.neutral)
+        ax.scatter(points["fact"], points["outcome"], s=18 if few else 8, color=style.neutral)
         ends = [line["fact"], points["fact"]]
         ax.set_xlim(
             *padded((min(map(np.min, filter(len, ends))), max(map(np.max, filter(len, ends)))))
         )
-        band = (
-            ["band: where a respondent that was never run is expected"] if len(line["fact"]) else []
-        )
+        band = [f"band: where {self._never} is expected"] if len(line["fact"]) else []
         return [*band, *(["bar: ±1.96 standard errors"] if few and reach.any() else [])]

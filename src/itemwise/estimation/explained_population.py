@@ -15,8 +15,14 @@ from typing import Any
 import numpy as np
 
 from itemwise.calibration import Calibration
+from itemwise.calibration.uncertainty import KnownCovariances
 from itemwise.errors import InputError
-from itemwise.estimation.maximization import log_penalty, penalty_slopes
+from itemwise.estimation.maximization import (
+    log_penalty,
+    moved_covariances,
+    moved_directions,
+    penalty_slopes,
+)
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
@@ -118,6 +124,25 @@ def explain_population(calibration: Calibration, facts: Facts) -> ExplainedPopul
         joint=climb.joint,
         ability=ability,
         ability_se=np.sqrt(variance),
+    )
+
+
+def on_scale_of_reference(found: ExplainedPopulation) -> Calibration:
+    """The items where the first group has mean 0 and standard deviation 1."""
+    bank, move = found.calibration, (float(found.coefficients[0]), float(found.sd[0]))
+    if found.joint:  # they are there already
+        return bank
+    model, coords, known = bank.model, bank.coords, bank.uncertainty
+    errors = KnownCovariances(
+        moved_covariances(model, coords, known.covariances, *move),
+        moved_directions(model, coords, known.shared, *move),
+    )
+    return replace(
+        bank,
+        coords=model.rescale(coords, *move),
+        uncertainty=errors,
+        population=NormalPopulation(),
+        encoded=None,
     )
 
 

@@ -53,6 +53,30 @@ def test_abilities_know_their_group(found):
     )
 
 
+def test_items_lie_on_the_scale_of_the_reference(subtests):
+    for each in (150, 60):  # found together with the groups, and moved there
+        with subtests.test(respondents=2 * each):
+            random = np.random.default_rng(3)
+            ability = np.concatenate([random.normal(0, 1, each), random.normal(2.0, 1, each)])
+            drawn = iw.simulate("2pl", abilities=ability, n_items=20, random_state=3)
+            names = ["old"] * each + ["new"] * each
+            found = iw.group_scale(drawn.responses, names, reference="old", progress=False)
+            away = (found.items["difficulty"] - drawn.truth.items["difficulty"]).median()
+            assert abs(away) < 0.3
+            old = drawn.responses.select(range(each))
+            scored = found.calibration.score(old)["ability"].to_numpy()
+            own = found.abilities["ability"].to_numpy()[:each]
+            np.testing.assert_allclose(scored, own, atol=0.02)
+
+
+def test_calibrate_names_the_door_for_groups_and_dimensions():
+    table, groups = two_groups(20, 5)
+    with pytest.raises(InputError, match="group_scale"):
+        iw.calibrate(table, groups=groups)
+    with pytest.raises(InputError, match="dimension_scale"):
+        iw.calibrate(table, dimensions=["a"] * 5)
+
+
 def test_few_respondents_keep_the_items_of_the_calibration():
     table, groups = two_groups(15, 20)
     found = iw.group_scale(table, groups, progress=False)

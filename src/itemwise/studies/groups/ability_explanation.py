@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from itemwise.arguments import checked_share
 from itemwise.calibration import Calibration
-from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import model_of_few
 from itemwise.estimation.explained_population import (
@@ -23,24 +21,19 @@ from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.results import Draw, Result
 from itemwise.studies.groups.fact_columns import Columns, fact_columns
-from itemwise.words import said_p, with_reach
+from itemwise.studies.groups.fact_regression import FactRegression, coefficient_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from itemwise.displays import Display
-
 __all__ = ["AbilityExplanation", "explain_ability"]
 
 NUDGE = 1e-5
-POINTS = 61
-ROOM = 0.25  # of the range of a fact, beyond which nothing is drawn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AbilityExplanation(Result):
+class AbilityExplanation(FactRegression):
     """How ability depends on facts of the respondents.
 
     `coefficients` has one row per fact: how much ability, in standard deviations of these
@@ -48,108 +41,24 @@ class AbilityExplanation(Result):
     of true ability that the facts explain. `abilities` has one row per respondent.
     """
 
-    coefficients: pd.DataFrame
+    outcome: ClassVar[str] = "ability"
+    never: ClassVar[str] = "a respondent that was never run"
+
     abilities: pd.DataFrame
-    r2: float
-    r2_se: float
-    residual_sd: float
-    confidence: float
-    columns: Columns
-    covariance: Floats  # of intercept and coefficients
-    calibration: Calibration
     notes: tuple[str, ...] = ()
 
     @property
-    def meaning(self) -> str:
-        """What explains most, how surely, and how much all facts explain."""
-        rows = self.coefficients.drop(index="intercept").sort_values("p", kind="stable")
-        name, row = rows.index[0], rows.iloc[0]
-        reach = (row["high"] - row["low"]) / 2
-        low, high = self.r2_interval
-        share = f"{100 * self.r2:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
-        return (
-            f"With one unit more of {name}, ability is {with_reach(row['coefficient'], reach)} "
-            f"standard deviations higher ({said_p(row['p'])}), the other facts being equal. "
-            f"Together, the facts go with {share} of the variance of ability. That is "
-            "association, not cause."
-        )
-
-    @property
-    def r2_interval(self) -> tuple[float, float]:
-        """Interval of `r2`, by Fisher's transformation of its root."""
-        root = float(np.sqrt(np.clip(self.r2, 1e-12, 1 - 1e-12)))
-        error = self.r2_se / (2 * root * (1 - root**2))
-        reach = _quantile(self.confidence, self.columns) * error
-        low, high = np.arctanh(root) - reach, np.arctanh(root) + reach
-        return float(np.tanh(max(low, 0.0)) ** 2), float(np.tanh(high) ** 2)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per fact."""
-        return self.coefficients.copy()
+    def measured(self) -> pd.DataFrame:
+        """The respondents."""
+        return self.abilities
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the coefficients and the respondents."""
         return {self.name(): self.coefficients, "abilities": self.abilities}
 
-    def figures(self) -> dict[str, Draw]:
-        """Return ability against the first numeric fact."""
-        return {"ability_by_fact": partial(self.plot)} if self.columns.numeric else {}
-
     def banks(self) -> dict[str, Calibration]:
         """Return the calibration whose abilities are explained."""
         return {"explain_ability": self.calibration}
-
-    def predict(self, facts: Any) -> pd.DataFrame:
-        """Predict ability of respondents that were never run; bands hold their own scatter.
-
-        `facts` is a frame with the same columns, one row per respondent.
-        """
-        import pandas as pd
-
-        design = self.columns.design(facts)
-        expected = design @ self.coefficients["coefficient"].to_numpy()
-        of_line = np.einsum("ni,ij,nj->n", design, self.covariance, design)
-        reach = _quantile(self.confidence, self.columns)
-        error = np.sqrt(of_line + self.residual_sd**2)
-        found = {
-            "ability": expected,
-            "se": np.sqrt(of_line),
-            "low": expected - reach * error,
-            "high": expected + reach * error,
-        }
-        return pd.DataFrame(found, index=getattr(facts, "index", None))
-
-    def plot(self, kind: str | None = None, **kw: Any) -> Display:
-        """Plot ability against a fact (`kind` is its name), with the band of a new respondent.
-
-        The other facts are equal for all: numbers at their mean, words at the most frequent one.
-        Respondents are moved by as much as their own facts differ from that.
-        """
-        from itemwise.displays.fact_planes import ScalingDisplay
-
-        numeric = self.columns.numeric
-        if not numeric:
-            raise InputError("No fact is a number, so there is no line to draw; see to_frame().")
-        name = numeric[0] if kind is None else kind
-        if name not in numeric:
-            raise InputError(f"kind is {kind!r}, but the facts are: {', '.join(numeric)}.")
-        values = self.columns.values(name)
-        room = ROOM * float(np.ptp(values))
-        axis = np.linspace(values.min() - room, values.max() + room, POINTS)
-        band = self.predict(self.columns.along(name, axis))
-        line = band.assign(fact=axis, respondent="", ability_se=np.nan)
-        points = self.abilities.rename(columns={"se": "ability_se"})
-        level = self.predict(self.columns.along(name, values))["ability"].to_numpy()
-        points["ability"] += level - points["expected"]
-        points = points[["ability", "ability_se"]].assign(
-            fact=values, respondent=list(points.index), low=np.nan, high=np.nan
-        )
-        import pandas as pd
-
-        names = ["fact", "ability", "ability_se", "low", "high", "respondent"]
-        frame = pd.concat([line[names], points[names]], ignore_index=True)
-        several = len(self.columns.words) > 1
-        return ScalingDisplay(frame, fact=name, adjusted=several).plot(**kw)
 
 
 def explain_ability(
@@ -242,17 +151,6 @@ def _explained(
     covariance = lost * slopes @ found.covariance @ slopes.T
     n = columns.matrix.shape[1]
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    reach = _quantile(confidence, columns) * errors[:n]
-    frame = pd.DataFrame(
-        {
-            "coefficient": values[:n],
-            "se": errors[:n],
-            "low": values[:n] - reach,
-            "high": values[:n] + reach,
-            "p": _two_sided(values[:n] / np.where(errors[:n] > 0, errors[:n], np.nan), columns),
-        },
-        index=pd.Index(columns.names, name="fact"),
-    )
     origin, unit = values[-2], values[-1]
     abilities = pd.DataFrame(
         {
@@ -269,7 +167,7 @@ def _explained(
             "many, to find both together."
         )
     return AbilityExplanation(
-        coefficients=frame,
+        coefficients=coefficient_frame(values[:n], errors[:n], confidence, columns),
         abilities=abilities,
         r2=float(values[n + 1]),
         r2_se=float(errors[n + 1]),
@@ -294,21 +192,3 @@ def _of_standardised(matrix: Floats) -> Floats:
     back = np.diag(np.concatenate([[1.0], 1 / inner.std(axis=0)]))
     back[0, 1:] = -inner.mean(axis=0) / inner.std(axis=0)
     return back
-
-
-def _left(columns: Columns) -> float:
-    return float(max(1, columns.matrix.shape[0] - columns.matrix.shape[1]))
-
-
-def _quantile(confidence: float, columns: Columns) -> float:
-    """Student's t with as many degrees of freedom as respondents leave."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(_left(columns), (1 + confidence) / 2))
-
-
-def _two_sided(t: Floats, columns: Columns) -> Floats:
-    from scipy.special import stdtr
-
-    found: Floats = 2 * stdtr(_left(columns), -np.abs(t))
-    return found

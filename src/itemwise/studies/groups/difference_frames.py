@@ -100,6 +100,7 @@ def group_curve_frame(
 ) -> pd.DataFrame:
     """Curves of every item by group, where nearly all of that group are."""
     import pandas as pd
+    from scipy.special import expit
 
     matching, parts = found.curves.matching, []
     for g, group in enumerate(split.names):
@@ -108,7 +109,7 @@ def group_curve_frame(
         here = here if here.size > 1 else np.argsort(-matching.densities[g])[:2]
         log_odds, error = found.curves.log_odds(g)[:, here], found.curves.log_odds_se(g)[:, here]
         ends = np.clip(log_odds + REACH * error * np.array([0, -1, 1])[:, None, None], -40, 40)
-        share, low, high = 1 / (1 + np.exp(-ends))
+        share, low, high = expit(ends)
         columns = {
             "item": np.repeat(np.array(names, dtype=object), here.size),
             "group": group,

@@ -1,4 +1,4 @@
-"""Facts of respondents as columns of numbers: checked, and named."""
+"""Facts of respondents or of items as columns of numbers: checked, and named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 INTERCEPT = "intercept"
 MOST_WORDS = 12  # groups of one fact
-LEAST_LEFT = 8  # respondents beyond the number of columns
+LEAST_LEFT = 8  # rows beyond the number of columns
 ALIKE = 1e-7  # smallest singular value of standardised columns, relative
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?([T ].*)?")
 
@@ -29,7 +29,7 @@ class Columns:
     """One column per number, one per word of a fact but the most frequent; the first is 1."""
 
     names: tuple[str, ...]
-    matrix: Floats  # (n_respondents, n_columns)
+    matrix: Floats  # (n_respondents or n_items, n_columns)
     words: dict[str, tuple[str, ...]]  # by fact, the most frequent first; empty for numbers
     notes: tuple[str, ...] = ()
 
@@ -54,7 +54,7 @@ class Columns:
         return pd.DataFrame({**rows, name: axis})
 
     def design(self, facts: Any) -> Floats:
-        """Columns of other respondents."""
+        """Columns of others."""
         lacking = [name for name in self.words if name not in facts]
         if lacking:
             raise InputError(f"facts lacks {joined(lacking)}; it needs {joined(list(self.words))}.")
@@ -64,16 +64,22 @@ class Columns:
         return np.stack(found, axis=1)
 
 
-def fact_columns(table: Responses, facts: Any) -> Columns:
-    """Read facts by name or from a frame, and refuse what explains nothing."""
-    frame = _frame(table, facts)
-    words = {str(name): _words(frame[name], str(name)) for name in frame}
+def fact_columns(
+    table: Responses, facts: Any, noun: str = "respondent", rows: np.ndarray | None = None
+) -> Columns:
+    """Read facts by name or from a frame, and refuse what explains nothing.
+
+    `noun` says of whom they are, "respondent" or "item"; `rows` of which of them.
+    """
+    frame = _frame(table, facts, noun)
+    frame = frame if rows is None else frame[rows]
+    words = {str(name): _words(frame[name], str(name), noun) for name in frame}
     columns, names = [np.ones(len(frame))], [INTERCEPT]
     for name, levels in words.items():
         columns += _columns(frame[name], name, levels)
         names += [f"{name}: {word}" for word in levels[1:]] or [name]
     matrix = np.stack(columns, axis=1)
-    _check(matrix, names, table)
+    _check(matrix, names, noun)
     notes = tuple(
         f"{name} is compared with {levels[0]}, its most frequent value."
         for name, levels in words.items()
@@ -82,44 +88,47 @@ def fact_columns(table: Responses, facts: Any) -> Columns:
     return Columns(tuple(names), matrix, words, notes)
 
 
-def _frame(table: Responses, facts: Any) -> pd.DataFrame:
-    known = table.respondent_facts
+def _frame(table: Responses, facts: Any, noun: str) -> pd.DataFrame:
+    of_items = noun == "item"
+    known = table.item_facts if of_items else table.respondent_facts
+    owners = list(table.items if of_items else table.respondents)
+    example = "'length'" if of_items else "'log_compute'"
     if facts is None:
         chosen = known.select_dtypes("number")
         if chosen.empty:
             raise InputError(
-                "No fact of the respondents is a number. Name facts, give a frame, or add them: "
-                "responses.described(respondents={'log_compute': [...]})."
+                f"No fact of the {noun}s is a number. Name facts, give a frame, or add them: "
+                f"responses.described({noun}s={{{example}: [...]}})."
             )
         return chosen
     if hasattr(facts, "columns"):
         frame: pd.DataFrame = facts
-        if len(frame) != table.n_respondents:
+        if len(frame) != len(owners):
             raise InputError(
                 f"facts has {counted(len(frame), 'row')}, but there are "
-                f"{counted(table.n_respondents, 'respondent')}. Give one row each."
+                f"{counted(len(owners), noun)}. Give one row each."
             )
         index = [str(name) for name in frame.index]
-        if set(index) == set(table.respondents):
-            return frame.set_axis(index).loc[list(table.respondents)]
-        return frame.set_axis(list(table.respondents))
+        if set(index) == set(owners):
+            return frame.set_axis(index).loc[owners]
+        return frame.set_axis(owners)
     names = [facts] if isinstance(facts, str) else list(facts)
     unknown = [str(name) for name in names if name not in known]
     if unknown or not names:
         raise InputError(
-            f"There is no fact {shown((unknown or [''])[0])} of the respondents; known facts: "
+            f"There is no fact {shown((unknown or [''])[0])} of the {noun}s; known facts: "
             f"{', '.join(map(str, known)) or 'none'}. Give a frame, or add it with "
-            "responses.described(respondents=...)."
+            f"responses.described({noun}s=...)."
         )
     return known[names]
 
 
-def _words(column: pd.Series[Any], name: str) -> tuple[str, ...]:
+def _words(column: pd.Series[Any], name: str, noun: str) -> tuple[str, ...]:
     """The values of a fact that is text, the most frequent first; none for numbers and dates."""
     if column.isna().any():
         lacking = [str(place) for place in column.index[column.isna()]]
         raise InputError(
-            f"{name} is not known of {listed(lacking, 'respondent')}. Add it, or leave them out "
+            f"{name} is not known of {listed(lacking, noun)}. Add it, or leave them out "
             "with responses.select."
         )
     if column.dtype.kind in "biufM" or all(_DATE.fullmatch(str(value)) for value in column):
@@ -149,19 +158,18 @@ def _columns(column: Any, name: str, words: Sequence[str]) -> list[Floats]:
     return [year + (moments.dt.day_of_year.to_numpy(dtype=float) - 1) / 365.25]
 
 
-def _check(matrix: Floats, names: Sequence[str], table: Responses) -> None:
-    """Refuse constant and collinear columns, and more of them than respondents bear."""
+def _check(matrix: Floats, names: Sequence[str], noun: str) -> None:
+    """Refuse constant and collinear columns, and more of them than rows bear."""
     if not np.isfinite(matrix).all():
         raise InputError("facts must be finite numbers.")
     for column, name in zip(matrix.T[1:], names[1:], strict=True):
         if np.ptp(column) == 0:
             raise InputError(
-                f"{name} is {column[0]:g} for all respondents, so it explains nothing. Leave it "
-                "out."
+                f"{name} is {column[0]:g} for all {noun}s, so it explains nothing. Leave it out."
             )
     if matrix.shape[0] < matrix.shape[1] + LEAST_LEFT:
         raise InputError(
-            f"There are {counted(table.n_respondents, 'respondent')}, but {len(names) - 1} "
+            f"There are {counted(len(matrix), noun)}, but {len(names) - 1} "
             f"columns of facts take {matrix.shape[1] + LEAST_LEFT} or more."
         )
     inner = matrix[:, 1:] - matrix[:, 1:].mean(axis=0)

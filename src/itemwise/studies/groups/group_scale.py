@@ -17,6 +17,7 @@ from itemwise.estimation.explained_population import (
     ExplainedPopulation,
     Facts,
     explain_population,
+    on_scale_of_reference,
 )
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
@@ -42,7 +43,9 @@ class GroupScale(Result):
     """Groups of respondents on one scale.
 
     `populations` has one row per group, on the scale on which the reference has mean 0 and
-    standard deviation 1; `abilities` one row per respondent. `likelihood_ratio`, `df` and `p` test
+    standard deviation 1; `abilities` one row per respondent, given its group; `items` one row per
+    item, on the same scale. `calibration` scores others as members of the reference.
+    `likelihood_ratio`, `df` and `p` test
     whether all items behave alike in all groups; NaN where groups are too small for it.
     """
 
@@ -55,6 +58,11 @@ class GroupScale(Result):
     confidence: float
     calibration: Calibration
     notes: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """One row per item, on the scale of the reference: parameters, and <name>_se of each."""
+        return self.calibration.items
 
     @property
     def meaning(self) -> str:
@@ -171,7 +179,7 @@ def group_scale(
         df=df,
         p=p,
         confidence=confidence,
-        calibration=found.calibration,
+        calibration=on_scale_of_reference(found),
         notes=(*picked, *_remarks(found, split, p)),
     )
 
