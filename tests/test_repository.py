@@ -48,6 +48,7 @@ def test_every_kind_of_test_runs_somewhere():
         name for path in WORKFLOWS for step in steps(path) for name in made(step.get("run", ""))
     }
     assert asked >= {"test", "test-all", "test-versions", "test-wheel", "docs"}
+    assert asked >= {"audit", "reproducible", "sbom"}
 
 
 def test_every_supported_python_is_tested():

@@ -11,6 +11,7 @@ import numpy as np
 
 from itemwise.capability import measure_capability
 from itemwise.datasets import Dataset, load_datasets, split_dataset
+from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Result, gathered
 from itemwise.studies import (
@@ -24,6 +25,7 @@ from itemwise.studies import (
     replay_adaptively,
     shorten,
 )
+from itemwise.studies.benchmarks.decoding import FARTHEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,9 +82,10 @@ class Stop:
 
     def confusion(self) -> Result:
         """The items behind the confusion matrix."""
-        said = {name: self.fitted[name].predict(self.split.X_test) for name in COMPARED}
+        names = np.array(self.split.classes, dtype=object)
+        said = {name: names[self.fitted[name].predict(self.split.X_test)] for name in COMPARED}
         return enrich_confusion(
-            self.calibration, self.split.y_test, said, n_resamples=CASES, random_state=0
+            self.calibration, names[self.split.y_test], said, random_state=self.random_state
         )
 
     def algorithms(self) -> Result:
@@ -102,9 +105,11 @@ class Stop:
     def difficulty(self) -> Result:
         """Difficulty predicted from features."""
         features = self.dataset.features.iloc[self.split.test]
+        known = informative(self.calibration) & upright_items(self.calibration)
+        difficulty = self.calibration.items["difficulty"].clip(-FARTHEST, FARTHEST)
         return evaluate_difficulty(
-            features.set_axis(list(self.calibration.item_names)),
-            self.calibration.items[["difficulty"]],
+            features.set_axis(list(self.calibration.item_names)).loc[known],
+            difficulty.loc[known].to_frame(),
             regressors=["knn", "rf"],
             cv=3,
             n_resamples=1,
@@ -113,10 +118,12 @@ class Stop:
 
     def capability(self) -> Result:
         """Up to what difficulty a classifier can be trusted."""
-        from sklearn.naive_bayes import GaussianNB
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
 
         return measure_capability(
-            GaussianNB(),
+            make_pipeline(StandardScaler(), LogisticRegression()),
             self.dataset.features,
             self.dataset.target,
             n_resamples=CASES,
@@ -139,17 +146,21 @@ class Tour(NamedTuple):
 def tour(many: Stop, two: Stop) -> Tour:
     """Ask every question: `many` is a data set of several classes, `two` one of two classes."""
     whole = many.answered
-    works: dict[str, Callable[[], Result]] = {
+    of_many: dict[str, Callable[[], Result]] = {
         "Leaderboard": lambda: leaderboard(many.responses),
         "Item health": lambda: item_health(whole, many.calibration),
         "Short benchmark": lambda: shorten(whole, SHORT, model="2pl", cv=3),
         "Adaptive evaluation": lambda: replay_adaptively(whole, sizes=BUDGETS, cv=2),
-        "Confusion matrix": two.confusion,
         "Portfolio": many.algorithms,
         "Predicted difficulty": many.difficulty,
-        "Capability": two.capability,
     }
-    return Tour(*gathered(works))
+    of_two = {"Confusion matrix": two.confusion, "Capability": two.capability}
+    return Tour(
+        *gathered(
+            {f"{title}: {many.dataset.name}": work for title, work in of_many.items()}
+            | {f"{title}: {two.dataset.name}": work for title, work in of_two.items()}
+        )
+    )
 
 
 NAMES = ("iris", "wine", "breast_cancer", "digits", "moons", "circles", "blobs")

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from math import floor, isfinite, log10
 
+NOTHING = 0.0001  # whatever is known to be smaller, with its interval, is not given exactly
+MISTYPED = 0.7  # similarity of names; less alike are "compare" and "score"
+
 
 def counted(n: int, noun: str) -> str:
     """A number and its noun: 1 item, 2 items, 1,000 items."""
@@ -36,7 +39,9 @@ def meant(name: str, known: Iterable[object]) -> str:
     " Did you mean 'calibrate'?"
     """
     names = {str(each).lower(): str(each) for each in known}
-    near = get_close_matches(name.strip().lower(), names, n=1)
+    asked = name.strip().lower()
+    swapped = [each for each in names if sorted(each) == sorted(asked)]
+    near = swapped or get_close_matches(asked, names, n=1, cutoff=MISTYPED)
     return f" Did you mean '{names[near[0]]}'?" if near else ""
 
 
@@ -54,12 +59,16 @@ def who_has(names: Sequence[str], noun: str = "respondent", shown: int = 3) -> s
 def with_reach(value: float, reach: float) -> str:
     """A number and half of its interval, both to the second digit of the latter.
 
-    >>> with_reach(93.84, 104.2), with_reach(0.7312, 0.0123)
-    ('94 ± 104', '0.731 ± 0.012')
+    A number without an interval stands alone, and both next to nothing are said to be so.
+
+    >>> with_reach(93.84, 104.2), with_reach(0.7312, 0.0123), with_reach(2e-9, 1e-9)
+    ('94 ± 104', '0.731 ± 0.012', '<0.0001')
     """
-    if not (isfinite(value) and isfinite(reach)):
+    if not (isfinite(value) and isfinite(reach)) or reach <= 0:
         return f"{value:,.4g}"
-    digits = 4 if reach <= 0 else min(max(0, 1 - floor(log10(reach))), 12)
+    if max(abs(value), reach) < NOTHING / 2:
+        return f"<{NOTHING}" if value > 0 else f">-{NOTHING}" if value < 0 else "0"
+    digits = min(max(0, 1 - floor(log10(reach))), 12)
     return f"{value:,.{digits}f} ± {reach:,.{digits}f}"
 
 

@@ -34,7 +34,7 @@ def test_files_are_written_and_said(run, tmp_path, small):
     assert "12 labels of breast_cancer were changed on purpose" in done.stdout
     page = (folder / "report.html").read_text()
     for study in ("Leaderboard", "Short benchmark", "Portfolio", "Capability"):
-        assert f">{study}</h3>" in page, study
+        assert f">{study}: " in page, study
     assert iw.load(folder / "banks" / "wine.json").converged
 
 

@@ -77,12 +77,26 @@ def test_a_directory_that_takes_no_files_is_refused_before_the_work(run):
     assert "--out: '/proc/b.json'" in done.stderr
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (MemoryError, 3)])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KeyboardInterrupt, 130),
+        (MemoryError, 3),
+        (ImportError("core.so: failed to map segment from shared object"), 3),
+        (RuntimeError("can't start new thread"), 3),
+    ],
+)
 def test_interruption_and_lack_of_memory_have_exit_codes(capsys, error, code):
     with pytest.raises(Exception) as stop, explained():  # noqa: PT011  typer.Exit has no base
         raise error
     assert stop.value.exit_code == code
     assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bug", [ImportError("no module"), RuntimeError("other")])
+def test_bugs_keep_their_traceback(bug):
+    with pytest.raises(type(bug)), explained():
+        raise bug
 
 
 def test_version_and_help(run):

@@ -46,3 +46,11 @@ def test_a_column_that_is_not_there_is_named_as_the_option(run, battles):
     assert "--winner is 'nobody', but the battles have the columns model_a" in " ".join(
         done.stderr.split()
     )
+
+
+def test_battles_need_no_prompt(run, battles, tmp_path):
+    bare = tmp_path / "bare.csv"
+    pd.read_csv(battles).drop(columns=["prompt", "kind"]).to_csv(bare, index=False)
+    done = run("preferences", bare, "--quiet")
+    assert done.exit_code == 0, done.stderr
+    assert iw.preferences(pd.read_csv(bare)).board["strength"].notna().all()

@@ -42,6 +42,7 @@ def test_select_prints_choices_for_new_problems(run, tables, tmp_path):
         tmp_path / "new.csv", index=False
     )
     done = run("portfolio", "select", "runs.csv", *OPTIONS, "--new", "new.csv")
+    assert "problems: " in done.stderr  # which algorithms, before the choices one by one
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[0] == "problem,algorithm,sureness,next,ant,bee"

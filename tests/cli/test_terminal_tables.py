@@ -76,6 +76,20 @@ def test_a_few_columns_borrow_the_standard_errors_of_the_whole_table():
     assert "ability" not in missing[1]
 
 
+def test_a_few_columns_borrow_the_intervals_of_the_whole_table():
+    whole = pd.DataFrame({"accuracy": [0.9], "accuracy_low": [0.8], "accuracy_high": [0.96]})
+    lines, missing = terminal_table(whole[["accuracy"]], 80, whole)
+    assert lines[-1].strip() == "0.900 (0.800 to 0.960)"
+    assert missing == []
+
+
+def test_names_of_several_levels_are_joined():
+    columns = pd.MultiIndex.from_tuples([("training", ""), ("forest", "NRMSE")])
+    frame = pd.DataFrame([["all items", 0.4]], index=["difficulty"], columns=columns)
+    lines, _ = terminal_table(frame, 80)
+    assert " ".join(" ".join(lines).split()) == "forest training NRMSE difficulty all items 0.400"
+
+
 def test_wide_signs_take_two_places():
     frame = pd.DataFrame({"a": [1, 2]}, index=["模型", "model"])
     first, second = terminal_table(frame, 80)[0][1:]
@@ -95,3 +109,13 @@ def test_long_sentences_break_between_words_and_paths_stay_whole():
     assert path in text
     assert all(len(line) <= 60 or path in line for line in text.split("\n"))
     assert all(line.startswith("    ") for line in text.split("\n")[1:])
+
+
+def test_errors_and_ends_without_a_name_belong_to_the_estimate_that_they_surround():
+    frame = pd.DataFrame({"coefficient": [0.5], "se": [0.1], "low": [0.3], "high": [0.7]})
+    assert terminal_table(frame, 80)[0][-1].strip() == "0.50 (0.30 to 0.70)"
+    rating = {"rating": [2110.0], "volatility": [0.06], "low": [1996.0], "high": [2227.0]}
+    lines = terminal_table(pd.DataFrame(rating), 80)[0]
+    assert " ".join(lines[-1].split()) == "2,110 0.060 1,996 2,227"
+    error = pd.DataFrame({"mean": [0.512], "se": [0.021]})
+    assert terminal_table(error, 80)[0][-1].strip() == "0.512 ± 0.021"

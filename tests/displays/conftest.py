@@ -479,10 +479,10 @@ def group_curves_frame(names):
 
 def scaling_frame(names):
     axis = np.linspace(20.0, 26.0, 13)
-    line = pd.DataFrame({"fact": axis, "ability": 0.4 * (axis - 23)})
-    line = line.assign(low=line["ability"] - 1, high=line["ability"] + 1, ability_se=np.nan)
+    line = pd.DataFrame({"fact": axis, "outcome": 0.4 * (axis - 23)})
+    line = line.assign(low=line["outcome"] - 1, high=line["outcome"] + 1, outcome_se=np.nan)
     place = np.linspace(20.5, 25.5, len(names))
-    points = pd.DataFrame({"fact": place, "ability": 0.4 * (place - 23), "ability_se": 0.2})
+    points = pd.DataFrame({"fact": place, "outcome": 0.4 * (place - 23), "outcome_se": 0.2})
     return pd.concat([line, points.assign(low=np.nan, high=np.nan)], ignore_index=True)
 
 

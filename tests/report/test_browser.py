@@ -40,6 +40,11 @@ def test_no_text_of_the_data_runs(visit, hostile):
     page.hover("#explorer-chart")
     for button in page.locator("th button").all()[:6]:
         button.click()
+    with page.expect_download() as waiting:
+        table(page, "Respondents").locator("button", has_text="CSV").click()
+    saved = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert '"\'=HYPERLINK(""' in saved
+    assert not re.search(r"(^|[\n,])\"?[=@]", saved)
     assert page.evaluate("window.pwned") is None
     assert opened.trouble == []
     assert opened.outside() == []

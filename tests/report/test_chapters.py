@@ -8,6 +8,7 @@ import pytest
 from itemwise import Responses, decode_responses, simulate
 from itemwise.errors import InputError
 from itemwise.report import read_benchmark, write_folder
+from itemwise.report.folder import Contents
 
 
 def decoding(count=3, respondents=20, names=None):
@@ -148,3 +149,23 @@ def test_a_report_that_fails_leaves_the_earlier_one(decoded, tmp_path, monkeypat
     with pytest.raises(KeyboardInterrupt):
         write_folder(later, tmp_path)
     assert {path for path in before if path.exists()} == set(before)
+
+
+def test_what_a_kill_leaves_of_an_earlier_report_is_removed_by_the_next_run(tmp_path, monkeypatch):
+    def contents(*names):
+        return Contents({name: pd.DataFrame({"x": [1]}) for name in names}, {}, {}, [])
+
+    def kill(*_):
+        raise SystemExit
+
+    write_folder(contents("old", "both"), tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("itemwise.report.folder._forget", kill)
+        with pytest.raises(SystemExit):
+            write_folder(contents("both", "new"), tmp_path)
+    found = write_folder(contents("both", "new"), tmp_path)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(found)
+    assert set(json.loads((tmp_path / "summary.json").read_text())["sha256"]) == {
+        "both.csv",
+        "new.csv",
+    }

@@ -128,8 +128,14 @@ SIZES = """all => all.filter((one) => one.textContent.trim()).map((one) => {
 })"""
 
 
-def test_figures_can_be_read_on_a_phone(visit, answers):
+def test_tables_stand_in_for_figures_on_a_phone_until_these_are_asked_for(visit, answers):
     page = visit(answers, viewport={"width": 390, "height": 800}).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator(".replaced").count() >= 2
+    assert page.locator(".body:has(.table) .pane svg:visible").count() == 0
+    assert page.locator("#leaderboard .table tbody tr:visible").count() > 5
+    for button in page.locator("button:visible", has_text="Show the figure").all()[::-1]:
+        button.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert min(page.locator(".pane svg text").evaluate_all(SIZES)) >= 9  # pixels
     assert page.locator(".pane.more-right").count() >= 1

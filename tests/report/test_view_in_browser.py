@@ -115,6 +115,50 @@ def test_two_models_are_compared_on_what_both_answered(page, responses):
     assert page.inner_text("#explorer-table .count").startswith(f"{lost} of 30")
 
 
+def test_the_fix_list_is_that_of_a_report(page, visit, answers):
+    wanted = visit(answers).page.locator("#fix-list tbody tr").all_inner_texts()
+    page.wait_for_selector("#live-fixes tbody tr")
+    assert page.locator("#live-fixes tbody tr").all_inner_texts() == wanted
+    with page.expect_download() as waiting:
+        page.locator("#live-fixes button", has_text="CSV").click()
+    assert waiting.value.suggested_filename == "fix-list-scores-parquet.csv"
+
+
+def test_the_page_of_a_model_is_that_of_a_report(page, visit, answers):
+    page.wait_for_selector("#models-one h4:text-is('Whom it beats')", timeout=SLOW)
+    report = visit(answers).page
+    for name in ("model 7", "model 30"):
+        for one in (page, report):
+            one.select_option("#models-model", label=name)
+            one.wait_for_selector(f"#models-one .name:text-is('{name}')")
+        assert page.inner_text("#models-one") == report.inner_text("#models-one")
+
+
+def test_names_lead_to_models_and_items_and_the_address_says_where(visit, address, page):
+    page.locator("#live-models-table tbody button.link").nth(2).click()
+    name = page.locator("#live-models-table tbody button.link").nth(2).inner_text()
+    page.wait_for_selector(f"#models-one .name:text-is('{name}')")
+    assert page.evaluate("decodeURIComponent(location.hash)") == f"#model=scores.parquet/{name}"
+    page.reload()
+    page.wait_for_selector(f"#models-one .name:text-is('{name}')")
+    page.locator("#models-one td button.link").first.click()
+    assert page.evaluate("location.hash").startswith("#item=scores.parquet/question")
+
+
+def test_few_models_have_pages_without_a_scale(visit, tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("model,q1,q2,q3,q4\nann,1,0,1,1\nbob,0,1,1,0\n")
+    with served(path) as found:
+        opened = visit(found)
+        opened.page.select_option("#models-model", label="bob")
+        opened.page.wait_for_selector("#models-one .name:text-is('bob')")
+        said = opened.page.inner_text("#models-one")
+        assert "2 of 4 items right" in said
+        assert "NaN" not in said
+        assert "Unexpected" not in said
+        assert opened.trouble == []
+
+
 def test_a_report_compares_models_by_the_same_code(visit, report, responses):
     page = visit(report).page
     page.select_option("#compare-one", label="model 3")

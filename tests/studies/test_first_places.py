@@ -64,6 +64,65 @@ def test_a_tie_is_won_by_nobody(twins, subtests):
             assert "m1" in said or "nobody" in said
 
 
+def _rated():
+    """m1 and m2 get equal scores on mirrored items, c lower ones; one judge is strict."""
+    middle = np.abs(np.arange(40) - 19.5)
+    good, low = np.random.default_rng(0).random(40) < 0.8, middle < 6
+    rows = [
+        (name, item, judge, int(scores[item] and (judge == "kind" or middle[item] > 3)))
+        for name, scores in {"m1": good, "m2": good[::-1], "c": low}.items()
+        for item in range(40)
+        for judge in ("kind", "strict")
+    ]
+    return pd.DataFrame(rows, columns=["model", "item", "judge", "score"])
+
+
+def _judged():
+    """m1 and m2 are judged alike, by a judge and by people."""
+    right = (np.random.default_rng(0).random((3, 60)) < [[0.8], [0.8], [0.3]]) * 1.0
+    right[1] = right[0]
+    human = np.where(np.arange(60) < 30, right, np.nan)
+    return [iw.Responses(each, respondents=["m1", "m2", "c"]) for each in (right, human)]
+
+
+def _runs():
+    """m1 and m2 reach the same on mirrored problems, c and d less."""
+    random = np.random.default_rng(0)
+    good = 1 / (1 + np.exp(-(np.linspace(-2, 2, 40) + random.normal(0, 0.3, 40))))
+    noisy = np.clip(good * 0.6 + random.normal(0, 0.05, 40), 0.01, 0.99)
+    return pd.DataFrame({"m1": good, "m2": good[::-1], "c": noisy, "d": noisy[::-1] * 0.9})
+
+
+def _regressors():
+    from sklearn.dummy import DummyRegressor
+    from sklearn.linear_model import Ridge
+
+    pool = {"ridge": Ridge(), "stiff": Ridge(1000), "median": DummyRegressor(strategy="median")}
+    models = {"m1": Ridge(), "m2": Ridge(), "mean": DummyRegressor()}
+    return iw.compare_regressors("sklearn:diabetes", models, pool, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("study", "who"),
+    [
+        (lambda twins: iw.decode_responses({"one": twins}, model="1pl"), "m1 and m2 share the"),
+        (lambda _: iw.portfolio(_runs(), bounds=(0, 1)), "m1 and m2 share the first place"),
+        (lambda _: iw.facets(_rated()), "m1 and m2 share the highest mean score"),
+        (lambda _: iw.correct_judge(*_judged()), "m1 and m2 share the highest accuracy"),
+        pytest.param(
+            lambda _: _regressors(),
+            "m1 and m2 share the highest mean score",
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["decode", "portfolio", "facets", "judge", "regressors"],
+)
+def test_a_tie_is_never_won(study, who, twins):
+    said = study(twins).meaning
+    assert who in said
+    assert not [winner for winner in ("m1 has the highest", "m2 has the highest") if winner in said]
+
+
 def test_both_of_a_tie_are_named(twins, subtests):
     for said in (
         iw.calibrate(TIE).meaning,
@@ -173,7 +232,8 @@ def test_marks_win_nothing(subtests):
     assert "optimal" not in found.meaning
     assert played.leader.startswith("respondent_")
     frame = played.to_frame()
-    assert frame.index[0] == "optimal"  # where it stands, but without a rank
+    assert set(frame.index[6:]) == set(marks)  # below all rivals, and without a rank
+    assert played.plot().ax_.get_yticklabels()[0].get_text() == played.leader
     assert frame["rank"].isna().tolist() == frame["artificial"].tolist()
     assert frame["rank"].dropna().tolist() == [1, 2, 3, 4, 5, 6]
     assert set(played.plot("ranks").frame["respondent"]) == set(real.index)
@@ -189,7 +249,7 @@ def test_a_model_that_is_called_majority_is_a_rival():
 
 def test_few_games_are_said_to_tell_nobody_apart():
     scores = np.arange(12.0)[:, None] + np.zeros((12, 7))
-    assert "7 games of each two are too few to tell any of 12 rivals apart" in (
+    assert "7 games of each two alone are too few to tell any of 12 rivals apart" in (
         iw.tournament(scores).meaning
     )
     many = np.arange(4.0)[:, None] + np.zeros((4, 12))

@@ -10,7 +10,8 @@ import pytest
 import itemwise as iw
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.report import write_folder
-from itemwise.viewing.view_reading import read_paths
+from itemwise.responses.logs.lm_eval import LmEval
+from itemwise.viewing.view_reading import Kept, read_paths
 from itemwise.viewing.view_session import ViewSession
 
 BATCH = "00000000-0000-0000-0000-000000000001"
@@ -60,11 +61,49 @@ def test_items_and_respondents_are_as_they_were_given(session, responses):
     rows = [responses.respondents.index(name) for name in names]
     assert scale.item(3)["answers"] == responses.values[rows, 3].tolist()
     assert scale.item(3)["facts"][0]["name"] == "text"
-    assert scale.respondent(5) == responses.values[rows[5]].tolist()
+    assert scale.respondent(5)["responses"] == responses.values[rows[5]].tolist()
     assert scale.search("WHAT IS 6") == [6]
     assert scale.search("item_2") == [1]
     ability = scale.scale.content["answers"]["ability"]
     assert ability == sorted(ability, reverse=True)
+
+
+def test_a_respondent_comes_with_whom_it_beats_once_all_pairs_are_compared(session, responses):
+    session.look()
+    assert session.snapshot.scales[0].respondent(0)["pairs"] is None
+    (scale,) = calibrated(session).scales
+    assert session.state()["compared"] == 1
+    pairs = iw.leaderboard(responses, calibration=iw.calibrate(responses)).pairs
+    names = scale.scale.content["answers"]["respondents"]
+    for k, name in enumerate(names):
+        columns = {one["name"]: one for one in scale.respondent(k)["pairs"]["columns"]}
+        told = {
+            name: [one["levels"][at] for at in one["values"]] if "levels" in one else one["values"]
+            for name, one in columns.items()
+        }
+        mine = pairs[(pairs["respondent"] == name) | (pairs["other"] == name)]
+        assert {tuple(row) for row in zip(*told.values(), strict=True)} == {
+            tuple(row) for row in mine[["respondent", "other", "verdict"]].itertuples(index=False)
+        }
+
+
+def test_suspects_come_with_their_texts_and_what_the_strongest_said(tmp_path):
+    drawn = iw.simulate("2pl", 60, 30, random_state=1).responses.values.copy()
+    drawn[:, 10] = 1 - drawn[:, 10]
+    drawn[7, 10] = np.nan
+    table = iw.Responses(drawn, kind="binary").described(
+        items={"text": [f"t{k}" for k in range(30)]}
+    )
+    session = ViewSession([table.save(tmp_path / "scores.parquet")])
+    session.look()
+    assert session.snapshot.scales[0].suspects()["rows"] == []
+    (scale,) = calibrated(session).scales
+    found = scale.suspects()
+    assert found["rows"] == [10]
+    abilities = iw.calibrate(table).abilities()["ability"].to_numpy()
+    order = [k for k in np.argsort(-abilities, kind="stable") if k != 7][:20]
+    assert found["strong"] == [f"{int(drawn[order, 10].sum())} of 20"]
+    assert found["facts"][0]["levels"] == ["t10"]
 
 
 def test_the_version_before_is_still_answered_and_older_ones_are_not(session):
@@ -129,6 +168,26 @@ def test_a_dropped_log_keeps_its_own_scale_where_it_shares_no_item(session):
     assert session.opened.tables[list(session.opened.tables)[-1]].respondents == ("m",)
 
 
+def test_logs_that_are_dropped_together_are_of_one_model(session, tmp_path):
+    log = written_log(tmp_path, "ann", 3).read_text()
+    for task in ("sums", "maps"):
+        session.dropped_path(BATCH, Path(f"samples_{task}_2026-01-31T12-00-00.jsonl")).write_text(
+            log
+        )
+    told = session.dropped_path(BATCH, Path("results_2026-01-31T12-00-00.json"))
+    told.write_text('{"model_name": "lab/ann"}')
+    assert session.add(BATCH).startswith("Added 1 model and 6 items.")
+    tables = {name: table.respondents for name, table in session.opened.tables.items()}
+    assert tables["samples_sums_2026-01-31T12-00-00"] == ("lab/ann",)
+
+
+def test_logs_of_the_same_name_are_of_two_models(session, tmp_path):
+    for right in (0.0, 1.0):
+        log = written_log(tmp_path, "ann", 3, right=right)
+        session.dropped_path(BATCH, Path(log.name)).write_text(log.read_text())
+    assert session.add(BATCH).startswith("Added 2 models and 3 items.")
+
+
 def test_a_damaged_file_changes_nothing_and_is_named_without_its_folder(session):
     version = session.snapshot.version
     with pytest.raises(ItemwiseError) as error:
@@ -180,6 +239,71 @@ def test_logs_keep_the_text_of_their_questions(tmp_path):
     session.look()
     assert session.state()["respondents"] == 2
     assert session.state()["responses"] == 6
+
+
+def written_log(folder, model, n_rows, *, right=1.0):
+    rows = [
+        json.dumps({"doc_id": k, "acc": right, "doc": {"q": f"Is {k}?"}, "arguments": {},
+                    "target": "4", "filter": "none"})
+        for k in range(n_rows)
+    ]  # fmt: skip
+    (folder / model).mkdir(exist_ok=True)
+    log = folder / model / "samples_sums_2026-01-31T12-00-00.jsonl"
+    log.write_text("\n".join(rows) + "\n")
+    return log
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The names of the models whose logs are read."""
+    found, plain = [], LmEval.read
+
+    def reading(self, path, *rest):
+        found.append(path.parent.name)
+        return plain(self, path, *rest)
+
+    monkeypatch.setattr(LmEval, "read", reading)
+    return found
+
+
+def test_a_change_of_one_log_reads_only_that_one_again(tmp_path, read):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for model in ("ann", "bob", "eve"):
+        written_log(logs, model, 3)
+    table = tmp_path / "old.csv"
+    table.write_text("model,sums/0\nzoe,1\n")
+    kept = Kept()
+    read_paths([logs, table], kept)
+    assert read == ["ann", "bob", "eve"]
+    read.clear()
+    written_log(logs, "bob", 5)
+    again = read_paths([logs, table], kept)
+    assert read == ["bob"]
+    fresh = read_paths([logs, table])
+    assert list(again.tables) == list(fresh.tables)
+    for name, one in again.tables.items():
+        assert one.to_frame().equals(fresh.tables[name].to_frame())
+        assert one.item_facts.equals(fresh.tables[name].item_facts)
+        assert one.notes == fresh.tables[name].notes
+
+
+def test_a_log_that_was_rewritten_or_described_anew_is_not_read_from_memory(tmp_path, read):
+    kept = Kept()
+    for model in ("ann", "bob"):
+        written_log(tmp_path, model, 3)
+    read_paths([tmp_path], kept)
+    written_log(tmp_path, "ann", 2, right=0.0)
+    (table,) = read_paths([tmp_path], kept).tables.values()
+    assert np.nansum(table.values) == 3.0
+    read.clear()
+    (tmp_path / "bob" / "results_2026-01-31T12-00-00.json").write_text('{"model_name": "robert"}')
+    (table,) = read_paths([tmp_path], kept).tables.values()
+    assert read == ["bob"]
+    assert "robert" in table.respondents
+    (tmp_path / "ann" / "samples_sums_2026-01-31T12-00-00.jsonl").unlink()
+    (table,) = read_paths([tmp_path], kept).tables.values()
+    assert table.respondents == ("robert",)
 
 
 @pytest.mark.parametrize(

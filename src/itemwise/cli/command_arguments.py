@@ -266,20 +266,22 @@ def finish(
     folder: Path | None,
     title: str,
     settings: Mapping[str, Any],
+    beside: Sequence[Result] = (),
     **more: Any,
 ) -> None:
     """End a command that shows one result: files, text, JSON, and the exit code.
 
-    With a `folder`, tables, figures, item banks and a page are written to it; without, the main
-    table is printed as CSV. `more` goes into the document of --json.
+    With a `folder`, tables, figures, item banks and a page are written to it, also of the results
+    `beside`; without, the main table is printed as CSV. `more` goes into the document of --json.
     """
-    tables, files = found.tables(), []
-    if folder is not None:
-        from itemwise.report import write_folder
+    from itemwise.report.folder import Contents, write_folder
 
+    contents, files = Contents.of(found, beside), []
+    tables = contents.tables
+    if folder is not None:
         with console.progress("Drawing"):
-            files = write_folder(found, folder)
-            files.append(write_page(folder, found, title, settings))
+            files = write_folder(contents, folder)
+            files.append(write_page(folder, [found, *beside], title, settings))
     console.finding(
         found,
         next(iter(tables.values())),
@@ -287,6 +289,7 @@ def finish(
         shown=found.preview(),
         written={"Tables and figures": folder, "Report": page_of(folder)},
         files=files,
+        beside=beside,
         **found.key_facts(),
         **tables,
         **more,

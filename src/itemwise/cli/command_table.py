@@ -20,7 +20,7 @@ from itemwise.cli.console import at_the_end, csv_wanted, tell
 from itemwise.cli.help_pages import CSV, DEBUG, WITHOUT_TABLE, HelpedCommand, HelpedGroup
 from itemwise.cli.terminal_tables import harmless
 from itemwise.errors import ItemwiseError
-from itemwise.interrupts import heeded
+from itemwise.interrupts import INTERRUPTED, begins, heeded
 from itemwise.progress import heartbeat, hushed
 from itemwise.studies import STUDIES
 from itemwise.words import meant
@@ -103,6 +103,30 @@ HOMES = {
     "view": "view_commands",
 }
 
+# What people may call a command, where the name that looks most alike is another one.
+SAID = {
+    **dict.fromkeys(("compare", "rank", "ranking", "board", "significance"), "leaderboard"),
+    **dict.fromkeys(("fit", "irt", "estimate", "model", "train"), "calibrate"),
+    **dict.fromkeys(("arena", "elo", "battles", "bradley-terry", "pairwise"), "preferences"),
+    **dict.fromkeys(("abilities", "ability", "place"), "score"),
+    **dict.fromkeys(("adaptive", "cat", "replay"), "adapt"),
+    **dict.fromkeys(("app", "explore", "explorer", "open", "show", "watch"), "view"),
+    **dict.fromkeys(("check", "fitness"), "diagnose"),
+    **dict.fromkeys(("convert", "import", "logs"), "read"),
+    **dict.fromkeys(("equate", "anchor"), "link"),
+    **dict.fromkeys(("example", "tutorial"), "demo"),
+    **dict.fromkeys(("fairness", "bias", "dif"), "differential"),
+    **dict.fromkeys(("generate", "sample"), "simulate"),
+    **dict.fromkeys(("glicko", "ratings"), "tournament"),
+    **dict.fromkeys(("html", "page"), "report"),
+    **dict.fromkeys(("judge", "judges", "raters"), "facets"),
+    **dict.fromkeys(("labels", "suspects", "mislabels"), "decode"),
+    **dict.fromkeys(("power", "samplesize"), "plan"),
+    **dict.fromkeys(("short", "subset", "select"), "shorten"),
+    **dict.fromkeys(("algorithms", "solvers"), "portfolio"),
+    **dict.fromkeys(("handoff", "triage", "reject"), "gate"),
+}
+
 
 def contents() -> dict[str, dict[str, str]]:
     """Return all commands by heading: those written by hand, and those of the registry."""
@@ -133,7 +157,7 @@ class Contents(HelpedGroup):
         """Return the command itself, once it is asked for by name."""
         asked, known = args[0], self.list_commands(ctx)
         if asked not in known and not asked.startswith("-"):
-            ctx.fail(f"No such command '{asked}'.{meant(asked, known)}")
+            ctx.fail(f"No such command '{asked}'.{meant(SAID.get(asked.lower(), asked), known)}")
         name, found, rest = super().resolve_command(ctx, args)
         two_words = f"{name} {rest[0]}" if rest else ""
         if two_words in HOMES:
@@ -165,7 +189,10 @@ BOTH = {DEBUG, CSV}  # options that may follow any command
 SILENT = frozenset({"--quiet", "-q", "--json", "serve", "view"})  # where nobody waits for words
 NAME = "name"
 BAD_INPUT = 3
-INTERRUPTED = 130
+NO_MEMORY = ("failed to map segment", "can't start new thread", "Cannot allocate memory")
+QUIET_TRACKER = (
+    "ignore:resource_tracker:UserWarning"  # it cleans up after an interrupt, and says so
+)
 CALLED = {  # words of Python that the command line shortens or calls otherwise
     "n_jobs": "jobs",
     "n_respondents": "respondents",
@@ -193,6 +220,7 @@ class Commands(Contents):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         with (
+            begins(),
             explained(debug=ctx.meta[DEBUG], options=partial(_options_of, ctx)),
             ExitStack() as end,
         ):
@@ -238,7 +266,9 @@ def explained(
         if debug:
             traceback.print_exc()
         raise _stop(in_command_words(error, options()), BAD_INPUT) from None
-    except MemoryError:
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not _lacks_memory(error):
+            raise
         raise _stop(
             "There is not enough memory. Close other programs, or give fewer respondents or items.",
             BAD_INPUT,
@@ -246,6 +276,14 @@ def explained(
     except KeyboardInterrupt:
         tell("Interrupted.", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory is what is missing, by the words of the system where it is told otherwise."""
+    if error is None:
+        return False
+    told = isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)
+    return told or _lacks_memory(error.__cause__ or error.__context__)
 
 
 @contextmanager
@@ -303,8 +341,10 @@ def itemwise(
     """
 
 
-def main() -> None:
-    """Run the command line."""
+def run() -> None:
+    """Run the command that was asked for."""
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # workers import nothing from where they start
+    known = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = f"{known},{QUIET_TRACKER}" if known else QUIET_TRACKER
     with hushed():  # commands show their own progress, unless --quiet
         app(prog_name="itemwise")

@@ -86,12 +86,17 @@ class Console:
         *,
         shown: pd.DataFrame | None = None,
         written: Mapping[str, Path | None] | None = None,
+        beside: Sequence[Result] = (),
         **more: Any,
     ) -> None:
-        """Print the result of a command; `more` goes into the document that --json asks for."""
-        self.answer(found.sentences(), table, out, shown=shown, written=written)
-        notes = list(getattr(found, "notes", ()))
-        self.document({"meaning": found.sentences(), "notes": notes, "out": out, **more})
+        """Print the result of a command; `more` goes into the document that --json asks for.
+
+        What results `beside` it say follows what it says.
+        """
+        said = [text for each in (found, *beside) for text in each.sentences()]
+        self.answer(said, table, out, shown=shown, written=written)
+        notes = [note for each in (found, *beside) for note in getattr(each, "notes", ())]
+        self.document({"meaning": said, "notes": notes, "out": out, **more})
 
     def answer(
         self,

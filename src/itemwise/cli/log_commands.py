@@ -130,6 +130,8 @@ def read(
         )
     found.responses.save(out)
     lost = [] if out.suffix.lower() == ".parquet" else _lost(found)
+    verdict, *others = found.sentences()
+    console.say(verdict)
     _show(console, found)
     console.say(f"Responses: {out}")
     if choices is not None:
@@ -137,7 +139,7 @@ def read(
     if files is not None:
         write_table(found.files.set_index("file"), files)
         console.say(f"Files: {files}")
-    for text in (*found.sentences(), *lost):
+    for text in (*others, *lost):
         console.say(text)
     console.document(_document(found) | {"notes": [*found.notes, *lost], "out": out})
 

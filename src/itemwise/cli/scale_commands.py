@@ -30,7 +30,7 @@ from itemwise.cli.command_arguments import (
     write_page,
     write_table,
 )
-from itemwise.cli.console import Console
+from itemwise.cli.console import Console, for_people
 from itemwise.cli.expected_time import say_if_long
 from itemwise.estimation import ENGINES
 from itemwise.models import AUTO
@@ -121,6 +121,8 @@ def calibrate(
         write_table(found.abilities(method), abilities)
 
     if out is None:
+        if for_people():
+            console.say(found.meaning)
         console.remark(repr(found))
         console.table(found.items)
     else:

@@ -17,9 +17,12 @@ from itemwise.cli.command_arguments import (
 from itemwise.cli.console import Console
 from itemwise.cli.portfolio_commands import Better, Cutoff, Folds, Runs
 from itemwise.errors import InputError
+from itemwise.words import counted, joined
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_NAMED = 5  # algorithms
 
 SAVED = (".skops",)
 PENALTY = 10.0
@@ -92,9 +95,7 @@ def select(
     chosen = _chosen(selector, asked)
     if out is not None:
         selector.save(out)
-    console.table(chosen)
-    for note in selector.notes_:
-        console.remark(note)
+    console.answer([_how_often(chosen), *selector.notes_], chosen, None)
     console.document({"notes": list(selector.notes_), "out": out, "chosen": chosen})
 
 
@@ -131,6 +132,14 @@ def _learnt(
     selector = AlgorithmSelector(random_state=random_state)
     told: dict[str, Any] = {"better": better, "cutoff": cutoff, "penalty": PENALTY}
     return learnt_from(selector, table, rows, **told)
+
+
+def _how_often(chosen: pd.DataFrame) -> str:
+    """Which algorithms are chosen, and for how many problems, the most frequent first."""
+    counts = chosen["algorithm"].value_counts()
+    said = joined([f"{name} for {n:,}" for name, n in counts.items()][:MOST_NAMED])
+    said += f", {counted(len(counts) - MOST_NAMED, 'other')}" if len(counts) > MOST_NAMED else ""
+    return f"Of {counted(len(chosen), 'problem')}: {said}."
 
 
 def _chosen(selector: Any, rows: pd.DataFrame) -> pd.DataFrame:

@@ -25,6 +25,7 @@ MOST_NAMED = 6  # columns that are not shown, by name
 DIGITS = 3  # of numbers without an uncertainty
 UNKNOWN = "–"
 SE, LOW, HIGH = "_se", "_low", "_high"
+ALONE = ("information",)  # beside it stands the error of an ability
 NORMAL_REACH = 1.96  # standard errors from an estimate to the end of a 95 % interval
 
 
@@ -51,7 +52,9 @@ def terminal_table(
     An estimate and its standard error become one column, to two digits of the error; so do an
     estimate and its interval. Columns that do not fit, and rows after the first 15, are left out.
     """
-    of = whole if whole is not None and _is_part(frame, whole) else frame
+    frame = _flat(frame)
+    of = frame if whole is None else _flat(whole)
+    of = of if _is_part(frame, of) else frame
     top = _with_errors(frame.iloc[:MOST_ROWS], of)
     names = _names(top, min(WIDEST_NAME, max(NARROWEST, width // 3)))
     wanted = _columns(top, top if len(top) else of)
@@ -68,6 +71,14 @@ def terminal_table(
     )
 
 
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with one line of names: those of several levels are joined."""
+    if frame.columns.nlevels == 1:
+        return frame
+    names = [" ".join(str(part) for part in name if part != "") for name in frame.columns]
+    return frame.set_axis(names, axis=1)
+
+
 def _is_part(frame: pd.DataFrame, whole: pd.DataFrame) -> bool:
     """Whether a frame shows rows and columns of another one, and not something else."""
     rows = whole.index.is_unique and bool(frame.index.isin(whole.index).all())
@@ -75,12 +86,14 @@ def _is_part(frame: pd.DataFrame, whole: pd.DataFrame) -> bool:
 
 
 def _with_errors(top: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the standard errors that the whole table has of their estimates."""
+    """The rows with the errors or intervals that the whole table has of their estimates."""
     added = top
     for name in map(str, top.columns):
-        error = name + SE
-        if top is not whole and error in whole and error not in top and name + LOW not in top:
-            added = added.assign(**{error: whole.loc[top.index, error]})
+        error, ends = name + SE, [name + LOW, name + HIGH]
+        if top is whole or error in top or ends[0] in top:
+            continue
+        known = [error] if error in whole else ends if set(ends) <= set(whole) else []
+        added = added.assign(**{each: whole.loc[top.index, each] for each in known})
     return added
 
 
@@ -123,9 +136,8 @@ def _column(top: pd.DataFrame, there: Sequence[str], place: int) -> Column:
     if not _is_number(top.iloc[:, place]):
         flag = top.dtypes.iloc[place].kind == "b"
         return Column(name, [_text(value) for value in values], (name,), text=not flag)
-    next_two = list(there[place + 1 : place + 3])
-    ends = next_two if next_two == ["low", "high"] else [name + LOW, name + HIGH]
-    error = name + SE
+    error = "se" if there[place + 1 : place + 2] == ["se"] and name not in ALONE else name + SE
+    ends = ["low", "high"] if _has_plain_ends(top, there, place) else [name + LOW, name + HIGH]
     others = [each for each in (*ends, error) if there.count(each) == 1]
     if set(ends) <= set(others):
         low, high = (_values(top[end]) for end in ends)
@@ -135,6 +147,15 @@ def _column(top: pd.DataFrame, there: Sequence[str], place: int) -> Column:
         cells = [_with_error(*row) for row in zip(values, _values(top[error]), strict=True)]
         return Column(f"{name} ± se", cells, (name, error))
     return Column(name, _numbers(values), (name,))
+
+
+def _has_plain_ends(top: pd.DataFrame, there: Sequence[str], place: int) -> bool:
+    """Whether columns "low" and "high" right after an estimate, or its error, are its interval."""
+    after = place + (2 if there[place + 1 : place + 2] in (["se"], [there[place] + SE]) else 1)
+    if list(there[after : after + 2]) != ["low", "high"]:
+        return False
+    value, low, high = (top.iloc[:, k] for k in (place, after, after + 1))
+    return bool(((low <= value) & (value <= high) | low.isna() | value.isna()).all())
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from itemwise.diagnostics.diagnosis import Diagnosis, checked_calibration
 from itemwise.errors import InputError
 from itemwise.estimation.calibrating import calibrate_again
 from itemwise.estimation.simulated_responses import simulate_again
+from itemwise.interrupts import unheard_by_children
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, Wanted, telling
 from itemwise.words import counted
@@ -244,10 +245,11 @@ def _resamples(
 
     n, random_state, n_jobs = plan
     seeds = np.random.SeedSequence(random_state).spawn(n)
-    work = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_resampled)(calibration, statistic, first, seed, k)
-        for k, seed in enumerate(seeds, start=1)
-    )
+    with unheard_by_children():
+        work = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_resampled)(calibration, statistic, first, seed, k)
+            for k, seed in enumerate(seeds, start=1)
+        )
     fits: list[_Fit] = []
     with telling(progress, "Resampling") as told:
         for fit in work:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from itemwise.displays.display import Display, remark
+from itemwise.displays.display import Display, flags, marks_last, remark
 from itemwise.displays.grouped_rows import class_name, said_limit
 from itemwise.displays.interval_rows import Rows
 from itemwise.displays.panel_grid import strip_above
@@ -84,13 +84,27 @@ class ScoresDisplay(_PairedBars):
 
     The frame has one row per respondent, which is its index: `true_score` and `true_score_se`, and
     if known, `true_score_positive` and `true_score_positive_se`, over items of positive
-    discrimination only. At most 40 rows are drawn, the best.
+    discrimination only. Whoever is `artificial` is a hollow mark below all others. At most 40 rows
+    are drawn, the best.
     """
 
     pair = ("true_score", "true_score_positive")
     legend = ("all items", "items of positive\ndiscrimination")
     x_label = "true score (line: ±1.96 standard errors)"
     without, further = "a score", ("row", "of lower score")
+
+    def _prepare(self) -> None:
+        self._rows = marks_last(self._rows, self.order)
+
+    def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
+        notes = super()._draw_rows(ax, style, rows, height)
+        marks = flags(rows, "artificial")
+        for bar in (
+            bar for bars in ax.containers for bar, mark in zip(bars, marks, strict=True) if mark
+        ):
+            bar.set(facecolor=style.paper, edgecolor=style.neutral, linewidth=0.9)
+        said = "hollow: {}, marks on the scale, below all others"
+        return [*notes, *remark(said, int(marks.sum()), "artificial respondent")]
 
 
 class ImportanceDisplay(_PairedBars):

@@ -195,6 +195,12 @@ def flags(rows: pd.DataFrame, column: str, *, default: bool = False) -> Bools:
     return rows[column].fillna(False).to_numpy(dtype=bool)
 
 
+def marks_last(rows: pd.DataFrame, order: str) -> pd.DataFrame:
+    """Return the rows by a column, the highest first; whoever is `artificial` comes last."""
+    place = np.lexsort((-rows[order].to_numpy(), flags(rows, "artificial")))
+    return rows.iloc[place]
+
+
 def tidy(
     frame: object, owner: str, numbers: Sequence[str], labels: Sequence[str] = ()
 ) -> pd.DataFrame:

@@ -201,7 +201,7 @@ def _rank_ticks(count: int) -> list[int]:
 
 
 class LeaderboardDisplay(Rows):
-    """Accuracy with its interval, best on top; beside it the rank and its interval.
+    """Estimates with their intervals, best on top; beside each its rank and the interval of that.
 
     The frame has one row per respondent, which is its index: `accuracy`, or another `estimate`,
     and `rank`, each with `_low` and `_high`, and if known, whether it is `leading`, and its `board`

@@ -22,6 +22,7 @@ from itemwise.displays.style import (
     lines_that_fit,
     name_points,
     name_width,
+    say_on_hover,
 )
 from itemwise.errors import InputError
 from itemwise.numerics.robust import padded, robust_limits
@@ -98,7 +99,9 @@ class ItemHealthDisplay(Display):
                 look = {"s": 6.0 if small else 16.0, "alpha": 0.4, "zorder": 2}
             colour, marker = colours.get(kind, style.neutral), MARKS.get(kind, "o")
             look |= {"color": colour, "marker": marker, "linewidth": 0, "rasterized": small}
-            handles.append(ax.scatter(*self._points[rows].T, **look))
+            dots = ax.scatter(*self._points[rows].T, **look)
+            say_on_hover(dots, [f"{name}: {kind}" for name in self._rows.index[rows]])
+            handles.append(dots)
             texts.append(f"{kind} ({int(rows.sum()):,})")
         self._name(ax, style, colours)
         _legend_above(ax, style, handles[::-1], texts[::-1])

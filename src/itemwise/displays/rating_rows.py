@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from itemwise.displays.display import flags, remark
+from itemwise.displays.display import flags, marks_last, remark
 from itemwise.displays.interval_rows import Rows
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ class RatingsDisplay(Rows):
 
     The frame has one row per respondent, which is its index: `rating`, `low` and `high`, and if
     known, whether it is `level` with the leader; else those are whose range overlaps the leader's.
-    Who is `artificial` is a hollow mark, and never the leader. At most 60 rows are drawn, the best
-    ones.
+    Who is `artificial` is a hollow mark below all others, and never the leader. At most
+    60 rows are drawn, the best ones.
     """
 
     numbers = ("rating", "low", "high")
@@ -31,6 +31,9 @@ class RatingsDisplay(Rows):
     without = "a finite rating and range"
     further = ("row", "of lower rating")
     x_label = "rating (bar: 95 % range)"
+
+    def _prepare(self) -> None:
+        self._rows = marks_last(self._rows, self.order)
 
     def _draw_rows(self, ax: Axes, style: Style, rows: pd.DataFrame, height: Floats) -> list[str]:
         rating, low, high = (rows[name].to_numpy() for name in self.numbers)

@@ -17,6 +17,7 @@ from itemwise.diagnostics import LabelTrouble
 from itemwise.errors import InputError
 from itemwise.models.logistic import Logistic
 from itemwise.report.sections import columns_of, rounded, text_of
+from itemwise.responses.artificial_respondents import without_marks
 from itemwise.responses.names_and_facts import is_numbered, row_name
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
@@ -181,6 +182,9 @@ def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
         for name, calibration, responses, trouble in _calibrations(title, result):
             if any(calibration is known for known, *_ in found.values()):
                 continue
+            by_the_way = not isinstance(result, Calibration) and not hasattr(result, "calibrations")
+            if by_the_way and _explored(calibration, found):
+                continue
             known = trouble or _matching(calibration, troubles)
             found[_free(name, found)] = (calibration, responses, known)
     linked = {name: parts for name, parts in found.items() if not parts[0].parts[1].any()}
@@ -206,6 +210,12 @@ def _calibrations(
         one = getattr(holder, "calibration", None)
         if isinstance(one, Calibration):
             yield title, one, one.responses, None
+
+
+def _explored(calibration: Calibration, found: Mapping[str, Any]) -> bool:
+    """Return whether these items can be explored already, on a scale of their own."""
+    names = set(calibration.item_names)
+    return any(set(known.item_names) == names for known, *_ in found.values())
 
 
 def _matching(calibration: Calibration, troubles: list[LabelTrouble]) -> LabelTrouble | None:
@@ -323,6 +333,7 @@ def _curves(calibration: Calibration) -> dict[str, Any]:
 
 def _answers(calibration: Calibration, responses: Responses, most_bytes: int) -> dict[str, Any]:
     """Return the respondents, the strongest first, and their responses item by item."""
+    responses, _ = without_marks(responses)
     abilities = calibration.score(responses)
     order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
     cells = calibration.placed(responses)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,17 +50,28 @@ class Contents:
     failures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, result: Result) -> Contents:
-        """Return the contents that a result has by itself."""
+    def of(cls, result: Result, beside: Sequence[Result] = ()) -> Contents:
+        """Return the contents that a result has by itself, and of others `beside` it."""
+        tables, figures, banks = dict(result.tables()), dict(result.figures()), dict(result.banks())
+        for each in beside:
+            tables |= _prefixed(each, each.tables())
+            figures |= _prefixed(each, each.figures())
+            banks |= _prefixed(each, each.banks())
         return cls(
-            tables=result.tables(),
-            figures=result.figures(),
-            banks=result.banks(),
-            sentences=result.sentences(),
+            tables=tables,
+            figures=figures,
+            banks=banks,
+            sentences=[text for each in (result, *beside) for text in each.sentences()],
             meaning=result.meaning,
-            notes=result.notes,
+            notes=(*result.notes, *(note for each in beside for note in each.notes)),
             failures={name: dict(getattr(result, name, {})) for name in FAILURES},
         )
+
+
+def _prefixed(result: Result, named: Mapping[str, Any]) -> dict[str, Any]:
+    """What a result has, under names that tell whose it is."""
+    own = result.name()
+    return {name if name == own else f"{own}_{name}": each for name, each in named.items()}
 
 
 def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
@@ -92,17 +103,21 @@ def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
             files.append(display.save(home / FIGURES / f"{file_of(name, names)}.png"))
         except InputError as reason:
             missing[name] = str(reason)
+    sums = {path.relative_to(home).as_posix(): _digest(path) for path in files}
     summary: dict[str, Any] = {
         "meaning": contents.meaning,
         "notes": list(contents.notes),
         "sentences": contents.sentences,
         **contents.failures,
         "missing": missing,
-        "files": [path.relative_to(home).as_posix() for path in files],
-        "sha256": {path.relative_to(home).as_posix(): _digest(path) for path in files},
+        "files": list(sums),
+        "sha256": sums,
     }
+    if earlier.keys() - sums.keys():
+        # As long as they are named, the next run removes what a kill leaves of them.
+        write_json(home / SUMMARY, KIND, FORMAT, {**summary, "sha256": earlier | sums})
+        _forget(home, earlier, set(files))
     write_json(home / SUMMARY, KIND, FORMAT, summary)
-    _forget(home, earlier, set(files))
     return [*files, home / SUMMARY]
 
 
@@ -134,7 +149,9 @@ def _earlier(home: Path) -> dict[str, str]:
         sums = read_json(home / SUMMARY, KIND, FORMAT).get("sha256")
     except FileError:
         return {}
-    return sums if isinstance(sums, dict) else {}
+    if not isinstance(sums, dict):
+        return {}
+    return {name: told for name, told in sums.items() if isinstance(told, str)}
 
 
 def _forget(home: Path, earlier: Mapping[str, str], kept: set[Path]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import count
@@ -137,6 +137,7 @@ class Page:
     def __init__(self, title: str, date: str) -> None:
         self.title, self.date = title, date
         self.tables: dict[str, dict[str, Any]] = {}
+        self.shown: Sequence[Scale] = ()
         self.scales: list[dict[str, Any]] = []
         self.parts: list[str] = []
         self.anchors: dict[str, str] = {}
@@ -148,6 +149,7 @@ class Page:
 
         The first section is open, the others open when they are asked for.
         """
+        self.shown = scales
         kinds = Counter(section.about for section in sections)
         named = {s.title for s in sections if s.about and kinds[s.about] > 1}
         parts = dict(in_parts(sections))
@@ -209,7 +211,8 @@ class Page:
         """Return the headline box; a sentence is named where there are others of its kind."""
         rows = ""
         for section, sentence in in_short(sections):
-            said = f"{section.title}: {sentence}" if section.title in named else sentence
+            several = section.title in named or ": " in section.title
+            said = f"{section.title}: {sentence}" if several else sentence
             more = f'aria-label="More: {text(section.title)}">more</a>'
             rows += f'<li>{text(said)} <a href="#{at[section.title]}" {more}</li>'
         if not rows:
@@ -238,7 +241,7 @@ class Page:
         )
         body += f'<div class="figures">{figures}</div>' if figures else ""
         for caption, frame in section.tables:
-            body += self._table(caption.replace("_", " "), frame, section.title)
+            body += self._table(caption.replace("_", " "), frame, section.title, section.items)
         gist = section.sentences[0] if section.sentences else ""
         return self._folded(anchor, section.title, body, gist)
 
@@ -286,10 +289,16 @@ class Page:
             f'<div class="body">{body}</div>\n</details></section>'
         )
 
-    def _table(self, caption: str, frame: pd.DataFrame, owner: str) -> str:
+    def _table(
+        self, caption: str, frame: pd.DataFrame, owner: str, items: Set[str] = frozenset()
+    ) -> str:
         if not len(frame):
             return f'<p class="about">{text(_sentence(caption))}: none.</p>'
         known = self._known(caption, frame, owner)
+        if items:  # models are compared on these, and on no other scale
+            self.tables[known]["scales"] = [
+                s.name for s in self.shown if set(s.items.index) == items
+            ]
         return f'<div class="table" data-table="{known}"></div>'
 
     def _known(self, caption: str, frame: pd.DataFrame, owner: str = "") -> str:

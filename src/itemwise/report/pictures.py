@@ -6,10 +6,12 @@ import base64
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_MARKS = 1500  # of one artist; beyond, it is drawn as pixels inside the figure
 MOST_BYTES = 300_000  # beyond, the whole figure is pixels
+UNMARKED = ("", " ", "None", None, "|")  # lines without dots
+ROW = 0.9  # of the distance between two named rows
 DOTS = 144  # per inch, of what is drawn as pixels
 
 # The elements that matplotlib draws with; all others are removed.
@@ -36,6 +40,7 @@ def picture_of(display: Display, caption: str, prefix: str) -> str:
         display.plot()
     figure = display.figure_
     _rasterise(figure)
+    _name_dots(figure)
     drawn = _saved(figure, "svg")
     if len(drawn) > MOST_BYTES:
         return image_of(_saved(figure, "png"), caption)
@@ -55,6 +60,56 @@ def _say_on_hover(root: ET.Element, figure: Figure) -> None:
         said = texts.get(group.attrib.get("id", ""), ())
         for dot, text in zip(dots, said if len(said) == len(dots) else (), strict=False):
             ET.SubElement(dot, "title").text = "".join(c for c in text if c.isprintable())
+
+
+def _name_dots(figure: Figure) -> None:
+    """Let dots without a text of their own say their row, if it has a name, and their numbers."""
+    for place, ax in enumerate(figure.axes):
+        marked = [line for line in ax.lines if line.get_marker() not in UNMARKED]
+        drawn: list[Any] = [*ax.collections, *marked]
+        spots = [[] if hasattr(one, "hover_texts") else _spots(one) for one in drawn]
+        if not any(spots):
+            continue
+        across = _namer(ax.xaxis, figure.get_supxlabel())
+        up = _namer(ax.yaxis, figure.get_supylabel())
+        for k, (artist, points) in enumerate(zip(drawn, spots, strict=True)):
+            if 0 < len(points) <= MOST_MARKS:
+                series = str(artist.get_label() or "_")
+                own = "" if series.startswith("_") else f"{series}, "
+                artist.hover_texts = tuple(f"{own}{up(y)}, {across(x)}" for x, y in points)
+                artist.set_gid(f"dots-{place}-{k}")
+
+
+def _spots(artist: Any) -> list[tuple[float, float]]:
+    """Return where the dots of an artist are, in the units of its axes."""
+    if hasattr(artist, "get_xydata"):
+        spots = artist.get_xydata()
+    else:
+        dotted = hasattr(artist, "get_sizes") and len(artist.get_sizes())
+        spots = artist.get_offsets() if dotted else []
+    return [(float(x), float(y)) for x, y in spots]
+
+
+def _namer(axis: Any, above: str) -> Callable[[float], str]:
+    """Return what says a value along an axis: the name of the row there, or label and number."""
+    words = [text.get_text().replace("\n", " ") for text in axis.get_ticklabels()]
+    named = [
+        (float(tick), name)
+        for tick, name in zip(axis.get_ticklocs(), words, strict=False)
+        if name and not _is_number(name)
+    ]
+    label = axis.get_label_text() or above
+    short = label.partition(" (")[0].replace("\n", " ")
+
+    def say(value: float) -> str:
+        near = min(named, key=lambda each: abs(each[0] - value), default=(np.inf, ""))
+        return near[1] if abs(near[0] - value) <= ROW / 2 else f"{short} {value:.3g}".strip()
+
+    return say
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-\N{MINUS SIGN}]?[\d.,]+%?", text) is not None
 
 
 def image_of(png: bytes, caption: str) -> str:

@@ -12,7 +12,7 @@ from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.diagnostics import diagnose
 from itemwise.errors import FileError
 from itemwise.estimation import calibrate
-from itemwise.files import PathLike, file_name_of, read_json, readable_file
+from itemwise.files import PathLike, file_name_of, is_folder, is_plain, read_json, readable_file
 from itemwise.numerics.linked_parts import Parts, linked_parts
 from itemwise.progress import at_stage
 from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
@@ -34,7 +34,7 @@ COLOURS = 96
 def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[Any]:
     """Return the results behind a path: of a folder, of an item bank, or of a new analysis."""
     place = Path(path)
-    if place.is_dir():
+    if is_folder(place):
         return read_folder(place)
     if place.suffix.lower() in BANK_ENDINGS and is_bank(place):
         return [load_only("calibration", place)]
@@ -79,14 +79,16 @@ class Ranked(NamedTuple):
 
 def read_folder(folder: Path) -> list[Any]:
     """Read the tables, figures and item banks that a command wrote, with its sentences."""
-    if not (folder / SUMMARY).is_file():
+    if not is_plain(folder / SUMMARY):
         raise FileError(
             f"'{folder}' holds no '{SUMMARY}': no command of Itemwise finished there. Give a "
             "folder that a command wrote, an item bank, or a file of responses."
         )
     summary = read_json(folder / SUMMARY, KIND, FORMAT)
-    named = [str(name) for name in summary.get("files", []) if _is_inside(str(name))]
-    present = [folder / name for name in named if (folder / name).is_file()]
+    named = summary.get("files", [])
+    if not isinstance(named, list):
+        raise FileError(f"'{folder / SUMMARY}' lists no files: it was edited. Run it again.")
+    present = [folder / name for name in map(str, named) if _is_there(folder, name)]
     sections = [*_said(summary), *_of_files(present)]
     banks = {path.stem: _bank(path) for path in present if path.parent.name == BANKS}
     names = _names_of_datasets(folder / "datasets.csv")
@@ -96,15 +98,17 @@ def read_folder(folder: Path) -> list[Any]:
 
 def _names_of_datasets(path: Path) -> dict[str, str]:
     """Return the names of the data sets by the file names of their banks."""
-    if not path.is_file():
+    if not is_plain(path):
         return {}
     return {file_name_of(str(name)): str(name) for name in _table(path).iloc[:, 0]}
 
 
-def _is_inside(name: str) -> bool:
+def _is_there(folder: Path, name: str) -> bool:
     """Return whether a name lies where reports put files: a summary may have been edited."""
     parts = Path(name).parts
-    return not Path(name).is_absolute() and ".." not in parts and 1 <= len(parts) <= 2
+    if Path(name).is_absolute() or ".." in parts or not 1 <= len(parts) <= 2:
+        return False
+    return is_plain(folder / name)
 
 
 def _said(summary: dict[str, Any]) -> Iterable[Section]:

@@ -50,6 +50,7 @@ class Section:
     part: Part = "finding"
     ranks: bool = False  # whether it says who is better
     headline: str = ""  # what the page may say first
+    items: frozenset[str] = frozenset()  # those that its verdicts on pairs are about, if it ranks
 
 
 def sections_of(
@@ -105,7 +106,13 @@ def section_of(
         part=result.page_part,
         ranks=result.name() == "leaderboard",
         headline=result.meaning,
+        items=_ranked_items(result),
     )
+
+
+def _ranked_items(result: Result) -> frozenset[str]:
+    scale = getattr(result, "calibration", None) if result.name() == "leaderboard" else None
+    return frozenset(scale.item_names) if isinstance(scale, Calibration) else frozenset()
 
 
 def _within_limits(

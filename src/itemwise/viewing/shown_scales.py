@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from itemwise.calibration import Calibration
     from itemwise.diagnostics import LabelTrouble
     from itemwise.responses import Responses
+    from itemwise.studies import Leaderboard
 
 MOST_FOUND = 100_000  # items that a search returns
 
@@ -35,6 +36,7 @@ class ShownScale:
     responses: Responses | None = None
     order: np.ndarray | None = None
     places: np.ndarray | None = None  # of the items of the scale among those of the responses
+    board: Leaderboard | None = None  # tests of all pairs of respondents, once they are made
 
     @classmethod
     def counted(cls, name: str, responses: Responses) -> ShownScale:
@@ -90,13 +92,40 @@ class ShownScale:
             "facts": columns_of(texts.reset_index(drop=True)) if texts.shape[1] else [],
         }
 
-    def respondent(self, place: int) -> list[float | None]:
-        """Return the responses of one respondent, item by item."""
+    def respondent(self, place: int) -> dict[str, Any]:
+        """Return the responses of one respondent, item by item, and whom it beats."""
         if self.responses is None or self.order is None or self.places is None:
-            return []
+            return {"responses": [], "pairs": None}
         cells = self.responses.cells[self.order[place]]
         found = _values(cells[self.places])
-        return [None if at < 0 else value for at, value in zip(self.places, found, strict=True)]
+        given = [None if at < 0 else value for at, value in zip(self.places, found, strict=True)]
+        name = self.scale.content["answers"]["respondents"][place]
+        pairs = None if self.board is None else _pairs_of(self.board, name)
+        return {"responses": given, "pairs": pairs}
+
+    def suspects(self) -> dict[str, Any]:
+        """Return the rows of suspect items, how many of the strongest were right, and texts."""
+        items = self.scale.items
+        rows = np.flatnonzero(items["suspect"]) if "suspect" in items else np.array([], int)
+        if self.responses is None or self.order is None or self.places is None:
+            return {"rows": rows.tolist(), "strong": [""] * rows.size, "facts": []}
+        rows = rows[self.places[rows] >= 0]
+        texts = self._facts.iloc[self.places[rows]]
+        return {
+            "rows": rows.tolist(),
+            "strong": [self._said_of_strong(int(self.places[row])) for row in rows],
+            "facts": columns_of(texts.reset_index(drop=True)) if texts.shape[1] else [],
+        }
+
+    def _said_of_strong(self, place: int) -> str:
+        """Return how many of the strongest third of those asked were right."""
+        assert self.responses is not None  # noqa: S101 - as below
+        if kind_of_answers(self.responses) != "bits":
+            return ""
+        answers = self.responses.cells[self.order, place]
+        asked = answers[answers >= 0]
+        strong = asked[: max(1, -(-asked.size // 3))]
+        return f"{int(strong.sum())} of {strong.size}"
 
     def search(self, words: str) -> list[int]:
         """Return the rows of items with these words in their name or texts."""
@@ -120,6 +149,19 @@ class ShownScale:
             f"{name}\n{texts[at] if at >= 0 else ''}".casefold()
             for name, at in zip(names, self.places, strict=True)
         ]
+
+
+def _pairs_of(board: Leaderboard, name: str) -> dict[str, Any]:
+    """Return the verdicts on one respondent; none if it was not compared in pairs."""
+    n, k = board.n_compared, board.respondents.index(name) if name in board.respondents else -1
+    before = np.arange(max(k, 0))
+    with_others = np.concatenate(  # places in the order of np.triu_indices
+        [before * n - before * (before + 1) // 2 + k - before - 1,
+         k * n - k * (k + 1) // 2 + np.arange(n - k - 1)]
+    )  # fmt: skip
+    chosen = with_others[: n - 1 if 0 <= k < n else 0]
+    columns = ["respondent", "other", "verdict"]
+    return {"columns": columns_of(board.pairs[columns].iloc[chosen].reset_index(drop=True))}
 
 
 def _values(cells: np.ndarray) -> list[float | None]:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.errors import FileError, ItemwiseError
+from itemwise.files import is_folder, is_plain, is_there
 from itemwise.report.folder import SUMMARY
 from itemwise.report.reading import read_folder
 from itemwise.report.sections import Banks, Section
-from itemwise.responses import Responses, read_logs, read_responses
+from itemwise.responses import Responses, read_responses
+from itemwise.responses.logs.known_logs import KnownLogs, Stamp, stamp_of
+from itemwise.responses.logs.log_reading import logs_at
+from itemwise.responses.logs.log_runs import LogSettings
 from itemwise.responses.response_reading import holds_logs
 from itemwise.saved_files import load_only
 from itemwise.viewing.table_joining import joined, linked
 
 MAX_BYTES = 8 * 1024**3
 _GROWING = (".csv", ".tsv", ".jsonl", ".ndjson", ".jsonlines")  # text, written line by line
-
-Signature = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,26 +55,44 @@ class Opened:
         yield from (bank.responses for bank in self.banks.values() if bank.responses is not None)
 
 
-def read_paths(paths: Sequence[Path]) -> Opened:
+@dataclass
+class Kept:
+    """What was read before, so that a change of one file reads only that one again."""
+
+    logs: KnownLogs = field(default_factory=KnownLogs)
+    _files: dict[Path, tuple[Stamp, Any]] = field(default_factory=dict)
+
+    def read(self, path: Path, read: Callable[[Path], Any]) -> Any:
+        """Return what is at a path, by `read` unless nothing there has changed."""
+        now = signature_of([path])
+        before, found = self._files.get(path, ((), None))
+        if before != now:
+            found = read(path)
+            self._files[path] = now, found
+        return found
+
+
+def read_paths(paths: Sequence[Path], kept: Kept | None = None) -> Opened:
     """Read everything: logs together, tables that share items as one, responses on their bank."""
+    kept = kept or Kept()
     kinds = {path: _kind(path) for path in paths}
     sections: list[Section] = []
     banks: dict[str, Calibration] = {}
     tables: dict[str, Responses] = {}
     for path, kind in kinds.items():
         if kind == "results":
-            found = read_folder(path)
+            found = kept.read(path, read_folder)
             sections += [part for part in found if isinstance(part, Section)]
             for part in found:
                 banks |= part.calibrations if isinstance(part, Banks) else {}
         elif kind == "bank":
-            banks[path.stem] = load_only("calibration", path)
+            banks[path.stem] = kept.read(path, partial(load_only, "calibration"))
         elif kind == "responses":
-            tables[path.name] = _read_table(path)
+            tables[path.name] = kept.read(path, _read_table)
     logs = [path for path, kind in kinds.items() if kind == "logs"]
     if logs:
-        read = read_logs(logs, keep_text=True, max_bytes=MAX_BYTES, progress=False)
-        tables[_named(logs)] = read.responses
+        settings = LogSettings(keep_text=True, max_bytes=MAX_BYTES)
+        tables[_named(logs)] = logs_at(logs, settings, kept.logs).responses
     together = joined(tables)
     placed = {name: _placed(bank, together) for name, bank in banks.items()}
     notes = dict.fromkeys(note for table in together.values() for note in table.notes)
@@ -77,28 +100,19 @@ def read_paths(paths: Sequence[Path]) -> Opened:
     return Opened(parts, placed, tuple(sections), (*divided, *notes))
 
 
-def signature_of(paths: Iterable[Path]) -> Signature:
+def signature_of(paths: Iterable[Path]) -> Stamp:
     """Return the size and time of every file at these paths, by which a change is seen."""
-    found = []
-    for path in paths:
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for each in inside:
-            try:
-                known = each.stat()
-            except OSError:  # removed in the meantime
-                continue
-            if not each.is_dir():
-                found.append((str(each), known.st_size, known.st_mtime_ns))
-    return tuple(found)
+    inside = (sorted(path.rglob("*")) if is_folder(path) else [path] for path in paths)
+    return stamp_of(each for each in chain(*inside) if not is_folder(each))
 
 
 def _kind(path: Path) -> str:
-    if not path.exists():
+    if not is_there(path):
         raise FileError(
             f"'{path}' does not exist. Give responses, logs, an item bank, or a folder of these."
         )
-    if path.is_dir():
-        return "results" if (path / SUMMARY).is_file() else "logs"
+    if is_folder(path):
+        return "results" if is_plain(path / SUMMARY) else "logs"
     if holds_logs(path, MAX_BYTES):
         return "logs"
     return "bank" if path.suffix.lower() in BANK_ENDINGS and is_bank(path) else "responses"

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,9 @@ from itemwise.files import file_name_of
 from itemwise.progress import told_of_stages
 from itemwise.report.sections import as_json, columns_of
 from itemwise.responses.response_reading import holds_logs
+from itemwise.studies import leaderboard
 from itemwise.viewing.shown_scales import ShownScale
-from itemwise.viewing.view_reading import MAX_BYTES, Opened, read_paths, signature_of
+from itemwise.viewing.view_reading import MAX_BYTES, Kept, Opened, read_paths, signature_of
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -72,9 +73,12 @@ class ViewSession:
         self._changed = threading.Condition(self._lock)
         self._over = threading.Event()
         self._dropped: list[Path] = []
+        self._loose: dict[str, Path] = {}  # folders of files that came without one, by batch
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._signature = signature_of(self.paths)
         self._waiting: Opened | None = None
+        self._reading = threading.Lock()
+        self._kept = Kept()
         self._past: list[Snapshot] = []
         self._threads: list[threading.Thread] = []
         self._known: dict[str, ShownScale] = {}  # the last scale of each table
@@ -83,7 +87,7 @@ class ViewSession:
     def look(self) -> None:
         """Read all paths, and show what can be shown at once."""
         self._signature = signature_of([*self.paths, *self._dropped])
-        self._take(read_paths([*self.paths, *self._dropped]))
+        self._take(self._read([*self.paths, *self._dropped]))
 
     def start(self) -> None:
         """Calibrate, and watch the files, until `close`."""
@@ -109,16 +113,29 @@ class ViewSession:
                 )
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="itemwise-view-")
-        # A harness names a model after its folder; a file that comes alone gets one of its name.
-        path = self._home(batch) / (inside if len(inside.parts) > 1 else Path(inside.stem) / inside)
+        path = self._home(batch) / inside
+        if len(inside.parts) == 1:
+            path = self._among_loose(batch, inside)
         path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def _among_loose(self, batch: str, file: Path) -> Path:
+        """Return where a file without a folder goes: some harnesses name models after folders.
+
+        Files that come together are of one model, whose folder is named after the first of them,
+        so that what tells of its logs lies beside them; two of the same name are of two models.
+        """
+        folder = self._loose.setdefault(batch, self._home(batch) / file.stem)
+        k = 2
+        while (path := folder / file).exists():
+            folder, k = self._home(batch) / f"{file.stem} {k}", k + 1
         return path
 
     def add(self, batch: str) -> str:
         """Open what was dropped beside the rest; what cannot be read changes nothing."""
         given = self._batch(batch)
         alone = read_paths(given)
-        together = read_paths([*self.paths, *self._dropped, *given])
+        together = self._read([*self.paths, *self._dropped, *given])
         apart = len(together.tables) > len(self.opened.tables) and bool(alone.tables)
         with self._lock:
             self._dropped += given
@@ -141,13 +158,14 @@ class ViewSession:
         return Path("nowhere" if self._folder is None else self._folder.name) / batch
 
     def _batch(self, batch: str) -> list[Path]:
-        """Return the file that was dropped, or the folder of several."""
+        """Return the file or the tables that were dropped, or the folders of several logs."""
         home = self._home(batch)
         files = [path for path in home.rglob("*") if path.is_file()]
         if not files:
             raise InputError("Nothing was dropped. Drop a log, or a folder of logs.")
         tables = [path for path in files if not holds_logs(path, MAX_BYTES)]
-        return files if len(files) == 1 or len(tables) == len(files) else [home]
+        alone = len(files) == 1 or len(tables) == len(files)
+        return files if alone else sorted(home.iterdir())  # so that scales are named after them
 
     def state(self) -> dict[str, Any]:
         """Return what a page asks for every second."""
@@ -161,6 +179,7 @@ class ViewSession:
                 "items": items,
                 "responses": self.opened.n_responses,
                 "read": time.strftime("%H:%M:%S", time.localtime(self.read_at)),
+                "compared": sum(one.board is not None for one in self.snapshot.scales),
                 "notes": [*self.opened.notes, *chain(*self._remarks.values())],
             }
 
@@ -170,6 +189,11 @@ class ViewSession:
         if known is None or not 0 <= number < len(known.scales):
             return None
         return known.scales[number]
+
+    def _read(self, paths: Sequence[Path]) -> Opened:
+        """Read what is at the paths; of what was read before, only what changed."""
+        with self._reading:
+            return read_paths(paths, self._kept)
 
     def _take(self, opened: Opened) -> None:
         """Show what was read: with its last scale where there is one, or else as counts."""
@@ -221,6 +245,7 @@ class ViewSession:
                 if table.kind == "binary":
                     self._doing("looking for suspect labels")
                     self._keep(name, found, label_trouble(found))
+                self._compare(name, table, found)
         except ItemwiseError as error:
             self._remark(name, f"there is no scale. {error}")
         except Exception as error:  # the page goes on, and says what happened
@@ -241,6 +266,24 @@ class ViewSession:
                 before = self.snapshot.scales
                 self._publish([scale if one.scale.name == name else one for one in before])
 
+    def _compare(self, name: str, table: Responses, found: Calibration) -> None:
+        """Add whom models beat to the scale that is shown, which stays the same otherwise."""
+        self._doing("comparing all pairs of models")
+        try:
+            board = leaderboard(table, calibration=found)
+        except ItemwiseError as error:
+            self._remark(name, *found.fit_notes, f"models were not compared in pairs. {error}")
+            return
+        with self._lock:
+            if name in self._known:
+                self._known[name] = scale = replace(self._known[name], board=board)
+                before = self.snapshot.scales
+                self.snapshot = replace(
+                    self.snapshot,
+                    scales=tuple(scale if one.scale.name == name else one for one in before),
+                )
+                self._past[-1:] = [self.snapshot]
+
     def _watch(self) -> None:
         """Read again when a file has changed; what cannot be read now may be readable soon."""
         while not self._over.wait(SECONDS_BETWEEN_LOOKS):
@@ -249,7 +292,7 @@ class ViewSession:
             if now == self._signature:
                 continue
             try:
-                opened = read_paths(paths)
+                opened = self._read(paths)
             except (ItemwiseError, OSError) as error:
                 self._signature = now
                 self._say(failure=f"What changed cannot be read yet: {error}")

@@ -145,7 +145,7 @@ def test_the_meaning_names_the_leader_and_who_is_level_with_it():
     assert far.meaning.startswith("After 60 periods, model 0 leads with a rating of ")
     assert far.level_with_leader == ()
     assert "won significantly more of its games against each of 3 others" in far.meaning
-    assert not far.to_frame()["level"].any()
+    assert far.to_frame()["level"].tolist() == [True, False, False, False]
     near = tournament(table(4, 2, noise=0.0))
     assert near.level_with_leader[0] == "model 1"
     assert "too few to tell any of 4 rivals apart, so the lead is uncertain" in near.meaning

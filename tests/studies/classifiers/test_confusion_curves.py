@@ -201,6 +201,22 @@ def test_measures_that_rank_alike_agree(curves):
     assert frame.loc[("accuracy", "recall"), "kendall"] == pytest.approx(expected)
 
 
+def test_two_rankings_of_two_models_say_nothing_about_agreement(calibration, truth, guesses):
+    two = dict(list(guesses.items())[:2])
+    found = enrich_confusion(calibration, truth, two, n_resamples=10)
+    assert "agreement" not in found.tables()
+    assert "agreement" not in found.page_tables()
+
+
+def test_whoever_may_rank_first_may_be_as_good(curves):
+    for name in ("accuracy", "total_score"):
+        ranks = curves.measures[[f"{name}_rank", f"{name}_rank_low"]].to_numpy()
+        may = int(((ranks[:, 0] != 1) & (ranks[:, 1] == 1)).sum())
+        said = curves._leaders(name)
+        told = int(said.split("; ")[1].split(" other")[0]) if "; " in said else 0
+        assert told >= may
+
+
 def test_constant_items_have_no_colour_and_no_share(truth):
     cells = simulate("2pl", 100, N_ITEMS, random_state=0).responses.to_frame().to_numpy(copy=True)
     cells[:, :10] = 1

@@ -326,6 +326,15 @@ def test_a_board_repeats_every_note_of_its_calibration():
     assert set(board.calibration.notes) <= set(board.notes)
 
 
+def test_a_calibration_of_other_responses_is_refused_not_ignored():
+    """It was left unused without a word."""
+    one, other = (iw.simulate("1pl", 5, n, random_state=0).responses for n in (8, 9))
+    with pytest.raises(InputError, match="of other respondents or items than responses"):
+        iw.leaderboard(one, calibration=iw.calibrate(other, "1pl"))
+    with pytest.raises(InputError, match="calibration is a Responses; give what"):
+        iw.leaderboard(one, calibration=one)
+
+
 def test_who_answered_nothing_is_left_out_and_named():
     board = iw.leaderboard([[1, 0, NAN], [NAN, NAN, NAN], [0, 1, NAN]])
     assert board.respondents == ("respondent_1", "respondent_3")

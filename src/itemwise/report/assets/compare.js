@@ -68,18 +68,12 @@ async function compareModels(state) {
     return;
   }
   const { one, other } = compare;
-  const [first, second] = await Promise.all([one, other].map((place) => responsesOf(scale, place)));
+  const told = await Promise.all([one, other].map((place) => toldOf(scale, place)));
   if (state.compare !== compare || compare.one !== one || compare.other !== other) return; // chosen anew meanwhile
-  compare.pairs = { first, second };
+  compare.pairs = { first: told[0].responses, second: told[1].responses };
   sayCompared(state);
   tableCompared(state);
   if (compare.which !== "all") filter(state);
-}
-
-// All responses of one respondent, item by item: from the page, or from the server.
-async function responsesOf(scale, place) {
-  if (scale.source) return scale.source.respondent(place);
-  return scale.names.map((_, row) => answerAt(scale.answers, row, place));
 }
 
 function compareTests(state) {

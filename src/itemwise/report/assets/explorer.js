@@ -3,8 +3,8 @@
 const MOST_NAMES = 60;
 const RANGES = ["difficulty-from", "difficulty-to", "discrimination-from", "discrimination-to"];
 
-function makeExplorer(scales) {
-  const state = { scales: scales.map(preparedScale), at: 0, shown: [], chosen: null, groups: [] };
+function makeExplorer(scales, onScale = () => {}) {
+  const state = { scales, at: 0, shown: [], chosen: null, groups: [], onScale };
   state.chart = makeChart(byId("explorer-chart"), byId("explorer-chart").firstElementChild);
   fillScales(state);
   listen(state);
@@ -98,6 +98,7 @@ function useScale(state, at) {
   fillGroups(state);
   fillLegend(state.scale);
   fillCompare(state);
+  state.onScale(state.scale);
   state.table = makeTable(byId("explorer-table"), state.scale.content, {
     scale: state.scale.name,
     chosenRows: () => state.shown,
@@ -109,13 +110,13 @@ function useScale(state, at) {
 }
 
 // New data for the same page: what was chosen stays chosen where it still exists.
-function renewExplorer(state, contents) {
+function renewExplorer(state, scales) {
   const before = { scale: state.scale.name, item: state.scale.names[state.chosen], table: state.table.state };
   const groups = new Map(state.groups.map(({ column, select }) => [column.name, select.value]));
   const pair = comparedNames(state);
   const suspects = byId("explorer-suspects").checked;
   const scroll = byId("explorer-item").scrollTop;
-  state.scales = contents.map(preparedScale);
+  state.scales = scales;
   fillScales(state);
   useScale(state, Math.max(0, state.scales.findIndex((scale) => scale.name === before.scale)));
   for (const { column, select } of state.groups) select.value = groups.get(column.name) ?? "";
@@ -276,11 +277,17 @@ function onMove(state, event) {
   place.title = row === null ? "" : saidOfItem(state.scale, row);
 }
 
+// The items shown, along a parameter; sorted once, for there may be thousands.
+function orderAlong(state, name) {
+  if (state.along?.shown !== state.shown) state.along = { shown: state.shown };
+  const values = state.scale.parameters[name];
+  state.along[name] ??= state.shown.filter((row) => Number.isFinite(values[row])).sort((a, b) => values[a] - values[b] || a - b);
+  return state.along[name];
+}
+
 // The neighbour along a parameter, among the items shown.
 function step(state, name, by) {
-  const values = state.scale.parameters[name];
-  const order = state.shown.filter((row) => Number.isFinite(values[row]))
-    .sort((a, b) => values[a] - values[b] || a - b);
+  const order = orderAlong(state, name);
   if (!order.length) return;
   const at = order.indexOf(state.chosen);
   const next = at < 0 ? 0 : Math.min(Math.max(at + by, 0), order.length - 1);
@@ -343,7 +350,8 @@ function showNothing() {
 }
 
 function saidOfItem(scale, row) {
-  const at = (name) => withError(scale.parameters[name][row], scale.parameters[`${name}_se`]?.[row] ?? NaN);
+  const far = (name) => (scale.axes ? null : farOut(scale.content, columnOf(scale.content, name), row));
+  const at = (name) => far(name) ?? withError(scale.parameters[name][row], scale.parameters[`${name}_se`]?.[row] ?? NaN);
   const suspect = scale.suspects?.[row] ? "; its label is suspect" : "";
   const [first, second] = ["difficulty", "discrimination"].map((name) => `${scale.axes?.[name] ?? name} ${at(name)}`);
   return `${scale.names[row]}: ${first}, ${second}${suspect}.`;
@@ -371,7 +379,8 @@ function parameterList(scale, row) {
   const errors = new Map(columns.filter((column) => column.name.endsWith("_se")).map((column) => [column.name, column]));
   const rows = columns.filter((column) => column.name !== "item" && !errors.has(column.name) && isKnown(column, row)).map((column) => {
     const error = errors.get(`${column.name}_se`);
-    const text = error ? withError(valueAt(column, row), valueAt(error, row)) : shownValue(column, row);
+    const far = farOut(scale.content, column, row);
+    const text = far ? `${far} (beyond the scale)` : error ? withError(valueAt(column, row), valueAt(error, row)) : shownValue(column, row);
     return definition(column.name.replaceAll("_", " "), text);
   });
   return element("dl", { className: "facts" }, rows);

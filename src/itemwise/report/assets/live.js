@@ -3,7 +3,7 @@
 const KEY = "itemwise-token";
 const SECOND = 1000;
 const MOST_KNOWN = 500; // items whose responses are kept
-const live = { token: null, version: 0, explorer: null, gone: 0 };
+const live = { token: null, version: 0, compared: 0, explorer: null, models: null, gone: 0 };
 
 async function ask(path, options = {}) {
   const headers = { "X-Itemwise-Token": live.token, ...options.headers };
@@ -21,7 +21,12 @@ function remoteSource(scale) {
   return {
     known: (row) => known.get(row),
     search: (words) => ask(`search?${query({ words })}`).then((found) => found.rows).catch(() => []),
-    respondent: (place) => ask(`respondent?${query({ place })}`).then((found) => found.responses).catch(() => []),
+    respondent: (place) => ask(`respondent?${query({ place })}`).catch(() => ({ responses: [], pairs: null })),
+    suspects: () => ask(`suspects?${query({})}`).catch(() => ({ rows: [], strong: [], facts: [] })).then(({ rows, strong, facts }) => {
+      const byRow = (values) => Object.fromEntries(rows.map((row, k) => [row, values[k]]));
+      const said = byRow(strong);
+      return { strong: (row) => said[row], facts: facts.map((column) => ({ ...column, values: byRow(column.values) })) };
+    }),
     item: (row) => ask(`item?${query({ row })}`).catch(() => ({ answers: [], facts: [] })).then((found) => {
       if (known.size >= MOST_KNOWN) known.clear();
       // Columns of one row, so that they are read as all others are.
@@ -54,6 +59,8 @@ async function watch() {
   try {
     const state = await ask("state");
     if (state.version !== live.version) await renew();
+    if (state.compared !== live.compared && live.models?.scale) showModel(live.models, live.models.chosen);
+    live.compared = state.compared;
     sayState(state);
     live.gone = 0;
   } catch (error) {
@@ -69,12 +76,16 @@ async function renew() {
   const found = await ask("data");
   live.version = found.version;
   DATA.tables = found.tables;
-  byId("live-explorer").hidden = !found.scales.length;
-  if (live.explorer) renewExplorer(live.explorer, found.scales);
-  else if (found.scales.length) live.explorer = makeExplorer(found.scales);
-  if (live.explorer) showModels(live.explorer);
+  const scales = found.scales.map(preparedScale);
+  byId("live-explorer").hidden = !scales.length;
+  if (live.models) renewModels(live.models, scales);
+  else live.models = makeModels(scales);
+  if (live.explorer) renewExplorer(live.explorer, scales);
+  else if (scales.length) live.explorer = makeExplorer(scales, showModels);
+  showFixes(scales);
   showSections(found.sections);
   if (document.documentElement.dataset.ready) return;
+  startFolds();
   performance.mark("itemwise-ready");
   document.documentElement.dataset.ready = "yes";
 }
@@ -94,13 +105,21 @@ function fail(sentence) {
   document.documentElement.dataset.ready ??= "failed";
 }
 
-// All models, with what is known of each.
-function showModels({ scale }) {
+// Items with suspect labels, as a report lists them.
+function showFixes(scales) {
+  const doubtful = scales.filter((scale) => scale.suspects?.some(Boolean));
+  byId("live-fixes").hidden = !doubtful.length;
+  byId("live-fix-list").replaceChildren(...doubtful.map(({ name }) => element("div", { className: "table", "data-fixes": name })));
+  makeFixes(scales);
+}
+
+// All models of the chosen scale, with what is known of each.
+function showModels(scale) {
   const { answers, axes } = scale;
   byId("live-models").hidden = !answers;
   if (!answers) return;
   const columns = [
-    { name: "model", kind: "text", values: answers.respondents },
+    { name: "respondent", title: "model", kind: "text", values: answers.respondents },
     { name: "mean_response", kind: "number", values: answers.mean },
     { name: "mean_response_se", kind: "number", values: answers.mean_se },
     { name: "responses", kind: "number", values: answers.asked },
@@ -108,7 +127,7 @@ function showModels({ scale }) {
   if (!axes) {
     columns.splice(1, 0, { name: "ability", kind: "number", values: answers.ability }, { name: "ability_se", kind: "number", values: answers.se });
   }
-  makeTable(byId("live-models-table"), { caption: "Models", file: "models.csv", columns });
+  makeTable(byId("live-models-table"), { caption: "Models", file: "models.csv", columns }, { scale: scale.name });
 }
 
 // What a results folder says beside its items.

@@ -5,70 +5,95 @@ const MOST_SURPRISES = 12;
 const THIRDS = ["easy third", "middle third", "hard third"];
 
 function makeModels(scales) {
-  const known = scales.filter((scale) => scale.answers?.respondents.length);
-  if (!byId("models") || !known.length) return;
-  const state = { scales: known, scale: known[0], pairs: pairsTable() };
-  const option = (value, textContent) => element("option", { value: String(value), textContent });
-  byId("models-scale").replaceChildren(...known.map((scale, k) => option(k, scale.name)));
-  byId("models-scale-label").hidden = known.length < 2;
-  const useModels = (at) => {
-    state.scale = known[at];
-    byId("models-scale").value = String(at);
-    byId("models-model").replaceChildren(...state.scale.answers.respondents.map((name, k) => option(k, name)));
-    showModel(state, 0);
-  };
+  if (!byId("models")) return null;
+  const state = { scales: [], scale: null, chosen: 0 };
   byId("models-scale").addEventListener("change", (event) => {
-    useModels(Number(event.target.value));
+    useModels(state, Number(event.target.value));
     addressOf(state);
   });
   byId("models-model").addEventListener("change", (event) => {
     showModel(state, Number(event.target.value));
     addressOf(state);
   });
+  const scaleWith = (name, scale) => state.scales.find((one) => (
+    (scale === null || one.name === scale) && namesOn(one).has(name)));
   routes.model = (scale, name) => {
-    const at = known.length === 1 ? 0 : known.findIndex((one) => one.name === scale);
-    const k = at < 0 ? -1 : known[at].answers.respondents.indexOf(name);
+    const at = state.scales.length === 1 ? 0 : state.scales.findIndex((one) => one.name === scale);
+    const k = at < 0 ? -1 : state.scales[at].answers.respondents.indexOf(name);
     if (k < 0) return null;
-    if (known[at] !== state.scale) useModels(at);
-    showModel(state, k);
+    useModels(state, at, k);
     return byId("models");
   };
-  respondents.known = (name, scale) => known.some((one) => (scale === null || one.name === scale) && one.answers.respondents.includes(name));
-  respondents.open = (name, scale) => {
-    const one = known.find((each) => (scale === null || each.name === scale) && each.answers.respondents.includes(name));
-    goTo("model", one.name, name);
-  };
-  useModels(0);
+  respondents.known = (name, scale) => scaleWith(name, scale) !== undefined;
+  respondents.open = (name, scale) => goTo("model", scaleWith(name, scale).name, name);
+  renewModels(state, scales);
+  return state;
+}
+
+function namesOn(scale) {
+  scale.known ??= new Set(scale.answers.respondents);
+  return scale.known;
+}
+
+// The models of these scales; who was chosen stays chosen where it still exists.
+function renewModels(state, scales) {
+  const before = { scale: state.scale?.name, model: state.scale?.answers.respondents[state.chosen] };
+  state.scales = scales.filter((scale) => scale.answers?.respondents.length);
+  state.scale = null;
+  byId("models").hidden = !state.scales.length;
+  if (!state.scales.length) return;
+  byId("models-scale").replaceChildren(...state.scales.map((scale, k) => element("option", { value: String(k), textContent: scale.name })));
+  byId("models-scale-label").hidden = state.scales.length < 2;
+  const at = Math.max(0, state.scales.findIndex((scale) => scale.name === before.scale));
+  useModels(state, at, Math.max(0, state.scales[at].answers.respondents.indexOf(before.model)));
+}
+
+function useModels(state, at, k = 0) {
+  if (state.scale !== state.scales[at]) {
+    state.scale = state.scales[at];
+    const names = state.scale.answers.respondents.map((name, place) => element("option", { value: String(place), textContent: name }));
+    byId("models-scale").value = String(at);
+    byId("models-model").replaceChildren(...names);
+  }
+  showModel(state, k);
 }
 
 function addressOf(state) {
   keepAddress("model", state.scale.name, state.scale.answers.respondents[state.chosen]);
 }
 
-// The table of compared pairs, if the page has one.
-function pairsTable() {
-  return Object.values(DATA.tables).find((table) => ["respondent", "other", "verdict"].every((name) => columnOf(table, name))) ?? null;
+// The table of pairs that were compared on the items of a scale, if the page has one.
+function pairsTable(scale) {
+  const mine = (table) => (table.scales ? table.scales.includes(scale.name) : DATA.scales.length === 1);
+  return Object.values(DATA.tables).find((table) => mine(table) && ["respondent", "other", "verdict"].every((name) => columnOf(table, name))) ?? null;
 }
 
-function showModel(state, k) {
+async function showModel(state, k) {
   const { scale } = state;
   state.chosen = k;
   byId("models-model").value = String(k);
   const name = scale.answers.respondents[k];
-  const given = scale.names.map((_, row) => responseOf(scale, row, k)).filter(Boolean);
-  const place = byId("models-one");
-  place.replaceChildren(
+  const { responses, pairs } = await toldOf(scale, k);
+  if (state.scale !== scale || state.chosen !== k) return; // chosen anew meanwhile
+  const given = responses.map((answer, row) => responseOf(scale, row, k, answer)).filter(Boolean);
+  byId("models-one").replaceChildren(
     element("h4", { className: "name", textContent: name }),
     element("p", { textContent: saidOfModel(scale, k, given) }),
-    ...pairParts(state, name),
-    ...failureParts(state, given),
-    ...surpriseParts(scale, given),
+    ...pairParts(pairs, name),
+    ...failureParts(scale, given),
+    ...(scale.curve.kind === "none" ? [] : surpriseParts(scale, given)),
   );
 }
 
-function responseOf(scale, row, k) {
-  const answer = answerAt(scale.answers, row, k);
+// All responses of one respondent, item by item, and its pairs: from the page, or from the server.
+async function toldOf(scale, k) {
+  if (scale.source) return scale.source.respondent(k);
+  return { responses: scale.names.map((_, row) => answerAt(scale.answers, row, k)), pairs: pairsTable(scale) };
+}
+
+function responseOf(scale, row, k, answer) {
   if (answer === null) return null;
+  if (scale.curve.kind === "none") return { row, answer };
   const expected = expectedAt(scale, row, scale.answers.ability[k]);
   return { row, answer, expected, off: (answer - expected) / (scale.curve.high - scale.curve.low || 1) };
 }
@@ -83,16 +108,24 @@ function saidOfModel(scale, k, given) {
   const error = Math.sqrt(meanOf(given, (one) => (one.answer - mean) ** 2) / Math.max(given.length, 1));
   const right = given.filter((one) => one.answer === 1).length.toLocaleString("en");
   const what = answers.kind === "bits" ? `${right} of ${counted(given.length, "item")} right, a share of` : `mean response to ${counted(given.length, "item")}`;
-  const place = answers.left_out ? "" : `, place ${k + 1} of ${of.toLocaleString("en")} by ability`;
+  const place = answers.left_out ? "" : `, ${placeOf(answers.ability, k)} of ${of.toLocaleString("en")} by ${answers.measure ?? "ability"}`;
+  if (answers.measure) return `${what[0].toUpperCase()}${what.slice(1)} ${withError(answers.ability[k], answers.se?.[k] ?? NaN)}${place} (± standard error).`;
   return `Ability ${ability}${place}; ${what} ${withError(mean, error)} (± standard error).`;
 }
 
-// Whom it beats, by the tests of pairs on this page.
-function pairParts(state, name) {
-  if (!state.pairs) return [];
-  const [first, other, verdict] = ["respondent", "other", "verdict"].map((one) => columnOf(state.pairs, one));
+// Models of equal ability share the first of their places.
+function placeOf(ability, k) {
+  const others = ability.filter((one) => one === ability[k]).length - 1;
+  const place = ability.indexOf(ability[k]) + 1;
+  return `place ${place.toLocaleString("en")}${others ? ` (shared with ${counted(others, "other")})` : ""}`;
+}
+
+// Whom it beats, by tests of pairs that allow for all of them.
+function pairParts(pairs, name) {
+  if (!pairs) return [];
+  const [first, other, verdict] = ["respondent", "other", "verdict"].map((one) => columnOf(pairs, one));
   const found = { better: [], worse: [], level: [] };
-  for (let row = 0; row < rowsOf(state.pairs); row += 1) {
+  for (let row = 0; row < rowsOf(pairs); row += 1) {
     const pair = [valueAt(first, row), valueAt(other, row)];
     if (!pair.includes(name)) continue;
     const said = valueAt(verdict, row);
@@ -100,12 +133,16 @@ function pairParts(state, name) {
     const kind = said === "better" ? (turned ? "worse" : "better") : said === "worse" ? (turned ? "better" : "worse") : "level";
     if (said !== "no shared items") found[kind].push(pair[turned ? 0 : 1]);
   }
+  const heading = element("h4", { textContent: "Whom it beats" });
+  if (!Object.values(found).some((names) => names.length)) {
+    return [heading, element("p", { className: "about", textContent: "It was not compared with others in pairs." })];
+  }
   const titles = { better: "Significantly better than", worse: "Significantly worse than", level: "Cannot be distinguished from" };
   const rows = Object.entries(titles).map(([kind, title]) => element("div", {}, [
     element("dt", { textContent: `${title} (${found[kind].length.toLocaleString("en")})` }),
     element("dd", {}, namesOf(found[kind])),
   ]));
-  return [element("h4", { textContent: "Whom it beats" }), element("dl", { className: "facts beaten" }, rows)];
+  return [heading, element("dl", { className: "facts beaten" }, rows)];
 }
 
 function namesOf(names) {
@@ -115,11 +152,13 @@ function namesOf(names) {
 }
 
 // Where it fails: by task, or else from easy to hard.
-function failureParts({ scale }, given) {
+function failureParts(scale, given) {
   const columns = scale.groups.map((name) => columnOf(scale.content, name)).filter(Boolean);
   const tables = columns.map((column) => byGroup(`By ${column.name}`, given, (one) => valueAt(column, one.row) || "unknown"));
   if (!tables.length) tables.push(byGroup("By difficulty", given, thirdsOf(scale)));
-  const note = "The worst first, compared with what is expected at its ability: below 0, it fails there more often than models of equal ability.";
+  const note = scale.curve.kind === "none"
+    ? "The worst first. What is expected of it is known once there is a scale."
+    : "The worst first, compared with what is expected at its ability: below 0, it fails there more often than models of equal ability.";
   return [element("h4", { textContent: "Where it fails" }), element("p", { className: "about", textContent: note }), ...tables];
 }
 
@@ -134,21 +173,28 @@ function thirdsOf(scale) {
 
 function byGroup(caption, given, groupOf) {
   const groups = new Map();
-  for (const one of given) groups.set(groupOf(one), [...(groups.get(groupOf(one)) ?? []), one]);
-  const rows = [...groups].map(([name, list]) => ({ name, list, off: meanOf(list, (one) => one.answer - one.expected) }))
-    .sort((a, b) => a.off - b.off);
-  const spread = (list) => Math.sqrt(meanOf(list, (one) => (one.answer - one.expected) ** 2) / list.length);
-  const number = (name, value) => ({ name, kind: "number", values: rows.map(({ list }) => value(list)) });
+  for (const one of given) {
+    const name = groupOf(one);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(one);
+  }
+  const known = given.length > 0 && given[0].expected !== undefined;
+  const value = known ? (one) => one.answer - one.expected : (one) => one.answer;
+  const rows = [...groups].map(([name, list]) => ({ name, list, mean: meanOf(list, value) })).sort((a, b) => a.mean - b.mean);
+  const error = ({ list, mean }) => Math.sqrt(meanOf(list, (one) => (value(one) - (known ? 0 : mean)) ** 2) / list.length);
+  const number = (name, of) => ({ name, kind: "number", values: rows.map(of) });
   const table = {
     caption,
     file: `${caption.toLowerCase().replaceAll(" ", "-")}.csv`,
     columns: [
       { name: "group", kind: "text", values: rows.map(({ name }) => name) },
-      number("items", (list) => list.length),
-      number("mean_response", (list) => meanOf(list, (one) => one.answer)),
-      number("expected", (list) => meanOf(list, (one) => one.expected)),
-      number("difference", (list) => meanOf(list, (one) => one.answer - one.expected)),
-      number("difference_se", spread),
+      number("items", ({ list }) => list.length),
+      number("mean_response", ({ list }) => meanOf(list, (one) => one.answer)),
+      ...(known ? [
+        number("expected", ({ list }) => meanOf(list, (one) => one.expected)),
+        number("difference", ({ mean }) => mean),
+        number("difference_se", error),
+      ] : [number("mean_response_se", error)]),
     ],
   };
   const place = element("div", { className: "table" });
@@ -195,25 +241,34 @@ function makeFixes(scales) {
   for (const place of document.querySelectorAll("[data-fixes]")) {
     const scale = scales.find((one) => one.name === place.dataset.fixes);
     const caption = scales.length > 1 ? `Suspect items of ${scale.name}` : "Suspect items";
-    makeTable(place, { ...fixTable(scale), caption }, { scale: scale.name, picture: (name) => scale.instances?.pictures?.[scale.places.get(name)] ?? null });
+    toldOfSuspects(scale).then((told) => {
+      makeTable(place, { ...fixTable(scale, told), caption }, { scale: scale.name, picture: (name) => scale.instances?.pictures?.[scale.places.get(name)] ?? null });
+    });
   }
 }
 
-function fixTable(scale) {
+// Facts of suspect items, and what the strongest third said to each, by row.
+async function toldOfSuspects(scale) {
+  if (scale.source) return scale.source.suspects();
+  return { facts: scale.facts, strong: (row) => saidOfStrong(scale, row) };
+}
+
+function fixTable(scale, told) {
   const { evidence } = scale.parameters;
   const rows = scale.names.map((_, row) => row).filter((row) => scale.suspects[row]).sort((a, b) => evidence[b] - evidence[a] || a - b);
   const text = (name, value) => ({ name, kind: "text", values: rows.map((row) => value(row) ?? "") });
   const fact = (name) => columnOf(scale.content, name);
   const groups = scale.groups.map(fact).filter(Boolean);
-  const long = [...scale.facts, ...(scale.instances?.rows ?? [])].filter((column) => column.kind === "text" && !groups.some((one) => one.name === column.name));
+  const isLabel = (column) => fact("label") && rows.every((row) => valueAt(column, row) === valueAt(fact("label"), row));
+  const long = [...told.facts, ...(scale.instances?.rows ?? [])].filter((column) => column.kind === "text" && !groups.some((one) => one.name === column.name));
   return {
     file: `fix-list-${scale.name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.csv`,
     columns: [
       text("item", (row) => scale.names[row]),
       ...["label", "likely"].filter(fact).map((name) => text(name === "label" ? "given_label" : "strong_models_say", (row) => valueAt(fact(name), row))),
-      text("strongest_third_right", (row) => saidOfStrong(scale, row)),
+      text("strongest_third_right", told.strong),
       { name: "evidence", kind: "number", values: rows.map((row) => evidence[row]) },
-      ...groups.filter((column) => !["label", "likely"].includes(column.name)).map((column) => text(column.name, (row) => valueAt(column, row))),
+      ...groups.filter((column) => !["label", "likely"].includes(column.name) && !isLabel(column)).map((column) => text(column.name, (row) => valueAt(column, row))),
       ...long.map((column) => text(column.name, (row) => valueAt(column, row))),
       ...(scale.instances?.texts ? [text("content", (row) => scale.instances.texts[row])] : []),
     ],

@@ -40,6 +40,8 @@ function decimalsOf(error) {
 
 function withError(value, error) {
   if (unusual(value) !== null || unusual(error) !== null || error === 0) return shownNumber(value);
+  const nothing = 10 ** -FINEST / 2;
+  if (error < nothing && Math.abs(value) < nothing) return shownTo(value, FINEST);
   const decimals = decimalsOf(error);
   return `${grouped(value, decimals)} ± ${grouped(error, decimals)}`;
 }
@@ -48,7 +50,7 @@ function withError(value, error) {
 function decimalsOfColumn(values) {
   const sizes = values.map((value) => Math.abs(Number(value ?? NaN)))
     .filter((size) => Number.isFinite(size) && size > 1e-9).sort((a, b) => a - b);
-  if (!sizes.length) return 0;
+  if (!sizes.length) return values.some((value) => Number(value ?? 0) % 1) ? FINEST : 0; // all next to nothing
   const usual = sizes[Math.floor(sizes.length / 2)];
   return Math.min(Math.max(2 - Math.floor(Math.log10(usual)), 0), FINEST);
 }
@@ -63,17 +65,18 @@ function shownProbability(value) {
 function shownColumns(table) {
   const named = new Map(table.columns.map((column) => [column.name, column]));
   const before = new Map(table.columns.map((column, k) => [column.name, table.columns[k - 1]]));
+  const owner = ownerOfEnds(table.columns);
   const owned = new Set();
   const parts = new Map();
   for (const column of table.columns.filter((one) => one.kind === "number")) {
     const error = named.get(column.name + ERRORS) ?? (ownsError(before, column) ? named.get("se") : undefined);
-    const ends = ["low", "high"].map((end) => named.get(`${column.name}_${end}`) ?? plainEnd(named, before, column, error, end));
+    const ends = ["low", "high"].map((end) => named.get(`${column.name}_${end}`) ?? (column === owner ? named.get(end) : undefined));
     const whole = ends.every(Boolean) ? ends : null;
     for (const one of [error, ...(whole ?? [])].filter(Boolean)) owned.add(one);
     parts.set(column, { error, ends: whole });
   }
-  return table.columns.filter((column) => !owned.has(column) && column.values.some((value, row) => isKnown(column, row)))
-    .flatMap((column) => shownParts(column, parts.get(column) ?? {}));
+  return table.columns.filter((column) => !owned.has(column) && !isIdle(column) && column.values.some((value, row) => isKnown(column, row)))
+    .flatMap((column) => shownParts(table, column, parts.get(column) ?? {}));
 }
 
 // "se" without a name belongs to the estimate right before it; that of information is the ability's.
@@ -86,19 +89,49 @@ function isKnown(column, row) {
   return value !== null && value !== undefined && value !== "" && !Number.isNaN(value);
 }
 
-// "low" and "high" without a name belong to the estimate that stands right before them.
-function plainEnd(named, before, column, error, end) {
-  const first = before.get("low");
-  return first && (first === column || first === error) ? named.get(end) : undefined;
+// "low" and "high" without a name belong to the estimate before them that lies between them.
+function ownerOfEnds(columns) {
+  const [low, high] = ["low", "high"].map((name) => columns.find((one) => one.name === name));
+  if (!low || !high) return null;
+  const between = (column) => column.values.every((_, row) => {
+    if (![low, column, high].every((one) => isKnown(one, row))) return true;
+    const [least, value, most] = [low, column, high].map((one) => valueAt(one, row));
+    return value >= least - 1e-6 * Math.abs(least) && value <= most + 1e-6 * Math.abs(most);
+  });
+  const before = columns.slice(0, columns.indexOf(low)).filter((one) => one.kind === "number" && one.name !== "se" && !one.name.endsWith(ERRORS));
+  return before.reverse().find(between) ?? null;
 }
 
-function shownParts(column, { error, ends }) {
+// Asymptotes that the model does not have are zero everywhere.
+function isIdle(column) {
+  return /^(guessing|slip)(_se)?$/.test(column.name) && column.values.every((value) => !value);
+}
+
+// Difficulties that no respondent comes near: the items are too hard, too easy, or hardly tell anybody apart.
+const FARTHEST = 6;
+const BEYOND = `Difficulties beyond ±${FARTHEST} are not given exactly: no respondent is near them, because an item is answered alike by (nearly) all or has a flat curve.`;
+
+// How a difficulty far out is shown; null if it is shown as it is.
+function farOut(table, column, row) {
+  column.far ??= columnOf(table, "discrimination") ? farOf(column) : () => null; // found once for a column
+  return column.far(valueAt(column, row));
+}
+
+function farOf(column) {
+  if (!/^difficulty(_\d+)?$/.test(column.name) || column.kind !== "number") return () => null;
+  const sizes = column.values.map((value) => Math.abs(Number(value ?? NaN))).filter((size) => !Number.isNaN(size)).sort((a, b) => a - b);
+  if (!(sizes[Math.floor(sizes.length / 2)] <= FARTHEST)) return () => null; // a scale of another unit
+  return (value) => (Math.abs(value) > FARTHEST ? (value > 0 ? `> ${FARTHEST}` : `< −${FARTHEST}`) : null);
+}
+
+function shownParts(table, column, { error, ends }) {
   const name = column.title ?? column.name.replaceAll("_", " "); // names of models stay as they are
   if (column.kind !== "number") return [{ column, name, text: (row) => shownPlain(column, row) }];
-  if (!error && !ends) return [{ column, name, text: numberText(column) }];
   const at = (one, row) => valueAt(one, row);
+  const plain = error || ends ? null : numberText(column);
+  if (plain) return [{ column, name, text: (row) => farOut(table, column, row) ?? plain(row) }];
   if (!error) return [{ column, name: `${name} (interval)`, text: intervalText(column, ends) }];
-  const estimate = { column, name: `${name} ± SE`, text: (row) => withError(at(column, row), at(error, row)) };
+  const estimate = { column, name: `${name} ± SE`, text: (row) => farOut(table, column, row) ?? withError(at(column, row), at(error, row)) };
   if (!ends) return [estimate];
   const decimals = (row) => Math.min(decimalsOf(at(error, row)), FINEST);
   const text = (row) => ends.map((end) => shownTo(at(end, row), decimals(row))).join(" to ");
@@ -114,7 +147,7 @@ function numberText(column) {
 function intervalText(column, ends) {
   const decimals = decimalsOfColumn(column.values);
   const shown = (one, row) => shownTo(valueAt(one, row), decimals);
-  return (row) => `${shown(column, row)} (${shown(ends[0], row)} to ${shown(ends[1], row)})`;
+  return (row) => (isKnown(column, row) ? `${shown(column, row)} (${shown(ends[0], row)} to ${shown(ends[1], row)})` : "–");
 }
 
 function shownPlain(column, row) {

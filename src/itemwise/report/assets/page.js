@@ -41,16 +41,38 @@ function startThemes(redraw) {
   }
 }
 
+const PIXELS = 96 / 144; // of the screen for one of a picture
+const LEGIBLE = 0.75; // of its size; below, the words of a figure are too small to read
+
+// Where a figure would be too small to read, the tables of its section stand in for it.
+function watchFigure(figure) {
+  const pane = figure.querySelector(".pane");
+  const picture = pane.firstElementChild;
+  watchWidth(pane, pane.dataset.name);
+  const instead = figure.closest(".body")?.querySelector(".table");
+  const show = element("button", { type: "button", textContent: "Show the figure" });
+  show.setAttribute("aria-label", `Show the figure: ${picture.getAttribute("aria-label") ?? picture.alt}`);
+  show.addEventListener("click", () => figure.classList.add("asked"));
+  pane.before(element("p", { className: "narrow about" }, ["Too wide for this screen: the tables below hold what it shows. ", show]));
+  const look = () => {
+    const whole = Number(picture.getAttribute("width") ?? picture.naturalWidth * PIXELS);
+    const small = figure.parentElement.clientWidth < LEGIBLE * whole;
+    figure.classList.toggle("wide", small);
+    figure.classList.toggle("replaced", small && Boolean(instead));
+  };
+  picture.addEventListener("load", look);
+  new ResizeObserver(look).observe(figure.parentElement);
+}
+
 function start() {
-  const explorer = DATA.scales.length ? makeExplorer(DATA.scales) : null;
-  if (explorer) {
-    makeModels(explorer.scales);
-    makeFixes(explorer.scales);
-  }
+  const scales = DATA.scales.map(preparedScale);
+  makeModels(scales); // first: whatever names a model then leads to its page
+  const explorer = scales.length ? makeExplorer(scales) : null;
+  makeFixes(scales);
   for (const place of document.querySelectorAll("[data-table]")) {
     makeTable(place, DATA.tables[place.dataset.table]);
   }
-  for (const pane of document.querySelectorAll(".pane")) watchWidth(pane, pane.dataset.name);
+  for (const figure of document.querySelectorAll(".figures figure")) watchFigure(figure);
   startFolds();
   startThemes(() => explorer && drawChart(explorer.chart));
   performance.mark("itemwise-ready");

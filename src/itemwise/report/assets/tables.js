@@ -13,7 +13,7 @@ const respondents = { known: () => false, open: () => {} }; // as with items; th
 function makeTable(place, table, options = {}) {
   const state = { table, columns: shownColumns(table), sort: null, down: false, words: "", page: 0, rows: [], ...options };
   const parts = tableParts(state);
-  place.replaceChildren(parts.tools, parts.scroll, parts.pager, parts.unprinted);
+  place.replaceChildren(parts.tools, parts.scroll, parts.pager, parts.unprinted, ...remarksOn(table));
   const show = () => {
     state.rows = orderedRows(state);
     fillRows(state, parts);
@@ -68,6 +68,12 @@ function tableParts(state) {
   const title = element("strong", { textContent: caption });
   const tools = element("div", { className: "tools" }, [title, search, csv, count]);
   return { tools, scroll, pager, unprinted, search, csv, count, heads, body, before, after, where };
+}
+
+// What a reader must know to read the numbers.
+function remarksOn(table) {
+  const far = table.columns.some((column) => column.kind === "number" && column.values.some((_, row) => farOut(table, column, row)));
+  return far ? [element("p", { className: "about", textContent: BEYOND })] : [];
 }
 
 function orderedRows(state) {
@@ -209,7 +215,10 @@ function respondentLink(name, scale) {
 
 function saveCsv(state) {
   const quoted = (value) => {
-    const text = value === null || value === undefined ? "" : String(value);
+    const plain = value === null || value === undefined ? "" : String(value);
+    // A spreadsheet runs such texts; an apostrophe says that they are none of its formulas.
+    const formula = typeof value === "string" && /^'*[=+\-@\t\r\n＝＋－＠]/.test(value);
+    const text = formula ? `'${plain}` : plain;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = [state.table.columns.map((column) => quoted(column.name)).join(",")];

@@ -16,7 +16,7 @@ from itemwise.arguments import whole_number
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
-from itemwise.interrupts import heeded
+from itemwise.interrupts import heeded, unheard_by_children
 from itemwise.learning.regressor import FEWEST
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.studies.algorithms.algorithm_selector import AlgorithmSelector
@@ -196,7 +196,10 @@ def _paid(
     from joblib import Parallel, delayed
 
     index = table.modelled.index
-    picked = Parallel(n_jobs=n_jobs)(delayed(_picked)(job, rows, table, costs) for job in jobs)
+    with unheard_by_children():
+        picked = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_picked)(job, rows, table, costs) for job in jobs
+        )
     places, paid = pd.DataFrame({SINGLE: 0}, index=index), pd.DataFrame({SINGLE: 0.0}, index=index)
     for job, pick in zip(jobs, picked, strict=True):
         single = np.full(len(job.test), int(fair_means(table.gains[job.train]).argmax()))

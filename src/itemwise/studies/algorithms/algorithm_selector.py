@@ -15,7 +15,7 @@ from itemwise.errors import InputError
 from itemwise.files import PathLike, readable_file, write_bytes
 from itemwise.interrupts import heeded
 from itemwise.learning.feature_columns import is_frame, known_columns
-from itemwise.learning.regressor import FEWEST, DifficultyRegressor
+from itemwise.learning.regressor import FEWEST, DifficultyRegressor, check_predicts
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import fit_splines
 from itemwise.studies.algorithms.portfolio_choice import checked_epsilon
@@ -196,7 +196,8 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
 
     def rank(self, X: Any) -> Any:
         """Return all algorithms for each problem, the best first, (n_problems, n_algorithms)."""
-        return self.algorithms_[np.argsort(self._scores(X), axis=1, kind="stable")]
+        order = np.argsort(self._scores(X), axis=1, kind="stable")
+        return self.algorithms_[order]
 
     def predict_performance(self, X: Any) -> pd.DataFrame:
         """Return the expected performance of each algorithm, one column each.
@@ -206,6 +207,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         """
         import pandas as pd
 
+        check_is_fitted(self)
         index = X.index if is_frame(X := as_pandas(X)) else None
         if self.forests_:
             costs = self._preferences(X).cost
@@ -400,3 +402,4 @@ def _check_loaded(found: Any) -> None:
     sound = sound and found.kind in CHOICES["kind"] and hasattr(found, "way_")
     if not sound:
         raise InputError("its parts are damaged or do not belong together")
+    check_predicts(found, getattr(found, "feature_names_in_", None))

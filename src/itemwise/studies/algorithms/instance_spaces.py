@@ -32,6 +32,7 @@ __all__ = ["InstanceSpace", "instance_space"]
 
 FOLDS = 10
 FEWEST_FEATURES = 2
+SEVERAL = "several"  # leaders of one problem
 STRONGEST = 3  # features that are named for each direction
 
 
@@ -86,7 +87,7 @@ def instance_space(performance: Any, X: Any = None, **settings: Any) -> Instance
     The two directions are those of partial least squares, which covary most with the performances
     of all algorithms, as ranks. `explained` is the share of the variation of these that they
     predict for problems that were left out, in ten folds. The frame has one row per problem: x, y,
-    difficulty, difficulty_se and leader, the algorithm with the best run.
+    difficulty, difficulty_se and leader, the algorithm with the best run, or "several".
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -186,7 +187,7 @@ def _frame(found: Portfolio, places: Floats) -> pd.DataFrame:
             "y": places[:, 1],
             "difficulty": problems["difficulty"],
             "difficulty_se": problems["difficulty_se"],
-            "leader": problems["best_algorithm"],
+            "leader": problems["best_algorithm"].where(problems["shared_by"] == 1, SEVERAL),
         },
         index=problems.index,
     )

@@ -234,9 +234,11 @@ def _is_cut(portfolio: Portfolio) -> bool:
 
 def _in_unit(portfolio: Portfolio, log_odds: Floats) -> Floats:
     """Log-odds in the unit of the measure."""
+    from scipy.special import expit
+
     table = portfolio.performances
     low, high = table.bounds if not _is_cut(portfolio) else table.cut.reach  # type: ignore[union-attr]
-    return table.in_unit(low + (high - low) / (1 + np.exp(-log_odds)))
+    return table.in_unit(low + (high - low) * expit(log_odds))
 
 
 def _log_odds_range(portfolio: Portfolio) -> tuple[float, float]:

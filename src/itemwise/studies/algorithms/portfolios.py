@@ -90,17 +90,24 @@ class Portfolio(Result):
 
     @cached_property
     def problems(self) -> pd.DataFrame:
-        """One row per problem: difficulty with its standard error, and the best algorithm."""
+        """One row per problem: difficulty with its standard error, and the best algorithm.
+
+        Where several reach the best performance, all are named, and `shared_by` counts them.
+        """
         import pandas as pd
 
         cells = self.performances.cells
-        first = np.where(np.isnan(cells), -np.inf, cells).argmax(axis=1)
+        known = np.where(np.isnan(cells), -np.inf, cells)
+        first = known.argmax(axis=1)
+        equal = known == known.max(axis=1, keepdims=True)
+        names = np.array(self.performances.algorithms, dtype=object)
         given = self.performances.given.to_numpy()
         return pd.DataFrame(
             {
                 "difficulty": self.difficulty,
                 "difficulty_se": self.difficulty_se,
-                "best_algorithm": self.performances.algorithms[first],
+                "best_algorithm": [", ".join(names[row]) for row in equal],
+                "shared_by": equal.sum(axis=1),
                 "best_performance": given[np.arange(len(given)), first],
                 "runs": (~np.isnan(cells)).sum(axis=1),
             },

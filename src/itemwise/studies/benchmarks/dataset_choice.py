@@ -147,7 +147,8 @@ class ChosenDatasets(Result):
         both = "respondents and " if len(self.respondents) >= LEAST_TO_SPLIT else ""
         return (
             f"on held-out {both}data sets, the tau of the chosen {share:.0%} is "
-            f"{self.held_out[k].mean():.2f} and that of all {self.ceiling.mean():.2f} (difference "
+            f"{self.held_out[k].mean():.2f}, that of as many at random {self.random[k].mean():.2f} "
+            f"and that of all {self.ceiling.mean():.2f} (difference of the chosen from all "
             f"{difference.mean():.2f}, 95 % "
             f"range {low:.2f} to {high:.2f})"
         )

@@ -37,7 +37,7 @@ from itemwise.responses.encoding import encode
 from itemwise.scoring import METHODS, Abilities, score_abilities, staged_abilities
 from itemwise.scoring.expected_scores import true_scores
 from itemwise.studies.benchmarks.decoding import BenchmarkDecoding, Limits
-from itemwise.words import counted, listed
+from itemwise.words import counted, joined, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +196,7 @@ class _Decoder:
     frames: list[pd.DataFrame] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     failed: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)  # data set and note
     probabilities: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def decode_answers(self, pool: Pool, split: Split, answers: Answers) -> None:
@@ -217,8 +217,8 @@ class _Decoder:
             self._keep_probabilities(pool, split, answers)
         except ItemwiseError as error:
             self.failures[split.name] = str(error)
-            self.notes.append(f"{split.name}: left out. {error}")
-        self.notes += [f"{split.name}: {note}" for note in (*split.notes, *answers.notes)]
+            self.notes.append((split.name, f"left out. {error}"))
+        self.notes += [(split.name, note) for note in (*split.notes, *answers.notes)]
         self.failed |= {split.name: answers.failures} if answers.failures else {}
 
     def _keep_probabilities(self, pool: Pool, split: Split, answers: Answers) -> None:
@@ -251,7 +251,14 @@ class _Decoder:
         self.calibrations[name] = calibration
         self.responses[name] = judged
         self.frames.append(found.reset_index().assign(dataset=name))
-        self.notes += [f"{name}: {note}" for note in _doubts(calibration, found)]
+        self.notes += [(name, note) for note in _doubts(calibration, found)]
+
+    def _gathered_notes(self) -> tuple[str, ...]:
+        """What holds of several data sets is said once."""
+        about: dict[str, list[str]] = {}
+        for name, note in self.notes:
+            about.setdefault(note, []).append(name)
+        return tuple(f"{joined(names)}: {note}" for note, names in about.items())
 
     def result(
         self,
@@ -277,7 +284,7 @@ class _Decoder:
             metadata=_frame_of({name: known[name] for name in self.calibrations if name in known}),
             failures=self.failures,
             failed=self.failed,
-            notes=tuple(self.notes),
+            notes=self._gathered_notes(),
             probabilities=self.probabilities,
         )
 

@@ -269,6 +269,7 @@ class BenchmarkDecoding(Result):
         if kind == "scores":
             chosen = self.classifiers["dataset"] == self._known(dataset)
             shown = self.classifiers[chosen].set_index("respondent")
+            shown = shown.assign(artificial=are_marks(list(map(str, shown.index))))
             return DISPLAYS["scores"](shown).plot(**kw)
         if kind == "suspects":
             return self.label_troubles[self._known(dataset)].plot(**kw)

@@ -124,9 +124,9 @@ class Tournament(Result):
 
     @property
     def _order(self) -> NDArray[np.intp]:
-        """Positions of the respondents, part by part, the best of each first."""
+        """Positions of the respondents, part by part, the best of each first; marks come last."""
         first = best_first(self.rating[-1])
-        return first[np.argsort(self.part[first], kind="stable")]
+        return first[np.lexsort((self.part[first], self.marks[first]))]
 
     @cached_property
     def _level(self) -> NDArray[np.bool_]:
@@ -169,7 +169,7 @@ class Tournament(Result):
         if self._too_few(rivals):
             games = counted(len(self.items), "game")
             return (
-                f"{text}; {games} of each two are too few to tell any of {rivals:,} rivals "
+                f"{text}; {games} of each two alone are too few to tell any of {rivals:,} rivals "
                 f"apart{uncertain}."
             )
         return (
@@ -183,10 +183,10 @@ class Tournament(Result):
         return 2.0 ** (1 - len(self.items)) * rivals * (rivals - 1) / 2 > ALPHA
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first; who is `level` is not significantly behind it.
+        """One row per respondent, the best first; who is not significantly behind it is `level`.
 
         Where no game links all of them, `part` numbers the parts, and ranks hold within each.
-        Artificial respondents are marks on the scale and have no rank.
+        Artificial respondents are marks on the scale: they have no rank, and come last.
         """
         import pandas as pd
 
@@ -202,7 +202,7 @@ class Tournament(Result):
             "won": self.won.sum(axis=0),
             "drawn": self.drawn.sum(axis=0),
             "lost": self.lost.sum(axis=0),
-            "level": self._level,
+            "level": self._level | (np.arange(len(self.respondents)) == self._first),
             **({"artificial": self.marks} if self.marks.any() else {}),
         }
         frame = pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))

@@ -70,7 +70,7 @@ class SubsetComparison(Result):
 
     @property
     def ratings(self) -> pd.DataFrame:
-        """Ratings, one row per respondent and one column per order, the best by points first."""
+        """Ratings by order, one row per respondent: the best by points first, marks last."""
         return self._frame(self.rating)
 
     @property
@@ -158,7 +158,7 @@ class SubsetComparison(Result):
 
         names = pd.Index(self.respondents, name="respondent")
         frame = pd.DataFrame(values.T, index=names, columns=list(columns or self.orders))
-        return frame.iloc[np.argsort(-self.points, kind="stable")]
+        return frame.iloc[np.lexsort((-self.points, are_marks(self.respondents)))]
 
 
 def compare_subsets(

@@ -29,7 +29,11 @@ from itemwise.progress import Progress, telling
 from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Draw, Result, picked
 from itemwise.studies.classifiers.compared_models import predicted_labels, sorted_models
-from itemwise.studies.classifiers.confusion_curves import ConfusionCurves, enrich_confusion
+from itemwise.studies.classifiers.confusion_curves import (
+    FEWEST_RANKED,
+    ConfusionCurves,
+    enrich_confusion,
+)
 from itemwise.studies.classifiers.measures import MEASURES
 from itemwise.studies.classifiers.predictions import positive_code, read_predictions
 from itemwise.tables.table_files import as_name
@@ -153,7 +157,7 @@ class ClassifierComparison(Result):
     def sentences(self) -> list[str]:
         """The meaning, how the total score agrees with other measures, and notes."""
         said = [self.meaning, *self.notes]
-        if self.ranks is not None:
+        if self.ranks is not None and len(self.curves.models) >= FEWEST_RANKED:
             said.insert(1, self._something_new())
         return said
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["ConfusionCurves", "enrich_confusion"]
 
 MOST_FIGURES = 3  # of single models on a page
+FEWEST_RANKED = 3  # models; two rankings of two are the same or opposite, which says nothing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,7 +167,8 @@ class ConfusionCurves(Result):
         """Return models, cells, items, and how alike measures rank the models."""
         shown = self.cells.assign(items=[" ".join(names) for names in self.cells["items"]])
         found = {"models": self.to_frame(), "cells": shown, "items": self.items}
-        return found | ({"agreement": self.agreement()} if len(self.models) > 1 else {})
+        several = len(self.models) >= FEWEST_RANKED
+        return found | ({"agreement": self.agreement()} if several else {})
 
     def page_tables(self) -> dict[str, pd.DataFrame]:
         """Return the same, without the names of the items in each cell."""
@@ -269,7 +271,10 @@ class ConfusionCurves(Result):
         )
 
     def _leaders(self, name: str) -> str:
-        """Who ranks first, and how many others are not significantly lower on other items."""
+        """Who ranks first, and how many others may be as good on other items.
+
+        These are all that are not significantly lower, and all whose range of ranks includes 1.
+        """
         k = MEASURES.index(name)
         rank, value = self.measured.rank[k], self.measured.value[k]
         first = [m for m, r in zip(self.models, rank, strict=True) if r == 1]
@@ -278,8 +283,9 @@ class ConfusionCurves(Result):
         highest = f"{float(np.nanmax(value)):.3f}"
         if self.chosen:
             return f"{who} {'has' if one else 'have'} the highest value ({highest})"
-        near = int((self._level(k) & (rank != 1)).sum())
-        others = f"; {counted(near, 'other')} not significantly lower" if near else ""
+        may = self._level(k) | (self.measured.rank_low[k] <= 1)
+        near = int((may & (rank != 1)).sum())
+        others = f"; {counted(near, 'other')} may be as good" if near else ""
         return f"{who} {'leads' if one else 'lead'} ({highest}{others})"
 
     def _level(self, k: int) -> NDArray[np.bool_]:

@@ -33,6 +33,9 @@ NAMES = {
 Codes = NDArray[np.intp]
 
 
+FARTHEST = 6.0  # population standard deviations
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Items of a calibration, and the confusion cells that models put them in."""
@@ -45,7 +48,8 @@ class Cells:
         """One row per cell of a model with this ability.
 
         Parameters, information and the share of negative discrimination are over informative
-        items; the chance to be right is over all.
+        items; the chance to be right is over all. Difficulties beyond 6 standard deviations, which
+        belong to nearly flat curves, count as 6.
         """
         told, parameters, chance, information = self._items(ability)
         given = self.predictions
@@ -78,6 +82,8 @@ class Cells:
         bank, coords, at = self.calibration.model, self.calibration.coords, np.array([ability])
         found, zero = bank.parameters(coords), np.zeros(len(coords))
         parameters = {name: np.asarray(found.get(name, zero)) for name in PARAMETERS}
+        ends = self.calibration.population.reach(FARTHEST)
+        parameters["difficulty"] = parameters["difficulty"].clip(*ends)
         chance, information = bank.expected(coords, at), bank.information(coords, at)
         return informative(self.calibration), parameters, chance[:, 0], information[:, 0]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
-from itemwise.interrupts import heeded
+from itemwise.interrupts import heeded, unheard_by_children
 from itemwise.learning.feature_columns import Rows
 from itemwise.learning.known_difficulty import PREDICTED, DifficultyTargets, equally_hard
 from itemwise.learning.regressor import pipeline_of, unwrapped
@@ -316,12 +316,13 @@ def _run(
     import pandas as pd
     from joblib import Parallel, delayed
 
-    scores = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_judged)(
-            job, rows, plan, values[job.target], regressors[job.regressor], random_state
+    with unheard_by_children():
+        scores = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_judged)(
+                job, rows, plan, values[job.target], regressors[job.regressor], random_state
+            )
+            for job in jobs
         )
-        for job in jobs
-    )
     named = []
     for job, figures in zip(jobs, scores, strict=True):
         named.append((*job[:5], len(job.test), *figures))
@@ -403,13 +404,14 @@ def _said(row: pd.Series) -> str:
     if not row["nrmse"] < 1:
         return (
             f"no regressor predicts {row['target']} better than its mean (the best, "
-            f"{row['regressor']}: NRMSE {row['nrmse']:.2f} ± {row['nrmse_sd']:.2f})"
+            f"{row['regressor']}: NRMSE {row['nrmse']:.2f}, standard deviation over folds "
+            f"{row['nrmse_sd']:.2f})"
         )
     return (
-        f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} ± "
-        f"{row['nrmse_sd']:.2f} standard deviations, and ranks {counted(row['n'], 'item')} with a "
-        f"Spearman correlation of {row['spearman']:.2f} ({row['spearman_low']:.2f} to "
-        f"{row['spearman_high']:.2f})"
+        f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} "
+        f"standard deviations (over folds, its own is {row['nrmse_sd']:.2f}), and ranks "
+        f"{counted(row['n'], 'item')} with a Spearman correlation of {row['spearman']:.2f} "
+        f"({row['spearman_low']:.2f} to {row['spearman_high']:.2f})"
     )
 
 

@@ -210,11 +210,19 @@ class Board:
         """Mean response of each respondent to what it was asked."""
         return np.asarray(np.nanmean(self.table.values, axis=1))
 
+    @property
+    def measure(self) -> str:
+        """What means of responses are called: grades have no accuracy."""
+        shares = self.table.kind != "graded" and bool(np.nanmax(np.abs(self.observed)) <= 1)
+        return "accuracy" if shares else "mean score"
+
     def remarks(self) -> list[str]:
         """Notes on tasks, clusters and items that were not asked."""
         said = []
         if self.average == "tasks" and len(self.names) > 1:
-            said.append(f"Accuracy is the mean over {counted(len(self.names), 'task')}.")
+            said.append(
+                f"{self.measure.capitalize()} is the mean over {counted(len(self.names), 'task')}."
+            )
         if self.clustered:
             clusters = counted(int(np.unique(self.cluster).size), "cluster")
             said.append(
@@ -224,7 +232,7 @@ class Board:
             ranks = (
                 "rank intervals come from tests of all pairs"
                 if self.together is None
-                else "rank intervals come from simultaneous intervals of accuracy, which are wider"
+                else "rank intervals come from simultaneous intervals, which are wider"
             )
             said.append(
                 f"{counted(self.order.size, 'respondent')} make too many pairs to show: pairs are "
@@ -239,8 +247,8 @@ class Board:
         if parts == 1:
             return []
         note = (
-            f"There are {parts:,} separate boards that no item links: ranks and accuracy hold "
-            "within each (column board), and abilities on different boards cannot be compared."
+            f"There are {parts:,} separate boards that no item links: ranks hold within "
+            "each (column board), and abilities on different boards cannot be compared."
         )
         return [note]
 
@@ -253,7 +261,7 @@ class Board:
         ]
         if not partly:
             return []
-        who = f"Not asked all items: {listed(partly, 'respondent')}. Accuracy is"
+        who = f"Not asked all items: {listed(partly, 'respondent')}. {self.measure.capitalize()} is"
         if self.scale is None:
             note = (
                 f"{who} over the items asked, which may be easier or harder than the rest. "
@@ -269,8 +277,8 @@ class Board:
         )
         note = (
             f"{who} predicted for all items by the {self.scale.model.name} model "
-            "(accuracy_observed: over the items asked). Pairs are compared on the items that both "
-            f"answered. {sure}"
+            f"({self.measure.replace(' ', '_')}_observed: over the items asked). Pairs are "
+            f"compared on the items that both answered. {sure}"
         )
         return [note]
 

@@ -153,6 +153,25 @@ def _limits(
     return np.where(flat, low, mean - reach * se), np.where(flat, high, mean + reach * se)
 
 
+def check_known(known: object, table: Responses) -> None:
+    """Refuse a calibration that is not of this table: its abilities would be of others."""
+    if known is None:
+        return
+    if not isinstance(known, Calibration):
+        raise InputError(
+            f"calibration is a {type(known).__name__}; give what itemwise.calibrate(responses) "
+            "returned, or leave it out."
+        )
+    own = known.responses
+    if own is None or own is table:
+        return
+    if (own.respondents, own.items) != (table.respondents, table.items):
+        raise InputError(
+            "calibration is of other respondents or items than responses. Give the calibration of "
+            "these responses, or leave it out."
+        )
+
+
 def ability_scale(
     table: Responses, model: str | MeasurementModel, known: Calibration | None = None
 ) -> tuple[Calibration | None, list[str]]:

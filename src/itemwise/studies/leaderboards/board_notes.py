@@ -1,9 +1,36 @@
-"""Notes below a leaderboard: pairs that were not tested, and two rules that need not agree."""
+"""Sentences and notes of a leaderboard: the lead, what was not tested, rules that may disagree."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from itemwise.studies.leaderboards.board_pairs import Pairs
 from itemwise.words import counted
+
+
+def said_of_part(part: NDArray[np.intp]) -> str:
+    """Which board is meant, if there are several."""
+    count = int(part.max()) + 1
+    return f" of the first of {count:,} boards that no item links" if count > 1 else " "
+
+
+def said_of_lead(behind: int, n_compared: int, n_respondents: int) -> str:
+    """Which respondents the first is significantly better than: `behind` of those compared."""
+    if not behind:
+        return "it shares no items with others"
+    if behind == n_respondents - 1:
+        return f"it is significantly better than {'all others' if behind > 1 else 'the other'}"
+    if behind == n_compared - 1:
+        return f"it is significantly better than the next {behind}"
+    return f"it is significantly better than {counted(behind, 'other')} that it shares items with"
+
+
+def said_of_risk(correction: str, alpha: float) -> str:
+    """What alpha limits."""
+    if correction == "holm":
+        return f"the chance of any false discovery is at most {alpha:.0%}"
+    return f"at most {alpha:.0%} of these are expected to be false discoveries"
 
 
 def notes_on(tests: Pairs, alpha: float, confidence: float) -> list[str]:

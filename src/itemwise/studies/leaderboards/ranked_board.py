@@ -28,8 +28,13 @@ from itemwise.responses.score_units import on_one_scale
 from itemwise.responses.study_tables import DOCUMENT, TASK, answered, groups_of
 from itemwise.results import Draw, Result
 from itemwise.studies.leaderboards.board import Average, Board
-from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale
-from itemwise.studies.leaderboards.board_notes import notes_on
+from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale, check_known
+from itemwise.studies.leaderboards.board_notes import (
+    notes_on,
+    said_of_lead,
+    said_of_part,
+    said_of_risk,
+)
 from itemwise.studies.leaderboards.board_pairs import Pairs
 from itemwise.studies.leaderboards.board_repeats import Repeated, RepeatedBoard
 from itemwise.words import counted, listed, who_has
@@ -51,9 +56,10 @@ BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "no
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(RepeatedBoard, Result):
-    """Respondents by accuracy, with intervals of accuracy, ability and rank.
+    """Respondents by accuracy or mean score, with intervals of it, of ability and of rank.
 
-    Accuracy is the mean response, over items or over tasks. Everything is in rank order, the best
+    Accuracy is the mean response, over items or over tasks; of grades, `measure` calls it the mean
+    score. Everything is in rank order, the best
     first; `pairs` and `tasks` are further frames.
     """
 
@@ -77,6 +83,7 @@ class Leaderboard(RepeatedBoard, Result):
     alpha: float
     correction: str
     notes: tuple[str, ...] = ()
+    measure: str = "accuracy"  # what means of responses are called
     repeated: Repeated | None = None  # what repeated answers add
 
     @cached_property
@@ -120,10 +127,11 @@ class Leaderboard(RepeatedBoard, Result):
         mean, low, high = (f"{each[0]:.3f}" for each in (found.mean, found.low, found.high))
         asked = "" if self.part.any() else f"on {counted(self.n_items, 'item')}"
         if len(self.respondents) == 1:
-            return f"{best} has an accuracy of {mean} ({low} to {high}) {asked}."
+            article = "an" if self.measure == "accuracy" else "a"
+            return f"{best} has {article} {self.measure} of {mean} ({low} to {high}) {asked}."
         tested = int(np.isfinite(self.tests.p).sum())
         apart = int((self.tests.p_adjusted <= self.alpha).sum())
-        tail = self._said_of_lead()
+        tail = said_of_lead(int(self.compared[0].sum()) - 1, self.n_compared, len(self.rank))
         if others:
             them = "it" if len(first) == 1 else "them"
             tail = f"{listed(others, 'other')} cannot be distinguished from {them}"
@@ -131,37 +139,12 @@ class Leaderboard(RepeatedBoard, Result):
             tail = "nobody is ahead"
         elif len(first) > 1:
             tail = "others are significantly lower"
-        risk = f" ({self._risk})" if apart else ""
+        risk = f" ({said_of_risk(self.correction, self.alpha)})" if apart else ""
         return (
-            f"{who_has(first)} the highest accuracy{self._said_of_part()}{asked}, {mean} ({low} to "
-            f"{high}), and {tail}. {apart:,} of {counted(tested, 'pair')} "
+            f"{who_has(first)} the highest {self.measure}{said_of_part(self.part)}{asked}, {mean} "
+            f"({low} to {high}), and {tail}. {apart:,} of {counted(tested, 'pair')} "
             f"{'differs' if apart == 1 else 'differ'} significantly{risk}.{self._said_of_tries}"
         )
-
-    def _said_of_part(self) -> str:
-        """Which board is meant, if there are several."""
-        count = int(self.part.max()) + 1
-        return f" of the first of {count:,} boards that no item links" if count > 1 else " "
-
-    def _said_of_lead(self) -> str:
-        """Which respondents the first is significantly better than."""
-        behind = int(self.compared[0].sum()) - 1
-        if not behind:
-            return "it shares no items with others"
-        if behind == len(self.respondents) - 1:
-            return f"it is significantly better than {'all others' if behind > 1 else 'the other'}"
-        if behind == self.n_compared - 1:
-            return f"it is significantly better than the next {behind}"
-        return (
-            f"it is significantly better than {counted(behind, 'other')} that it shares items with"
-        )
-
-    @property
-    def _risk(self) -> str:
-        """What alpha limits."""
-        if self.correction == "holm":
-            return f"the chance of any false discovery is at most {self.alpha:.0%}"
-        return f"at most {self.alpha:.0%} of these are expected to be false discoveries"
 
     def to_frame(self) -> pd.DataFrame:
         """One row per respondent, the best first.
@@ -263,7 +246,11 @@ class Leaderboard(RepeatedBoard, Result):
         found = self.tables() | {"pairs": self.pairs[list(OF_PAIRS)]}
         if len(self.by_task) < 2:
             del found["tasks"]
-        return found
+        called = self.measure.replace(" ", "_")
+        return {
+            name: frame.rename(columns=lambda column: column.replace("accuracy", called))
+            for name, frame in found.items()
+        }
 
     def page_figures(self) -> dict[str, Draw]:
         """Return the ranks of the first respondents."""
@@ -301,7 +288,7 @@ class Leaderboard(RepeatedBoard, Result):
         shown: Any = DISPLAYS["leaderboard"](self.to_frame().assign(leading=leading))
         shown.most_rows = most or shown.most_rows
         drawn: Display = shown.plot(**kw)
-        drawn.ax_.set_xlabel(f"accuracy (bar: {self.confidence:.0%} interval)")
+        drawn.ax_.set_xlabel(f"{self.measure} (bar: {self.confidence:.0%} interval)")
         return drawn
 
     def _task_map(self) -> Display:
@@ -374,7 +361,9 @@ def leaderboard(
     alpha = checked_share(alpha, "alpha", 0.05)
     one_of(average, "average", get_args(Average))
     one_of(correction, "correction", CORRECTIONS)
-    whole, marks = without_marks(as_responses(responses))
+    given = as_responses(responses)
+    check_known(calibration, given)
+    whole, marks = without_marks(given)
     groups = groups_of(whole, by, TASK, "by"), groups_of(whole, cluster, DOCUMENT, "cluster")
     kept = answered(whole)
     tasks, clusters = (None if each is None else kept.of_items(each) for each in groups)
@@ -421,5 +410,6 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
         confidence=board.confidence,
         alpha=alpha,
         correction=correction,
+        measure=board.measure,
         notes=(*notes, *board.remarks(), *notes_on(tests, alpha, board.confidence)),
     )

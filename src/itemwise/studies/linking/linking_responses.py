@@ -14,8 +14,9 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.group_differences import GroupDifferences, group_differences
 from itemwise.estimation import calibrate
+from itemwise.models import Nominal, TwoPL
 from itemwise.models.categorical import Categorical
-from itemwise.responses import Responses
+from itemwise.responses import Responses, as_responses
 
 FEWEST_ANCHORS = 5  # respondents are matched by the others
 FEWEST_RESPONDENTS = 20  # of either calibration
@@ -33,18 +34,20 @@ def drift_in_responses(
         return None
     values = np.concatenate([part for part in parts if part is not None])
     groups = np.repeat([0, 1], [len(part) for part in parts if part is not None])
-    bank = calibrate(Responses(values, items=names), old.model.unfitted(), progress=False)
+    model = TwoPL() if isinstance(old.model, Nominal) else old.model.unfitted()
+    bank = calibrate(Responses(values, items=names), model, progress=False)
     return group_differences(values, groups, bank, alpha=alpha)
 
 
 def _values(bank: Calibration, names: Sequence[str]) -> np.ndarray | None:
     """Responses to the anchors by those who answered any; None if they are not at hand.
 
-    Repeated answers are shares, of which no response function of single answers can be fitted.
+    Chosen options become right and wrong, since one curve of each group is compared. Repeated
+    answers are shares, of which no response function of single answers can be fitted.
     """
     if bank.responses is None or bank.weights is not None or bank.responses.tries is not None:
         return None
-    values: np.ndarray = bank.responses.select(items=list(names)).values
+    values: np.ndarray = as_responses(bank.responses.select(items=list(names))).values
     values = values[np.isfinite(values).any(axis=1)]
     step = -(-len(values) // MOST_RESPONDENTS)
     return values[::step] if step else values

@@ -1,0 +1,128 @@
+"""A page does not contradict itself: marks, scales, and numbers as a stranger reads them."""
+
+import json
+import re
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.displays import RankingDisplay
+from itemwise.report.explorer import scales_of
+from itemwise.report.pictures import picture_of
+from itemwise.studies.benchmarks.decoder import _Decoder
+
+MARKS = {"optimal": 1.0, "pessimal": 0.0}
+
+
+@pytest.fixture(scope="module")
+def marked():
+    """Six rivals and two artificial respondents on 30 items."""
+    real = iw.simulate("1pl", 6, 30, random_state=3).responses.to_frame()
+    ends = pd.DataFrame({name: [value] * 30 for name, value in MARKS.items()}, real.columns).T
+    return iw.Responses.from_frame(pd.concat([ends, real]))
+
+
+def data_of(path):
+    """The data that the script of a page reads."""
+    text = path.read_text("utf-8")
+    return json.loads(re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_marks_are_not_among_the_models_of_the_explorer(marked):
+    (scale,) = scales_of({"scale": iw.calibrate(marked, "1pl")}, None)
+    assert set(scale.content["answers"]["respondents"]) == set(marked.respondents) - set(MARKS)
+
+
+def test_items_are_explored_once_and_pairs_belong_to_their_items(marked, tmp_path):
+    other = iw.Responses(marked.cells[:, :12] * 1.0, respondents=marked.respondents)
+    found = {
+        "Benchmark": iw.decode_responses({"long": marked, "short": other}, model="1pl"),
+        "Leaderboard": iw.leaderboard(marked),
+    }
+    data = data_of(iw.write_report(tmp_path / "report.html", found))
+    assert [scale["name"] for scale in data["scales"]] == ["long", "short"]
+    pairs = [each for each in data["tables"].values() if each["caption"] == "Pairs"]
+    assert [table["scales"] for table in pairs] == [["long"]]
+
+
+def test_true_scores_have_marks_below_all_models(marked):
+    shown = iw.decode_responses({"one": marked}, model="1pl").plot("scores", "one")
+    names = [tick.get_text() for tick in shown.ax_.get_yticklabels()]
+    assert set(names[-2:]) == set(MARKS)
+
+
+def test_what_holds_of_several_data_sets_is_noted_once():
+    notes = [("iris", "left out."), ("wine", "few items."), ("digits", "left out.")]
+    said = _Decoder("1pl", "eap", notes=notes)._gathered_notes()
+    assert said == ("iris and digits: left out.", "wine: few items.")
+
+
+def test_dots_say_their_row_and_their_number():
+    frame = pd.DataFrame({"ability": [1.25, 0.5], "se": [0.1, 0.2]}, index=["m1", "m2"])
+    drawn = picture_of(RankingDisplay(frame), "Abilities", "f1")
+    assert re.findall("<title>(.*?)</title>", drawn) == ["m1, ability 1.25", "m2, ability 0.5"]
+
+
+def test_means_of_grades_are_called_mean_scores(subtests):
+    grades = np.random.default_rng(0).integers(0, 5, (4, 30))
+    board = iw.leaderboard(iw.Responses(grades))
+    assert "the highest mean score" in board.meaning
+    assert board.plot().ax_.get_xlabel().startswith("mean score")
+    for name, frame in board.page_tables().items():
+        with subtests.test(name):
+            assert not [column for column in frame if "accuracy" in column]
+
+
+def test_all_algorithms_that_are_best_on_a_problem_are_named():
+    runs = np.random.default_rng(0).random((20, 3)) * 0.8 + 0.1
+    runs[0] = [0.9, 0.9, 0.2]
+    frame = iw.portfolio(pd.DataFrame(runs, columns=["a", "b", "c"]), bounds=(0, 1)).problems
+    assert frame.iloc[0][["best_algorithm", "shared_by"]].tolist() == ["a, b", 2]
+    assert (frame["shared_by"].iloc[1:] == 1).all()
+
+
+@pytest.fixture(scope="module")
+def shown(chromium):
+    """How the page shows the columns of a table: the first row by heading."""
+    page = chromium.new_page()
+    assets = files("itemwise.report").joinpath("assets")
+    data = assets.joinpath("data.js").read_text("utf-8").replace("const DATA =", "const _ =")
+    page.set_content('<script id="data" type="application/json">{}</script>')
+    source = data + assets.joinpath("numbers.js").read_text("utf-8")
+
+    def show(**columns):
+        given = [{"name": k, "kind": "number", "values": v} for k, v in columns.items()]
+        table = json.dumps({"columns": given})
+        code = f"Object.fromEntries(shownColumns({table}).map((c) => [c.name, c.text(0)]))"
+        return page.evaluate(f"() => {{ {source}; return {code}; }}")
+
+    yield show
+    page.close()
+
+
+def test_an_interval_stands_with_the_estimate_that_lies_in_it(shown):
+    rating = {"rating": [2111], "deviation": [57.7], "volatility": [0.06]}
+    row = shown(**rating, low=[1996], high=[2227])
+    assert row["rating (interval)"] == "2,111 (1,996 to 2,227)"
+    assert row["volatility"] == "0.0600"
+
+
+def test_next_to_nothing_is_not_written_as_zero_or_below_one(shown):
+    assert shown(chance=[1e-30, 0])["chance"] == "<0.0001"
+    assert shown(difference=[3.7e-6], difference_se=[1.1e-6])["difference ± SE"] == "<0.0001"
+    assert shown(accuracy=[None], accuracy_low=[None], accuracy_high=[None]) == {}
+    row = shown(accuracy=[None, 1], accuracy_low=[None, 0.5], accuracy_high=[None, 1])
+    assert row["accuracy (interval)"] == "–"
+
+
+def test_difficulties_beyond_the_scale_are_not_given_exactly(shown):
+    items = {"difficulty": [626.5, -1, 1], "difficulty_se": [186, 0.2, 0.2]}
+    row = shown(**items, discrimination=[0.0, 1, 1], slip=[0, 0, 0], slip_se=[0, 0, 0])
+    assert row["difficulty ± SE"] == "> 6"
+    assert set(row) == {"difficulty ± SE", "discrimination"}
+    assert shown(difficulty=[626.5, -1, 1])["difficulty"] == "626.50"  # of problems, not of items
+    points = {"difficulty": [626, 480, 510], "discrimination": [0.01, 0.01, 0.02]}
+    assert shown(**points)["difficulty"] == "626"  # on a scale of another unit
