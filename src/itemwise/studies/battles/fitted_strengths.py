@@ -148,7 +148,10 @@ def _advantage(
         found, converged = problem.climb(found)
         if not converged:
             return None
-        errors = errors_of(problem, found, [each[kept] for each in clusters])
+        try:
+            errors = errors_of(problem, found, [each[kept] for each in clusters])
+        except np.linalg.LinAlgError:  # what tells the order from the strengths lies at infinity
+            return None
     return found.advantage, float(np.sqrt(errors.covariance[m, m]))
 
 

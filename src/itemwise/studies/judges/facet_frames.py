@@ -250,7 +250,8 @@ def enough_judges(fitted: Fitted) -> tuple[int, int, int]:
 
     value, se = fitted.error(needed)
     ends = (value[0], value[0] - fitted.reach * se[0], value[0] + fitted.reach * se[0])
-    middle, low, high = (int(np.clip(np.ceil(np.exp(x)), 1, MANY_JUDGES)) for x in ends)
+    most = np.log(MANY_JUDGES)  # an end that is not determined may be beyond any number
+    middle, low, high = (int(np.clip(np.ceil(np.exp(min(x, most))), 1, MANY_JUDGES)) for x in ends)
     return middle, low, high
 
 
