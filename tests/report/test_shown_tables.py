@@ -128,6 +128,12 @@ SIZES = """all => all.filter((one) => one.textContent.trim()).map((one) => {
 })"""
 
 
+def test_on_a_phone_the_answer_is_on_the_first_screen(visit, answers):
+    page = visit(answers, viewport={"width": 390, "height": 800}).page
+    assert page.locator(".headline").bounding_box()["y"] < 250
+    assert page.locator("nav a").last.evaluate("one => one.closest('ol').scrollWidth") > 390
+
+
 def test_tables_stand_in_for_figures_on_a_phone_until_these_are_asked_for(visit, answers):
     page = visit(answers, viewport={"width": 390, "height": 800}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
