@@ -32,7 +32,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What only the shared folder has, and why, by the test file that needs it.
 MISSING = {
     **dict.fromkeys(
-        ["test_mirt.py", "test_science.py", "test_model_fit.py"],
+        ["test_mirt.py", "test_r_mirt.py", "test_science.py", "test_model_fit.py"],
         "SAT12 and Science, tables of R mirt (GPL), and its figures of them",
     ),
     **dict.fromkeys(
