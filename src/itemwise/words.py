@@ -56,6 +56,21 @@ def who_has(names: Sequence[str], noun: str = "respondent", shown: int = 3) -> s
     return f"{joined(names) if len(names) <= shown else listed(names, noun, shown)} share"
 
 
+def with_interval(value: float, reach: float) -> str:
+    """A number and its interval, to the second digit of half of it.
+
+    For sentences; in tables, `with_reach` puts the standard error beside a number.
+
+    >>> with_interval(0.7312, 0.0121), with_interval(93.84, 104.2), with_interval(0.5, 0.0)
+    ('0.731 (0.719 to 0.743)', '94 (-10 to 198)', '0.5')
+    """
+    if not (isfinite(value) and isfinite(reach)) or reach <= 0:
+        return f"{value:,.4g}"
+    digits = min(max(0, 1 - floor(log10(reach))), 12)
+    low, high = value - reach, value + reach
+    return f"{value:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
+
+
 def with_reach(value: float, reach: float) -> str:
     """A number and half of its interval, both to the second digit of the latter.
 

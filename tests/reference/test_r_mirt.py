@@ -98,6 +98,19 @@ def test_two_groups_on_one_scale(made):
     assert row["sd_se"] == pytest.approx(0.240 / 2 / np.sqrt(1.223), abs=DIGITS)
 
 
+def test_ability_that_depends_on_a_fact(made):
+    """mirt's unit is the standard deviation that the fact leaves; ours have weak priors of items.
+
+    Its standard error, 0.0102, is no witness: it is smaller than the curvature of its own
+    likelihood says.
+    """
+    table, fact = made.explained()
+    facts = pd.DataFrame({"fact": fact})
+    found = iw.explain_ability(table, facts, model="2pl", progress=False)
+    row = found.coefficients.loc["fact"]
+    assert row["coefficient"] / found.residual_sd == pytest.approx(0.2246093, abs=0.1 * row["se"])
+
+
 @pytest.fixture
 def sat12(shared):
     return pd.read_csv(shared / "reference" / "data" / "SAT12.csv")
