@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from itemwise import Normal, OnePL, Responses, calibrate, simulate
+from itemwise.calibration.shown_scale import rows_on_scale
 from itemwise.errors import InputError
 from itemwise.models import MODELS
 
@@ -404,3 +405,16 @@ def test_every_number_that_is_not_finite_has_its_reason(subtests):
             finite = np.isfinite(found.drop(columns="flag").to_numpy(float)).all(axis=1)
             assert (finite | (found["flag"] != "")).all()
     assert found["flag"]["item_2"] == "no discrimination; fewer grades"
+
+
+def test_what_all_got_right_is_easy_and_what_the_better_fail_is_neither_easy_nor_hard():
+    """Nominal difficulties of both may lie anywhere, because their slopes may be below zero."""
+    table = simulate("2pl", 150, 12, random_state=2).responses.values.copy()  # noqa: PD011
+    table[:, 0], table[:, 1], table[:, 2] = 1.0, 0.0, 1 - table[:, 3]
+    found = calibrate(table, "2pl", progress=False)
+    rows = rows_on_scale(found).set_index("name")["position"]
+    assert rows["item_1"] == -np.inf
+    assert rows["item_2"] == np.inf
+    assert np.isnan(rows["item_3"])
+    assert "1 item has an estimated discrimination below zero, 1 by more than" in found.meaning
+    found.plot()

@@ -190,3 +190,12 @@ def test_wrong_arguments_are_explained():
 def test_it_draws_itself():
     ax = dimensionality(binary(latent(100, 6, 1, seed=0)), n_resamples=5).plot().ax_
     assert ax.get_xlabel() == "dimension"
+
+
+def test_what_comes_after_a_dimension_of_chance_is_chance():
+    """Tested one after the other: with p below 0.05 a later one would contradict the sentence."""
+    table = simulate("2pl", 40, 60, random_state=4).responses
+    found = dimensionality(table, n_resamples=99)
+    p = found.to_frame()["p"].to_numpy()
+    assert (np.diff(p) >= 0).all()
+    assert (p[found.n_dimensions :] > 0.05).all()

@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import itemwise
 from itemwise import Responses, calibrate, simulate
+from itemwise.diagnostics.label_noise import label_noise
 from itemwise.diagnostics.label_trouble import label_trouble
 from itemwise.errors import InputError
 
@@ -514,3 +515,15 @@ def test_pima_has_few_suspects_and_changed_labels_are_what_is_claimed(shared):
         claimed += found["evidence"].to_numpy()[chosen].sum()
     assert sure > 20
     assert abs(hits - claimed) / sure < 0.2
+
+
+def test_a_label_that_is_rather_wrong_than_right_has_another_class_beside_it():
+    """Ten classes share what the label lacks: it may be wrong and still be the likeliest of all."""
+    random = np.random.default_rng(0)
+    truth = random.integers(10, size=400)
+    probabilities = random.dirichlet(np.ones(10), (3, 400)) + 2.0 * np.eye(10)[truth]
+    probabilities /= probabilities.sum(axis=2, keepdims=True)
+    labels = np.where(random.random(400) < 0.15, random.integers(10, size=400), truth)
+    noise = label_noise(probabilities, labels)
+    assert (noise.likely != labels)[noise.wrong > 0.5].all()
+    assert (noise.likely == truth)[noise.wrong > 0.9].mean() > 0.9

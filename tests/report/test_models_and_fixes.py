@@ -2,12 +2,14 @@
 
 import csv
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import itemwise as iw
+from itemwise.numerics.intervals import t_reach
 from itemwise.report.reading import analysed
 
 ONE = "#models-one"
@@ -68,7 +70,7 @@ def test_names_of_models_lead_to_their_page(page):
 
 
 def test_the_fix_list_shows_suspects_and_saves_them(page, responses):
-    trouble = iw.label_trouble(iw.calibrate(responses)).to_frame()
+    trouble = iw.label_trouble(iw.calibrate(responses, "1pl")).to_frame()
     suspects = list(trouble.index[trouble["suspect"]])
     rows = page.locator("#fix-list tbody tr")
     assert rows.locator("td:first-child").all_inner_texts() == suspects
@@ -79,7 +81,8 @@ def test_the_fix_list_shows_suspects_and_saves_them(page, responses):
     with Path(waiting.value.path()).open(encoding="utf-8", newline="") as file:
         saved = list(csv.DictReader(file))
     assert [row["item"] for row in saved] == suspects
-    strong = np.argsort(-iw.calibrate(responses).abilities()["ability"].to_numpy())[:20]
+    ability = iw.calibrate(responses, "1pl").abilities()["ability"].to_numpy()
+    strong = np.argsort(-ability, kind="stable")[:20]
     right = int(responses.values[strong, responses.items.index(suspects[0])].sum())
     assert saved[0]["strongest_third_right"] == f"{right} of 20"
 
@@ -139,3 +142,44 @@ def test_scores_have_a_model_page_too(visit, tmp_path):
     page = visit(iw.write_report(tmp_path / "page.html", analysed(table))).page
     assert "Lower than expected" in page.inner_text(ONE)
     assert "mean response to 12 items" in page.inner_text(ONE)
+
+
+def test_two_models_have_the_interval_of_the_board(visit, tmp_path):
+    grades = np.random.default_rng(0).integers(0, 5, (5, 24))
+    grades[0] = np.minimum(grades[0] + 1, 4)
+    table = iw.Responses(grades, respondents=list("abcde"))
+    scale = iw.calibrate(table, "graded")
+    board = iw.leaderboard(table, calibration=scale)
+    pair = board.pairs.iloc[0]
+    wanted = " to ".join(
+        f"{pair[end]:.3f}".rstrip("0").replace("-", "−") for end in ("low", "high")
+    )
+    for name, results in {"alone": scale, "with": [board, scale]}.items():
+        opened = visit(iw.write_report(tmp_path / f"{name}.html", results)).page
+        opened.select_option("#compare-one", label=pair["respondent"])
+        opened.select_option("#compare-other", label=pair["other"])
+        opened.wait_for_selector(f"#compare-said:has-text('and {pair['other']} ')")
+        assert f"95 % interval {wanted}." in opened.inner_text("#compare-said")
+
+
+def test_two_models_follow_clusters_and_level_of_the_board(visit, responses, tmp_path):
+    clustered = responses.described(items={"page": [str(k // 5) for k in range(30)]})
+    board = iw.leaderboard(clustered, cluster="page", confidence=0.9)
+    page = visit(iw.write_report(tmp_path / "board.html", board)).page
+    pair = board.pairs.iloc[3]
+    page.select_option("#compare-one", label=pair["other"])  # the other way round
+    page.select_option("#compare-other", label=pair["respondent"])
+    page.wait_for_selector(f"#compare-said:has-text('and {pair['respondent']} ')")
+    ends = [f"{-pair[end]:.3f}".rstrip("0").replace("-", "−") for end in ("high", "low")]
+    said = page.inner_text("#compare-said")
+    assert f"90 % interval {ends[0]} to {ends[1]}." in said
+    assert "McNemar" not in said
+
+
+def test_the_page_knows_the_quantiles_of_students_t(chromium):
+    source = files("itemwise.report").joinpath("assets", "compare.js").read_text("utf-8")
+    context = chromium.new_context()
+    count = "Array.from({ length: 200 }, (_, k) => studentReach(k + 1))"
+    found = context.new_page().evaluate(f"() => {{ {source}; return {count}; }}")
+    context.close()
+    assert found == pytest.approx(t_reach(np.arange(1.0, 201.0), 0.95), abs=1e-4)

@@ -12,6 +12,7 @@ import itemwise as iw
 from itemwise.displays import RankingDisplay
 from itemwise.report.explorer import scales_of
 from itemwise.report.pictures import picture_of
+from itemwise.report.reading import analysed
 from itemwise.studies.benchmarks.decoder import _Decoder
 
 MARKS = {"optimal": 1.0, "pessimal": 0.0}
@@ -126,3 +127,13 @@ def test_difficulties_beyond_the_scale_are_not_given_exactly(shown):
     assert shown(difficulty=[626.5, -1, 1])["difficulty"] == "626.50"  # of problems, not of items
     points = {"difficulty": [626, 480, 510], "discrimination": [0.01, 0.01, 0.02]}
     assert shown(**points)["difficulty"] == "626"  # on a scale of another unit
+
+
+def test_a_report_and_a_leaderboard_of_few_models_show_the_same_abilities():
+    table = iw.simulate("2pl", 12, 60, missing=0.2, random_state=5).responses
+    ranked, scale, _ = analysed(table)
+    wanted = iw.leaderboard(table).to_frame()
+    shown = ranked.found["leaderboard"].to_frame()
+    pd.testing.assert_frame_equal(shown, wanted)
+    np.testing.assert_allclose(scale.abilities()["ability"].loc[wanted.index], wanted["ability"])
+    assert any("Abilities come from the 1pl model" in note for note in scale.notes)

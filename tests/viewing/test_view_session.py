@@ -100,7 +100,7 @@ def test_suspects_come_with_their_texts_and_what_the_strongest_said(tmp_path):
     (scale,) = calibrated(session).scales
     found = scale.suspects()
     assert found["rows"] == [10]
-    abilities = iw.calibrate(table).abilities()["ability"].to_numpy()
+    abilities = iw.calibrate(table, "1pl").abilities()["ability"].to_numpy()
     order = [k for k in np.argsort(-abilities, kind="stable") if k != 7][:20]
     assert found["strong"] == [f"{int(drawn[order, 10].sum())} of 20"]
     assert found["facts"][0]["levels"] == ["t10"]

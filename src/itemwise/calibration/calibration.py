@@ -15,6 +15,8 @@ from itemwise.calibration.dependent_items import dependence_note
 from itemwise.calibration.replayed_error import RealError
 from itemwise.calibration.scored_respondents import ScoredRespondents
 from itemwise.calibration.shown_scale import (
+    FLAT,
+    NEGATIVE,
     CategoryCurves,
     Curves,
     TestInformation,
@@ -50,7 +52,6 @@ UNKNOWN = 1e6  # a standard error beyond says that nothing is known
 CURVE_REACH = 4.0
 NO_ERROR = "no standard error"  # the responses leave a parameter open
 FEWER = "fewer grades"  # than other items, so that it lacks some thresholds
-NEGATIVE, FLAT = "negative discrimination", "no discrimination"  # no reason for a missing number
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.responses.artificial_respondents import are_marks
 from itemwise.results import Result
 from itemwise.tables.foreign_frames import with_row_names
-from itemwise.words import counted, who_has
+from itemwise.words import counted, who_has, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from itemwise.scoring.expected_scores import ScoreSums
 
 FARTHEST = 1e6  # an ability beyond is none
+
+# What flags say of an item
+NEVER_ASKED, ALL_RIGHT, ALL_WRONG = "never asked", "all right", "all wrong"
+NEGATIVE, FLAT = "negative discrimination", "no discrimination"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,7 +245,7 @@ def said_of_scale(calibration: Calibration) -> str:
 def said_of_items(calibration: Calibration) -> str:
     """Say what stands on the scale, and how many items are negative."""
     items = calibration.items
-    negative = int((items["discrimination"] < 0).sum())
+    negative = int(_negative(items).sum())
     respondents = counted(round(calibration.n_respondents), "respondent")
     part = calibration.parts[1]
     scale = f"{part.max() + 1} scales, one for each part" if part.any() else "one scale"
@@ -250,12 +254,22 @@ def said_of_items(calibration: Calibration) -> str:
         f"({calibration.model.name})."
     )
     if negative:
-        one = negative == 1
+        beyond = items["discrimination"] < -1.96 * items["discrimination_se"]
+        surely = int((beyond & _negative(items)).sum())
         said += (
-            f" {counted(negative, 'item')} discriminate{'s' if one else ''} negatively: strong "
-            f"respondents fail {'it' if one else 'them'} more often than weak ones."
+            f" {counted(negative, 'item')} {'has' if negative == 1 else 'have'} an estimated "
+            f"discrimination below zero, {surely or 'none'} by more than 1.96 standard errors"
         )
+        those = "it" if surely == 1 else "these"
+        said += f": strong respondents fail {those} more often than weak ones." if surely else "."
     return said
+
+
+def _negative(items: pd.DataFrame) -> np.ndarray:
+    """Items of negative discrimination; of constant ones, the sign says nothing."""
+    alike = items["flag"].str.contains("|".join((ALL_RIGHT, ALL_WRONG, NEVER_ASKED)))
+    found: np.ndarray = ((items["discrimination"] < 0) & ~alike).to_numpy()
+    return found
 
 
 def _strongest(calibration: Calibration, table: Responses) -> str:
@@ -290,19 +304,24 @@ def _strongest(calibration: Calibration, table: Responses) -> str:
 
 
 def _with_reach(found: AbilityCovariance, k: int) -> str:
-    return f"{float(found.ability[k]):.2f} ± {1.96 * float(found.se[k]):.2f}"
+    return with_interval(float(found.ability[k]), 1.96 * float(found.se[k]))
 
 
 def rows_on_scale(calibration: Calibration) -> pd.DataFrame:
     """Return items and respondents with their positions, as the item map draws them.
 
+    What all or none got right lies beyond the scale, whatever its nominal difficulty; items on
+    which the better do worse have no position: their difficulty says neither easy nor hard.
     Of parts that no item links, it is the largest: the others are not on its scale.
     """
     import pandas as pd
 
     respondents, there = calibration.parts
     items = calibration.items[there == 0]
-    rows = [_rows("item", items, items["difficulty"], items["difficulty_se"])]
+    position = items["difficulty"].mask(_negative(items))
+    position = position.mask(items["flag"].str.contains(ALL_RIGHT), -np.inf)
+    position = position.mask(items["flag"].str.contains(ALL_WRONG), np.inf)
+    rows = [_rows("item", items, position, items["difficulty_se"])]
     if calibration.responses is not None:
         scored = calibration.abilities()[respondents == 0]
         rows.append(_rows("respondent", scored, scored["ability"], scored["se"]))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import ALL_RIGHT, ALL_WRONG
 from itemwise.errors import InputError
-from itemwise.estimation.fits import ALL_RIGHT, ALL_WRONG
 from itemwise.models.categorical import Categorical
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats, row_blocks, workers

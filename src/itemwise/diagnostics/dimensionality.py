@@ -46,8 +46,9 @@ class Dimensionality(Diagnosis):
 
     One entry per dimension. `chance` is the 95th percentile of the eigenvalues of shuffled tables,
     `reference` that of tables which hold the dimensions before; `p` is the share of such tables,
-    the real one among them, with an eigenvalue as large. `n_dimensions` counts the eigenvalues
-    above their reference, up to the first that is not.
+    the real one among them, with an eigenvalue as large, and no smaller than that of the dimension
+    before, because dimensions are tested one after the other. `n_dimensions` counts the
+    eigenvalues above their reference, up to the first that is not.
     """
 
     eigenvalues: Floats
@@ -177,8 +178,10 @@ def _compared(
         reference[k:] = np.percentile(tables[:, k:], PERCENTILE, axis=0)
         p[k:] = (1 + (tables[:, k:] >= found[k:]).sum(axis=0)) / (len(tables) + 1)
         if k == len(found) or found[k] <= reference[k]:
-            return reference, p, k
-    return reference, p, MOST_DIMENSIONS
+            break
+    else:
+        k = MOST_DIMENSIONS
+    return reference, np.maximum.accumulate(p), k
 
 
 def _looked_at(table: Responses) -> tuple[Floats, list[str]]:

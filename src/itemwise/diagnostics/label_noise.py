@@ -59,7 +59,7 @@ class LabelNoise:
 
     wrong: Floats  # (n_items,), the probability that the label is wrong
     chance: Floats  # (n_items, n_classes), of each class, whatever the label says
-    likely: Codes  # (n_items,), the most likely class, given the label
+    likely: Codes  # (n_items,), the most likely class; another than the label if that is wrong
     rates: Floats  # (n_classes,), the share of labels of each class that were changed
     members: Codes  # which members were used, the best first; -1 is the mean of all
     weights: Floats  # of these
@@ -90,7 +90,9 @@ def label_noise(probabilities: Floats, labels: Codes) -> LabelNoise:
             found = _chance(logs, fit.weights, fit.shift)
             chance[rows] += share * found
             truth += share * _truth(found, given, fit.rates, fit.shares)
-        wrong[rows] = 1 - truth[np.arange(len(given)), given]
+        own = np.arange(len(given)), given
+        wrong[rows] = 1 - truth[own]
+        truth[own] = np.where(wrong[rows] > 0.5, 0.0, truth[own])
         likely[rows] = truth.argmax(axis=1)
     if several:
         members = np.where(members == len(probabilities) - 1, -1, members)

@@ -63,9 +63,10 @@ class LabelTrouble(Diagnosis):
     far down the list as the expected share of the others among them stays within 20 %, with
     responses alone within 10 %.
 
-    The other columns show why. Of probabilities: the `label`, the class that is most `likely`, and
-    of the mean model `self_confidence`, its probability of the label, and `normalized_margin`, that
-    less the largest of another class, moved to 0 to 1. Of responses: `p_negative` is the
+    The other columns show why. Of probabilities: the `label`, the class that is most `likely`
+    (where the label is rather wrong than right, among the others), and of the mean model
+    `self_confidence`, its probability of the label, and `normalized_margin`, that less the largest
+    of another class, moved to 0 to 1. Of responses: `p_negative` is the
     probability that the discrimination is below zero (flat prior), `item_rest` the correlation with
     the share of the other items that are right, `outfit` the mean squared standardised residual (1
     is expected), and beside probabilities, `contradiction` what responses alone say. Columns that

@@ -130,7 +130,8 @@ class ItemMapDisplay(Display):
 
     The frame has one row per respondent or item: `kind` ("respondent" or "item"), `name`,
     `position` on the scale, and `se`. The easiest and hardest items are named. Positions
-    beyond 6 either way are drawn at the edge with an arrow.
+    beyond 6 either way are drawn at the edge with an arrow. Items on which better respondents do
+    worse have none.
     """
 
     numbers = ("position", "se")

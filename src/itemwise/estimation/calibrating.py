@@ -373,6 +373,15 @@ def model_of_few(
     return "1pl", [f"Abilities come from the 1pl model, because {reason}."]
 
 
+def calibrate_as_boards(
+    responses: Responses, model: str | MeasurementModel = AUTO, *, progress: Progress | bool = True
+) -> Calibration:
+    """Calibrate with the model that a leaderboard takes, so that both show the same abilities."""
+    chosen, said = model_of_few(model, responses)
+    found = calibrate(responses, chosen, progress=progress)
+    return replace(found, fit_notes=(*said, *found.fit_notes)) if said else found
+
+
 def model_of_choices(
     model: str | MeasurementModel, table: Responses
 ) -> tuple[str | MeasurementModel, list[str]]:

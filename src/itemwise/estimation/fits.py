@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from itemwise.calibration import Uncertainty
-from itemwise.calibration.calibration import FLAT, NEGATIVE
+from itemwise.calibration.shown_scale import ALL_RIGHT, ALL_WRONG, FLAT, NEGATIVE, NEVER_ASKED
 from itemwise.calibration.unlinked_parts import note_on_parts
 from itemwise.errors import InputError
 from itemwise.estimation.common_factor import LOOKED_AT, common_factor
@@ -27,7 +27,6 @@ FEW_RESPONDENTS = 30
 
 Flags = tuple[tuple[str, ...], ...]  # of each item; empty where there is nothing to say
 
-NEVER_ASKED, ALL_RIGHT, ALL_WRONG = "never asked", "all right", "all wrong"
 CONSTANT, UNSEEN = "constant", "grade never seen"
 AT_BOUND = "at bound"
 NO_NOISE = f"noise {AT_BOUND}"

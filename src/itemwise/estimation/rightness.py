@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import ALL_RIGHT, ALL_WRONG, NEVER_ASKED
 from itemwise.errors import InputError
 from itemwise.estimation.calibrating import calibrate, find_engine
-from itemwise.estimation.fits import ALL_RIGHT, ALL_WRONG, NEVER_ASKED, Engine, Fit
+from itemwise.estimation.fits import Engine, Fit
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, silent

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.diagnostics import diagnose
 from itemwise.errors import FileError
-from itemwise.estimation import calibrate
+from itemwise.estimation.calibrating import calibrate_as_boards
 from itemwise.files import PathLike, file_name_of, is_folder, is_plain, read_json, readable_file
 from itemwise.numerics.linked_parts import Parts, linked_parts
 from itemwise.progress import at_stage
@@ -51,7 +51,7 @@ def analysed(responses: Responses, model: str = "auto") -> list[Any]:
     if parts[0].any():
         return _in_parts(responses, model, *parts)
     at_stage(f"calibrating {responses.n_respondents:,} × {responses.n_items:,} responses")
-    found = calibrate(responses, model)
+    found = calibrate_as_boards(responses, model)
     ranked = Ranked(*gathered({"leaderboard": partial(leaderboard, responses, calibration=found)}))
     return [ranked, found, diagnose(found)]
 
@@ -63,7 +63,8 @@ def _in_parts(responses: Responses, model: str, rows: Parts, items: Parts) -> li
         if (rows == k).sum() < FEWEST_IN_PART:
             break
         at_stage(f"calibrating part {k + 1}")
-        scale = calibrate(responses.select(respondents=rows == k, items=items == k), model)
+        part = responses.select(respondents=rows == k, items=items == k)
+        scale = calibrate_as_boards(part, model)
         checks = diagnose(scale).found
         titles = {f"{name.replace('_', ' ')}, part {k + 1}": each for name, each in checks.items()}
         found.append({f"Calibration, part {k + 1}": scale} | titles)
