@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from itemwise.capability import CaseDifficulty
 from itemwise.capability.coding import Coding, Grades
 from itemwise.errors import InputError
+from itemwise.progress import told_of_stages
 
 
 @pytest.mark.slow
@@ -198,3 +199,12 @@ def test_a_feature_that_is_constant_under_the_coding_is_left_out_and_said(two_cl
     assert "(constant over the training cases): 1 item (b)" in scale.notes_[0]
     with pytest.raises(InputError, match="constant"):
         CaseDifficulty(Coding.of({"a": Grades((99.0,))})).fit(X, y)
+
+
+def test_many_classes_are_counted_while_their_scales_are_learned(three_classes):
+    said = []
+    with told_of_stages(said.append):
+        CaseDifficulty().fit(*three_classes)
+    assert said[0] == "0 of 3, scales of classes"
+    assert [text.partition(",")[0] for text in said] == ["0 of 3", "1 of 3", "2 of 3"]
+    assert said[-1].endswith(" left")

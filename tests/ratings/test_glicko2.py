@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from itemwise.errors import InputError
+from itemwise.progress import told_of_stages
 from itemwise.ratings import (
     Games,
     Ratings,
@@ -389,3 +390,10 @@ def test_a_tolerance_of_nothing_is_allowed_and_one_without_end_is_not():
     assert play(SCORES, "abc", "xyz", tolerance=0.0).won.sum() == 6
     with pytest.raises(InputError, match="tolerance is inf"):
         play(SCORES, "abc", "xyz", tolerance=np.inf)
+
+
+def test_periods_are_counted_while_they_are_played():
+    said = []
+    with told_of_stages(said.append):
+        play(np.array([[1.0, 0.0], [0.0, 1.0]]), ["a", "b"], ["first", "second"])
+    assert [text.partition(",")[0] for text in said] == ["0 of 2", "1 of 2"]

@@ -27,6 +27,7 @@ from itemwise.capability.class_scale import Scale, learn_scale
 from itemwise.capability.coding import Coding, quantile_coding
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.progress import Pace, at_stage
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import counted, listed
 
@@ -115,15 +116,21 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         _warn_of_numbers(self.classes_)
         self.notes_: list[str] = []
         grades = self._code_training(features)
-        several = len(self.classes_) > 2
-        self.scales_: list[Scale] = [
-            learn_scale(
-                grades, codes == code, self.coding_.names, self._tops, self.model, middles=several
-            )
-            for code in (range(len(self.classes_)) if several else [1])
-        ]
+        self.scales_ = self._learned(grades, codes)
         self._note_scales()
         return self
+
+    def _learned(self, grades: Floats, codes: NDArray[np.intp]) -> list[Scale]:
+        """One scale per class; two classes share one."""
+        several, pace = len(self.classes_) > 2, Pace()
+        chosen = range(len(self.classes_)) if several else [1]
+        found = []
+        for done, code in enumerate(chosen):
+            at_stage(pace.describe(done, len(chosen), "scales of classes"))
+            own = codes == code
+            names, tops = self.coding_.names, self._tops
+            found.append(learn_scale(grades, own, names, tops, self.model, middles=several))
+        return found
 
     def transform(self, X: Any) -> Floats:
         """The index of each case for each class, (n_cases, n_classes), as in `classes_`.

@@ -28,6 +28,7 @@ from itemwise.estimation.moved_nodes import (
 )
 from itemwise.estimation.unseen_information import all_of_it, linear_part
 from itemwise.numerics.arrays import Floats, Run, evenly_spaced
+from itemwise.progress import at_stage
 
 LEAST_UNIT = 0.3
 FAR_FROM_ONE = 1e-3  # times log|R|: keeps correlations inside, and costs less than 0.01 nats
@@ -179,7 +180,9 @@ class _Climb:
     def look(self, place: Place, around: Around) -> tuple[Sums, float]:
         """Sums at a place, and what is climbed there."""
         pattern, n = self.table.pattern, len(self.table.codes)
-        work = 2.0 * n * self.table.n_nodes(self.rule) * pattern.size**2
+        n_nodes = self.table.n_nodes(self.rule)
+        at_stage(f"several dimensions: step {self.steps + 1}, {n_nodes:,} nodes per respondent")
+        work = 2.0 * n * n_nodes * pattern.size**2
         missing: Missing = all_of_it if work < MOST_WORK else linear_part
         sums = gather(self.table, place, around, self.rule, self.run, missing)
         return sums, sums.value + penalty(place, pattern, self.pull)[0]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import row_blocks
+from itemwise.progress import Pace, at_stage
 
 if TYPE_CHECKING:
     from itemwise.numerics.arrays import Floats
@@ -306,8 +307,9 @@ def play(
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise InputError(f"tolerance is {tolerance}, but it must be 0 or above.")
     ratings = new_players(len(players)) if start is None else start
-    after, results = [], []
+    after, results, pace = [], [], Pace()
     for period, row in zip(periods, scores, strict=True):
+        at_stage(pace.describe(len(after), len(periods), "periods"))
         outcomes = round_robin(row, tolerance)
         ratings = rate_period(ratings, outcomes, tau)
         after.append(ratings)

@@ -47,7 +47,7 @@ def compare_held_out(
     folds = _folds(codes, cv, random_state)
     scores = [np.zeros(codes.shape), np.zeros(codes.shape)]
     for fold in range(cv):
-        report(fold, cv, "held-out answers")
+        report(fold + 1, cv + 1, "held-out answers")
         held = folds == fold
         if not held.any():
             continue
