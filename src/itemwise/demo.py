@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from itemwise.capability import measure_capability
 from itemwise.datasets import Dataset, load_datasets, split_dataset
 from itemwise.diagnostics.diagnosis import informative, upright_items
+from itemwise.responses.artificial_respondents import are_marks
 from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Result, gathered
 from itemwise.studies import (
@@ -26,6 +27,7 @@ from itemwise.studies import (
     shorten,
 )
 from itemwise.studies.benchmarks.decoding import FARTHEST
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +41,11 @@ SHORT = 25  # items of the short form, and of the adaptive one
 BUDGETS = (5, 10, 15, SHORT)  # items of adaptive tests
 COMPARED = ("random forest", "naive Bayes")
 CASES = 30  # resamples that are enough for a tour
+ANEW = "The classifiers of this section were trained anew; they are no respondents of the scale."
+BY_FEATURES = (
+    "The difficulty of a case comes from its features, not from responses of the pool, so it is "
+    "not that of the item explorer."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +63,11 @@ class Stop:
         found = self.calibration.responses
         assert found is not None  # noqa: S101 - it was made here, not loaded
         return found
+
+    @property
+    def members(self) -> str:
+        """Which respondents the scale of the items has."""
+        return said_of_pool(self.answered, self.responses)
 
     @cached_property
     def split(self) -> Any:
@@ -83,9 +95,15 @@ class Stop:
     def confusion(self) -> Result:
         """The items behind the confusion matrix."""
         names = np.array(self.split.classes, dtype=object)
-        said = {name: names[self.fitted[name].predict(self.split.X_test)] for name in COMPARED}
+        fitted, rows = {name: self.fitted[name] for name in COMPARED}, self.split.X_test
+        positive = names.tolist().index(max(names))  # of two, the last in alphabetical order
         return enrich_confusion(
-            self.calibration, names[self.split.y_test], said, random_state=self.random_state
+            self.calibration,
+            names[self.split.y_test],
+            {name: names[one.predict(rows)] for name, one in fitted.items()},
+            scores={name: one.predict_proba(rows)[:, positive] for name, one in fitted.items()},
+            positive=names[positive],
+            random_state=self.random_state,
         )
 
     def algorithms(self) -> Result:
@@ -146,21 +164,48 @@ class Tour(NamedTuple):
 def tour(many: Stop, two: Stop) -> Tour:
     """Ask every question: `many` is a data set of several classes, `two` one of two classes."""
     whole = many.answered
-    of_many: dict[str, Callable[[], Result]] = {
-        "Leaderboard": lambda: leaderboard(many.responses),
-        "Item health": lambda: item_health(whole, many.calibration),
-        "Short benchmark": lambda: shorten(whole, SHORT, model="2pl", cv=3),
-        "Adaptive evaluation": lambda: replay_adaptively(whole, sizes=BUDGETS, cv=2),
-        "Portfolio": many.algorithms,
-        "Predicted difficulty": many.difficulty,
+    alone = f"Respondents: {_evaluated(many.responses)}, on a scale of their own."
+    pool = f"Respondents: {many.members}."
+    scale = "The scale of the items, also that of the item explorer, has"
+    of_many: dict[str, tuple[Callable[[], Result], str]] = {
+        "Leaderboard": (lambda: leaderboard(many.responses), alone),
+        "Item health": (lambda: item_health(whole, many.calibration), pool),
+        "Short benchmark": (lambda: shorten(whole, SHORT, model="2pl", cv=3), pool),
+        "Adaptive evaluation": (lambda: replay_adaptively(whole, sizes=BUDGETS, cv=2), pool),
+        "Portfolio": (many.algorithms, f"{ANEW} Difficulty here comes from their performance."),
+        "Predicted difficulty": (many.difficulty, f"{scale} {many.members} as respondents."),
     }
-    of_two = {"Confusion matrix": two.confusion, "Capability": two.capability}
+    of_two: dict[str, tuple[Callable[[], Result], str]] = {
+        "Confusion matrix": (two.confusion, f"{scale} {two.members} as respondents. {ANEW}"),
+        "Capability": (two.capability, BY_FEATURES),
+    }
     return Tour(
         *gathered(
-            {f"{title}: {many.dataset.name}": work for title, work in of_many.items()}
-            | {f"{title}: {two.dataset.name}": work for title, work in of_two.items()}
+            {
+                f"{title}: {stop.dataset.name}": partial(_with_note, work, note)
+                for stop, works in ((many, of_many), (two, of_two))
+                for title, (work, note) in works.items()
+            }
         )
     )
+
+
+def said_of_pool(answered: Responses, evaluated: Responses) -> str:
+    """Who calibrated the items: classifiers that are evaluated as well, and perceptrons."""
+    n_more = len(set(answered.respondents) - set(evaluated.respondents))
+    more = f" and {counted(n_more, 'MLP')} trained for 1 to 121 iterations" if n_more else ""
+    return f"{_evaluated(evaluated)}{more}"
+
+
+def _evaluated(evaluated: Responses) -> str:
+    return counted(int((~are_marks(evaluated.respondents)).sum()), "classifier")
+
+
+def _with_note(work: Callable[[], Result], note: str) -> Result:
+    """The result with a note on its respondents before its own notes."""
+    found: Any = work()
+    with_note: Result = replace(found, notes=(note, *found.notes))
+    return with_note
 
 
 NAMES = ("iris", "wine", "breast_cancer", "digits", "moons", "circles", "blobs")
@@ -222,7 +267,15 @@ def demonstrate(
         random_state=random_state,
         progress=progress,
     )
-    return Demonstration(decoding, changed, datasets)
+    one = next(iter(decoding.calibrations))
+    whole = decoding.calibrations[one].responses
+    assert whole is not None  # noqa: S101 - it was made here, not loaded
+    members = said_of_pool(whole, decoding.responses[one])
+    note = (
+        f"The scale of each data set, also in the item explorer, has {members} as respondents; "
+        "the classifiers and the artificial respondents are evaluated on it."
+    )
+    return Demonstration(replace(decoding, notes=(note, *decoding.notes)), changed, datasets)
 
 
 def mislabelled(dataset: Dataset, random_state: int) -> tuple[Dataset, tuple[str, ...]]:

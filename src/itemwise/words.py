@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from math import floor, isfinite, log10
 
 NOTHING = 0.0001  # whatever is known to be smaller, with its interval, is not given exactly
+TINY = NOTHING / 2
 MISTYPED = 0.7  # similarity of names; less alike are "compare" and "score"
 
 
@@ -64,8 +65,8 @@ def with_interval(value: float, reach: float) -> str:
     >>> with_interval(0.7312, 0.0121), with_interval(93.84, 104.2), with_interval(0.5, 0.0)
     ('0.731 (0.719 to 0.743)', '94 (-10 to 198)', '0.5')
     """
-    if not (isfinite(value) and isfinite(reach)) or reach <= 0:
-        return f"{value:,.4g}"
+    if not (isfinite(value) and isfinite(reach)) or reach <= 0 or max(abs(value), reach) < TINY:
+        return with_reach(value, reach)
     digits = min(max(0, 1 - floor(log10(reach))), 12)
     low, high = value - reach, value + reach
     return f"{value:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
@@ -81,7 +82,7 @@ def with_reach(value: float, reach: float) -> str:
     """
     if not (isfinite(value) and isfinite(reach)) or reach <= 0:
         return f"{value:,.4g}"
-    if max(abs(value), reach) < NOTHING / 2:
+    if max(abs(value), reach) < TINY:
         return f"<{NOTHING}" if value > 0 else f">-{NOTHING}" if value < 0 else "0"
     digits = min(max(0, 1 - floor(log10(reach))), 12)
     return f"{value:,.{digits}f} ± {reach:,.{digits}f}"

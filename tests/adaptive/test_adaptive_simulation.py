@@ -188,9 +188,10 @@ def test_figures_by_hand():
     assert two["correlation"] == pytest.approx(1.0)
 
 
-def test_a_figure_is_said_with_its_margin_and_its_sign():
-    assert _said(0.25, 0.1) == "0.250 ± 0.196"
-    assert _said(0.25, 0.1, "+") == "+0.250 ± 0.196"
+def test_a_figure_is_said_with_its_interval_and_its_sign():
+    assert _said(0.25, 0.1) == "0.250 (0.054 to 0.446)"
+    assert _said(0.25, 0.1, "+") == "+0.250 (+0.054 to +0.446)"
+    assert _said(0.1, 0.1) == "0.100 (0.000 to 0.296)"
     assert _said(-0.25, np.nan, "+") == "-0.250"
 
 

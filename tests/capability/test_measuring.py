@@ -155,6 +155,8 @@ def test_a_classifier_that_is_always_right_is_not_said_to_be_certain():
     assert (found.metrics["se"] > 0).all()
     assert "right on 100.0% of 36 cases (95 % interval: 90.4% to 100.0%)" in found.meaning
     assert "By the rule 'information', the limit lies beyond" in " ".join(found.notes)
+    hardest = found.classes["hardest"].iloc[0]
+    assert f"; extrapolated, the hardest case seen has {hardest:.2f})" in found.meaning
 
 
 def test_the_trace_is_drawn_with_the_limits_of_the_table(found):
@@ -199,7 +201,9 @@ def test_accuracy_falls_with_difficulty(found):
 
 def test_the_meaning_names_classes_limits_and_their_uncertainty(found):
     assert "other: " in found.meaning
-    assert " ± " in found.meaning
+    row = found.classes.loc[found.classes["rule"] == found.classes["rule"].iloc[0]].iloc[0]
+    low, high = (row["mlc"] + side * 1.96 * row["mlc_se"] for side in (-1, 1))
+    assert f"{row['mlc']:.2f} ({low:.2f} to {high:.2f}" in found.meaning
     assert found.meaning in repr(found)
 
 

@@ -23,6 +23,14 @@ OPTIONS = {
         ("n_jobs is 0, but it should not be.", "--jobs is 0, but it should not be."),
         ("Name the others: classes=[...].", "Name the others: classes=[...]."),
         ("The target is missing in 2 rows.", "The target is missing in 2 rows."),
+        (
+            "The index of the frame should name items.",
+            "Its column 'item' should hold names that the responses have.",
+        ),
+        (
+            "Correct it. Use NaN where an item was never asked.",
+            "Correct it. Leave the cell empty where an item was never asked.",
+        ),
     ],
 )
 def test_arguments_become_options_where_the_command_has_them(python, command):

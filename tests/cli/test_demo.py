@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 import itemwise as iw
@@ -35,7 +36,18 @@ def test_files_are_written_and_said(run, tmp_path, small):
     page = (folder / "report.html").read_text()
     for study in ("Leaderboard", "Short benchmark", "Portfolio", "Capability"):
         assert f">{study}: " in page, study
+    assert "Respondents: 12 classifiers, on a scale of their own." in page
+    assert "The scale of each data set, also in the item explorer, has 12 classifiers" in page
     assert iw.load(folder / "banks" / "wine.json").converged
+
+
+def test_the_pool_is_described_by_its_classifiers_and_perceptrons():
+    names = [f"MLP {k} ({k} iterations)" for k in range(1, 4)]
+    evaluated = iw.Responses(np.eye(4, 3), respondents=["tree", "forest", "optimal", "pessimal"])
+    answered = iw.Responses(np.eye(5, 3), respondents=[*names, "tree", "forest"])
+    said = "2 classifiers and 3 MLPs trained for 1 to 121 iterations"
+    assert demo.said_of_pool(answered, evaluated) == said
+    assert demo.said_of_pool(evaluated, evaluated) == "2 classifiers"
 
 
 @pytest.mark.slow

@@ -139,3 +139,19 @@ def test_a_long_table_of_epochs_has_a_board(run):
     done = run("leaderboard", "long.csv")
     assert done.exit_code == 0, done.output
     assert "repeated answers" in done.stderr
+
+
+def test_items_without_the_prefix_are_counted(run, tmp_path):
+    table = iw.simulate("1pl", 5, 12, random_state=3).responses
+    names = [f"math/{k}" for k in range(9)] + ["x", "y", "z"]
+    iw.Responses(table.values, items=names).save(tmp_path / "named.csv")
+    done = run("leaderboard", "named.csv", "--by-prefix", "/")
+    assert done.exit_code == 0
+    assert "all but 3 items (x, y, z) without it" in done.stderr
+    assert "task of these is 'unknown'" in done.stderr
+
+
+def test_the_line_of_usage_names_arguments_as_help_does(run):
+    done = run("leaderboard")
+    assert "leaderboard [OPTIONS] RESPONSES\n" in done.stderr
+    assert "Missing argument 'RESPONSES'" in done.stderr

@@ -156,6 +156,21 @@ def test_what_is_not_shown_is_named_with_the_way_to_get_it(tables, terminal):
     assert "Add --csv for all." in said
 
 
+def test_a_board_says_mean_scores_and_how_many_items_were_answered(tables, terminal):
+    grades = np.random.default_rng(0).integers(0, 5, (6, 20)).astype(float)
+    grades[2, 12:] = np.nan
+    pd.DataFrame(grades).add_prefix("q").rename_axis("model").to_csv("grades.csv")
+    head, *_ = re.split(r"\n  Not shown", terminal("leaderboard grades.csv", 120)[1])
+    shown = head[head.index("  respondent") - 120 :]
+    assert "mean score" in shown
+    assert "accuracy" not in shown
+    assert re.search(r"^  2 .* 12$", shown, re.M)
+    assert "accuracy_se" in terminal("leaderboard grades.csv --csv", 120)[1]
+    plain = terminal("leaderboard scores.csv", 120)[1].partition("Not shown")[0]
+    assert "accuracy" in plain
+    assert "items\n" not in plain  # all models answered the same ones
+
+
 def test_json_stays_json_however_narrow_the_terminal(tables, terminal):
     _, said = terminal("leaderboard scores.csv --json", 40)
     assert "meaning" in json.loads(said)

@@ -119,3 +119,10 @@ def test_errors_and_ends_without_a_name_belong_to_the_estimate_that_they_surroun
     assert " ".join(lines[-1].split()) == "2,110 0.060 1,996 2,227"
     error = pd.DataFrame({"mean": [0.512], "se": [0.021]})
     assert terminal_table(error, 80)[0][-1].strip() == "0.512 ± 0.021"
+
+
+def test_means_of_grades_are_headed_as_such_and_columns_keep_their_names():
+    lines, missing = terminal_table(board(3), 60, accuracy="mean score")
+    assert "mean" in " ".join(lines[:3])
+    assert "accuracy" not in " ".join(lines)
+    assert not any("mean score" in each for each in missing)

@@ -154,6 +154,9 @@ def test_what_cannot_be_drawn_is_said():
 def test_the_hardest_is_where_the_chance_is_lowest():
     """As the sentence beside the figure says, whatever the mean difficulty is."""
     frame = some(3).assign(chance=[0.9, 0.6, 0.8], chance_se=0.02)
+    said = "each data set has its own scale: compare chances, not difficulties"
+    assert said in texts(DatasetsDisplay(frame).plot().ax_)
+    assert said not in texts(DatasetsDisplay(some(3)).plot().ax_)
     ax = DatasetsDisplay(frame).plot().ax_
     assert names(ax) == [str(frame.index[k]) for k in (1, 2, 0)]
     assert [panel.get_title() for panel in ax.child_axes] == [

@@ -138,7 +138,10 @@ def test_who_is_known_to_be_level_has_the_colour_of_the_leader_whatever_the_rang
     ax = RatingsDisplay(frame).plot().ax_
     colours = [to_hex(c).upper() for c in ax.collections[-1].get_facecolor()]
     assert colours == [STYLE.positive, STYLE.neutral, STYLE.positive]
-    assert "the leader and 1 other that is not significantly behind" in ratings_texts(ax)
+    assert (
+        "the leader and 1 other that is not significantly behind in games of the two"
+        in ratings_texts(ax)
+    )
     alone = RatingsDisplay(frame.assign(level=False)).plot().ax_
     assert "all others are significantly behind" in ratings_texts(alone)
 
@@ -153,7 +156,10 @@ def test_a_mark_on_the_scale_is_hollow_and_never_the_leader():
     assert [to_hex(c).upper() for c in rivals.get_facecolor()] == [STYLE.positive] * 2
     assert marks.get_offsets()[:, 0].tolist() == [1900, 900]
     assert {to_hex(c).upper() for c in marks.get_facecolor()} == {STYLE.paper}
-    assert "the leader and 1 other that is not significantly behind" in ratings_texts(ax)
+    assert (
+        "the leader and 1 other that is not significantly behind in games of the two"
+        in ratings_texts(ax)
+    )
     assert "hollow: 2 artificial respondents, marks on the scale" in ratings_texts(ax)
 
 

@@ -93,6 +93,14 @@ def test_the_explorer_begins_with_the_strongest_suspect(page, calibration):
     assert page.locator("#explorer-item .curve.negative").count() == 1
 
 
+def test_the_difficulty_of_negative_items_is_not_to_be_read_as_easy(page, visit, tmp_path):
+    assert "their difficulty has the opposite sense" in page.inner_text("#explorer-legend .remark")
+    plain = iw.calibrate(iw.simulate("1pl", 60, 8, random_state=1).responses, "1pl")
+    other = visit(iw.write_report(tmp_path / "plain.html", plain)).page
+    assert other.locator("#explorer-legend .plain").count() == 1
+    assert other.locator("#explorer-legend .remark").count() == 0
+
+
 def test_who_was_right_is_told_by_name(page, responses):
     name = page.inner_text(CHOSEN)
     right = int(responses.cells[:, responses.items.index(name)].sum())

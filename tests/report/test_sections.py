@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from itemwise.displays import DISPLAYS
 from itemwise.report import sections
 from itemwise.report.sections import section_of
 from itemwise.results import Result
@@ -37,3 +39,11 @@ def test_a_table_that_a_page_cannot_hold_is_cut_and_the_page_says_so(monkeypatch
     assert found.notes[0] == "A note."
     assert found.notes[1].startswith("Table 'all pairs' shows the first 3 of 5 rows")
     assert len(found.notes) == 2
+
+
+def test_what_stands_for_a_figure_says_for_which():
+    same = pd.DataFrame(np.full((3, 3), 0.95), index=list("abc"), columns=list("xyz"))
+    drawn = {"shared_items": lambda: DISPLAYS["heat_map"](same)}
+    pictures, said = sections._drawn(drawn.items(), "Pairs", lambda: "figure1")
+    assert pictures == []
+    assert said == ["Figure 'shared items' is not drawn: All values are 0.95."]

@@ -118,7 +118,49 @@ def test_paper_cuts_neither_columns_nor_rows(visit, tables, answers):
     other = visit(answers, viewport={"width": PAPER, "height": 1000}).page
     other.emulate_media(media="print")
     other.wait_for_selector("#leaderboard tbody tr:nth-child(60)")
+    assert other.locator("td, th").evaluate_all(BROKEN) == []
     assert other.locator("td, th, figure svg").evaluate_all(EDGE) <= PAPER + 1
+
+
+BROKEN = """all => all.flatMap((cell) => {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  const broken = [];
+  while (texts.nextNode()) {
+    for (const { 0: word, index } of texts.currentNode.data.matchAll(/\\S+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + word.length);
+      const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+      if (lines.size > 1) broken.push(word);
+    }
+  }
+  return broken;
+})"""
+
+
+def test_paper_breaks_no_number_and_no_name_and_heads_every_page(visit, tmp_path):
+    names = [f"an-odd-name-with-hyphens-{k}" for k in range(40)]
+    many = {f"share_of_{k}": [0.123456 + k] * 40 for k in range(24)}
+    wide = pd.DataFrame(many, index=pd.Index(names, name="respondent"))
+    path = tmp_path / "page.html"
+    iw.write_report(path, Section("Wide", tables=(("wide", wide),)), date="2026-01-01")
+    page = visit(path, viewport={"width": PAPER, "height": 1000}).page
+    before = page.locator("tbody td").first.inner_text()
+    page.emulate_media(media="print")
+    page.wait_for_selector("tbody tr:nth-child(40)")
+    tables = page.locator("table[aria-label^=Wide]")
+    assert tables.count() > 1  # in parts, each with the names of the rows
+    heads = [one.locator("th").all_inner_texts() for one in tables.all()]
+    assert {one[0] for one in heads} == {"respondent"}
+    assert [name for one in heads for name in one[1:]] == [f"share of {k}" for k in range(24)]
+    assert page.locator("td, th").evaluate_all(BROKEN) == []
+    assert page.locator("td, th").evaluate_all(EDGE) <= PAPER + 1
+    repeats = "one => [getComputedStyle(one).display, getComputedStyle(one).breakInside]"
+    assert page.locator("thead").first.evaluate(repeats) == ["table-header-group", "avoid"]
+    page.emulate_media(media="screen")
+    page.wait_for_selector(".pager:visible")
+    assert page.locator("table[aria-label=Wide]").count() == 1
+    assert page.locator("tbody td").first.inner_text() == before
 
 
 SIZES = """all => all.filter((one) => one.textContent.trim()).map((one) => {
@@ -138,6 +180,9 @@ def test_tables_stand_in_for_figures_on_a_phone_until_these_are_asked_for(visit,
     page = visit(answers, viewport={"width": 390, "height": 800}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator(".replaced").count() >= 2
+    said = page.locator(".replaced .narrow").first.inner_text()
+    assert said.startswith("Wide figure; it can be shown and moved sideways.")
+    assert "table" not in said  # not all that a figure shows stands in one
     assert page.locator(".body:has(.table) .pane svg:visible").count() == 0
     assert page.locator("#leaderboard .table tbody tr:visible").count() > 5
     for button in page.locator("button:visible", has_text="Show the figure").all()[::-1]:
@@ -145,3 +190,11 @@ def test_tables_stand_in_for_figures_on_a_phone_until_these_are_asked_for(visit,
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert min(page.locator(".pane svg text").evaluate_all(SIZES)) >= 9  # pixels
     assert page.locator(".pane.more-right").count() >= 1
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_the_axes_of_an_item_can_be_read_on_every_screen(visit, answers, width):
+    page = visit(answers, viewport={"width": width, "height": 900}).page
+    page.wait_for_function("document.querySelector('#explorer-item svg').clientWidth > 0")
+    page.wait_for_timeout(200)  # drawn again for its place
+    assert min(page.locator("#explorer-item svg text").evaluate_all(SIZES)) >= 10

@@ -61,7 +61,7 @@ def test_counts_then_a_scale_without_an_error_or_a_foreign_request(visit, addres
     opened = visit(address)
     page = calibrated(opened.page)
     assert page.inner_text("#live-counts").startswith("60 models, 30 items, 1,800 responses")
-    page.wait_for_selector("#explorer-item .curve.negative")
+    page.wait_for_selector("#explorer-item .curve")
     page.click("#theme")
     page.click("#explorer-suspect")
     assert opened.trouble == []

@@ -1,6 +1,7 @@
 """Short benchmarks: what they choose, what they predict, and what they say of their own error."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,15 @@ def test_the_short_form_has_the_size_asked_for_and_beats_lots(short, table):
     assert own["mae"] < 0.8 * lot["mae"]
     assert own["kendall"] > lot["kendall"]
     assert "8 of 30 items" in short.meaning
+    reach = 1.959964 * own["mae_se"]
+    ends = f"({own['mae'] - reach:.3f} to {own['mae'] + reach:.3f})"
+    assert f"a mean absolute error of {own['mae']:.3f} {ends}" in short.meaning
+
+
+def test_items_of_weight_zero_are_counted_in_the_sentence(short):
+    idle = replace(short, weights=np.r_[np.zeros(2), np.full(6, 1 / 6)])
+    assert "8 of 30 items (2 of them with weight 0: they represent no others)" in idle.meaning
+    assert "weight 0" not in replace(short, weights=np.full(8, 1 / 8)).meaning
 
 
 def test_the_error_is_that_of_the_predictions_held_out(short, table):
@@ -398,7 +408,6 @@ def test_every_predictor_survives_its_file(subtests, short, table, tmp_path_fact
     for name in PREDICTORS:
         with subtests.test(name=name):
             tmp_path = tmp_path_factory.mktemp("case")
-            from dataclasses import replace
 
             known, _ = known_of(short.calibration, table.select(items=short.items), short.weights)
             other = replace(

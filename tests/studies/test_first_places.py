@@ -247,9 +247,9 @@ def test_a_model_that_is_called_majority_is_a_rival():
     assert iw.tournament(table).leader == "majority"
 
 
-def test_few_games_are_said_to_tell_nobody_apart():
+def test_few_games_are_said_to_distinguish_nobody():
     scores = np.arange(12.0)[:, None] + np.zeros((12, 7))
-    assert "7 games of each two alone are too few to tell any of 12 rivals apart" in (
+    assert "7 games of each two alone are too few to distinguish it from any of 11 rivals" in (
         iw.tournament(scores).meaning
     )
     many = np.arange(4.0)[:, None] + np.zeros((4, 12))

@@ -48,3 +48,10 @@ def test_results_and_reports_are_written_so(tmp_path):
     assert "'=m1" in text
     assert ",=m" not in text
     assert "\n=m" not in text
+
+
+def test_lists_of_names_are_marked_as_a_whole():
+    ties = pd.DataFrame({"tied_with": ["=a, b", "b, =a"]})
+    found = pd.read_csv(io.StringIO(csv_text(ties, index=False)))
+    assert found["tied_with"].tolist() == ["'=a, b", "b, =a"]
+    assert restored(found)["tied_with"].tolist() == ["=a, b", "b, =a"]

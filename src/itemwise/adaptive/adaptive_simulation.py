@@ -55,8 +55,8 @@ class AdaptiveSimulation(Result):
         return (
             f"{counted(len(self.respondents), 'respondent')} needed {self.mean_items:.1f} of "
             f"{counted(len(self.items), 'item')} on average; the estimated abilities differ from "
-            f"the true ones by {_said(self.rmse, self.rmse_se)} (root mean square), with a bias of "
-            f"{_said(self.bias, self.bias_se, '+')}, and the item asked most often was asked of "
+            f"the true ones by a root mean square of {_said(self.rmse, self.rmse_se)}, with a bias "
+            f"of {_said(self.bias, self.bias_se, '+')}, and the item asked most often was asked of "
             f"{self.items['exposure'].max():.0%} of respondents."
         )
 
@@ -216,9 +216,11 @@ def _observed(read: np.ndarray) -> Bools:
 
 
 def _said(value: float, se: float, sign: str = "") -> str:
-    """A figure with its 95 % margin, unless there is only one respondent."""
-    reach = "" if np.isnan(se) else f" ± {1.96 * se:.3f}"
-    return f"{value:{sign}.3f}{reach}"
+    """A figure with its 95 % interval, unless there is only one respondent."""
+    low, high = value - 1.96 * se, value + 1.96 * se
+    low = low if sign else max(low, 0.0)  # without a sign, it cannot be negative
+    ends = "" if np.isnan(se) else f" ({low:{sign}.3f} to {high:{sign}.3f})"
+    return f"{value:{sign}.3f}{ends}"
 
 
 def _figures(frame: pd.DataFrame) -> dict[str, float]:

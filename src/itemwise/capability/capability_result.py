@@ -59,10 +59,7 @@ class Capability(Result):
         """Accuracy, the limits of the classes, and how many cases a test took."""
         first = self.classes.iloc[0]
         rows = self.classes[self.classes["rule"] == first["rule"]]
-        limits = ", ".join(
-            f"{label}: {row['mlc']:.2f} ± {1.96 * row['mlc_se']:.2f}"
-            for label, row in rows.head(4).iterrows()
-        )
+        limits = ", ".join(f"{label}: {_said(row)}" for label, row in rows.head(4).iterrows())
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
         n, right = len(self.cases), float(self.cases["right"].sum())
         low, high = wilson(np.array([right]), np.array([float(n)]), 0.95)
@@ -257,6 +254,14 @@ class CapabilityComparison(Result):
         names = [str(label) for label in self.scale.classes_.tolist()]
         chosen = names[1:] if len(names) == 2 else names
         return dict(zip(chosen, self.scale.calibrations_, strict=True))
+
+
+def _said(row: pd.Series[Any]) -> str:
+    """The limit of a class with its interval, and whether it lies beyond the cases seen."""
+    limit, reach = row["mlc"], 1.96 * row["mlc_se"]
+    beyond = f"; extrapolated, the hardest case seen has {row['hardest']:.2f}"
+    ends = f"{limit - reach:.2f} to {limit + reach:.2f}"
+    return f"{limit:.2f} ({ends}{beyond if limit > row['hardest'] else ''})"
 
 
 def _after(rule: str) -> str:

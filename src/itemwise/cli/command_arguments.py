@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from itemwise.cli.console import Console, at_the_end, typed
+from itemwise.cli.console import Console, at_the_end, typed, with_counts
 from itemwise.errors import FileError, InputError
 from itemwise.files import check_present, check_writable, make_folder, tidy_folder, write_bytes
 from itemwise.models import AUTO, MODELS
 from itemwise.responses.stored_cells import KINDS
 from itemwise.responses.table_layouts import LAYOUTS
-from itemwise.words import meant
+from itemwise.words import listed, meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,15 +278,16 @@ def finish(
 
     contents, files = Contents.of(found, beside), []
     tables = contents.tables
+    first = next(iter(tables.values()))
     if folder is not None:
         with console.progress("Drawing"):
             files = write_folder(contents, folder)
             files.append(write_page(folder, [found, *beside], title, settings))
     console.finding(
         found,
-        next(iter(tables.values())),
+        first,
         folder,
-        shown=found.preview(),
+        shown=with_counts(found.preview(), first),
         written={"Tables and figures": folder, "Report": page_of(folder)},
         files=files,
         beside=beside,
@@ -327,15 +328,26 @@ def read_grouped(
     items: Path | None,
     by: str | None = None,
     by_prefix: str | None = None,
+    console: Console | None = None,
 ) -> tuple[Responses, str | None]:
-    """Read responses with the facts of --items, and return the fact that groups the items."""
+    """Read responses with the facts of --items, and return the fact that groups the items.
+
+    The `console` says how many items have no group.
+    """
     if by is not None and by_prefix is not None:
         raise InputError("--by and --by-prefix both group the items. Leave one of them out.")
     from itemwise.responses import read_responses
 
     table = with_facts(read_responses(path, layout=layout, kind=kind), items)
     if by_prefix is not None:
-        return _by_prefix(table, by_prefix), TASK
+        grouped = _by_prefix(table, by_prefix)
+        left = [name for name in table.items if by_prefix not in name]
+        if left and console is not None:
+            console.remark(
+                f"--by-prefix '{by_prefix}' groups all but {listed(left, 'item')} without it in "
+                "the name: the task of these is 'unknown'."
+            )
+        return grouped, TASK
     if by is not None:
         check_facts(table, [by], "--by")
     return table, by

@@ -19,6 +19,10 @@ REMEDIES = {
     r"responses\.select\(items=\[\.\.\.\]\)": "a file without their columns",
     r"responses\.select\(respondents=\[\.\.\.\]\)": "a file without their rows",
     r"\bout with responses\.select\b": "out of the file",
+    r"The index of the frame should name (\w+)s\.": (
+        r"Its column '\1' should hold names that the responses have."
+    ),
+    r"\bUse NaN (for both )?where\b": "Leave the cell empty where",
     r" \(pandas\.qcut\)": "",
     r", with a Dataset of kind='numbers'": "",
     r"use decode_regression\b": "use decode --pool regressors",

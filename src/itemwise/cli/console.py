@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from itemwise.cli.terminal_tables import harmless, terminal_table, wrapped
+from itemwise.cli.terminal_tables import ACCURACY, harmless, terminal_table, wrapped
 from itemwise.progress import Progress, lines, resumed, silent, terminal_bar
 
 if TYPE_CHECKING:
@@ -49,22 +49,29 @@ class Console:
             tell(text, err=True)
 
     def show(
-        self, frame: pd.DataFrame, *, whole: pd.DataFrame | None = None, rest: str = ""
+        self,
+        frame: pd.DataFrame,
+        *,
+        whole: pd.DataFrame | None = None,
+        rest: str = "",
+        accuracy: str = ACCURACY,
     ) -> None:
         """Print a table as people read it, and where the rest of it, or of a whole one, lies."""
         if not (self.quiet or self.json):
-            _show(frame, whole, rest)
+            _show(frame, whole, rest, accuracy)
 
-    def table(self, frame: pd.DataFrame, shown: pd.DataFrame | None = None) -> None:
+    def table(
+        self, frame: pd.DataFrame, shown: pd.DataFrame | None = None, accuracy: str = ACCURACY
+    ) -> None:
         """Print the table of a command that writes no file.
 
-        A person sees the first rows, of the few columns `shown` if they are given; a pipe, and
-        who asks for --csv, gets all of it as CSV.
+        A person sees the first rows, of the few columns `shown` if they are given, with headings
+        that call `accuracy` so; a pipe, and who asks for --csv, gets all of it as CSV.
         """
         if self.json:
             return
         if for_people():
-            _show(frame if shown is None else shown, frame, ALL)
+            _show(frame if shown is None else shown, frame, ALL, accuracy)
         else:
             from itemwise.tables.csv_text import csv_text
 
@@ -94,7 +101,8 @@ class Console:
         What results `beside` it say follows what it says.
         """
         said = [text for each in (found, *beside) for text in each.sentences()]
-        self.answer(said, table, out, shown=shown, written=written)
+        measure = str(getattr(found, "measure", ACCURACY))
+        self.answer(said, table, out, shown=shown, written=written, accuracy=measure)
         notes = [note for each in (found, *beside) for note in getattr(each, "notes", ())]
         self.document({"meaning": said, "notes": notes, "out": out, **more})
 
@@ -107,6 +115,7 @@ class Console:
         *,
         shown: pd.DataFrame | None = None,
         written: Mapping[str, Path | None] | None = None,
+        accuracy: str = ACCURACY,
     ) -> None:
         """Print what was found: the verdict, a table, other sentences, and where the rest lies.
 
@@ -120,9 +129,9 @@ class Console:
             speak(sentence)
         few = shown if shown is not None and len(shown) else None
         if csv or out is None:
-            self.table(table, few)
+            self.table(table, few, accuracy)
         elif few is not None:
-            self.show(few, whole=table)
+            self.show(few, whole=table, accuracy=accuracy)
         for sentence in sentences[1:]:
             speak(sentence)
         for name, path in (written or {}).items():
@@ -160,12 +169,25 @@ def for_people() -> bool:
     return sys.stdout.isatty() and not csv_wanted.get()
 
 
-def _show(frame: pd.DataFrame, whole: pd.DataFrame | None, rest: str) -> None:
+def _show(
+    frame: pd.DataFrame, whole: pd.DataFrame | None, rest: str, accuracy: str = ACCURACY
+) -> None:
     """Print a table as wide as the terminal, what it does not show, and where that is."""
-    lines, missing = terminal_table(frame, _width(), whole)
+    lines, missing = terminal_table(frame, _width(), whole, accuracy)
     tell("\n".join(lines))
     if missing:
         tell(f"  Not shown: {'; '.join(missing)}.{f' {rest}' if rest else ''}")
+
+
+def with_counts(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows shown of a board, with `n_items` where respondents answered unlike many."""
+    count = "n_items"
+    if "respondent" not in table.index.names or count not in table or count in shown:
+        return shown
+    items = table[count]
+    if not items.index.is_unique or bool((items == items.iloc[0]).all()):
+        return shown
+    return shown.assign(**{count: items.reindex(shown.index)})
 
 
 def _width() -> int:

@@ -99,7 +99,7 @@ def shorten(
     check_targets({"--out": (out, SHORT)}, sources=[responses, *([items] if items else [])])
     import itemwise as iw
 
-    table, by = read_grouped(responses, layout, kind, items, by, by_prefix)
+    table, by = read_grouped(responses, layout, kind, items, by, by_prefix, console)
     with console.progress(f"Shortening {responses.name}") as report:
         found = iw.shorten(
             table,

@@ -18,6 +18,7 @@ WIDEST = 100  # signs of a line; longer ones are hard to read
 FLAGS = 28  # signs of the column of flags
 MARGIN = 2
 CSV, DEBUG = "--csv", "--debug"
+OPTIONS = "[OPTIONS]"
 CSV_HELP = "Print the table as CSV, also in a terminal."
 # Commands whose result is no single table.
 WITHOUT_TABLE = frozenset(
@@ -28,6 +29,15 @@ WITHOUT_TABLE = frozenset(
 
 class HelpedCommand(TyperCommand):
     """A command whose help is a plain page."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 (as of typer)
+        """Return what follows the name of the command in its line of usage, as help writes it.
+
+        The error below that line, such as "Missing argument", then calls arguments the same.
+        """
+        for each in _arguments(self):
+            each.metavar = _word(each)
+        return [OPTIONS, *map(_usage, _arguments(self))]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page."""
@@ -47,10 +57,10 @@ def help_page(ctx: Any) -> str:
     command = ctx.command
     width = min(shutil.get_terminal_size().columns, WIDEST)
     options = [each for each in command.get_params(ctx) if each.param_type_name == "option"]
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    arguments = _arguments(command)
     named = ctx.command_path.partition(" ")[2]
     group = hasattr(command, "list_commands")
-    usage = [ctx.command_path, "[OPTIONS]", *map(_usage, arguments)]
+    usage = [ctx.command_path, OPTIONS, *map(_usage, arguments)]
     parts = [" ".join(["Usage:", *usage, *(["COMMAND ..."] if group else [])])]
     parts.append(_prose(command.help or "", width))
     if examples := examples_of(named):
@@ -68,6 +78,10 @@ def help_page(ctx: Any) -> str:
     if command.epilog:
         parts.append(_prose(command.epilog, width))
     return "\n\n".join(parts) + "\n"
+
+
+def _arguments(command: Any) -> list[Any]:
+    return [each for each in command.params if each.param_type_name == "argument"]
 
 
 def _head(text: str) -> str:

@@ -151,6 +151,7 @@ def _run(
             given["items"],
             given.get("by"),
             given["by_prefix"],
+            console,
         )
     defaults = inspect.signature(function).parameters
     arguments = {word: given[word] for word in passed - {"by", "calibration"}}

@@ -7,7 +7,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ WIDEST_TEXT = 32
 MOST_NAMED = 6  # columns that are not shown, by name
 DIGITS = 3  # of numbers without an uncertainty
 UNKNOWN = "–"
+ACCURACY = "accuracy"
 SE, LOW, HIGH = "_se", "_low", "_high"
 ALONE = ("information",)  # beside it stands the error of an ability
 NORMAL_REACH = 1.96  # standard errors from an estimate to the end of a 95 % interval
@@ -45,9 +46,14 @@ class Column:
 
 
 def terminal_table(
-    frame: pd.DataFrame, width: int, whole: pd.DataFrame | None = None
+    frame: pd.DataFrame,
+    width: int,
+    whole: pd.DataFrame | None = None,
+    accuracy: str = ACCURACY,
 ) -> tuple[list[str], list[str]]:
     """Return the lines of a table, and what they do not show of it, or of the `whole` one.
+
+    Headings call `accuracy` so, such as the mean score of grades.
 
     An estimate and its standard error become one column, to two digits of the error; so do an
     estimate and its interval. Columns that do not fit, and rows after the first 15, are left out.
@@ -57,7 +63,10 @@ def terminal_table(
     of = of if _is_part(frame, of) else frame
     top = _with_errors(frame.iloc[:MOST_ROWS], of)
     names = _names(top, min(WIDEST_NAME, max(NARROWEST, width // 3)))
-    wanted = _columns(top, top if len(top) else of)
+    wanted = [
+        replace(column, heading=column.heading.replace(ACCURACY, accuracy))
+        for column in _columns(top, top if len(top) else of)
+    ]
     shown, left = [], width - MARGIN - (names.width + GAP if names else 0)
     for column in wanted:
         fitting = _cut(column, left)

@@ -40,7 +40,7 @@ PANELS = {
 
 
 class DatasetsDisplay(Rows):
-    """Chance, mean difficulty and mean discrimination of each data set, the hardest on top.
+    """Data sets by chance to be right, lowest on top, with mean difficulty and discrimination.
 
     The frame has one row per data set, which is its index: `difficulty_mean`,
     `difficulty_mean_se`, `discrimination_mean`, `discrimination_mean_se`, and if known, the
@@ -83,6 +83,8 @@ class DatasetsDisplay(Rows):
         below = 2.2 * style.font_size  # the numbers of the panels are above the label
         ax.set_xlabel("mean of the instances (bar: ±1.96 standard errors)", labelpad=below)
         notes = []
+        if "chance" in rows.columns and len(rows) > 1:
+            notes.append("each data set has its own scale: compare chances, not difficulties")
         if any(f"{name}_sd" in self.frame.columns for name in PARAMETERS):
             notes.append("thin bar: ± standard deviation of the instances, cut at the edge")
         negative = int((rows["discrimination_mean"] < 0).sum())

@@ -34,7 +34,7 @@ MOST_LEVELS = 20  # of bars that overlap
 
 
 class BumpDisplay(Display):
-    """Ranks over the periods of a tournament, rank 1 on top; names are at both ends.
+    """Ranks over periods or orders of items, rank 1 on top; names are at both ends.
 
     The frame has one row per `respondent` and `period`, with its `rank`; if there is an `item`,
     it names the period. Beyond 40 respondents, those with the best final ranks are drawn.
@@ -99,7 +99,7 @@ class BumpDisplay(Display):
         ax.tick_params(length=0)
         grey = sum(place not in self._coloured for place in range(len(drawn)))
         return [
-            *remark("grey: {}", grey, "other respondent"),
+            *remark("grey: {}", grey, "other model"),
             *not_shown(len(self._ranks) - len(drawn), "respondent", "of lower final rank"),
         ]
 

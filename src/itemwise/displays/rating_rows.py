@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RatingsDisplay(Rows):
-    """Ratings, best on top; a bar is the 95 % range, blue for the leader and who is level with it.
+    """Ratings with 95 % ranges, best on top; blue: the leader and others not significantly behind.
 
     The frame has one row per respondent, which is its index: `rating`, `low` and `high`, and if
     known, whether it is `level` with the leader; else those are whose range overlaps the leader's.
@@ -52,7 +52,11 @@ class RatingsDisplay(Rows):
     def _said_of_level(self, level: np.ndarray, *, known: bool) -> list[str]:
         if len(self._rows) == 1:
             return []
-        said = "that {} not significantly behind" if known else "whose range overlaps its own"
+        said = (
+            "that {} not significantly behind in games of the two"
+            if known
+            else "whose range overlaps its own"
+        )
         count = int(level.sum()) - 1
         said = said.format("is" if count == 1 else "are")
         return remark(f"blue: the leader and {{}} {said}", count, "other") or [

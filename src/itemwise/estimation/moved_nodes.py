@@ -77,7 +77,7 @@ class Nodes:
 
 def correlated_nodes(around: Around, correlation: Floats, rule: Rule) -> Nodes:
     """Nodes of all dimensions together."""
-    root = np.linalg.cholesky(around.covariance)
+    root = _roots(around.covariance)
     nodes = around.mean[:, None, :] + rule.nodes @ np.swapaxes(root, 1, 2)
     unit = np.linalg.cholesky(correlation)
     away = np.linalg.solve(unit, np.swapaxes(nodes, 1, 2))
@@ -85,6 +85,17 @@ def correlated_nodes(around: Around, correlation: Floats, rule: Rule) -> Nodes:
     scale = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
     weights = density + rule.log_weights + scale[:, None]
     return Nodes(nodes, weights - 0.5 * len(unit) * np.log(2 * np.pi), {})
+
+
+def _roots(covariances: Floats) -> Floats:
+    """Triangular roots; abilities that are all but the same keep a little of their own."""
+    try:
+        return np.asarray(np.linalg.cholesky(covariances))
+    except np.linalg.LinAlgError:
+        values, ways = np.linalg.eigh(covariances)
+        least = np.maximum(1e-6 * values[:, -1:], LEAST_VARIANCE)
+        wide = np.maximum(values, least)[:, None, :]
+        return np.asarray(np.linalg.cholesky((ways * wide) @ np.swapaxes(ways, 1, 2)))
 
 
 def specific_nodes(around: Around, rule: Rule) -> Nodes:

@@ -307,7 +307,8 @@ def play(
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise InputError(f"tolerance is {tolerance}, but it must be 0 or above.")
     ratings = new_players(len(players)) if start is None else start
-    after, results, pace = [], [], Pace()
+    after: list[Ratings] = []
+    results, pace = [], Pace()
     for period, row in zip(periods, scores, strict=True):
         at_stage(pace.describe(len(after), len(periods), "periods"))
         outcomes = round_robin(row, tolerance)

@@ -241,7 +241,9 @@ class Page:
         )
         body += f'<div class="figures">{figures}</div>' if figures else ""
         for caption, frame in section.tables:
-            body += self._table(caption.replace("_", " "), frame, section.title, section.items)
+            level = dict(section.settings).get("confidence") if section.items else None
+            words = caption.replace("_", " ")
+            body += self._table(words, frame, section.title, section.items, level)
         gist = section.sentences[0] if section.sentences else ""
         return self._folded(anchor, section.title, body, gist)
 
@@ -290,7 +292,12 @@ class Page:
         )
 
     def _table(
-        self, caption: str, frame: pd.DataFrame, owner: str, items: Set[str] = frozenset()
+        self,
+        caption: str,
+        frame: pd.DataFrame,
+        owner: str,
+        items: Set[str] = frozenset(),
+        confidence: str | None = None,
     ) -> str:
         if not len(frame):
             return f'<p class="about">{text(_sentence(caption))}: none.</p>'
@@ -299,6 +306,8 @@ class Page:
             self.tables[known]["scales"] = [
                 s.name for s in self.shown if set(s.items.index) == items
             ]
+        if confidence is not None:
+            self.tables[known]["confidence"] = float(confidence)
         return f'<div class="table" data-table="{known}"></div>'
 
     def _known(self, caption: str, frame: pd.DataFrame, owner: str = "") -> str:

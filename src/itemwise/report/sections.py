@@ -149,7 +149,7 @@ def _drawn(
             lacking.append(f"There is no figure {_words(name)!r}: {reason}")
             continue
         if display.instead:
-            lacking.append(display.instead)
+            lacking.append(f"Figure {_words(name)!r} is not drawn: {display.instead}")
             continue
         about = (type(display).__doc__ or "").strip().partition("\n")[0]
         named = title if _words(name) == title.lower() else _sentence(_words(name))

@@ -162,10 +162,14 @@ class ShortBenchmark(Result):
         whole = counted(len(self.calibration.item_names), "item")
         better = own["gain"] > normal_reach(0.95) * own["gain_se"]
         remark = "" if better else " (the short form is not significantly better)"
+        reach = normal_reach(self.confidence) * own["mae_se"]
+        ends = f"{max(own['mae'] - reach, 0.0):.3f} to {own['mae'] + reach:.3f}"
+        idle = int((self.weights == 0).sum())
+        remark_on_idle = f" ({idle:,} of them with weight 0: they represent no others)"
         return (
-            f"{len(self.items):,} of {whole} predict the accuracy on all of them with a mean "
-            f"absolute error of {own['mae']:.3f} ± "
-            f"{normal_reach(self.confidence) * own['mae_se']:.3f} for held-out respondents; "
+            f"{len(self.items):,} of {whole}{remark_on_idle if idle else ''} predict the accuracy "
+            f"on all of them with a mean absolute error of {own['mae']:.3f} ({ends}) for held-out "
+            "respondents; "
             f"for the mean of as many items at random it is {lot['mae']:.3f}{remark}. "
             f"{own['coverage']:.0%} of the {self.confidence:.0%} intervals cover the true accuracy."
             f"{self._said_of_stronger()}"

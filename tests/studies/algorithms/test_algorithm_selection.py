@@ -90,7 +90,7 @@ def test_a_perfect_selector_closes_the_gap_and_the_single_best_does_not():
     assert frame.loc["single best", "closed_gap"] == 0.0
     assert frame.loc["wrong", "closed_gap"] < 0
     assert frame.loc["perfect", "closed_gap_se"] == pytest.approx(0, abs=1e-12)
-    assert found.meaning.startswith("The selector 'perfect' closes 100% ± 0% of the gap")
+    assert found.meaning.startswith("The selector 'perfect' closes 100% (100% to 100%) of the gap")
 
 
 def test_means_and_closed_gap_by_hand():

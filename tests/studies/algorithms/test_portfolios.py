@@ -297,7 +297,18 @@ def test_the_meaning_names_who_leads_and_who_is_anomalous(found):
     assert found.meaning.startswith(f"{best.idxmax()} has the best curve at {best.max():.0%}")
     assert "Better on harder problems: 1 algorithm (solver 4). The single" in found.meaning
     plain = iw.portfolio(simulated()[0].drop(columns="solver 4"))
-    assert "none does better on harder problems. The single best" in plain.meaning
+    assert "none does better on harder problems overall. The single best" in plain.meaning
+
+
+def test_who_cannot_be_distinguished_from_the_single_best_is_named():
+    table = simulated()[0]
+    noise = np.random.default_rng(8).normal(0, 1e-3, len(table))
+    best = table.mean().idxmax()
+    found = iw.portfolio(table.assign(twin=(table[best] + noise).clip(0, 1)))
+    assert "cannot be distinguished from it; the virtual best" in found.meaning
+    share = found.occupancy()
+    sure = int((share["occupancy_low"] > 0).sum())
+    assert f"somewhere, and for {sure} the interval of that share excludes 0" in found.meaning
 
 
 def test_who_is_anomalous_by_chance_is_not_named():

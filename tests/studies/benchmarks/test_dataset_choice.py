@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -72,6 +73,18 @@ def test_without_noise_two_data_sets_are_enough():
     assert found.enough.all()
     assert found.meaning.startswith("2 of 12 data sets are enough: they rank the 8 respondents")
     assert (found.significant_share == 1).all()
+
+
+def test_chosen_data_sets_that_rank_no_better_than_random_ones_are_said_to(subtests):
+    level = choose(table(noise=0.0))
+    for gain, said in (
+        (0.0, "The chosen are not shown to rank better than as many at random"),
+        (0.2, "The chosen rank better than as many at random (difference 0.20"),
+    ):
+        with subtests.test(gain=gain):
+            found = replace(level, random=level.held_out - gain)
+            assert said in found.meaning
+            assert found.meaning.endswith(": as many others may do as well.") == (gain == 0)
 
 
 def test_noise_is_never_enough():

@@ -69,6 +69,42 @@ def test_a_turned_instance_is_among_the_suspects():
     assert found.datasets.loc["one", "share_negative"] == 1 / 60
 
 
+def test_only_discriminations_surely_below_zero_are_said_to_turn_the_order():
+    items = {"discrimination": np.r_[np.full(40, 1.5), np.zeros(20)], "difficulty": [0.0] * 60}
+    table = simulate("2pl", 150, items=items, random_state=4).responses.to_frame()
+    table["item_7"] = 1 - table["item_7"]
+    found = decode_responses({"one": table}, model="2pl")
+    slope, error = found.items["discrimination"], found.items["discrimination_se"]
+    below, sure = int((slope < 0).sum()), int((slope < -1.96 * error).sum())
+    assert 0 < sure < below
+    said = f"{below} have an estimated discrimination below zero ({sure} of them by more than 1.96"
+    assert said in found.meaning
+    assert f"{'this one' if sure == 1 else f'these {sure}'} wrong more often" in found.meaning
+
+
+def test_several_data_sets_are_said_to_have_scales_of_their_own(decoding):
+    assert any("a scale of its own" in note for note in decoding.notes)
+    one = decode_responses({"one": simulate("1pl", 60, 8, random_state=0).responses}, model="1pl")
+    assert not any("a scale of its own" in note for note in one.notes)
+
+
+def test_who_has_all_right_but_not_the_highest_ability_is_explained():
+    items = {"discrimination": np.r_[np.full(30, 2.0), np.full(10, -2.0)], "difficulty": [0.0] * 40}
+    table = simulate("2pl", 200, items=items, random_state=3).responses
+    judged = pd.DataFrame(
+        [np.ones(40), np.r_[np.ones(30), np.zeros(10)]],
+        index=["optimal", "model"],
+        columns=table.items,
+    )
+    found = decode_responses({"one": table}, {"one": judged}, model="2pl")
+    ability = found.classifiers.set_index("respondent")["ability"]
+    assert ability["optimal"] < ability["model"]
+    assert any(
+        "optimal has all right but a lower ability than 1 other (model), because right" in note
+        for note in found.notes
+    )
+
+
 def test_responses_alone_do_not_call_a_label_wrong():
     table = simulate("2pl", 100, 20, random_state=4).responses
     found = decode_responses({"one": table}, model="2pl")
@@ -211,9 +247,9 @@ def test_a_data_set_that_all_solve_has_no_difficulty_but_its_share():
     row = found.datasets.loc["one"]
     assert row["share_solved"] == 1
     assert np.isnan(row["difficulty_mean"])
-    assert "gets 100% ± 0% of its instances right" in found.meaning
+    assert "gets 100% (100% to 100%) of its instances right" in found.meaning
     assert "none contradicts good classifiers so clearly" in found.meaning
-    assert "none discriminates negatively. " in found.meaning
+    assert "none has an estimated discrimination below zero. " in found.meaning
     assert found.classifiers["ability"].isna().all()
 
 

@@ -343,7 +343,8 @@ def test_the_positive_class_may_be_chosen(calibration, truth, guesses, curves):
 
 def test_a_model_of_one_answer_is_noted(calibration, truth):
     found = enrich_confusion(calibration, truth, {"lazy": np.ones(N_ITEMS)}, n_resamples=10)
-    (note,) = found.notes
+    note, labels = found.notes
+    assert "balanced accuracy" in labels
     assert note.startswith("lazy predicts '1' for every item")
     assert found.measures.loc["lazy", "specificity"] == 0
 

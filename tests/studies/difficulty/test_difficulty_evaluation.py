@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -107,6 +109,11 @@ def test_several_targets_stand_in_one_table_and_gaps_are_left_out():
 def test_the_best_is_named_in_words():
     found = evaluate_difficulty(*items(), regressors={"line": LinearRegression()})
     assert found.meaning.startswith("line predicts 2pl with an error of 0.4")
+    assert "always predicting the mean has about 1: better by more than the scatter" in (
+        found.meaning
+    )
+    unsure = replace(found, folds=found.folds.assign(nrmse=found.folds["nrmse"] + 0.5))
+    assert "has about 1: not better by more than the scatter" in unsure.meaning
     X, y = items()
     noise = pd.Series(np.random.default_rng(5).normal(size=100), name="noise")
     useless = evaluate_difficulty(X, noise, regressors=["knn"], n_resamples=1)

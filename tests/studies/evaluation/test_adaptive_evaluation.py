@@ -388,7 +388,8 @@ def test_where_files_cannot_be_locked_a_mark_stands_beside_the_journal(tmp_path,
 
 def test_the_sentence_reaches_as_far_as_its_confidence(bank, answers):
     narrow = iw.evaluate_adaptively(bank, answers.get, budget=6, confidence=0.5)
-    assert f"± {0.6745 * narrow.ability_se:.2f}" in narrow.meaning
+    low, high = (narrow.ability + side * 0.6745 * narrow.ability_se for side in (-1, 1))
+    assert f"({low:.2f} to {high:.2f})" in narrow.meaning
 
 
 def test_what_is_right_in_a_batch_is_kept_though_another_answer_is_wrong(bank, tmp_path):

@@ -1,5 +1,7 @@
 """Item health: tables done by hand, planted truth, and what other diagnostics say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,6 +49,8 @@ def test_planted_problems_are_found_and_said(health):
     assert items["problems"].iloc[OF] == f"near-duplicate of {items.index[COPY]}"
     assert set(health.troubled) == {items.index[k] for k in (WRONG, OF, EASY, HARD)}
     assert "4 of 40 items need a look: 1 solved by all, 1 solved by none" in health.meaning
+    assert "1 with significantly negative discrimination" in health.meaning
+    assert health.meaning.endswith("(an item may count more than once).")
 
 
 def test_items_that_have_no_place_on_the_scale_have_no_difficulty(health):
@@ -65,7 +69,7 @@ def test_negative_discrimination_by_chance_is_said_not_flagged():
     sure = int(found.items["negative"].sum()) or "none"
     said = (
         f"{below} items have a negative discrimination, {sure} significantly so with 30 "
-        "respondents."
+        "respondents, after correction for multiple tests."
     )
     assert said in found.notes
 
@@ -283,7 +287,16 @@ def test_one_respondent_and_a_constant_table_are_normal_input():
     assert len(iw.item_health([[1, 0, 1]]).items) == 3
     found = iw.item_health(np.ones((6, 4)))
     assert (found.items["solved_by"] == "all").all()
-    assert "4 of 4 items need a look: 4 solved by all" in found.meaning
+    assert found.meaning == "4 of 4 items need a look: 4 solved by all."
+
+
+def test_all_respondents_with_a_hint_are_named(health):
+    people = health.respondents.copy()
+    people.loc[people.index[[2, 5]], "hint"] = True
+    first, second = replace(health, respondents=people).hints[:2]
+    said = replace(health, respondents=people).said_of_respondents
+    assert f"({first}, {second}) do significantly better than expected; the clearest: " in said
+    assert "±" not in said
 
 
 def test_a_bank_of_more_items_serves_in_any_order(planted):

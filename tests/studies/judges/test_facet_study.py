@@ -66,7 +66,7 @@ def test_respondents_and_judges_have_estimates_with_intervals(found):
     assert (np.abs(judges["severity"] - [0.7, 0, -0.7]) < 4 * judges["severity_se"]).all()
     assert judges["verdict"].str.contains("severe").tolist() == [True, False, False]
     assert judges["verdict"].str.contains("lenient").tolist() == [False, False, True]
-    assert "Of the judges, j0 (+0." in found.meaning
+    assert "Of the judges, j0 is the most severe, with a severity of +0." in found.meaning
     assert found.converged
 
 

@@ -1,7 +1,8 @@
 // One model against another, on the items that both answered.
 
 const NOBODY = "";
-const FEWEST_PAIRS = 10; // of scores
+const NORMAL = 1.959964; // standard errors each way of a 95 % interval
+const FEW = [12.70620, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691]; // the same of Student's t with 1, 2, ... degrees of freedom
 
 function startCompare(state) {
   state.compare = { one: null, other: null, which: "all" };
@@ -70,7 +71,7 @@ async function compareModels(state) {
   const { one, other } = compare;
   const told = await Promise.all([one, other].map((place) => toldOf(scale, place)));
   if (state.compare !== compare || compare.one !== one || compare.other !== other) return; // chosen anew meanwhile
-  compare.pairs = { first: told[0].responses, second: told[1].responses };
+  compare.pairs = { first: told[0].responses, second: told[1].responses, tests: told[0].pairs };
   sayCompared(state);
   tableCompared(state);
   if (compare.which !== "all") filter(state);
@@ -92,27 +93,62 @@ function isNumber(value) {
   return value !== null && value !== undefined;
 }
 
-// Means, and the difference with its interval, over the rows that both answered.
-function pairFacts({ first, second }, rows, bits) {
+// Means, and the difference with its interval, over the rows that both answered; as on a leaderboard.
+function pairFacts({ first, second }, rows, scale) {
   const both = rows.filter((row) => isNumber(first[row]) && isNumber(second[row]));
   const sum = (value) => both.reduce((total, row) => total + value(first[row], second[row]), 0);
   const n = both.length;
   const [one, other] = [sum((a, b) => a > b), sum((a, b) => b > a)];
   const means = { first: sum((a) => a) / n, second: sum((a, b) => b) / n };
   const difference = means.first - means.second;
-  const { middle, se } = bits ? adjusted(one, other, n) : { middle: difference, se: errorOf(sum((a, b) => (a - b) ** 2), difference, n) };
-  return { n, ...means, difference, se, low: middle - 1.96 * se, high: middle + 1.96 * se, one, other };
+  const found = { n, ...means, difference, one, other };
+  if (scale.answers.kind === "bits") return { ...found, ...pairedShares(one, other, n) };
+  return { ...found, ...pairedScores(sum((a, b) => (a - b - difference) ** 2), difference, n, scale.curve) };
 }
 
 // Of paired shares (Agresti and Min, 2005): half a response more in each of the four cells.
-function adjusted(one, other, n) {
+function pairedShares(one, other, n) {
   const middle = (one - other) / (n + 2);
-  return { middle, se: Math.sqrt((one + other + 1) / (n + 2) - middle ** 2) / Math.sqrt(n + 2) };
+  const se = Math.sqrt((one + other + 1) / (n + 2) - middle ** 2) / Math.sqrt(n + 2);
+  return { se, low: Math.max(middle - NORMAL * se, -1), high: Math.min(middle + NORMAL * se, 1) };
 }
 
-// Of paired scores; a few of them do not show how much they vary.
-function errorOf(squares, difference, n) {
-  return n < FEWEST_PAIRS ? NaN : Math.sqrt(Math.max(squares / n - difference ** 2, 0) / (n - 1));
+// Of paired scores: Student's t; where all differences are equal, as if scores were shares of their range.
+function pairedScores(squares, difference, n, { low: least, high: most }) {
+  if (n < 2) return { se: NaN, low: NaN, high: NaN };
+  const se = Math.sqrt(squares / n / (n - 1));
+  const ends = [difference - studentReach(n - 1) * se, difference + studentReach(n - 1) * se];
+  const span = most - least;
+  if (se < 1e-12 && span > 0) {
+    const shares = pairedShares((n * Math.max(difference, 0)) / span, (n * Math.max(-difference, 0)) / span, n);
+    ends[0] = Math.min(span * shares.low, difference);
+    ends[1] = Math.max(span * shares.high, difference);
+  }
+  const bound = least >= 0 && most <= 1 ? 1 : Infinity;
+  return { se, low: Math.max(ends[0], -bound), high: Math.min(ends[1], bound) };
+}
+
+// Standard errors each way of a 95 % interval whose error was estimated (Cornish and Fisher's expansion).
+function studentReach(freedom) {
+  if (freedom <= FEW.length) return FEW[freedom - 1];
+  const z = NORMAL;
+  const powers = (...factors) => factors.reduce((sum, factor, k) => sum + factor * z ** (2 * k + 1), 0);
+  return z + powers(1, 1) / (4 * freedom) + powers(3, 16, 5) / (96 * freedom ** 2)
+    + powers(-15, 17, 19, 3) / (384 * freedom ** 3) + powers(-945, -1920, 1482, 776, 79) / (92160 * freedom ** 4);
+}
+
+// What the leaderboard of the page says of a pair: it knows of clusters of items and of its own level.
+function testedPair(tests, a, b) {
+  const [first, other, low, high] = ["respondent", "other", "low", "high"].map((name) => tests && columnOf(tests, name));
+  if (![first, other, low, high].every(Boolean)) return null;
+  for (let row = 0; row < rowsOf(tests); row += 1) {
+    const pair = [valueAt(first, row), valueAt(other, row)];
+    const ends = [valueAt(low, row), valueAt(high, row)];
+    if (!ends.every(isNumber)) continue;
+    if (pair[0] === a && pair[1] === b) return ends;
+    if (pair[0] === b && pair[1] === a) return [-ends[1], -ends[0]];
+  }
+  return null;
 }
 
 // McNemar's exact test: twice the smaller tail of a fair coin.
@@ -131,16 +167,21 @@ function sayCompared(state) {
   const { scale, compare } = state;
   const { respondents, kind } = scale.answers;
   const [a, b] = [respondents[compare.one], respondents[compare.other]];
-  const found = pairFacts(compare.pairs, scale.names.map((_, row) => row), kind === "bits");
-  byId("compare-said").textContent = found.n ? saidOfPair(a, b, found, kind) : `${a} and ${b} answered no item in common.`;
+  const found = pairFacts(compare.pairs, scale.names.map((_, row) => row), scale);
+  const { tests } = compare.pairs;
+  const tested = testedPair(tests, a, b);
+  const level = tested ? tests.confidence ?? 0.95 : 0.95;
+  const same = !tested || [found.low, found.high].every((end, k) => Math.abs(end - tested[k]) < 0.001 * (1 + Math.abs(end)));
+  const [low, high] = tested ?? [found.low, found.high];
+  byId("compare-said").textContent = found.n ? saidOfPair(a, b, { ...found, low, high, level, same }, kind) : `${a} and ${b} answered no item in common.`;
 }
 
 function saidOfPair(a, b, found, kind) {
   const three = (value) => shownNumber(Number(value.toFixed(3)));
   const said = `On the ${counted(found.n, "item")} that both answered, ${a} has a mean of ${three(found.first)} and ${b} ${three(found.second)}`;
   if (Number.isNaN(found.se)) return `${said}; these are too few for an interval of the difference.`;
-  const apart = `a difference of ${three(found.difference)}, 95 % interval ${three(found.low)} to ${three(found.high)}`;
-  if (kind !== "bits") return `${said}: ${apart}.`;
+  const apart = `a difference of ${three(found.difference)}, ${shownNumber(100 * found.level)} % interval ${three(found.low)} to ${three(found.high)}`;
+  if (kind !== "bits" || !found.same) return `${said}: ${apart}.`;
   const p = exactP(found.one, found.other);
   const test = `exact McNemar test: p ${p < 0.001 ? "< 0.001" : `= ${p.toFixed(3)}`} if this pair was chosen beforehand`;
   return `${said}: ${apart} (${test}). Only ${a} is right on ${found.one.toLocaleString("en")}, only ${b} on ${found.other.toLocaleString("en")}.`;
@@ -160,7 +201,7 @@ function tableCompared(state) {
     if (!groups.has(level)) groups.set(level, []);
     groups.get(level).push(row);
   });
-  const rows = [...groups].map(([level, members]) => ({ level, ...pairFacts(compare.pairs, members, scale.answers.kind === "bits") })).filter((row) => row.n);
+  const rows = [...groups].map(([level, members]) => ({ level, ...pairFacts(compare.pairs, members, scale) })).filter((row) => row.n);
   const [a, b] = [scale.answers.respondents[compare.one], scale.answers.respondents[compare.other]];
   const numbers = { items: "n", [a]: "first", [b === a ? `${b} again` : b]: "second", difference: "difference", difference_se: "se", [`only ${a}`]: "one", [`only ${b}`]: "other" };
   const columns = [{ name: by, kind: "text", values: rows.map((row) => row.level) }];

@@ -1,6 +1,7 @@
 // The curve of one item, and the respondents on it.
 
 const PLOT = { width: 420, height: 240, left: 42, right: 10, top: 10, bottom: 34 };
+const PLOT_WIDTHS = [180, 420]; // as wide as its place between these, so that its words keep their size
 const MOST_DOTS = 300; // beyond, single respondents would cover each other
 const GROUPS = 24;
 const SVG = "http://www.w3.org/2000/svg";
@@ -51,19 +52,30 @@ function answerAt(answers, row, k) {
 }
 
 function curvePicture(scale, row, name) {
+  const picture = drawn("svg", { role: "img", "aria-label": `Expected response to ${name} along ability` });
+  drawCurve(picture, scale, row);
+  new ResizeObserver(([{ contentRect }]) => {
+    const width = Math.round(Math.min(Math.max(contentRect.width, PLOT_WIDTHS[0]), PLOT_WIDTHS[1]));
+    if (!contentRect.width || width === picture.viewBox.baseVal.width) return;
+    PLOT.width = width;
+    drawCurve(picture, scale, row);
+  }).observe(picture);
+  return picture;
+}
+
+function drawCurve(picture, scale, row) {
   const { curve } = scale;
   const places = axes(curve);
-  const picture = drawn("svg", { viewBox: `0 0 ${PLOT.width} ${PLOT.height}`, role: "img" });
-  picture.setAttribute("aria-label", `Expected response to ${name} along ability`);
+  picture.replaceChildren();
+  picture.setAttribute("viewBox", `0 0 ${PLOT.width} ${PLOT.height}`);
   drawAxes(picture, curve, places, scale.answers?.measure ?? "ability");
   drawAnswers(picture, scale, row, places);
-  if (curve.kind === "none") return picture;
+  if (curve.kind === "none") return;
   const points = Array.from({ length: 81 }, (_, k) => curve.from + (k / 80) * (curve.to - curve.from));
   const line = points.map((ability, k) => (
     `${k ? "L" : "M"}${places.x(ability).toFixed(1)} ${places.y(expectedAt(scale, row, ability)).toFixed(1)}`));
   const negative = scale.parameters.discrimination[row] < 0 ? " negative" : "";
   picture.append(drawn("path", { class: `curve${negative}`, d: line.join("") }));
-  return picture;
 }
 
 function axes(curve) {
@@ -83,7 +95,7 @@ function drawAxes(picture, curve, places, measure) {
   }
   const floor = PLOT.height - PLOT.bottom;
   picture.append(drawn("path", { class: "axis", d: `M${PLOT.left} ${floor}H${PLOT.width - PLOT.right}` }));
-  for (const value of ticks(curve.from, curve.to, 6)) {
+  for (const value of ticks(curve.from, curve.to, PLOT.width < 300 ? 4 : 6)) {
     const at = { x: places.x(value), y: floor + 14, "text-anchor": "middle" };
     picture.append(drawn("text", at, shownNumber(value)));
   }

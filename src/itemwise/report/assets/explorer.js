@@ -154,7 +154,15 @@ function fillLegend(scale) {
   const words = { plain: ["●", "item"], negative: ["▼", "negative discrimination"], suspect: ["◆", "suspect label"] };
   const entries = Object.entries(words).filter(([kind]) => kinds.has(kind)).map(([kind, [mark, text]]) => (
     element("span", { className: kind, textContent: text, "data-mark": mark })));
-  byId("explorer-legend").replaceChildren(...entries);
+  byId("explorer-legend").replaceChildren(...entries, ...remarkOnNegatives(scale));
+}
+
+// Items that nobody solves can lie on the far left, as if they were the easiest.
+const OPPOSITE = "Items of negative discrimination: better respondents do worse on them, so their difficulty has the opposite sense. Do not read it as easy or hard.";
+
+function remarkOnNegatives(scale) {
+  const some = !scale.axes && scale.parameters.discrimination.some((value) => value < 0);
+  return some ? [element("span", { className: "remark", textContent: OPPOSITE })] : [];
 }
 
 function markOf(scale) {

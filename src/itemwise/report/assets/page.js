@@ -44,7 +44,7 @@ function startThemes(redraw) {
 const PIXELS = 96 / 144; // of the screen for one of a picture
 const LEGIBLE = 0.75; // of its size; below, the words of a figure are too small to read
 
-// Where a figure would be too small to read, the tables of its section stand in for it.
+// Where a figure would be too small to read, the section begins with its tables, and says so.
 function watchFigure(figure) {
   const pane = figure.querySelector(".pane");
   const picture = pane.firstElementChild;
@@ -53,7 +53,7 @@ function watchFigure(figure) {
   const show = element("button", { type: "button", textContent: "Show the figure" });
   show.setAttribute("aria-label", `Show the figure: ${picture.getAttribute("aria-label") ?? picture.alt}`);
   show.addEventListener("click", () => figure.classList.add("asked"));
-  pane.before(element("p", { className: "narrow about" }, ["Too wide for this screen: the tables below hold what it shows. ", show]));
+  pane.before(element("p", { className: "narrow about" }, ["Wide figure; it can be shown and moved sideways. ", show]));
   const look = () => {
     const whole = Number(picture.getAttribute("width") ?? picture.naturalWidth * PIXELS);
     const small = figure.parentElement.clientWidth < LEGIBLE * whole;

@@ -5,6 +5,13 @@ const ROWS_ON_PAPER = 200;
 const NAMES_IN_A_CELL = 2;
 const SHORT = 28; // signs that a cell keeps on one line
 const LONG = 90; // more does not fit on three lines of a cell
+const WHOLE = 40; // signs of a word that never breaks
+
+// On paper a column is as wide as its longest word. What does not fit is set smaller, then in parts.
+const PAPER = { width: 520, sizes: [7.5, 6.5, 5.5], inParts: 6.5 }; // points
+const SIGN = 0.64; // width of a sign, in units of the font's size
+const PADDING = 0.8; // of a cell, left and right
+const SENTENCE = 14; // the least width of a cell with several words
 
 // What happens to the names of items in tables; the explorer sets both.
 const items = { known: () => false, open: () => {} };
@@ -33,8 +40,8 @@ function makeTable(place, table, options = {}) {
   show();
   const made = { show, state, parts };
   place.onPaper = (printed) => { // all rows, or as many as a reader would turn
-    state.printed = printed;
-    fillRows(state, parts);
+    if (printed) parts.scroll.replaceChildren(...printedGrids(state));
+    else parts.scroll.replaceChildren(parts.grid);
   };
   return made;
 }
@@ -55,7 +62,6 @@ function tableParts(state) {
   const body = element("tbody");
   const grid = element("table", {}, [element("thead", {}, [element("tr", {}, heads)]), body]);
   grid.setAttribute("aria-label", caption);
-  grid.dataset.columns = state.columns.length > 12 ? "many" : state.columns.length > 8 ? "some" : "few";
   const scroll = element("div", { className: "scroll" }, [grid]);
   watchWidth(scroll, `${caption}, table`);
   const before = element("button", { type: "button", textContent: "Previous" });
@@ -67,7 +73,7 @@ function tableParts(state) {
   const unprinted = element("p", { className: "about on-paper" });
   const title = element("strong", { textContent: caption });
   const tools = element("div", { className: "tools" }, [title, search, csv, count]);
-  return { tools, scroll, pager, unprinted, search, csv, count, heads, body, before, after, where };
+  return { tools, scroll, grid, pager, unprinted, search, csv, count, heads, body, before, after, where };
 }
 
 // What a reader must know to read the numbers.
@@ -116,8 +122,8 @@ function turn(state, parts, step) {
 function fillRows(state, parts) {
   const pages = Math.max(1, Math.ceil(state.rows.length / ROWS_ON_A_PAGE));
   state.page = Math.min(Math.max(state.page, 0), pages - 1);
-  const from = state.printed ? 0 : state.page * ROWS_ON_A_PAGE;
-  const shown = state.rows.slice(from, from + (state.printed ? ROWS_ON_PAPER : ROWS_ON_A_PAGE));
+  const from = state.page * ROWS_ON_A_PAGE;
+  const shown = state.rows.slice(from, from + ROWS_ON_A_PAGE);
   parts.body.replaceChildren(...shown.map((row) => madeRow(state, row)));
   const whole = rowsOf(state.table);
   const some = state.rows.length === whole ? "" : ` of ${whole.toLocaleString("en")}`;
@@ -130,20 +136,82 @@ function fillRows(state, parts) {
   parts.after.disabled = state.page === pages - 1;
 }
 
-function madeRow(state, row) {
-  const cells = state.columns.map(({ column, text }) => {
+// The rows on paper: one table, or several with the same rows and some of the columns each.
+function printedGrids(state) {
+  const rows = state.rows.slice(0, ROWS_ON_PAPER);
+  const widths = state.columns.map((column) => widthOnPaper(column, rows));
+  const whole = widths.reduce((sum, width) => sum + width, 0);
+  const size = PAPER.sizes.find((points) => whole * points <= PAPER.width) ?? PAPER.inParts;
+  const parts = columnParts(state.columns, widths, PAPER.width / size);
+  return parts.flatMap((columns, k) => {
+    const some = parts.length > 1 ? `, part ${k + 1} of ${parts.length} of its columns` : "";
+    const heads = columns.map(({ column, name }) => element("th", { scope: "col", className: column.kind === "number" ? "number" : "" }, wholeWords(name)));
+    const body = element("tbody", {}, rows.map((row) => madeRow(state, row, columns)));
+    const grid = element("table", {}, [element("thead", {}, [element("tr", {}, heads)]), body]);
+    grid.setAttribute("aria-label", `${state.table.caption}${some}`);
+    grid.style.fontSize = `${size}pt`;
+    return some ? [element("p", { className: "about", textContent: `${state.table.caption}${some}` }), grid] : [grid];
+  });
+}
+
+// In units of the font's size.
+function widthOnPaper({ column, name, text }, rows) {
+  const texts = rows.map(text);
+  const unbroken = texts.map((words) => (isWhole(column, words) ? words.replaceAll(" ", "_") : words));
+  const longest = Math.max(...[name, ...unbroken].flatMap((words) => words.split(/\s+/).map((word) => Math.min(word.length, WHOLE))));
+  const sentences = column.kind !== "number" && texts.some((words) => words.length > SHORT);
+  return PADDING + Math.max(SIGN * longest, sentences ? SENTENCE : 0);
+}
+
+// A number with its error stays on one line; an interval may go on to the next.
+function isWhole(column, text) {
+  return column.kind === "number" && !/\(| to /.test(text);
+}
+
+// Columns that fit side by side, each part with the names of the rows first.
+function columnParts(columns, widths, width) {
+  const numbers = columns.findIndex(({ column }) => column.kind === "number");
+  const named = numbers < 0 ? 1 : Math.min(Math.max(numbers, 1), 2);
+  const taken = widths.slice(0, named).reduce((sum, one) => sum + one, 0);
+  const parts = [];
+  let left = 0;
+  columns.slice(named).forEach((column, k) => {
+    if (!parts.length || widths[named + k] > left) {
+      parts.push(columns.slice(0, named));
+      left = width - taken;
+    }
+    parts[parts.length - 1].push(column);
+    left -= widths[named + k];
+  });
+  return parts.length ? parts : [columns];
+}
+
+// Words with their hyphens: names of models must not break there.
+function wholeWords(text) {
+  const words = text.split(/(\s+)/);
+  return words.map((word) => (/-/.test(word) && word.length <= WHOLE ? element("span", { className: "whole", textContent: word }) : word));
+}
+
+function madeRow(state, row, columns = state.columns) {
+  const cells = columns.map(({ column, text }) => {
     const shown = text(row);
     const names = namesIn(shown);
     const look = shown.length <= SHORT || names ? "short" : "";
     const cell = element("td", { className: column.kind === "number" ? "number" : look });
+    if (isWhole(column, shown)) cell.classList.add("whole");
+    if (shown.split(/\s+/).some((word) => word.length > WHOLE)) cell.classList.add("breaks");
     if (column.name === "item") cell.append(...pictureOf(state, valueAt(column, row)), itemCell(state, column, row));
-    else if (["respondent", "other"].includes(column.name)) cell.append(respondentLink(shown, state.scale ?? null));
+    else if (isLinked(state, column, shown)) cell.append(respondentLink(shown, state.scale ?? null));
     else if (names) cell.append(...shortList(names, column.name.replaceAll("_", " ")));
     else if (shown.length > LONG) cell.append(longText(shown));
-    else cell.append(shown);
+    else cell.append(...wholeWords(shown));
     return cell;
   });
   return element("tr", { className: state.marked && state.marked(row) ? "chosen" : "" }, cells);
+}
+
+function isLinked(state, column, name) {
+  return ["respondent", "other"].includes(column.name) && respondents.known(name, state.scale ?? null);
 }
 
 // Names in a cell, where there are more than a few.
@@ -154,7 +222,7 @@ function namesIn(text) {
 
 // The first names; the others when they are asked for.
 function shortList(names, what) {
-  const rest = element("span", { className: "rest folded", textContent: `, ${names.slice(NAMES_IN_A_CELL).join(", ")}` });
+  const rest = element("span", { className: "rest folded" }, wholeWords(`, ${names.slice(NAMES_IN_A_CELL).join(", ")}`));
   const count = names.length - NAMES_IN_A_CELL;
   const more = element("button", { type: "button", className: "more", textContent: `+${count} more` });
   more.setAttribute("aria-expanded", "false");
@@ -164,7 +232,7 @@ function shortList(names, what) {
     more.setAttribute("aria-expanded", String(!folded));
     more.textContent = folded ? `+${count} more` : "fewer";
   });
-  return [names.slice(0, NAMES_IN_A_CELL).join(", "), rest, " ", more];
+  return [...wholeWords(names.slice(0, NAMES_IN_A_CELL).join(", ")), rest, " ", more];
 }
 
 // What is wider than its place says so, and can be reached by keys.
@@ -195,7 +263,7 @@ function itemCell(state, column, row) {
   const dataset = columnOf(state.table, "dataset");
   const scale = state.scale ?? (dataset ? valueAt(dataset, row) : null);
   if (!items.known(name, scale)) return shownValue(column, row);
-  const link = element("button", { type: "button", className: "link", textContent: name });
+  const link = element("button", { type: "button", className: "link" }, wholeWords(name));
   link.addEventListener("click", () => items.open(name, scale));
   return link;
 }
@@ -208,7 +276,7 @@ function pictureOf(state, name) {
 // The name of a respondent that has a page leads there.
 function respondentLink(name, scale) {
   if (!respondents.known(name, scale)) return name;
-  const link = element("button", { type: "button", className: "link", textContent: name });
+  const link = element("button", { type: "button", className: "link" }, wholeWords(name));
   link.addEventListener("click", () => respondents.open(name, scale));
   return link;
 }

@@ -43,7 +43,7 @@ from itemwise.studies.algorithms.selector_tables import (
     with_runs,
 )
 from itemwise.tables.foreign_frames import as_pandas
-from itemwise.words import listed, with_reach
+from itemwise.words import listed, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -293,7 +293,9 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         """Keep the algorithm that runs first, and say what inner folds found."""
         if chosen.first is not None:
             self.first_ = (self.algorithms_[chosen.first.algorithm], chosen.first.seconds)
-        said = {name: with_reach(gain, 1.96 * error) for name, (gain, error) in chosen.paid.items()}
+        said = {
+            name: with_interval(gain, 1.96 * error) for name, (gain, error) in chosen.paid.items()
+        }
         if chosen.way == SINGLE:
             name = self.algorithms_[int(self._single.argmin())]
             best = max(chosen.paid, key=lambda way: chosen.paid[way][0])

@@ -49,8 +49,10 @@ class InstanceSpace(Result):
     @property
     def meaning(self) -> str:
         """How much the plane says of performance, and which features it is made of."""
-        sure = f"{self.explained:.0%} ± {1.96 * self.explained_se:.0%}"
-        if self.explained - 1.96 * self.explained_se <= 0:
+        reach = 1.96 * self.explained_se
+        low, high = self.explained - reach, min(self.explained + reach, 1.0)
+        sure = f"{self.explained:.0%} ({low:.0%} to {high:.0%})"
+        if low <= 0:
             said = f"do not surely predict performance on problems that were left out ({sure})"
         else:
             said = f"predict {sure} of the variation of performance on problems that were left out"

@@ -28,7 +28,7 @@ from itemwise.studies.algorithms.portfolio_choice import (
 )
 from itemwise.studies.algorithms.portfolio_settings import Settings
 from itemwise.studies.algorithms.portfolios import Portfolio, fit_portfolio
-from itemwise.words import counted, joined, listed, with_reach
+from itemwise.words import counted, joined, listed, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,7 @@ class PortfolioComparison(Result):
         size = sizes[(len(sizes) - 1) // 2]
         there = rows[(rows["method"] != SINGLE) & (rows["size"] == size)].sort_values("gap")
         first = there.iloc[0]
-        gap = with_reach(first["gap"], self._reach * first["gap_se"])
+        gap = with_interval(first["gap"], self._reach * first["gap_se"])
         text = (
             f"With {counted(int(size), 'algorithm')}, '{first['method']}' leaves a gap of "
             f"{gap} to the virtual best, in the "

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.differing import differences_over_units
 from itemwise.numerics.first_places import first_places
 from itemwise.numerics.intervals import reach_of_parts
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.studies.algorithms.performances import Performances
-from itemwise.words import listed, who_has, with_reach
+from itemwise.words import listed, who_has, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ LEAST = 0.005  # share of the problems; less is shown as 0%
 def who_leads(occupancy: pd.DataFrame) -> str:
     """Who has the best curve at most problems, with its interval; nobody whose interval has a 0."""
     share = occupancy["occupancy"]
-    sure = occupancy[occupancy["occupancy_low"] >= LEAST]
+    sure = occupancy[occupancy["occupancy_low"] > 0]
     leaders = int((share > 0).sum())
     some = (
         f"{leaders} of {len(share)} algorithms {'has' if leaders == 1 else 'have'} the best curve"
@@ -33,9 +34,13 @@ def who_leads(occupancy: pd.DataFrame) -> str:
     best = sure.sort_values("occupancy", ascending=False, kind="stable").iloc[0]
     return (
         f"{best.name} has the best curve at {best['occupancy']:.0%} of the problems (95% interval "
-        f"{best['occupancy_low']:.0%} to {best['occupancy_high']:.0%}); {some} somewhere, "
-        f"{len(sure)} surely"
+        f"{_percent(best['occupancy_low'])} to {_percent(best['occupancy_high'])}); {some} "
+        f"somewhere, and for {len(sure)} the interval of that share excludes 0"
     )
+
+
+def _percent(share: float) -> str:
+    return "<1%" if 0 < share < LEAST else f"{share:.0%}"
 
 
 def references(performances: Performances) -> str:
@@ -51,8 +56,12 @@ def references(performances: Performances) -> str:
     who = f"The single best is {names[0]} with"
     if len(names) > 1:
         who = f"No single algorithm is best: {who_has(names, 'algorithm')} the first place, with"
+    level = differences_over_units(filled.T).level_with(single)
+    near = [str(name) for name in performances.algorithms[level] if name not in names]
+    it = "it" if len(names) == 1 else "them"
+    also = f", and {listed(near, 'other')} cannot be distinguished from {it}" if near else ""
     return (
-        f"{who} a mean of {_with_error(alone)}; "
+        f"{who} a mean of {_with_error(alone)}{also}; "
         f"the virtual best, the best algorithm for each problem, has {_with_error(best)}."
     )
 
@@ -63,9 +72,9 @@ def better_on_harder(algorithms: pd.DataFrame) -> str:
     sure = odd.index[odd["anomalous_chance"] > SURE]
     if len(sure):
         return f". Better on harder problems: {listed(list(sure), 'algorithm')}."
-    return f"; none does {'significantly ' if len(odd) else ''}better on harder problems."
+    return f"; none does {'significantly ' if len(odd) else ''}better on harder problems overall."
 
 
 def _with_error(values: Floats) -> str:
     reach = reach_of_parts(len(values)) * float(values.std(ddof=1)) / np.sqrt(len(values))
-    return with_reach(float(values.mean()), reach)
+    return with_interval(float(values.mean()), reach)

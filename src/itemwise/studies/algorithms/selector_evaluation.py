@@ -106,7 +106,11 @@ class SelectorEvaluation(Result):
         rows = rows.sort_values("closed_gap", ascending=False, kind="stable")
         best, gap, error = rows.index[0], *rows[["closed_gap", "closed_gap_se"]].iloc[0]
         reach = reach_of_parts(self.folds.nunique())
-        sure = "" if np.isnan(error) else f" ± {reach * error:.0%}"
+        sure = (
+            ""
+            if np.isnan(error)
+            else f" ({gap - reach * error:.0%} to {min(gap + reach * error, 1.0):.0%})"
+        )
         text = (
             f"The selector '{best}' closes {gap:.0%}{sure} of the gap between the single best "
             "algorithm and a perfect choice for every problem"

@@ -136,8 +136,19 @@ class ChosenDatasets(Result):
         verb, they = ("is", "it ranks") if size == 1 else ("are", "they rank")
         return (
             f"{size:,} of {total} {verb if self.enough[k] else f'{verb} not'} enough: {they} {who} "
-            f"as all do, with a Kendall's tau of {self.kendall[k]:.2f}; {self._judged(k)}."
+            f"as all do, with a Kendall's tau of {self.kendall[k]:.2f}; {self._judged(k)}. "
+            f"{self._against_chance(k)}"
         )
+
+    def _against_chance(self, k: int) -> str:
+        """Whether choosing is better than taking as many data sets at random."""
+        gain = self.held_out[k] - self.random[k]
+        low, high = np.quantile(gain, RANGE)
+        range_said = f"(difference {gain.mean():.2f}, 95 % range {low:.2f} to {high:.2f})"
+        if low > 0:
+            return f"The chosen rank better than as many at random {range_said}."
+        tail = ": as many others may do as well" if self.enough[k] else ""
+        return f"The chosen are not shown to rank better than as many at random {range_said}{tail}."
 
     def _judged(self, k: int) -> str:
         """The agreement on held-out data."""

@@ -49,6 +49,11 @@ if TYPE_CHECKING:
 __all__ = ["BenchmarkDecoding", "Limits", "decode_benchmark", "decode_responses"]
 
 STAGED = "staged"
+ROUNDING = 1e-9  # of abilities
+OWN_SCALES = (
+    "Data sets are ordered by the chance of the average classifier to be right. Each data set has "
+    "a scale of its own, so difficulties of different data sets are not comparable."
+)
 
 
 def decode_benchmark(
@@ -284,7 +289,7 @@ class _Decoder:
             metadata=_frame_of({name: known[name] for name in self.calibrations if name in known}),
             failures=self.failures,
             failed=self.failed,
-            notes=self._gathered_notes(),
+            notes=(*self._gathered_notes(), *([OWN_SCALES] if len(self.calibrations) > 1 else [])),
             probabilities=self.probabilities,
         )
 
@@ -384,6 +389,7 @@ def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
     )
     if turned > MOST_NEGATIVE * telling:
         yield f"{negative}, so its scale hardly reflects who is right more often"
+    yield from _overtaken(found, turned)
     score = found["true_score"].to_dict()
     if not {OPTIMAL, PESSIMAL} <= score.keys() or score[PESSIMAL] < score[OPTIMAL]:
         return
@@ -391,6 +397,25 @@ def _doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
         f"over all instances, the pessimal classifier has a true score of {score[PESSIMAL]:.1f} "
         f"and the optimal one {score[OPTIMAL]:.1f}, so do not compare classifiers by it"
         + (f"; {negative}, which true_score_positive leaves out" if turned else "")
+    )
+
+
+def _overtaken(found: pd.DataFrame, turned: int) -> Iterator[str]:
+    """Say why a respondent that has all right is not the first by ability."""
+    all_right = found[found["accuracy"] == 1]
+    if not turned or all_right.empty:
+        return
+    first = str(all_right["ability"].idxmin())
+    own: Any = found.loc[first]
+    above = found[(found["accuracy"] < 1) & (found["ability"] > own["ability"] + ROUNDING)]
+    # Only those that are not above it without the items of negative discrimination.
+    above = above[above["ability_positive"] <= own["ability_positive"] + ROUNDING]
+    if above.empty:
+        return
+    yield (
+        f"{first} has all right but a lower ability than {listed(list(above.index), 'other')}, "
+        f"because right answers to the {counted(turned, 'instance')} of negative discrimination "
+        "lower ability; ability_positive leaves them out"
     )
 
 

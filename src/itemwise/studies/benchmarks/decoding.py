@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 FARTHEST = 6.0  # population standard deviations; difficulties beyond belong to flat curves
 PARAMETERS = ("difficulty", "discrimination", "guessing")
+SURE = 1.96  # standard errors
 SCORE = "true_score_positive"  # by which classifiers are compared
 
 
@@ -280,19 +281,28 @@ class BenchmarkDecoding(Result):
     @property
     def meaning(self) -> str:
         """Which data set is hardest, how many instances are doubtful, and who scores best."""
-        frame = self.datasets
-        negative = round(float((frame["share_negative"] * frame["items"]).sum()))
-        turned = "none discriminates negatively."
-        if negative:
-            one = negative == 1
-            turned = (
-                f"{negative:,} {'discriminates' if one else 'discriminate'} negatively: good "
-                f"classifiers get {'it' if one else 'them'} wrong more often than bad ones."
-            )
         return (
             f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {self._doubtful()}, and "
-            f"{turned} {self._strongest()}"
+            f"{self._turned()} {self._strongest()}"
         )
+
+    def _turned(self) -> str:
+        """How many discriminations are below zero, and how many of them surely."""
+        found = self.items[self.told]
+        slope = found["discrimination"].to_numpy(dtype=float)
+        below = int((slope < 0).sum())
+        if not below:
+            return "none has an estimated discrimination below zero."
+        sure = int((slope < -SURE * found["discrimination_se"].to_numpy(dtype=float)).sum())
+        of_them = ("it is" if sure else "it is not") if below == 1 else f"{sure or 'none'} of them"
+        text = (
+            f"{below:,} {'has' if below == 1 else 'have'} an estimated discrimination below zero "
+            f"({of_them} by more than {SURE} standard errors)"
+        )
+        if not sure:
+            return f"{text}."
+        these = "it" if below == 1 else "this one" if sure == 1 else f"these {sure:,}"
+        return f"{text}: good classifiers get {these} wrong more often than bad ones."
 
     def _doubtful(self) -> str:
         """How many labels to check; they are called wrong only if probabilities say so."""
@@ -310,9 +320,12 @@ class BenchmarkDecoding(Result):
 
     def _hardest(self) -> str:
         frame = self.to_frame()
-        first, reach = frame.iloc[0], 1.96 * float(frame["chance_se"].iloc[0])
-        where = f"{float(first['chance']):.0%} ± {reach:.0%} of its instances right"
-        average = f"the average classifier of the pool gets {where}"
+        share, reach = float(frame["chance"].iloc[0]), SURE * float(frame["chance_se"].iloc[0])
+        low, high = max(share - reach, 0.0), min(share + reach, 1.0)
+        ends = f" ({low:.0%} to {high:.0%})" if np.isfinite(reach) else ""
+        average = (
+            f"the average classifier of the pool gets {share:.0%}{ends} of its instances right"
+        )
         if len(frame) == 1:
             return f"On {frame.index[0]}, {average}."
         chance, error = (frame[name].to_numpy(dtype=float) for name in ("chance", "chance_se"))

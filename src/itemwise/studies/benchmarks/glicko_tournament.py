@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -167,10 +167,11 @@ class Tournament(Result):
             return f"{text}, and won significantly more of its games against each of {others}."
         uncertain = ", so the lead is uncertain" if len(leaders) == 1 else ""
         if self._too_few(rivals):
-            games = counted(len(self.items), "game")
+            games, behind = counted(len(self.items), "game"), rivals - len(leaders)
+            whom = "it" if len(leaders) == 1 else "them"
             return (
-                f"{text}; {games} of each two alone are too few to tell any of {rivals:,} rivals "
-                f"apart{uncertain}."
+                f"{text}; {games} of each two alone are too few to distinguish {whom} from any of "
+                f"{counted(behind, 'rival')}{uncertain}."
             )
         return (
             f"{text}; by their games against {'it' if len(leaders) == 1 else self.leader}, "
@@ -307,7 +308,7 @@ def tournament(
         values, table.respondents, items, tolerance=tolerance, tau=tau, start=start
     )
     notes = _notes(table.respondents, items, season.won + season.drawn + season.lost)
-    return Tournament(
+    found = Tournament(
         respondents=table.respondents,
         items=items,
         scores=values,
@@ -316,6 +317,7 @@ def tournament(
         tau=used,
         notes=(*notes, *_said_of_tau(used, tau, start, season.final)),
     )
+    return replace(found, notes=(*found.notes, *_said_of_ranges(found)))
 
 
 def _played(order: Order, items: tuple[str, ...]) -> list[int]:
@@ -390,6 +392,24 @@ def _notes(
     if empty:
         notes.append(f"No game (fewer than two scores): {listed(empty, 'item')}.")
     return tuple(notes)
+
+
+def _said_of_ranges(found: Tournament) -> tuple[str, ...]:
+    """A note if some that are not significantly behind have a range below the leader's."""
+    final, place = found.final, {name: k for k, name in enumerate(found.respondents)}
+    lowest = final.low[place[found.leader]]
+    below = sum(bool(final.high[place[name]] < lowest) for name in found.level_with_leader)
+    if not below:
+        return ()
+    verb, their = ("is", "its range does") if below == 1 else ("are", "their ranges do")
+    note = (
+        f"{counted(below, 'other')} {verb} not significantly behind {found.leader} although "
+        f"{their} not overlap its own: a 95 % range says how well a rating is known from these "
+        "games. Whether the order would hold on other items (such as data sets) is tested pair by "
+        "pair over the items (column level), which needs more of them. compare_ranks also uses how "
+        "many others lie between two, and may find differences with fewer items."
+    )
+    return (note,)
 
 
 def _said_of_tau(

@@ -45,6 +45,11 @@ __all__ = ["ConfusionCurves", "enrich_confusion"]
 MOST_FIGURES = 3  # of single models on a page
 FEWEST_RANKED = 3  # models; two rankings of two are the same or opposite, which says nothing
 
+LABELS_ALONE = (
+    "auc comes from labels alone, without probabilities: it is the mean of recall and specificity "
+    "(balanced accuracy). Give scores for the area under the ROC curve."
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfusionCurves(Result):
@@ -330,7 +335,8 @@ def enrich_confusion(
         Labels that may occur in addition to those in `y_true`.
     scores
         Probabilities or decision values of the positive class, in the form of `predictions`, for
-        the area under the ROC curve. By default, it is computed from the labels.
+        the area under the ROC curve. By default, it is computed from the labels: the mean of
+        recall and specificity.
     n_resamples, random_state
         Number of resamples of the items behind ranges and ranks, and their seed.
 
@@ -398,5 +404,5 @@ def _enriched(
         n_resamples=n_resamples,
         random_state=random_state,
         chosen=chosen,
-        notes=tuple(remarks_on(given)),
+        notes=(*remarks_on(given), *([LABELS_ALONE] if given.scores is None else [])),
     )

@@ -32,7 +32,7 @@ from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Draw, Result
 from itemwise.studies.classifiers.compared_models import sorted_models
-from itemwise.words import counted, listed, who_has
+from itemwise.words import counted, listed, who_has, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,9 +174,9 @@ class RegressorComparison(Result):
         row = frame.iloc[0]
         return (
             f"On {counted(self.truth.size, 'instance')}, {who_has(tied)} the highest mean score, "
-            f"{row['score']:.3f} (mean absolute error {row['mae']:.4g} ± "
-            f"{1.96 * row['mae_se']:.2g}){also}. {row['same_grade']:.0%} of its predictions lie in "
-            "the grade of the truth."
+            f"{row['score']:.3f}{also}. The mean absolute error of {first} is "
+            f"{with_interval(row['mae'], 1.96 * row['mae_se'])}, and {row['same_grade']:.0%} of "
+            "its predictions lie in the grade of the truth."
         )
 
 

@@ -407,11 +407,13 @@ def _said(row: pd.Series) -> str:
             f"{row['regressor']}: NRMSE {row['nrmse']:.2f}, standard deviation over folds "
             f"{row['nrmse_sd']:.2f})"
         )
+    better = "" if row["nrmse"] + row["nrmse_sd"] < 1 else " not"
     return (
-        f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} "
-        f"standard deviations (over folds, its own is {row['nrmse_sd']:.2f}), and ranks "
-        f"{counted(row['n'], 'item')} with a Spearman correlation of {row['spearman']:.2f} "
-        f"({row['spearman_low']:.2f} to {row['spearman_high']:.2f})"
+        f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} standard "
+        f"deviations, where always predicting the mean has about 1:{better} better by more than "
+        f"the scatter of the error over folds (a standard deviation of {row['nrmse_sd']:.2f}). "
+        f"It ranks {counted(row['n'], 'item')} with a Spearman correlation of "
+        f"{row['spearman']:.2f} ({row['spearman_low']:.2f} to {row['spearman_high']:.2f})"
     )
 
 

@@ -71,8 +71,8 @@ class DifficultyExplanation(Result):
             )
         text = (
             f"The most important feature for difficulty is {self.features[top]}: shuffling it "
-            f"lowers R² from {self.score:.2f} by {self.permutation[top]:.2f} ± "
-            f"{self.permutation_sd[top]:.2f} (standard deviation over shuffles)"
+            f"lowers R² from {self.score:.2f} by {self.permutation[top]:.2f} (standard deviation "
+            f"over shuffles {self.permutation_sd[top]:.2f})"
         )
         return text + ("." if np.isnan(self.task_score) else f"; {self._task_said(top)}.")
 

@@ -81,8 +81,9 @@ class Generality(Result):
                 "that the difficulties belong to these items."
             )
         value, reach = self.generality[best], 1.96 * self.generality_se[best]
+        ends = f"{max(value - reach, 0.0):.2f} to {value + reach:.2f}"
         text = (
-            f"{self.respondents[best]} is the most general, {value:.2f} ± {reach:.2f}: "
+            f"{self.respondents[best]} is the most general, {value:.2f} ({ends}): "
             f"{self._fall(best)}"
         )
         if order.size < 2:

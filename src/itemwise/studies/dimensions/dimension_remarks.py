@@ -15,7 +15,7 @@ from itemwise.words import counted, joined, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-ONE = 0.98  # a correlation of dimensions that cannot be told apart
+ONE = 0.98  # a correlation of dimensions that cannot be distinguished
 INEXACT = 0.05  # nats
 FEW = 50  # respondents
 

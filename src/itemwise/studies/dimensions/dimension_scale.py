@@ -27,7 +27,7 @@ from itemwise.studies.dimensions.dimension_frames import (
 from itemwise.studies.dimensions.dimension_remarks import remarks
 from itemwise.studies.dimensions.held_out_cells import HeldOut, compare_held_out
 from itemwise.studies.dimensions.item_dimensions import ItemDimensions, item_dimensions
-from itemwise.words import with_reach
+from itemwise.words import with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ class DimensionScale(Result):
                 "one was not asked (cv=None)."
             )
         value, low, high = self._difference
-        gain = with_reach(abs(value), (high - low) / 2)
+        gain = with_interval(abs(value), (high - low) / 2)
         count = f"{len(self.dimensions)} dimensions"
         if self.pays:
             share = 100 * float(np.expm1(value))
@@ -105,7 +105,7 @@ class DimensionScale(Result):
             )
         return (
             f"Nothing shows that {count} predict held-out answers better than one: the difference "
-            f"is {with_reach(value, (high - low) / 2)} nats per answer. "
+            f"is {with_interval(value, (high - low) / 2)} nats per answer. "
             "One scale does."
         )
 
@@ -222,6 +222,7 @@ def dimension_scale(
     read = item_dimensions(table, dimensions, structure)
     pull = _pull(priors, table.n_respondents)
     with telling(progress, "Several dimensions") as report, workers() as run:
+        report(0, (cv or 0) + 1, "all answers")
         found = fit_dimensions(read.codes, read.pattern, pull, run)
         held = None if cv is None else compare_held_out(found, cv, random_state, run, report)
     return _result(table, read, found, held, structure, confidence)

@@ -72,11 +72,12 @@ class AdaptiveEvaluation(Result):
     def meaning(self) -> str:
         """Predicted accuracy and ability with their intervals, and how many items were asked."""
         reach = normal_reach(self.confidence) * self.ability_se
+        ends = f"{self.ability - reach:.2f} to {self.ability + reach:.2f}"
         return (
             f"{self.respondent} answered {len(self.trace):,} of {counted(self.n_items, 'item')} "
             f"({self.reason}). Its predicted {self.word} on all of them is {self.accuracy:.3f} "
             f"({self.confidence:.0%} interval {self.accuracy_low:.3f} to "
-            f"{self.accuracy_high:.3f}), and its ability is {self.ability:.2f} ± {reach:.2f}. "
+            f"{self.accuracy_high:.3f}), and its ability is {self.ability:.2f} ({ends}). "
             f"{counted(self.saved, 'item')} did not have to be asked."
         )
 

@@ -116,16 +116,15 @@ class AdaptiveReplay(Result):
         return f"the {what} with as many ({name}) is off by {self._off(best)}, {verdict} {side}"
 
     def _off(self, row: pd.Series[Any]) -> str:
-        return f"{row['mae']:.3f}{self._reach(row['mae_se'])}"
+        """The mean absolute error in a sentence; alone if it has no standard error."""
+        reach = normal_reach(self.confidence) * row["mae_se"]
+        low, high = max(row["mae"] - reach, 0.0), row["mae"] + reach
+        return f"{row['mae']:.3f}" + (f" ({low:.3f} to {high:.3f})" if reach == reach else "")
 
     def _said_of_forms(self, size: int) -> str:
         """Which of both ways is better; empty if short forms were not compared."""
         said = self.real_error.said_of(size)
         return f" {said}" if said else ""
-
-    def _reach(self, se: float) -> str:
-        """Half the interval of a figure in a sentence; empty if there is no standard error."""
-        return f" ± {normal_reach(self.confidence) * se:.3f}" if se == se else ""
 
     def to_frame(self) -> pd.DataFrame:
         """One row per method and number of items."""

@@ -29,7 +29,7 @@ from itemwise.studies.groups.difference_frames import (
     population_frame,
 )
 from itemwise.studies.groups.respondent_groups import RespondentGroups, respondent_groups
-from itemwise.words import counted, listed, shown
+from itemwise.words import counted, listed, shown, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,13 +99,13 @@ class Differential(Result):
 
     def _said_of_ability(self) -> str:
         rows = self.populations
-        base = rows.loc[self.reference]
+        base: Any = rows.loc[self.reference]
         told = []
         for name, row in rows.drop(index=self.reference).iterrows():
             ahead = (row["mean"] - base["mean"]) / base["sd"]
             unsure = REACH * float(np.hypot(row["mean_se"], base["mean_se"])) / base["sd"]
             told.append(
-                f"the mean of {name} is {abs(ahead):.2f} ± {unsure:.2f} standard deviations "
+                f"the mean of {name} is {with_interval(abs(ahead), unsure)} standard deviations "
                 f"{'above' if ahead >= 0 else 'below'} that of {self.reference}"
             )
         return f"By the other items, {'; '.join(told[:3])}."
@@ -299,9 +299,10 @@ def _trusted(anchors: Sequence[str] | None, names: Sequence[str]) -> np.ndarray 
 
 
 def _points(row: pd.Series[Any]) -> str:
-    """A difference in points, with its error."""
+    """A difference in points, with its interval."""
     size, error = 100 * abs(row["difference"]), 100 * REACH * row["difference_se"]
-    return f"{size:.0f} ± {error:.0f} points {'higher' if row['difference'] > 0 else 'lower'}"
+    ends = f"{size - error:.0f} to {min(size + error, 100):.0f}"
+    return f"{size:.0f} ({ends}) points {'higher' if row['difference'] > 0 else 'lower'}"
 
 
 def _remarks(

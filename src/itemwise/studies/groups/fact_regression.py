@@ -13,7 +13,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.results import Draw, Result
 from itemwise.studies.groups.fact_columns import Columns
-from itemwise.words import said_p, with_reach
+from itemwise.words import said_p, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ class FactRegression(Result):
         share = f"{100 * self.r2:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
         return (
             f"With one unit more of {name}, {self.outcome} is "
-            f"{with_reach(row['coefficient'], reach)} standard deviations higher "
+            f"{with_interval(row['coefficient'], reach)} standard deviations higher "
             f"({said_p(row['p'])}), the other facts being equal. Together, the facts go with "
             f"{share} of the variance of {self.outcome}. That is association, not cause."
         )

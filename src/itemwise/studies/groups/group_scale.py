@@ -25,7 +25,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Draw, Result
 from itemwise.studies.groups.respondent_groups import RespondentGroups, respondent_groups
-from itemwise.words import counted, said_p, with_reach
+from itemwise.words import counted, said_p, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +72,9 @@ class GroupScale(Result):
         for name, row in rows.iterrows():
             reach = (row["high"] - row["low"]) / 2
             side = "above" if row["mean"] >= 0 else "below"
+            mean = with_interval(abs(row["mean"]), reach)
             told.append(
-                f"the mean of {name} is {with_reach(abs(row['mean']), reach)} standard deviations "
+                f"the mean of {name} is {mean} standard deviations "
                 f"{side} that of {self.reference} ({said_p(row['p'])})"
             )
         more = f"; {len(told) - 3} more" if len(told) > 3 else ""

@@ -19,7 +19,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses
 from itemwise.responses.chosen_options import OPTION, option_names
 from itemwise.results import Draw, Result
-from itemwise.words import counted, listed, said_p, shown, with_reach
+from itemwise.words import counted, listed, said_p, shown, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ class Distractors(Result):
             f"In {len(found)} of {counted(n_items, 'item')}, the stronger a respondent, the more "
             f"it prefers a wrong option to the right one ({bound} {self.alpha:.0%}). The clearest "
             f"is {row['item']}: log-odds of {row['option']} against {row['key']} rise by "
-            f"{with_reach(row['slope'], REACH * row['slope_se'])} per standard deviation of "
+            f"{with_interval(row['slope'], REACH * row['slope_se'])} per standard deviation of "
             f"ability ({said_p(row['p_adjusted'])} after correction). Check these keys."
         )
 

@@ -154,7 +154,8 @@ def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
         return []
     note = (
         f"{counted(below, 'item')} {'has' if below == 1 else 'have'} a negative discrimination, "
-        f"{sure or 'none'} significantly so with {counted(n_respondents, 'respondent')}."
+        f"{sure or 'none'} significantly so with {counted(n_respondents, 'respondent')}, after "
+        "correction for multiple tests."
     )
     return [note]
 

@@ -100,7 +100,7 @@ class ItemHealth(Result):
         counts = {
             "solved by all": (items["solved_by"] == "all").sum(),
             "solved by none": (items["solved_by"] == "none").sum(),
-            "with negative discrimination": items["negative"].sum(),
+            "with significantly negative discrimination": items["negative"].sum(),
             "with a key that contradicts good respondents": items["suspect_key"].sum(),
             "answered like another": (items["duplicate_of"] != "").sum(),
             "never asked": (items["n_respondents"] == 0).sum(),
@@ -110,7 +110,8 @@ class ItemHealth(Result):
             return f"None of {total} needs a look: these responses show no problem."
         said = [f"{int(count):,} {words}" for words, count in counts.items() if count]
         need = "needs" if told == 1 else "need"
-        return f"{told:,} of {total} {need} a look: {joined(said)}."
+        twice = " (an item may count more than once)" if sum(counts.values()) > told else ""
+        return f"{told:,} of {total} {need} a look: {joined(said)}{twice}."
 
     @property
     def said_of_saturation(self) -> str:
@@ -128,8 +129,10 @@ class ItemHealth(Result):
             return f"None of {total} is right on hard items significantly more often than expected."
         verb = "does" if len(hints) == 1 else "do"
         first = hint_said(hints[0], frame.loc[[hints[0]]].iloc[0])
-        more = f"{len(hints):,} of {total} {verb} significantly better than expected"
-        return f"{more}: {first}. {CAUSES}"
+        names = ", ".join(hints[:3]) + (", ..." if len(hints) > 3 else "")
+        who = f"{len(hints):,} of {total}" + (f" ({names})" if len(hints) > 1 else "")
+        clearest = "the clearest: " if len(hints) > 1 else ""
+        return f"{who} {verb} significantly better than expected; {clearest}{first}. {CAUSES}"
 
     def sentences(self) -> list[str]:
         """All sentences shown below the table."""
@@ -203,10 +206,10 @@ def item_health(
 ) -> ItemHealth:
     """Find items that need a look, saturation, and respondents who are right unexpectedly often.
 
-    The frame, also `items`, has one row per item: share_right, its parameters, solved_by, negative,
-    suspect_key, duplicate_of, group, problems. Difficulty is missing where all or none solve an
-    item or its discrimination is below 0.1, since it is not determined there. In sentences, ± is
-    1.96 standard errors.
+    The frame, also `items`, has one row per item: share_right, its parameters, solved_by, negative
+    (whether its discrimination is significantly below 0), suspect_key, duplicate_of, group,
+    problems. Difficulty is missing where all or none solve an item or its discrimination is below
+    0.1, since it is not determined there.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ FINE = 400
 LEAST_SKEW = 1e-3  # less is ignored
 LEAST = 1e-3  # smallest probability of a response
 CELLS = 1 << 21
-SURE = 1.96  # standard errors, shown after ±
+SURE = 1.96  # standard errors that an interval in a sentence reaches both ways
 
 
 def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame:
@@ -87,9 +87,11 @@ def group_frame(calibration: Calibration, table: Responses, groups: Sequence[str
 
 def hint_said(name: str, row: pd.Series[Any]) -> str:
     """Say what is unexpected about one respondent, a row of the frame of respondents."""
+    mean, reach = row["expected_on_hard"], SURE * row["expected_on_hard_se"]
+    low, high = max(mean - reach, 0.0), min(mean + reach, row["hard"])
     hard = (
         f"right on {row['right_on_hard']:,} of {counted(int(row['hard']), 'hard item')}, where "
-        f"{row['expected_on_hard']:.1f} ± {SURE * row['expected_on_hard_se']:.1f} are expected"
+        f"{mean:.1f} ({low:.1f} to {high:.1f}) are expected"
     )
     groups = f"better on {row['too_good_on']} than its other responses predict"
     said = [text for text, told in ((hard, row["hint"]), (groups, row["too_good_on"])) if told]

@@ -109,10 +109,13 @@ class Facets(Result):
             if len(shown):
                 name = str(shown.index[int(np.argmax(shown.to_numpy()))])
                 reach = self._reach * float(self.judges["severity_se"][name])
-                said.append(f"{name} ({severity[name]:+.2f} ± {reach:.2f}) is the most {word}")
+                ends = f"{severity[name] - reach:+.2f} to {severity[name] + reach:+.2f}"
+                said.append(
+                    f"{name} is the most {word}, with a severity of {severity[name]:+.2f} ({ends})"
+                )
         if not said:
             return "Judges are not shown to differ in severity."
-        return f"Of the judges, {' and '.join(said)}."
+        return f"Of the judges, {', and '.join(said)}."
 
     @property
     def _reach(self) -> float:

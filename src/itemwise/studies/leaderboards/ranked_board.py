@@ -126,6 +126,8 @@ class Leaderboard(RepeatedBoard, Result):
         found = self.reached
         mean, low, high = (f"{each[0]:.3f}" for each in (found.mean, found.low, found.high))
         asked = "" if self.part.any() else f"on {counted(self.n_items, 'item')}"
+        if asked and len(first) == 1 and found.n[0] < self.n_items:
+            asked += f", {int(found.n[0]):,} of them answered"
         if len(self.respondents) == 1:
             article = "an" if self.measure == "accuracy" else "a"
             return f"{best} has {article} {self.measure} of {mean} ({low} to {high}) {asked}."

@@ -39,7 +39,7 @@ from itemwise.studies.linking.linking_lines import (
     shared_slope,
 )
 from itemwise.studies.linking.linking_responses import drift_in_responses
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ MANY_DRIFTED = 0.3
 WIDE_SCATTER = 0.05  # of the differences of curves, beyond their errors
 DRIFTED = "drifted"
 NAMES = ("difficulty", "discrimination")
-SURE = 1.96  # standard errors, shown after ± in sentences
+SURE = 1.96  # standard errors that an interval in a sentence reaches both ways
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +89,8 @@ class Linking(Result):
     def meaning(self) -> str:
         """The line, how many anchors it rests on, and how the new respondents compare."""
         used, gone = int(self.anchors["used"].sum()), list(self.drifted)
-        new, old = self.populations.loc["new"], self.populations.loc["old"]
+        new: Any = self.populations.loc["new"]
+        old: Any = self.populations.loc["old"]
         ahead = (new["mean"] - old["mean"]) / old["sd"]
         unsure = SURE * new["mean_se"] / old["sd"]
         drift = f"{listed(gone, 'anchor')} drifted" if gone else "no anchor drifted"
@@ -97,7 +98,7 @@ class Linking(Result):
             f"Linked by {counted(used, 'anchor')}: old ability = {self.slope:.3f} x new ability "
             f"{'+' if self.intercept >= 0 else '-'} {abs(self.intercept):.3f} (standard errors "
             f"{self.slope_se:.3f} and {self.intercept_se:.3f}). On average the new respondents are "
-            f"{abs(ahead):.2f} ± {unsure:.2f} standard deviations "
+            f"{with_interval(abs(ahead), unsure)} standard deviations "
             f"{'above' if ahead >= 0 else 'below'} the old ones, and {drift} significantly."
         )
 
