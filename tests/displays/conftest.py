@@ -477,6 +477,12 @@ def group_curves_frame(names):
     return frame.assign(expected=expected, low=0.9 * expected, high=0.1 + 0.9 * expected)
 
 
+def profiles_frame(names):
+    abilities = np.linspace(-2.0, 2.0, 2 * len(names))
+    columns = {"ability": abilities, "se": 0.3, "dimension": ["math", "code"] * len(names)}
+    return pd.DataFrame({"respondent": np.repeat(list(names), 2), **columns})
+
+
 def scaling_frame(names):
     axis = np.linspace(20.0, 26.0, 13)
     line = pd.DataFrame({"fact": axis, "outcome": 0.4 * (axis - 23)})
@@ -491,6 +497,7 @@ FRAMES = {
     "group_curves": group_curves_frame,
     "option_curves": group_curves_frame,
     "scaling": scaling_frame,
+    "profiles": profiles_frame,
     "item_health": item_health_frame,
     "saturation": saturation_frame,
     "excess": excess_frame,

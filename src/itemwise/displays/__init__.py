@@ -69,6 +69,7 @@ _REGISTRY = {
     "differential": ("group_plots", "DifferentialDisplay"),
     "group_curves": ("group_plots", "GroupCurvesDisplay"),
     "scaling": ("fact_planes", "ScalingDisplay"),
+    "profiles": ("profile_rows", "ProfilesDisplay"),
     "option_curves": ("group_plots", "OptionCurvesDisplay"),
 }
 

@@ -125,17 +125,17 @@ class DimensionScale(Result):
 
     def plot(self, kind: str = "abilities", **kw: Any) -> Display:
         """Draw abilities or loadings by dimension with their intervals, or the correlations."""
-        from itemwise.displays import HeatMapDisplay, RankingDisplay
+        from itemwise.displays import DISPLAYS, HeatMapDisplay, RankingDisplay
 
         one_of(kind, "kind", FIGURES)
         if kind == "correlations":
             matrix = self.correlation_matrix.rename_axis(columns="correlation of true abilities")
             low = -1.0 if matrix.to_numpy().min() < 0 else 0.0
             return HeatMapDisplay(matrix, low=low, high=1.0).plot(**kw)
-        frame = self.abilities if kind == "abilities" else self.loadings
-        estimate, name = ("ability", "respondent") if kind == "abilities" else ("loading", "item")
-        rows = frame.set_axis(frame[name] + " · " + frame["dimension"])
-        return RankingDisplay(rows, estimate=estimate).plot(**kw)
+        if kind == "abilities":
+            return DISPLAYS["profiles"](self.abilities).plot(**kw)
+        rows = self.loadings.set_axis(self.loadings["item"] + " · " + self.loadings["dimension"])
+        return RankingDisplay(rows, estimate="loading").plot(**kw)
 
     @property
     def correlation_matrix(self) -> pd.DataFrame:
