@@ -70,12 +70,12 @@ def test_the_order_of_rows_does_not_matter():
 
 def test_of_nineteen_respondents_five_are_highlighted_and_all_are_named(tmp_path):
     display = BumpDisplay(some(19, 60)).plot()
-    assert len([text for text in texts(display.ax_) if "model" in text]) == 2 * 19
+    assert len([text for text in texts(display.ax_) if "model " in text]) == 2 * 19
     assert len(ticks(display.ax_)) == 60
     colours = [line.get_color() for line in display.ax_.lines]
     assert len(set(colours) - {"#8A8A8A"}) == 5 + 1  # and the rim of lines
     assert colours.count("#8A8A8A") == 14
-    assert "grey: 14 other respondents" in texts(display.ax_)
+    assert "grey: 14 other models" in texts(display.ax_)
     assert display.save(tmp_path / "figure.png", dpi=60).stat().st_size > 1000
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from itemwise.serving import RequestLimits
 from itemwise.serving.contract import Fields, RefusalError
-from itemwise.serving.request_rows import LARGEST, read_rows
+from itemwise.serving.request_rows import LARGEST, read_rows, refuse_many_values
 
 FIELDS = Fields({"age": "number", "sex": "text"}, missing=True)
 ANN = {"age": 30, "sex": "f"}
@@ -130,6 +130,18 @@ class TestSize:
 
     def test_in_rows(self, small, problems):
         assert "1 to 2" in problems(small.post(b'{"rows":[1,2,3]}'))[("rows",)]
+
+
+def test_many_more_values_than_rows_may_have_are_refused_before_they_are_parsed():
+    """Nobody else is answered while 300,000 lists are parsed."""
+    numbers, limits = Fields({"a, b": "number", "c": "number"}, missing=True), RequestLimits(rows=3)
+    lists = b'{"rows": [' + b"[]," * 300_000 + b"[]]}"
+    with pytest.raises(RefusalError, match="at most 3 rows of 2 fields") as refused:
+        refuse_many_values(lists, numbers, limits)
+    assert refused.value.status == 422
+    full = json.dumps({"rows": [{"a, b": 1.5, "c": None}] * 3}).encode()
+    refuse_many_values(full, numbers, limits)
+    refuse_many_values(lists, FIELDS, limits)  # text may hold any sign
 
 
 @settings(max_examples=30, deadline=None)

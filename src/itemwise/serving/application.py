@@ -24,7 +24,7 @@ from itemwise.serving.contract import (
 )
 from itemwise.serving.guard import Guard, Metrics
 from itemwise.serving.model_calls import InProcess, InThread, to_records
-from itemwise.serving.request_rows import parse, read_body, read_rows
+from itemwise.serving.request_rows import parse, read_body, read_rows, refuse_many_values
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -121,6 +121,7 @@ def _decide(fields: Fields, limits: RequestLimits, decider: Decider, metrics: Me
     async def decide(request: Request) -> Response:
         try:
             body = await read_body(request, limits)
+            refuse_many_values(body, fields, limits)
             decisions = await decider.decide(read_rows(parse(body), fields, limits))
         except RefusalError as refusal:
             return answer(refusal)
