@@ -246,7 +246,7 @@ def test_a_member_that_is_parsed_whole_must_be_small(tmp_path, monkeypatch):
     monkeypatch.setattr(inspect_ai, "SMALL", 1000)
     content = members([sample(1, "C")]) | {"reductions.json": b"[" + b" " * 2000 + b"]"}
     with pytest.raises(FileError, match=r"reductions\.json' unpacks to .* the limit is 1000 bytes"):
-        read_logs(zipped(tmp_path / "log.eval", content))
+        read_logs(zipped(tmp_path / "log.eval", content), max_bytes=100_000)
 
 
 def test_members_outside_the_file_are_refused(tmp_path, subtests):
@@ -293,6 +293,15 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path):
     assert path.stat().st_size < 10_000
     with pytest.raises(FileError, match=r"unpacks to 2\.9 MiB, and the limit is"):
         read_logs(path, max_bytes=1_000_000)
+
+
+def test_a_member_that_is_too_large_says_which_argument_admits_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("itemwise.responses.logs.inspect_ai.SMALL", 1_000)
+    path = zipped(tmp_path / "log.eval", members([sample(1, "C")]) | {"header.json": b" " * 5_000})
+    with pytest.raises(FileError, match=r"pass a max_bytes of 625\.0 KiB"):
+        read_logs(path, max_bytes=100_000)
+    with pytest.raises(FileError, match="is not valid JSON"):  # it is read now
+        read_logs(path, max_bytes=640_000)
 
 
 @pytest.mark.parametrize("method", ["zstd", "deflate"])

@@ -24,6 +24,7 @@ from itemwise.words import shown
 
 MOST_MEMBERS = 500_000
 LARGEST_MEMBER = 512 * 1024**2  # bytes
+MEMBERS = 128  # a member may be as large as max_bytes by this number, if that is more
 ZSTD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD)
 _NO_ARCHIVE = (
@@ -41,8 +42,10 @@ _PIECE = 1 << 18
 class Archive:
     """The members of an archive, by name."""
 
-    def __init__(self, path: Path, file: BinaryIO, members: list[zipfile.ZipInfo]) -> None:
-        self.path, self._file = path, file
+    def __init__(
+        self, path: Path, file: BinaryIO, members: list[zipfile.ZipInfo], max_bytes: int
+    ) -> None:
+        self.path, self._file, self._max_bytes = path, file, max_bytes
         self._members = {member.filename: member for member in members}
 
     def __contains__(self, name: str) -> bool:
@@ -58,10 +61,12 @@ class Archive:
         """Read a member, and check its size and checksum against those the archive states."""
         member = self._members[name]
         where = f"'{self.path}', member {shown(name)}"
+        limit = max(limit, self._max_bytes // MEMBERS)
         if member.file_size > limit:
             raise FileError(
                 f"{where} unpacks to {size_for_people(member.file_size)}, and the limit is "
-                f"{size_for_people(limit)}. It is damaged, or not a log."
+                f"{size_for_people(limit)}. It is damaged, or not a log. If you trust it, pass a "
+                f"max_bytes of {size_for_people(MEMBERS * member.file_size)}."
             )
         if member.flag_bits & 0x1:
             raise FileError(f"{where} is encrypted.")
@@ -103,7 +108,7 @@ def open_archive(path: Path, max_bytes: int) -> Iterator[Archive]:
                 "writes it has not ended."
             ) from why
         _check_members(path, members, max_bytes)
-        yield Archive(path, file, members)
+        yield Archive(path, file, members, max_bytes)
 
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo], max_bytes: int) -> None:
