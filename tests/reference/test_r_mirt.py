@@ -116,6 +116,7 @@ def sat12(shared):
     return pd.read_csv(shared / "reference" / "data" / "SAT12.csv")
 
 
+@pytest.mark.slow
 def test_bifactor_of_sat12(sat12):
     """In halves, and in the three groups of mirt's own example."""
     halves = ["one"] * 16 + ["other"] * 16
