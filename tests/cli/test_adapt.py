@@ -68,6 +68,7 @@ def test_responses_replayed_on_themselves_are_divided_into_folds(run, recorded):
     assert alone.exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_selections_and_a_figure_are_written(run, recorded, tmp_path):
     words = ("--budget", 6, "--cv", 2, "--out", "replay", "-q")

@@ -30,6 +30,7 @@ def test_models_are_compared_and_laid_out(run, file, tmp_path):
     assert (tmp_path / "there" / "banks" / "sick.json").exists()
 
 
+@pytest.mark.slow
 def test_a_table_of_predictions_is_compared(run, file, tmp_path):
     labels = pd.read_csv(file.partition("#")[0])["state"]
     from itemwise import split_dataset

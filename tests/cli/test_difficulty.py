@@ -73,6 +73,7 @@ def test_predictions_go_to_the_next_program(run, features):
     assert len(done.stdout.splitlines()) == 61
 
 
+@pytest.mark.slow
 def test_regressors_are_evaluated(run, features, tmp_path):
     done = run(
         *("difficulty", "evaluate", features, "--difficulty", "hard", "--difficulty", "error"),

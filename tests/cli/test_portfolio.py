@@ -56,6 +56,7 @@ def test_figures_are_those_of_the_package(run, seconds):
     np.testing.assert_allclose(shares, wanted.occupancy(0.01)["occupancy"], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_folder_is_filled(run, seconds, undrawn, tmp_path):
     words = ["--better", "lower", "-e", 0, "-e", 0.1, "--size", 2, "--cv", 4]
     done = run("portfolio", "runs.csv", "--out", "there", *words)

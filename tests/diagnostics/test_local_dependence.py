@@ -44,6 +44,7 @@ def gappy():
     return calibrate(simulate("2pl", 150, 6, missing=0.3, random_state=5).responses, "2pl")
 
 
+@pytest.mark.slow
 def test_q3_is_that_of_mirt(witness, subtests):
     for mirt in witness.at_hand([*RASCH, *TWO, *THREE, *GRADED]):
         with subtests.test(mirt.tag):

@@ -108,6 +108,7 @@ def true_scores_follow(folder, kept, least):
     np.testing.assert_allclose(found.total, printed, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_published_true_scores_and_half_of_the_abilities_follow(folder, subtests):
     """Half: the other abilities hang on where the published search began or ended, because their
     likelihood has no single maximum in the last group of items."""

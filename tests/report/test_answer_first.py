@@ -78,6 +78,7 @@ def test_the_chart_is_drawn_when_the_explorer_is_opened(page):
     assert page.evaluate("document.querySelector('#explorer-chart canvas').width") > 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colours", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_nothing_on_a_folded_page(visit, axe, answers, colours):
     assert axe(visit(answers, folded=True, color_scheme=colours, bypass_csp=True).page) == []
