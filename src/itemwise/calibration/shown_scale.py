@@ -288,7 +288,7 @@ def _strongest(calibration: Calibration, table: Responses) -> str:
     first = tied_with(best, level, found.ability, table.select(respondents=rows))
     names = [found.respondents[k] for k in first]
     near = int(level.sum()) - len(first) + 1
-    text = f"{where}{names[0]} is strongest (ability {_with_reach(found, best)})"
+    text = f"{where}{names[0]} is strongest (ability {_placed(found, best)})"
     if len(first) > 1:
         which = "each" if len(first) > 2 else "both"
         text = (
@@ -303,7 +303,7 @@ def _strongest(calibration: Calibration, table: Responses) -> str:
     )
 
 
-def _with_reach(found: AbilityCovariance, k: int) -> str:
+def _placed(found: AbilityCovariance, k: int) -> str:
     return with_interval(float(found.ability[k]), 1.96 * float(found.se[k]))
 
 

@@ -86,7 +86,6 @@ class DimensionFit:
     rule: Rule
     log_likelihood: float
     integral_error: float  # nats by which a finer rule differs
-    steps: int
     converged: bool
 
     @property
@@ -222,7 +221,6 @@ class _Climb:
             self.rule,
             self.sums.value,
             error,
-            self.steps,
             self.rested,
         )
 

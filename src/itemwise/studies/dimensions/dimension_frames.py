@@ -8,6 +8,8 @@ import numpy as np
 
 from itemwise.estimation.several_dimensions import FittedDimensions
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import normal_reach
+from itemwise.studies.dimensions.held_out_cells import HeldOut
 from itemwise.studies.dimensions.item_dimensions import ItemDimensions
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def correlations_frame(
 
     left, right = read.pattern.pairs
     value, error = found.place.correlation[left, right], found.errors().correlation[left, right]
-    reach = _quantile(confidence) * error / np.maximum(1 - value**2, 1e-6)
+    reach = normal_reach(confidence) * error / np.maximum(1 - value**2, 1e-6)
     middle = np.arctanh(np.clip(value, -1 + 1e-9, 1 - 1e-9))
     columns = {
         "dimension": [read.names[k] for k in left],
@@ -94,12 +96,23 @@ def abilities_frame(
     return pd.DataFrame(columns)
 
 
+def comparison_frame(held: HeldOut | None, confidence: float) -> pd.DataFrame:
+    """Mean log scores of held-out answers, and their difference; no row if nothing was held out."""
+    import pandas as pd
+
+    columns = ["log_score", "se", "low", "high", "n_cells"]
+    if held is None:
+        return pd.DataFrame(columns=columns, dtype=float).rename_axis("dimensions")
+    value, reach, nothing = held.difference, normal_reach(confidence) * held.se, float("nan")
+    rows = {
+        "several": (held.several, nothing, nothing, nothing, held.n_cells),
+        "one": (held.one, nothing, nothing, nothing, held.n_cells),
+        "difference": (value, held.se, value - reach, value + reach, held.n_cells),
+    }
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return frame.rename_axis("dimensions")
+
+
 def _with_interval(name: str, value: Floats, error: Floats, confidence: float) -> dict[str, Floats]:
-    reach = _quantile(confidence) * error
+    reach = normal_reach(confidence) * error
     return {name: value, "se": error, "low": value - reach, "high": value + reach}
-
-
-def _quantile(confidence: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + confidence) / 2))

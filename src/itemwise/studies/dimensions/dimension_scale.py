@@ -20,6 +20,7 @@ from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Draw, Result
 from itemwise.studies.dimensions.dimension_frames import (
     abilities_frame,
+    comparison_frame,
     correlations_frame,
     loadings_frame,
     thresholds_frame,
@@ -262,7 +263,7 @@ def _result(
         thresholds=thresholds_frame(found, read, confidence),
         correlations=correlations,
         abilities=abilities_frame(found, read, table.respondents, confidence),
-        comparison=_comparison(held, confidence),
+        comparison=comparison_frame(held, confidence),
         log_likelihood=value,
         aic=2 * size - 2 * value,
         bic=size * float(np.log(table.n_respondents)) - 2 * value,
@@ -270,27 +271,3 @@ def _result(
         confidence=confidence,
         notes=(*read.notes, *remarks(found, read, correlations)),
     )
-
-
-def _comparison(held: HeldOut | None, confidence: float) -> pd.DataFrame:
-    import pandas as pd
-    from scipy.special import ndtri
-
-    columns = ["log_score", "se", "low", "high", "n_cells"]
-    if held is None:
-        return pd.DataFrame(columns=columns, dtype=float).rename_axis("dimensions")
-    reach = float(ndtri((1 + confidence) / 2)) * held.se
-    nothing = float("nan")
-    rows = {
-        "several": (held.several, nothing, nothing, nothing, held.n_cells),
-        "one": (held.one, nothing, nothing, nothing, held.n_cells),
-        "difference": (
-            held.difference,
-            held.se,
-            held.difference - reach,
-            held.difference + reach,
-            held.n_cells,
-        ),
-    }
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    return frame.rename_axis("dimensions")

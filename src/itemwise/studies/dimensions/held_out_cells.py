@@ -26,10 +26,13 @@ class HeldOut:
 
     several: float
     one: float
-    difference: float
-    se: float
+    se: float  # of the difference
     n_cells: int
-    one_log_likelihood: float  # of all answers
+
+    @property
+    def difference(self) -> float:
+        """How much better several dimensions predict."""
+        return self.several - self.one
 
 
 def compare_held_out(
@@ -59,10 +62,8 @@ def compare_held_out(
     return HeldOut(
         several=float(scores[0][told].mean()),
         one=float(scores[1][told].mean()),
-        difference=float(apart[told].mean()),
         se=_two_way_error(apart, told),
         n_cells=int(told.sum()),
-        one_log_likelihood=one.log_likelihood,
     )
 
 

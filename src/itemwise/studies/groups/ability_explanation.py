@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from itemwise.arguments import checked_share
-from itemwise.calibration import Calibration
 from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import model_of_few
 from itemwise.estimation.explained_population import (
@@ -41,6 +40,8 @@ class AbilityExplanation(FactRegression):
     of true ability that the facts explain. `abilities` has one row per respondent.
     """
 
+    made_by: ClassVar[str] = "explain_ability"
+    kind_of_rows: ClassVar[str] = "abilities"
     outcome: ClassVar[str] = "ability"
     never: ClassVar[str] = "a respondent that was never run"
 
@@ -51,14 +52,6 @@ class AbilityExplanation(FactRegression):
     def measured(self) -> pd.DataFrame:
         """The respondents."""
         return self.abilities
-
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the coefficients and the respondents."""
-        return {self.name(): self.coefficients, "abilities": self.abilities}
-
-    def banks(self) -> dict[str, Calibration]:
-        """Return the calibration whose abilities are explained."""
-        return {"explain_ability": self.calibration}
 
 
 def explain_ability(

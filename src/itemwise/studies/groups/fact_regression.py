@@ -11,6 +11,7 @@ import numpy as np
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import t_reach
 from itemwise.results import Draw, Result
 from itemwise.studies.groups.fact_columns import Columns
 from itemwise.words import said_p, with_interval
@@ -33,6 +34,8 @@ class FactRegression(Result):
     variance of the true outcome that the facts explain.
     """
 
+    made_by: ClassVar[str]  # the function, by which its bank is named
+    kind_of_rows: ClassVar[str]  # what `measured` holds
     outcome: ClassVar[str]
     never: ClassVar[str]  # whom the band is for
 
@@ -77,6 +80,14 @@ class FactRegression(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row per fact."""
         return self.coefficients.copy()
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the coefficients, and what was measured."""
+        return {self.name(): self.coefficients, self.kind_of_rows: self.measured}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the calibration behind it."""
+        return {self.made_by: self.calibration}
 
     def figures(self) -> dict[str, Draw]:
         """Return the outcome against the first numeric fact."""
@@ -168,6 +179,4 @@ def _left(columns: Columns) -> float:
 
 def quantile(confidence: float, columns: Columns) -> float:
     """Student's t with as many degrees of freedom as rows leave."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(_left(columns), (1 + confidence) / 2))
+    return float(t_reach(np.array(_left(columns)), confidence))

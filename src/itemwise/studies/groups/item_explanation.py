@@ -36,6 +36,8 @@ class ItemExplanation(FactRegression):
     variance of true difficulty that the facts explain. `items` has one row per item.
     """
 
+    made_by: ClassVar[str] = "explain_items"
+    kind_of_rows: ClassVar[str] = "items"
     outcome: ClassVar[str] = "difficulty"
     never: ClassVar[str] = "an item that was never asked"
 
@@ -46,14 +48,6 @@ class ItemExplanation(FactRegression):
     def measured(self) -> pd.DataFrame:
         """The items."""
         return self.items
-
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the coefficients and the items."""
-        return {self.name(): self.coefficients, "items": self.items}
-
-    def banks(self) -> dict[str, Calibration]:
-        """Return the calibration whose difficulties are explained."""
-        return {"explain_items": self.calibration}
 
 
 def explain_items(
