@@ -96,6 +96,8 @@ def test_two_groups_on_one_scale(made):
     assert row["mean_se"] == pytest.approx(0.106, abs=DIGITS)
     assert row["sd"] == pytest.approx(np.sqrt(1.223), abs=3 * DIGITS)
     assert row["sd_se"] == pytest.approx(0.240 / 2 / np.sqrt(1.223), abs=DIGITS)
+    assert found.likelihood_ratio == pytest.approx(2 * (2739.182374 - 2734.122866), abs=NATS)
+    assert found.df == 14
 
 
 def test_ability_that_depends_on_a_fact(made):
