@@ -30,16 +30,20 @@ FIRST, CLICK = 2_000, 200  # milliseconds: aims
 TIMED = """({ on, act, value, place }) => new Promise((done) => {
   const target = document.querySelector(on);
   if (!target || target.disabled) return done(null); // such as the ninth row of eight
+  const box = target.getBoundingClientRect();
+  const at = { clientX: box.left + value[0] * box.width, clientY: box.top + value[1] * box.height };
+  if (target.matches(".chart")) {
+    target.dispatchEvent(new MouseEvent("mousemove", { ...at, bubbles: true }));
+    if (target.style.cursor !== "pointer") return done(null); // beside all dots: nothing to wait for
+  }
   const seen = new MutationObserver(() => {
     seen.disconnect();
     requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - begin)));
   });
   const all = { childList: true, subtree: true, characterData: true };
   seen.observe(document.querySelector(place), all);
-  const box = target.getBoundingClientRect();
-  const at = { clientX: box.left + value[0] * box.width, clientY: box.top + value[1] * box.height };
   if (act !== "click") target.value = value;
-  setTimeout(() => done(null), 10000); // a click beside all dots changes nothing
+  setTimeout(() => done(null), 10000);
   const begin = performance.now();
   const made = act === "click" ? new MouseEvent(act, { ...at, bubbles: true }) : new Event(act);
   target.dispatchEvent(made);

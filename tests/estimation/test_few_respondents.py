@@ -72,3 +72,17 @@ def test_ordinary_tables_are_not_concerned():
         answers = simulate(model, *shape, random_state=0).responses
         notes = calibrate(answers, "2pl", engine=EM(max_iterations=3)).notes
         assert not any("how abilities are spread" in note for note in notes)
+
+
+def test_scores_of_a_few_do_not_climb_for_long_and_the_note_says_why():
+    scores = simulate("beta", 3, 40, random_state=3).responses  # took 200 iterations and 2.5 s
+    cal = calibrate(scores, "beta")
+    assert cal.iterations <= 41
+    (said,) = (note for note in cal.notes if "Not converged" in note)
+    assert "fewer than 10 respondents" in said
+    assert "max_iterations" not in said
+    assert calibrate(scores, "beta", max_iterations=3).iterations == 3
+
+
+def test_scores_of_five_still_converge():
+    assert calibrate(simulate("beta", 5, 40, random_state=3).responses, "beta").converged

@@ -255,3 +255,12 @@ def test_no_minor_overflows_where_next_to_nothing_is_expected():
     observed = np.stack([np.diag([1.0, 1e90, 1e40, 1.0]), np.eye(4) - 0.2])
     assert is_safe(observed, expected).tolist() == [True, True]
     assert is_safe(-observed, expected).tolist() == [False, False]
+
+
+def test_no_minor_is_divided_by_what_is_next_to_nothing():
+    faint = np.diag([2.3e-312, 9.9e-313, 1e-8, 9.9e-313])
+    faint[1, 0] = faint[0, 1] = -7.4e-313
+    faint[3, 0] = faint[0, 3] = 7.4e-313
+    faint[2, :2] = faint[:2, 2] = -7.4e-15, 9.9e-15
+    assert is_safe(np.eye(4)[None], faint[None]).tolist() == [True]
+    assert is_safe(faint[None], np.eye(4)[None]).tolist() == [False]

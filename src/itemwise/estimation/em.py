@@ -15,7 +15,7 @@ from itemwise.estimation.ascent import ascend
 from itemwise.estimation.cluster import check_client, sent
 from itemwise.estimation.expectation import expect_generally
 from itemwise.estimation.few_respondents import on_own_scale, scale_note
-from itemwise.estimation.fit_task import Ascent, Task
+from itemwise.estimation.fit_task import MOST_BY_CHANCE, Ascent, Task
 from itemwise.estimation.fits import Fit, check_settings, gathered_base, log_base
 from itemwise.estimation.held_items import Held
 from itemwise.estimation.inverse_information import Inverse
@@ -140,15 +140,15 @@ class EM:
             if by_moments:
                 data = with_moments(data, run)
             task, said = Task(data, model, run, progress, held=held), ""
-            in_full = task.outnumbered
-            found = self.climb(replace(task, in_full=in_full))
+            in_full, engine = task.outnumbered, self._worth(task)
+            found = engine.climb(replace(task, in_full=in_full))
             if held is not None:
                 return self._known(self._on_bank(data, model, found, base, held))
-            found = self._upright(task, found)
+            found = engine._upright(task, found)
             if in_full:
                 found, said = on_own_scale(task, found), scale_note(data)
             elif self.population != "normal":
-                task, found, said = self._shaped(task, found)
+                task, found, said = engine._shaped(task, found)
             elif model.affine and found.converged and found.expectation.mass is not None:
                 said = ShapeTest.of(found.nodes, found.expectation).advice
         return self._known(self._expressed(task.data, model, found, base, said))
@@ -169,6 +169,12 @@ class EM:
                 "Repeated answers are calibrated on one machine: leave client out of the engine."
             )
         return sent(self.client, cells)
+
+    def _worth(self, task: Task) -> EM:
+        """These settings, with as many iterations as a task is worth."""
+        if not task.by_chance:
+            return self
+        return replace(self, max_iterations=min(self.max_iterations, MOST_BY_CHANCE))
 
     def climb(self, task: Task) -> Ascent:
         """Go up from the first principal component, or from the maximum itself where it is known.
@@ -322,7 +328,7 @@ class EM:
                 *self._remarks(),
                 *([SHAPED] if isinstance(found.population, HistogramPopulation) else []),
                 *([] if model.affine or found.expectation.alignment >= 0 else [UPSIDE_DOWN]),
-                *([] if found.converged else [unfinished(model, found)]),
+                *([] if found.converged else [unfinished(task, found)]),
             ),
         )
 
@@ -347,7 +353,7 @@ class EM:
             undetermined=as_numpy(found.undetermined) & ~held.mask,
             notes=(
                 *self._remarks(),
-                *([] if found.converged else [unfinished(model, found)]),
+                *([] if found.converged else [unfinished(Task(data, model, held=held), found)]),
             ),
         )
 

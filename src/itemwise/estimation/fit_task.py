@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from itemwise.estimation.common_factor import LEAST_RESPONDENTS
 from itemwise.estimation.expectation import expect
 from itemwise.estimation.fits import Expectation, tell_iteration
 from itemwise.estimation.held_items import Held
@@ -28,6 +29,7 @@ EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
 WIDENING = 1.5
 FEW = 30  # respondents
 MANY_EACH = 50  # items to a respondent
+MOST_BY_CHANCE = 40  # iterations that a fit is worth where respondents do not identify ability
 COARSENING = 1.4  # sums over posteriors are then right to a thousandth
 
 
@@ -52,6 +54,12 @@ class Task:
         guided = any(c.prior is not None and not c.shared for c in model.coordinates)
         few = data.n_respondents < FEW and data.shape[1] > MANY_EACH * data.n_respondents
         return few and guided and model.affine and not model.normal and self.held is None
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether so few respondents gave scores that what these have in common may be chance."""
+        few = self.data.n_respondents < LEAST_RESPONDENTS
+        return few and self.model.kind == "continuous" and self.held is None
 
     def stand(self, data: Encoded, coords: Array, nodes: Nodes) -> Place:
         """The E-step at `coords`, and what is climbed there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from itemwise.estimation.common_factor import LEAST_RESPONDENTS
 from itemwise.estimation.fit_task import Ascent, Task
 from itemwise.estimation.maximization import log_penalty
 from itemwise.estimation.observed_information import MOST_EXACT
@@ -84,15 +85,21 @@ def upright(task: Task, found: Ascent) -> Ascent:
     return replace(found, coords=coords, nodes=nodes, expectation=turned, information=None)
 
 
-def unfinished(model: MeasurementModel, found: Ascent) -> str:
+def unfinished(task: Task, found: Ascent) -> str:
     """The note on a fit that did not converge."""
+    if task.by_chance:
+        return (
+            f"Not converged after {found.iterations} iterations: with fewer than "
+            f"{LEAST_RESPONDENTS} respondents, a longer climb would fit chance. Only more "
+            "respondents will do."
+        )
     if found.at_saddle:
         return (
             f"Not converged after {found.iterations} iterations: it came to rest where the "
             "likelihood still bends upwards, and no way up was found. Items have too little in "
             "common; only more respondents or a model with fewer parameters will do."
         )
-    bare = any(c.prior is None for c in model.coordinates)
+    bare = any(c.prior is None for c in task.model.coordinates)
     advice = "priors" if bare else "more respondents"
     return (
         f"Not converged after {found.iterations} iterations: about {found.decrement:.1g} of "

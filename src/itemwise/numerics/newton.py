@@ -12,6 +12,7 @@ import numpy as np
 
 from itemwise.numerics.arrays import Array, Floats, array_namespace
 
+NOTHING = 1e-100  # of a scaled matrix: LAPACK would divide by numbers whose inverse overflows
 FAINTEST = 1e-12  # information below this is none; the standard error stays a finite number
 NARROW = 8  # numbers of an item, so few that a GPU eliminates them one by one
 FLATTEST = 1e-8  # eigenvalue of a scaled information below which a direction is called flat
@@ -97,7 +98,9 @@ def is_safe(observed: Array, expected: Array) -> Array:
     largest = xp.maximum(xp.max(xp.abs(observed), axis=2), xp.linalg.diagonal(expected))
     scale = 1 / xp.sqrt(xp.clip(largest, 1e-100, None))
     both = scale[:, :, None] * scale[:, None, :]
-    ours, theirs = observed * both, expected * both
+    ours, theirs = (
+        xp.where(xp.abs(own) < NOTHING, 0 * own, own) for own in (observed * both, expected * both)
+    )
     safe = ours[:, 0, 0] > 0.1 * theirs[:, 0, 0]
     for k in range(2, observed.shape[-1] + 1):
         safe = safe & (_minor(ours, k) > 0.1 * _minor(theirs, k))
