@@ -137,7 +137,7 @@ def _plain(
     else:
         table = _pivoted(path, frame, columns, max_bytes)
     table = table.rename_axis(index=PROBLEM, columns=ALGORITHM)
-    table = table.apply(lambda column: _numbers(path, column))
+    table = _all_numbers(path, table)
     if columns is not None:
         table.attrs.update({"measure": columns.value} if metric else {}, **_stated(columns.value))
         table.attrs.update(failed_runs(frame, *columns[:2], _names))
@@ -223,6 +223,13 @@ def _require_names(path: PathLike, frame: pd.DataFrame, columns: Sequence[str]) 
 
 def _names(column: pd.Series) -> list[str]:
     return [as_name(cell) for cell in column]
+
+
+def _all_numbers(path: PathLike, table: pd.DataFrame) -> pd.DataFrame:
+    """The table in floats; at once where all columns are numbers, for there may be thousands."""
+    if all(kind.kind in "biuf" for kind in table.dtypes):
+        return table.astype(float)
+    return table.apply(lambda column: _numbers(path, column))
 
 
 def _numbers(path: PathLike, column: pd.Series) -> pd.Series:

@@ -241,6 +241,14 @@ def _numbers(column: pd.Series[Any], where: Where) -> NDArray[Any]:
         and not pd.api.types.is_complex_dtype(column.dtype)
     ):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(column.dtype, pd.CategoricalDtype):  # each text is read once
+        codes = column.cat.codes.to_numpy()
+
+        def first(category: int) -> str:
+            return where(int(np.argmax(codes == category)))
+
+        known = _numbers(pd.Series(column.cat.categories), first)
+        return np.append(known.astype(np.float64), np.nan)[codes]
     # NaN in columns of text has several forms, all of which pandas recognises.
     return as_numbers(column.astype(object).where(column.notna(), None).to_numpy(), where)
 

@@ -190,6 +190,17 @@ def _named_frame(table: Any, names: int | None) -> pd.DataFrame:
 
     kept = table if names is None else table.remove_column(names)
     frame: pd.DataFrame = kept.to_pandas()
-    given = None if names is None else texts_of(table.column(names))
+    given = None if names is None else _names(table.column(names))
     frame.index = pd.Index(named(given, table.num_rows, "respondent"))
     return frame
+
+
+def _names(column: Any) -> list[Any]:
+    """The names in a column. If there are fewer than rows, one of the first repeats: refused."""
+    import pyarrow.compute as pc
+
+    n_distinct = len(pc.unique(column))
+    if n_distinct < len(column):
+        few = texts_of(column[: n_distinct + 1])
+        named(few, len(few), "respondent")
+    return texts_of(column)
