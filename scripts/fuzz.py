@@ -31,9 +31,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from hostile_coverage import lines_of, words_of
+from hostile_place import FAILED, READ, REFUSED, Lane, Place
 from hostile_readers import READERS, Reader
 from hostile_samples import prepared
-from hostile_work import FAILED, READ, REFUSED, Lane, Order, Place, keep, made, work
+from hostile_work import Order, keep, made, work
 
 LANES = 4  # of each reader: so many of its inputs are read at a time
 BLOCK = 500  # inputs of one child

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import base64
-import json
 import mmap
 import os
 import random
 import resource
 import signal
-import struct
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hostile_coverage import Watch
 from hostile_mutations import damaged
+from hostile_place import FAILED, READ, REFUSED, Lane, Place
 from hostile_readers import Reader
 from hostile_samples import Sample
 
@@ -28,55 +26,6 @@ SECONDS = 10  # of processor time for one input
 MEMORY = 2 * 1024**3  # of addresses, more than at the start
 MOST_RESIDENT = 500 * 1024**2  # bytes, more than at the start
 LARGEST_KEPT = 64 * 1024  # an input that reaches new lines is damaged further if it is small
-READ, REFUSED, FAILED = range(3)
-
-
-@dataclass
-class Lane:
-    """How far a lane has come: inputs that reached new lines are what it goes on from."""
-
-    done: int = 0
-    met: list[int] = field(default_factory=lambda: [0, 0, 0])
-    slowest: float = 0.0
-    memory: int = 0
-    seconds: float = 0.0  # of processor time, in all
-    last_failure: int = -1  # number of the input
-    corpus: list[list[Any]] = field(default_factory=list)  # sample, target, content
-    lines: list[list[Any]] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, path: Path) -> Lane:
-        """Where the lane stopped, or its beginning."""
-        return cls(**json.loads(path.read_bytes())) if path.exists() else cls()
-
-    def write(self, path: Path) -> None:
-        """Keep it, as a whole or not at all."""
-        beside = path.with_suffix(".part")
-        beside.write_text(json.dumps(asdict(self)))
-        beside.replace(path)
-
-
-class Place:
-    """Shared with the parent, which looks where a child ended or hangs."""
-
-    SHAPE = "qqqqd"
-
-    def __init__(self) -> None:
-        self._bytes = mmap.mmap(-1, 64)
-
-    def tell(self, lane: Lane) -> None:
-        """What has been met before the input that is read now."""
-        self._bytes[:40] = struct.pack(self.SHAPE, lane.done, *lane.met, lane.slowest)
-
-    def into(self, lane: Lane) -> Lane:
-        """The lane, as far as the child had told."""
-        lane.done, *lane.met, lane.slowest = struct.unpack(self.SHAPE, self._bytes[:40])
-        return lane
-
-    @property
-    def done(self) -> int:
-        """The number of the input that is read now."""
-        return int(struct.unpack("q", self._bytes[:8])[0])
 
 
 @dataclass(frozen=True)
@@ -128,7 +77,7 @@ def work(order: Order, lane: Lane, place: Place, lane_file: Path) -> None:
     while lane.done < order.end:
         place.tell(lane)
         which, target, content = made(order, lane)
-        _one(order, lane, (which, target, content))
+        read_one(order, lane, (which, target, content))
         above = _resident() - resident
         if above > max(lane.memory, MOST_RESIDENT):
             keep(order, lane, (which, target, content), f"{above >> 20} MiB of memory")
@@ -142,7 +91,8 @@ def work(order: Order, lane: Lane, place: Place, lane_file: Path) -> None:
     os._exit(0)
 
 
-def _one(order: Order, lane: Lane, given: tuple[int, int, bytes]) -> None:
+def read_one(order: Order, lane: Lane, given: tuple[int, int, bytes]) -> None:
+    """Read an input, and count what came of it."""
     which, target, content = given
     sample = order.samples[which]
     for path, old in order.originals[which].items():
