@@ -59,3 +59,15 @@ def test_a_column_on_another_scale_is_asked_about():
 def test_columns_that_say_that_they_are_features_are_left_out():
     table = wide().rename(columns={"density": "feature_density"})
     assert list(iw.read_runs(table).columns) == list("abcd")
+
+
+def test_thousands_of_columns_are_read_as_whole_tables(monkeypatch):
+    """Column by column, 100,000 of them took a minute."""
+    names = [f"a{k}" for k in range(3_000)]
+    frame = pd.DataFrame(np.ones((3, 3_000), dtype=int), columns=names)
+    frame = frame.assign(a0=[True, False, True], a1=[np.inf, np.nan, 1.0])
+    monkeypatch.setattr(pd.DataFrame, "apply", None)
+    runs = iw.read_runs(frame, layout="wide")
+    assert runs.to_numpy().dtype == float
+    assert runs["a0"].tolist() == [1, 0, 1]
+    assert runs.iloc[:, 2:].eq(1).all(axis=None)

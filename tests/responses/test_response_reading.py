@@ -183,6 +183,23 @@ def test_long_parquet_is_understood(tmp_path):
     assert read_responses(tmp_path / "a.parquet") == EXPECTED
 
 
+def test_equal_names_in_parquet_are_refused_by_the_first_that_repeats(tmp_path):
+    """A million of them take a kilobyte; to count them all took half a minute and gigabytes."""
+    names = pa.array(["a", "b", *["c"] * 50_000])
+    pq.write_table(pa.table({"model": names, "q": [1] * len(names)}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"must differ, but 'c' is at positions 3, 4\."):
+        read_responses(tmp_path / "a.parquet")
+
+
+def test_texts_of_a_long_parquet_file_are_numbers_or_name_their_cell(tmp_path):
+    frame = pd.read_csv(io.StringIO(LONG)).astype({"response": str})
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read_responses(tmp_path / "a.parquet") == EXPECTED
+    frame.assign(response=["1", "no", "no"]).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="respondent 'a' and item 'q2' holds 'no'"):
+        read_responses(tmp_path / "b.parquet")
+
+
 def test_lists_in_a_long_parquet_file_are_ignored(tmp_path):
     table = pa.table(
         {"score": [1, 0], "tags": [["x"], []], "item": ["q", "q"], "model": ["a", "b"]}

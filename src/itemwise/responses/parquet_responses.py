@@ -188,9 +188,9 @@ def names_column(schema: Any, layout: str) -> int | None:
 def _named_frame(table: Any, names: int | None) -> pd.DataFrame:
     import pandas as pd
 
+    given = None if names is None else _names(table.column(names))
     kept = table if names is None else table.remove_column(names)
     frame: pd.DataFrame = kept.to_pandas()
-    given = None if names is None else _names(table.column(names))
     frame.index = pd.Index(named(given, table.num_rows, "respondent"))
     return frame
 
