@@ -80,6 +80,31 @@ def test_nothing_is_written_after_an_interrupt_that_was_swallowed(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_while_an_object_is_deleted_ends_the_work_without_a_word_of_python():
+    code = f"""import signal, time
+{SIGNAL}
+from itemwise import interrupts
+
+class Odd:
+    def __del__(self):
+        signal.raise_signal(2)
+
+interrupts.end_at_once()
+try:
+    with interrupts.begins():
+        odd = Odd()
+        del odd
+        for _ in range(1000):
+            time.sleep(0.01)
+        print("went on")
+except KeyboardInterrupt:
+    print("ended")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("ended\n", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_before_and_after_the_work_is_one_line_without_a_traceback(subtests):
     """As packages are imported, and as Python ends."""
     before = "import itemwise.cli as c; c.lazily; o = c.end_at_once\n"

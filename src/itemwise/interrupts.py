@@ -7,14 +7,17 @@ raised again before anything of that work is kept.
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130  # exit code
+SOON = 0.02  # seconds in which an object is deleted
 _met = threading.Event()
 
 
@@ -38,12 +41,23 @@ def begins() -> Iterator[None]:
     """Raise KeyboardInterrupt inside, if Ctrl-C ends the process outside.
 
     Only once: who presses the keys again, while things are cleaned up, does not want to wait.
+    Python only prints what is raised while an object is deleted; there it is raised again, later.
     """
-    before = signal.getsignal(signal.SIGINT)
+    before, printed = signal.getsignal(signal.SIGINT), sys.unraisablehook
     if before is not _end:
         yield
         return
     met = False
+
+    def unraisable(told: sys.UnraisableHookArgs) -> None:
+        nonlocal met
+        if not issubclass(told.exc_type, KeyboardInterrupt):
+            printed(told)
+            return
+        met = False
+        later = threading.Timer(SOON, _thread.interrupt_main)
+        later.daemon = True
+        later.start()
 
     def first(number: int, frame: FrameType | None) -> None:
         nonlocal met
@@ -53,10 +67,12 @@ def begins() -> Iterator[None]:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, first)
+    sys.unraisablehook = unraisable
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = printed
 
 
 @contextmanager
