@@ -140,15 +140,15 @@ class EM:
             if by_moments:
                 data = with_moments(data, run)
             task, said = Task(data, model, run, progress, held=held), ""
-            in_full, engine = task.outnumbered, self._worth(task)
-            found = engine.climb(replace(task, in_full=in_full))
+            in_full = task.outnumbered
+            found = self.climb(replace(task, in_full=in_full))
             if held is not None:
                 return self._known(self._on_bank(data, model, found, base, held))
-            found = engine._upright(task, found)
+            found = self._upright(task, found)
             if in_full:
                 found, said = on_own_scale(task, found), scale_note(data)
             elif self.population != "normal":
-                task, found, said = engine._shaped(task, found)
+                task, found, said = self._shaped(task, found)
             elif model.affine and found.converged and found.expectation.mass is not None:
                 said = ShapeTest.of(found.nodes, found.expectation).advice
         return self._known(self._expressed(task.data, model, found, base, said))
@@ -170,11 +170,9 @@ class EM:
             )
         return sent(self.client, cells)
 
-    def _worth(self, task: Task) -> EM:
-        """These settings, with as many iterations as a task is worth."""
-        if not task.by_chance:
-            return self
-        return replace(self, max_iterations=min(self.max_iterations, MOST_BY_CHANCE))
+    def _most(self, task: Task) -> int:
+        """As many iterations as a task is worth."""
+        return min(self.max_iterations, MOST_BY_CHANCE) if task.by_chance else self.max_iterations
 
     def climb(self, task: Task) -> Ascent:
         """Go up from the first principal component, or from the maximum itself where it is known.
@@ -199,7 +197,7 @@ class EM:
         best, count = replace(past, converged=False), past.iterations
         small = checkable(task.data, model)
         for onward in (nested(model, past.coords), past.coords):
-            if count >= self.max_iterations:
+            if count >= self._most(task):
                 break
             if task.held is not None:
                 onward = task.held.keep(model, past.coords, onward)
@@ -208,13 +206,13 @@ class EM:
             ended = found.converged or not best.converged
             if ended and worth(found, model) >= worth(best, model):
                 best = found
-            if best is found and not (small and 2 * count < self.max_iterations):
+            if best is found and not (small and 2 * count < self._most(task)):
                 break
         return replace(best, iterations=count)
 
     def _look_again(self, task: Task, found: Ascent) -> Ascent:
         """Go on where single items have higher maxima than those at which they came to rest."""
-        while task.held is None and found.iterations < self.max_iterations:
+        while task.held is None and found.iterations < self._most(task):
             begin, gain = task.second_look(found)
             if gain < SETTLED:
                 break
@@ -234,7 +232,7 @@ class EM:
             task.after(before),
             begin,
             tolerance=tolerance or self.tolerance,
-            most=self.max_iterations - before,
+            most=self._most(task) - before,
             near=near,
         )
         found = replace(found, iterations=before + found.iterations)
@@ -251,7 +249,7 @@ class EM:
         if way is None:
             return replace(found, information=whole)
         begin = highest_along(task, found, way)
-        if begin is None or found.iterations >= self.max_iterations:
+        if begin is None or found.iterations >= self._most(task):
             return replace(found, converged=False, at_saddle=begin is None)
         return self._ascend(task, begin, found.iterations, near=found.nodes)
 
@@ -262,7 +260,7 @@ class EM:
             if turned is found or found.information is None:
                 return turned
             return replace(turned, information=_whole_information(task, turned))
-        if found.iterations >= self.max_iterations:
+        if found.iterations >= self._most(task):
             return found
         turned = self._ascend(task, task.model.rescale(found.coords, 0.0, -1.0), found.iterations)
         return turned if turned.expectation.alignment >= 0 else found
@@ -283,18 +281,18 @@ class EM:
         """Fit the population to the posterior mass and the items to the population, in turn."""
         density = Density.of(task.population, standard=task.model.affine)
         mixing, height = Anderson(), -np.inf
-        while found.iterations < self.max_iterations:
+        while found.iterations < self._most(task):
             density = density.fitted(found.nodes, found.expectation, mixing)
             task = replace(task, population=density.population)
             count = found.iterations
-            left = self.max_iterations - count
+            left = self._most(task) - count
             found = ascend(task.after(count), found.coords, tolerance=SETTLED, most=left)
             found = replace(found, iterations=count + found.iterations)
             last, height = height, found.expectation.log_likelihood - density.roughness
             if height < last - SETTLED:
                 mixing.forget()
             elif height - last < SETTLED:
-                if found.iterations >= self.max_iterations:
+                if found.iterations >= self._most(task):
                     break
                 return self._ascend(task, found.coords, found.iterations)
         return replace(found, converged=False)
