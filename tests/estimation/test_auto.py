@@ -19,7 +19,7 @@ def test_every_kind_of_responses_has_a_model_that_explains_it():
 def test_the_kind_of_responses_decides_and_the_first_note_says_so(subtests):
     for model in MODELS:
         with subtests.test(model=model):
-            responses = simulate(model, 60, 5, random_state=1).responses
+            responses = simulate(model, 100, 5, random_state=1).responses
             cal = calibrate(responses)
             picked = PICKED[responses.kind]
             assert cal.model.name == picked
@@ -30,11 +30,21 @@ def test_the_kind_of_responses_decides_and_the_first_note_says_so(subtests):
 def test_what_is_picked_is_what_asking_for_it_gives(subtests):
     for kind in PICKED:
         with subtests.test(kind=kind):
-            responses = simulate(PICKED[kind], 80, 5, missing=0.1, random_state=1).responses
+            responses = simulate(PICKED[kind], 120, 5, missing=0.1, random_state=1).responses
             auto, asked = calibrate(responses), calibrate(responses, PICKED[kind])
             assert calibrate(responses, "AUTO").coords.tobytes() == asked.coords.tobytes()
             assert auto.coords.tobytes() == asked.coords.tobytes()
             assert auto.notes[1:] == asked.notes
+
+
+def test_fewer_than_a_hundred_respondents_give_all_items_one_discrimination():
+    few = simulate("2pl", 99, 5, random_state=1).responses
+    cal = calibrate(few)
+    assert cal.model.name == "1pl"
+    assert "fewer than 100 respondents" in cal.notes[0]
+    assert "Model '1pl', chosen because responses are right or wrong" in cal.notes[0]
+    assert calibrate(few, weights=np.full(99, 2.0)).model.name == "2pl"  # worth 198 respondents
+    assert calibrate(simulate("2pl", 100, 5, random_state=1).responses).model.name == "2pl"
 
 
 def test_nothing_is_said_of_a_model_that_was_asked_for():

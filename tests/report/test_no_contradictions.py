@@ -136,4 +136,16 @@ def test_a_report_and_a_leaderboard_of_few_models_show_the_same_abilities():
     shown = ranked.found["leaderboard"].to_frame()
     pd.testing.assert_frame_equal(shown, wanted)
     np.testing.assert_allclose(scale.abilities()["ability"].loc[wanted.index], wanted["ability"])
-    assert any("Abilities come from the 1pl model" in note for note in scale.notes)
+    assert any("Model '1pl', chosen because" in note for note in scale.notes)
+
+
+def test_whatever_chooses_a_model_for_one_table_chooses_the_same():
+    table = iw.simulate("2pl", 30, 40, random_state=5).responses
+    boards = " ".join(iw.leaderboard(table).notes)
+    assert iw.calibrate(table).model.name == analysed(table)[1].model.name == "1pl"
+    assert "Model '1pl', chosen because" in boards
+    # What judges or chooses items by slopes of their own says so.
+    health, short = iw.item_health(table), iw.shorten(table, 10, cv=2)
+    assert health.calibration.model.name == short.bank.model.name == "2pl"
+    for found in (health, short):
+        assert any("abilities here differ from theirs" in note for note in found.notes)

@@ -82,6 +82,11 @@ class MeasurementModel(ABC):
         return len(self.coordinates)
 
     @property
+    def own_slopes(self) -> bool:
+        """Whether each item has a discrimination of its own."""
+        return not self.shared.any()
+
+    @property
     def shared(self) -> NDArray[np.bool_]:
         """Which coordinates are the same for all items, (width,)."""
         return np.array([coordinate.shared for coordinate in self.coordinates], dtype=bool)

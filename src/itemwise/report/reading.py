@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.diagnostics import diagnose
 from itemwise.errors import FileError
-from itemwise.estimation.calibrating import calibrate_as_boards
+from itemwise.estimation import calibrate
+from itemwise.estimation.calibrating import model_for
 from itemwise.files import PathLike, file_name_of, is_folder, is_plain, read_json, readable_file
 from itemwise.numerics.linked_parts import Parts, linked_parts
 from itemwise.progress import at_stage
@@ -51,7 +53,7 @@ def analysed(responses: Responses, model: str = "auto") -> list[Any]:
     if parts[0].any():
         return _in_parts(responses, model, *parts)
     at_stage(f"calibrating {responses.n_respondents:,} × {responses.n_items:,} responses")
-    found = calibrate_as_boards(responses, model)
+    found = calibrate(responses, model)
     ranked = Ranked(*gathered({"leaderboard": partial(leaderboard, responses, calibration=found)}))
     return [ranked, found, diagnose(found)]
 
@@ -59,12 +61,14 @@ def analysed(responses: Responses, model: str = "auto") -> list[Any]:
 def _in_parts(responses: Responses, model: str, rows: Parts, items: Parts) -> list[Any]:
     """Rank within the parts of a table, then calibrate and diagnose the largest ones."""
     found: list[Any] = [Ranked(*gathered({"leaderboard": partial(leaderboard, responses)}))]
+    chosen, picked = model_for(model, responses)
     for k in range(min(MOST_PARTS, int(rows.max()) + 1)):
         if (rows == k).sum() < FEWEST_IN_PART:
             break
         at_stage(f"calibrating part {k + 1}")
         part = responses.select(respondents=rows == k, items=items == k)
-        scale = calibrate_as_boards(part, model)
+        scale = calibrate(part, chosen)
+        scale = replace(scale, fit_notes=(*picked, *scale.fit_notes))
         checks = diagnose(scale).found
         titles = {f"{name.replace('_', ' ')}, part {k + 1}": each for name, each in checks.items()}
         found.append({f"Calibration, part {k + 1}": scale} | titles)

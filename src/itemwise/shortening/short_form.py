@@ -10,6 +10,7 @@ import numpy as np
 from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.estimation import calibrate
+from itemwise.estimation.calibrating import model_with_slopes
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import workers
 from itemwise.numerics.intervals import conformal_rank
@@ -112,7 +113,8 @@ def shorten(
     groups = None if by is None else known.of_items(given.item_groups(by))
     with telling(progress, "Shortening") as report:
         report(0, cv + 1, "calibrating")
-        whole = calibrate(table, model)
+        chosen, picked = model_with_slopes(model, table, "chosen")
+        whole = calibrate(table, chosen)
         trials = hold_out(
             table, whole, size, _methods(method), groups, cv, confidence, seed, report
         )
@@ -135,6 +137,7 @@ def shorten(
         high=np.clip(told.value + up, *ends),
         notes=(
             *said,
+            *picked,
             *known.notes,
             *_notes(table, whole, held, ways, groups, size),
             *said_of_folds(held.group, cv),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from itemwise.diagnostics import LabelTrouble, label_trouble
 from itemwise.errors import InputError, ItemwiseError
-from itemwise.estimation.calibrating import calibrate_as_boards
+from itemwise.estimation import calibrate
 from itemwise.files import file_name_of
 from itemwise.progress import told_of_stages
 from itemwise.report.sections import as_json, columns_of
@@ -238,7 +238,7 @@ class ViewSession:
         try:
             with told_of_stages(self._doing):
                 self._doing(f"calibrating {table.n_respondents:,} × {table.n_items:,} responses")
-                found = calibrate_as_boards(table, self.model, progress=self._iteration)
+                found = calibrate(table, self.model, progress=self._iteration)
                 self._doing("placing respondents")
                 self._keep(name, found, None)
                 self._remark(name, *found.fit_notes)

@@ -247,7 +247,7 @@ def test_fewer_respondents_than_folds_make_fewer_folds_and_it_is_said():
     table = iw.simulate("2pl", 8, 20, random_state=1).responses
     found = iw.replay_adaptively(table, sizes=[5], cv=12)
     assert "8 folds instead of 12: only so many respondents differ." in found.notes
-    assert "The bank uses the 2pl model, because fewer than 100" in " ".join(found.notes)
+    assert "Model '2pl', because items are chosen by a discrimination" in " ".join(found.notes)
 
 
 def test_respondents_with_too_few_responses_are_left_out_and_counted(table):

@@ -135,7 +135,7 @@ def test_few_respondents_have_wide_intervals():
 
 def test_few_respondents_do_not_make_items_look_steep():
     few, _ = answered(TRUTH, 30, 15, seed=2)
-    held, free = iw.task_scales(few), iw.task_scales(few, priors=None)
+    held, free = (iw.task_scales(few, model="2pl", priors=each) for each in ("default", None))
     for task in NAMES:
         steepest = [
             found.calibrations[task].items["discrimination"].max() for found in (held, free)
@@ -203,3 +203,16 @@ def test_a_scale_can_also_tell_of_respondents_that_were_not_calibrated():
     assert few.log_likelihood.shape[0] == few.blur.size == 30
     assert (many.blur >= 0).all()
     assert few.blur.mean() > 2 * many.blur.mean()
+
+
+def test_one_table_decides_the_model_of_all_its_tasks():
+    few, _ = answered(TRUTH, 30, 15, seed=2)
+    found = iw.task_scales(few)
+    assert {cal.model.name for cal in found.calibrations.values()} == {"1pl"}
+    assert any(note.startswith("Model '1pl', chosen because") for note in found.notes)
+    many, _ = answered(TRUTH, 120, 15, seed=2)
+    table = many.to_frame().to_numpy(float)
+    task = np.array(many.item_groups("task"))
+    table[:60, task == NAMES[0]] = np.nan  # asked of 60 respondents only
+    apart = iw.task_scales(iw.Responses(table, items=many.items), by=list(task))
+    assert {cal.model.name for cal in apart.calibrations.values()} == {"2pl"}

@@ -177,10 +177,10 @@ def replay_adaptively(
     `source` is a bank, and `responses` are those of models that it was not calibrated on; or
     `source` holds responses, from which a bank is calibrated (`model`, as in `calibrate`; but for
     right or wrong responses "auto" is "3pl" with 100 respondents or more, since items can be
-    guessed, and "2pl" with fewer). Without `responses`, the respondents of the source are divided
-    into `cv` folds, and each fold is replayed with a bank from the others. Respondents with equal
-    responses stay in one fold. Respondents with fewer responses than the largest of `sizes` are
-    left out.
+    guessed, and "2pl" with fewer, since items are chosen by their discrimination). Without
+    `responses`, the respondents of the source are divided into `cv` folds, and each fold is
+    replayed with a bank from the others. Respondents with equal responses stay in one fold.
+    Respondents with fewer responses than the largest of `sizes` are left out.
 
     The `selector` is compared with random items, completed by the model and as a plain mean.
     `evaluate_adaptively(result.bank, ...)` has intervals that allow for the errors found. From one

@@ -10,7 +10,7 @@ import numpy as np
 
 from itemwise.arguments import checked_share
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_of_few
+from itemwise.estimation.calibrating import model_for
 from itemwise.estimation.explained_population import (
     ExplainedPopulation,
     Facts,
@@ -100,7 +100,7 @@ def explain_ability(
     table = as_responses(responses)
     checked_share(confidence, "confidence", 0.95)
     columns = fact_columns(table, facts)
-    chosen, picked = model_of_few(model, table)
+    chosen, picked = model_for(model, table)
     with telling(progress, "Explaining ability"):
         bank = calibrate(table, chosen, progress=False)
         one = np.zeros(table.n_respondents, dtype=int)

@@ -14,7 +14,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.group_differences import GroupDifferences, group_differences
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_of_few
+from itemwise.estimation.calibrating import model_for
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
@@ -212,7 +212,7 @@ def differential(
     checked_share(alpha, "alpha", 0.05)
     one_of(correction, "correction", CORRECTIONS)
     split = respondent_groups(table, groups, reference)
-    few, picked = model_of_few(model, table)
+    few, picked = model_for(model, table)
     notes: list[str] = []
     with telling(progress, "Comparing groups") as report:
         bank = calibrate(table, few, progress=False)

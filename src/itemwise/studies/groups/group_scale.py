@@ -12,7 +12,7 @@ from itemwise.arguments import checked_share
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_of_few
+from itemwise.estimation.calibrating import model_for
 from itemwise.estimation.explained_population import (
     ExplainedPopulation,
     Facts,
@@ -167,7 +167,7 @@ def group_scale(
     table = as_responses(responses)
     checked_share(confidence, "confidence", 0.95)
     split = respondent_groups(table, groups, reference)
-    chosen, picked = model_of_few(model, table)
+    chosen, picked = model_for(model, table)
     with telling(progress, "Groups on one scale"):
         bank = calibrate(table, chosen, progress=False)
         found = explain_population(bank, _facts(split))

@@ -11,7 +11,7 @@ import numpy as np
 from itemwise.arguments import checked_share
 from itemwise.calibration import Calibration
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_of_few
+from itemwise.estimation.calibrating import model_for
 from itemwise.estimation.explained_items import ExplainedItems, explain_items_of, usable_items
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
@@ -105,7 +105,7 @@ def explain_items(
     table = as_responses(responses)
     checked_share(confidence, "confidence", 0.95)
     fact_columns(table, facts, "item")  # bad facts are refused before the work
-    chosen, picked = model_of_few(model, table)
+    chosen, picked = model_for(model, table)
     with telling(progress, "Explaining difficulty"):
         bank = calibrate(table, chosen, progress=False)
         used = usable_items(bank)

@@ -15,6 +15,8 @@ from itemwise.calibration.unlinked_parts import note_on_parts
 from itemwise.diagnostics.diagnosis import checked_calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
+from itemwise.estimation.calibrating import model_with_slopes
+from itemwise.models import AUTO
 from itemwise.progress import at_stage
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import shares_as_scores
@@ -243,7 +245,8 @@ def item_health(
     groups = None if by is None else table.item_groups(by)
     if calibration is None:
         at_stage("calibrating")
-        calibration = calibrate(table)
+        model, picked = model_with_slopes(AUTO, table, "judged")
+        calibration, said = calibrate(table, model), (*said, *picked)
     checked_calibration(calibration, "item_health")
     table = table.of_kind(calibration.model.kind)
     if calibration.item_names != table.items:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
-from itemwise.estimation.calibrating import model_of_few
 from itemwise.estimation.common_factor import common_factor
 from itemwise.estimation.rightness import calibrate_by_rightness
 from itemwise.models import MeasurementModel
@@ -182,9 +181,9 @@ def ability_scale(
     if table.n_respondents < LEAST:
         return None, [f"Abilities are not estimated: at least {LEAST} respondents are needed."]
     known = known if known is not None and known.responses is table else None
-    chosen, notes = (model, list[str]()) if known else model_of_few(model, table)
+    notes: list[str] = []
     try:
-        found = known or calibrate_by_rightness(table, chosen, max_iterations=LONGEST)
+        found = known or calibrate_by_rightness(table, model, max_iterations=LONGEST)
     except InputError as reason:
         return None, [f"Abilities are not estimated: {reason}"]
     if table.kind == "continuous":

@@ -337,8 +337,7 @@ def leaderboard(
     average
         "items" gives every item the same weight, "tasks" every task.
     model
-        Measurement model of the items, as in `calibrate`; but for right or wrong responses of
-        fewer than 100 respondents, "auto" is "1pl": too few to estimate discriminations.
+        Measurement model of the items, as in `calibrate`.
     confidence
         Confidence level of all intervals. Rank intervals hold simultaneously for all respondents,
         and so may be wider than `tied_with` and `verdict` suggest.

@@ -14,7 +14,8 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics import reliability
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.models import AUTO, MeasurementModel, Normal, Prior
+from itemwise.estimation.calibrating import model_for
+from itemwise.models import AUTO, MeasurementModel, Normal, Prior, find_model
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.joint_normal import (
     Correlations,
@@ -159,8 +160,9 @@ def task_scales(
     by
         The task of each item: a fact of the items, a mapping from item, or a list.
     model, priors
-        Model and priors of the items of each task, as in `calibrate`. For right or wrong responses
-        of fewer than 500 respondents, the default prior of discrimination is N(1, 0.5).
+        Model and priors of the items of each task, as in `calibrate`; "auto" picks one model for
+        all tasks. For right or wrong responses of fewer than 500 respondents, the default prior of
+        discrimination is N(1, 0.5) where each item has its own.
     min_items
         Tasks with fewer items on which respondents differ are left out; a note names them.
     progress
@@ -185,7 +187,7 @@ def task_scales(
     """
     table = as_responses(responses)
     least = whole_number(min_items, "min_items", 1)
-    notes: list[str] = []
+    chosen, notes = model_for(model, table)
     parts = _usable(table, table.item_groups(by), least, notes)
     calibrations: dict[str, Calibration] = {}
     with telling(progress, "Calibrating tasks") as report:
@@ -194,8 +196,8 @@ def task_scales(
             asked = _met(part)
             calibrations[task] = calibrate(
                 part.select(respondents=asked),
-                model,
-                priors=_priors(part, int(asked.sum()), priors),
+                chosen,
+                priors=_priors(chosen, int(asked.sum()), priors),
             )
     found = fit_joint_normal([scale_of(calibrations[task], part) for task, part in parts.items()])
     told = correlations(found, CONFIDENCE)
@@ -242,8 +244,9 @@ def _usable(
     return parts
 
 
-def _priors(part: Responses, n_respondents: int, priors: Priors) -> Priors:
-    few = n_respondents < FEW and part.kind == "binary"
+def _priors(model: str | MeasurementModel, n_respondents: int, priors: Priors) -> Priors:
+    known = find_model(model)
+    few = n_respondents < FEW and known.kind == "binary" and known.own_slopes
     return FEW_PRIORS if few and priors == "default" else priors
 
 
