@@ -5,10 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from itemwise import OnePL, Responses, calibrate, load, simulate
 from itemwise.diagnostics.reliability import reliability
 from itemwise.errors import InputError
+
+EASY = {"difficulty": np.linspace(-6, -1, 20), "discrimination": np.full(20, 1.0)}
 
 
 @pytest.fixture(scope="module")
@@ -80,17 +83,15 @@ def test_empirical_reliability_is_that_of_the_abilities_of_mirt(witness, subtest
             assert found.empirical == pytest.approx(true / (true + error), abs=2e-4)
 
 
-@pytest.mark.parametrize("method", ["eap", "ml"])
-def test_the_interval_is_that_of_the_bootstrap(some, method):
+def test_the_interval_is_that_of_the_bootstrap(some):
     cal = some[1]
-    scored = cal.abilities(method, items_known=True)
+    scored = cal.abilities("ml", items_known=True)
     scored = scored[~scored["at_bound"]]
     ability, square = scored["ability"].to_numpy(), scored["se"].to_numpy() ** 2
     random = np.random.default_rng(0)
     drawn = random.integers(0, ability.size, (2000, ability.size))
-    true, error = ability[drawn].var(axis=1), square[drawn].mean(axis=1)
-    draws = true / (true + error) if method == "eap" else 1 - error / true
-    found = reliability(cal, method=method, items_known=True)
+    draws = 1 - square[drawn].mean(axis=1) / ability[drawn].var(axis=1)
+    found = reliability(cal, method="ml", items_known=True)
     low, high = np.quantile(draws, [0.025, 0.975])
     # The interval is some 0.03 wide; a tenth of that is what 2,000 draws and skewness leave.
     assert found.empirical_low == pytest.approx(low, abs=0.003)
@@ -146,10 +147,66 @@ def test_the_meaning_holds_the_numbers(some):
     found = reliability(some[1])
     assert found.meaning == (
         f"Abilities are measured with reliability {found.empirical:.2f} "
-        f"({found.empirical_low:.2f} to {found.empirical_high:.2f}); "
-        f"best between {found.best_low:.1f} and {found.best_high:.1f}."
+        f"({found.empirical_low:.2f} to {found.empirical_high:.2f}), errors of items included; "
+        f"the items inform most about abilities between {found.best_low:.1f} and "
+        f"{found.best_high:.1f}."
     )
     assert found.plot().ax_.get_ylabel() == "reliability"
+    assert "with the items taken as known" in reliability(some[1], items_known=True).meaning
+
+
+def test_the_end_of_the_scale_that_is_looked_at_is_no_limit(some):
+    cal = some[1]
+    easy = calibrate(simulate("1pl", 60, items=EASY, random_state=0).responses, "1pl")
+    found = reliability(easy)
+    assert found.best_low == -np.inf
+    assert f"abilities up to {found.best_high:.1f}." in found.meaning
+    both = replace(found, best_high=np.inf)
+    assert both.meaning.endswith("abilities all along the scale.")
+    upwards = replace(reliability(cal), best_high=np.inf)
+    assert upwards.meaning.endswith(f"abilities from {upwards.best_low:.1f} on.")
+
+
+def test_what_is_taken_as_known_is_said_beside_the_curve(some):
+    found = reliability(some[1])
+    assert "along the scale take the items as known" in found.notes[0]
+    for figure in (found.plot(), some[1].test_information().plot()):
+        assert "items taken as known" in _shown_text(figure)
+
+
+def _shown_text(display):
+    return " ".join(text.get_text() for text in display.figure_.findobj(Text))
+
+
+def test_a_part_of_the_items_is_not_more_reliable_than_all():
+    whole = simulate("2pl", 9, 450, random_state=3).responses
+    part = whole.select(items=slice(0, 150))
+    assert reliability(calibrate(part)).empirical < reliability(calibrate(whole)).empirical
+
+
+def test_few_respondents_make_wide_intervals():
+    for seed in range(3):
+        found = reliability(calibrate(simulate("2pl", 9, 450, random_state=seed).responses, "2pl"))
+        assert found.empirical_high - found.empirical_low > 0.05
+        assert "too narrow" in found.notes[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_respondents", "n_items"), [(9, 450), (14, 200), (50, 100), (50, 20)])
+def test_intervals_contain_the_truth(n_respondents, n_items):
+    contains = []
+    for seed in range(60):
+        drawn = simulate("2pl", n_respondents, n_items, random_state=seed)
+        cal = calibrate(drawn.responses)
+        items = {name: drawn.truth.items[name] for name in ("difficulty", "discrimination")}
+        true = np.random.default_rng(seed).normal(size=3000)
+        others = simulate("2pl", abilities=true, items=items, random_state=seed + 1).responses
+        placed = cal.score(Responses(others.values, items=cal.item_names), items_known=True)
+        squared = np.corrcoef(true, placed["ability"])[0, 1] ** 2
+        found = reliability(cal)
+        contains.append(found.empirical_low <= squared <= found.empirical_high)
+    # Of 60 intervals of 95 %, fewer than 53 contain the truth in one case of a hundred.
+    assert sum(contains) >= 53
 
 
 def test_a_bank_without_responses_still_promises(some, tmp_path):

@@ -142,7 +142,7 @@ def test_more_tries_make_abilities_surer():
 def test_auto_takes_repeated_answers_as_right_and_wrong():
     right, tries, *_ = drawn(30, 5, 3, 6)
     found = iw.calibrate(table_of(right, tries))
-    assert found.model.name == "2pl"
+    assert found.model.name == "1pl"
 
 
 def test_every_kind_of_score_can_be_asked_for():

@@ -10,7 +10,13 @@ correlation of EAP or MAP with the truth is (V - I)² / (V (V - I + E)), and tha
 reliability and is left out of I. The reliability at an ability is
 I / (I + 1 / σ²), with the test information I there and the variance σ² of the population
 (Nicewander, 2018); its mean over the population is the marginal reliability, in the spirit of
-Green, Bock, Humphreys, Linn and Reckase (1984), but finite where items carry no information.
+Green, Bock, Humphreys, Linn and Reckase (1984), but finite where items carry no information. Both
+take the items as known.
+
+How much abilities vary is itself estimated, and a handful of respondents say little about it: the
+interval is that of a variance, whose degrees of freedom are about the respondents less one, fewer
+where abilities have heavy tails. EAP and MAP shrink by the variance that was estimated from the
+same noisy responses, which leaves the share ρ² of these degrees of freedom.
 """
 
 from __future__ import annotations
@@ -39,7 +45,14 @@ if TYPE_CHECKING:
     from itemwise.scoring.ability_covariance import AbilityCovariance
 
 SHRUNKEN = ("eap", "map")
-NORMAL_95 = 1.959964
+TINY = 1e-300
+NORMAL_TAILS = 24.0  # respondents: as sure is it that tails are those of a normal distribution
+FEW = 30  # respondents, below which intervals are too narrow if items have slopes of their own
+KNOWN_CURVE = (
+    "Information, standard error and reliability along the scale take the items as known. Standard "
+    "errors of abilities are larger: they also count the errors of the items and of the scale's "
+    "origin and unit."
+)
 LEAST_INFORMATION = 1e-12  # as for the standard errors of test information
 
 
@@ -51,7 +64,8 @@ class Reliability(Diagnosis):
     `empirical_high`; it is NaN without responses or with fewer than two respondents, and below 0
     where ML or WLE estimates vary less than their errors. `marginal` is the expected reliability
     for the population if all items are asked. Between `best_low` and `best_high`, the test has at
-    least half the information that it has at its best point.
+    least half the information that it has at its best point; an end beyond the scale that was
+    looked at is infinite.
     """
 
     empirical: float
@@ -65,6 +79,8 @@ class Reliability(Diagnosis):
     abilities: Floats  # (n_abilities,)
     information: Floats  # (n_abilities,)
     reliability: Floats  # (n_abilities,)
+    items_known: bool = False  # whether `empirical` leaves the errors of the items out
+    notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """One row per ability: information, standard error and reliability there."""
@@ -89,16 +105,27 @@ class Reliability(Diagnosis):
         """How reliable abilities are, and where they are most reliable."""
         if not self.information.max() > LEAST_INFORMATION:
             return "The items carry no information on ability: they measure with reliability 0."
-        where = f"best between {self.best_low:.1f} and {self.best_high:.1f}"
         if np.isnan(self.empirical):
             return (
                 f"Reliability {self.marginal:.2f} is expected for a population like that of the "
-                f"calibration; {where}."
+                f"calibration, with the items taken as known; {self._where()}."
             )
+        known = "with the items taken as known" if self.items_known else "errors of items included"
         return (
             f"Abilities are measured with reliability {self.empirical:.2f} "
-            f"({self.empirical_low:.2f} to {self.empirical_high:.2f}); {where}."
+            f"({self.empirical_low:.2f} to {self.empirical_high:.2f}), {known}; {self._where()}."
         )
+
+    def _where(self) -> str:
+        """Where the items carry at least half of their largest information."""
+        low, high = np.isfinite(self.best_low), np.isfinite(self.best_high)
+        if low and high:
+            where = f"between {self.best_low:.1f} and {self.best_high:.1f}"
+        elif high:
+            where = f"up to {self.best_high:.1f}"
+        else:
+            where = f"from {self.best_low:.1f} on" if low else "all along the scale"
+        return f"the items inform most about abilities {where}"
 
 
 def reliability(
@@ -129,8 +156,13 @@ def reliability(
 
     Notes
     -----
-    The interval is asymptotic, from the influence of each respondent on log(V / E); the variance
-    that errors of items add counts as known.
+    The interval allows for the variance of abilities, which few respondents determine poorly.
+    Where it was simulated with the model that "auto" picks, 93 to 98 % of the intervals contain
+    the truth, with 9, 14 and 50 respondents. With 9 to 14 respondents and a model whose items have
+    discriminations of their own, intervals are too narrow; a note says so.
+
+    Standard errors of abilities also count the error of the scale's origin and unit, which moves
+    all abilities alike and costs no reliability: 1 - se² is not the reliability.
 
     Examples
     --------
@@ -159,7 +191,19 @@ def reliability(
         abilities=curve.abilities,
         information=curve.information,
         reliability=_conditional(curve.information, variance),
+        items_known=items_known,
+        notes=_notes(calibration, count),
     )
+
+
+def _notes(calibration: Calibration, count: float) -> tuple[str, ...]:
+    """Which errors are meant where, and where the interval says too much."""
+    few = 0 < count < FEW and calibration.model.own_slopes
+    unsure = (
+        f"With fewer than {FEW} respondents, discriminations of single items rest on their prior, "
+        "and the interval of the reliability is too narrow."
+    )
+    return (KNOWN_CURVE, unsure) if few else (KNOWN_CURVE,)
 
 
 def _conditional(information: Floats, variance: float) -> Floats:
@@ -192,19 +236,35 @@ def _empirical(
     total = float(weights.sum())
     if not total:
         return nothing, nothing, nothing, total
-    log_ratio, error = _log_ratio(ability, se, weights)
-    ends = log_ratio + NORMAL_95 * error * np.array([0.0, -1.0, 1.0])
+    ratio, freedom = _noise(ability, se, weights)
     lost = 0.0
     if not items_known:
         covariance = calibration.ability_covariance(table, method).of(np.flatnonzero(counts))
         lost = _lost_to_items(covariance, se, weights)
-    ratio = np.exp(-ends)  # of the error to the variance of the estimates
-    if method in SHRUNKEN:
-        left = max(1 - lost, 0.0)
-        found = left**2 / (left + ratio) if left else 0.0 * ratio
-    else:
-        found = 1 - ratio - lost
-    return float(found[0]), float(found[1]), float(found[2]), total
+    shrunken = method in SHRUNKEN
+    value = float(_share(ratio, lost, np.ones(1), shrunken=shrunken)[0])
+    if shrunken:
+        freedom *= min(max(value, 0.0), 1.0) ** 2
+    low, high = _share(ratio, lost, _variances(freedom), shrunken=shrunken)
+    return value, float(low), float(high), total
+
+
+def _share(ratio: float, lost: float, variance: Floats, *, shrunken: bool) -> Floats:
+    """Reliability if the variance of abilities is `variance` times what was found."""
+    left: Floats = 1 - lost / variance
+    if not shrunken:
+        return left - ratio / variance
+    found: Floats = np.maximum(left, 0.0) ** 2 / np.maximum(left + ratio / variance, TINY)
+    return found
+
+
+def _variances(freedom: float) -> Floats:
+    """What the true variance may be as a multiple of that found, the least and the most."""
+    from scipy.special import chdtri
+
+    least = np.maximum(freedom, 1.0)  # NaN stays
+    found: Floats = least / chdtri(least, np.array([0.025, 0.975]))
+    return found
 
 
 def _lost_to_items(found: AbilityCovariance, se: Floats, weights: Floats) -> float:
@@ -222,19 +282,27 @@ def _lost_to_items(found: AbilityCovariance, se: Floats, weights: Floats) -> flo
     return max(float(((together**2).sum() + alone) / spread), 0.0)
 
 
-def _log_ratio(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:
-    """The logarithm of V / E, and its standard error by the influence of each respondent."""
+def _noise(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:
+    """E / V, and how many degrees of freedom it has.
+
+    They follow from the influence of each respondent on log(V / E). A handful of respondents do not
+    show how heavy the tails are: those of a normal distribution count as `NORMAL_TAILS` more.
+    """
     total = weights.sum()
     squares = (ability - weights @ ability / total) ** 2
     spread, error = weights @ squares / total, weights @ se**2 / total
     if ability.size < 2 or spread <= 0 or error <= 0:
         return float(np.nan), float(np.nan)
     influence = squares / spread - se**2 / error
-    return float(np.log(spread / error)), float(np.sqrt(weights @ influence**2) / total)
+    tails = (weights @ influence**2 + 2 * NORMAL_TAILS) / (total + NORMAL_TAILS)
+    return float(error / spread), float(2 * (total - 1) / tails)
 
 
 def _best(abilities: Floats, information: Floats) -> tuple[float, float]:
-    """The stretch around the best point where information is at least half of it."""
+    """The stretch around the best point where information is at least half of it.
+
+    An end of the scale that was looked at is no end of the stretch.
+    """
     top = int(np.argmax(information))
     low = high = top
     enough = information >= 0.5 * information[top]
@@ -242,4 +310,5 @@ def _best(abilities: Floats, information: Floats) -> tuple[float, float]:
         low -= 1
     while high < len(abilities) - 1 and enough[high + 1]:
         high += 1
-    return float(abilities[low]), float(abilities[high])
+    ends = float(abilities[low]), float(abilities[high])
+    return ends[0] if low > 0 else -np.inf, ends[1] if high < len(abilities) - 1 else np.inf

@@ -35,6 +35,7 @@ MOST_NAMED = 8  # items, each with a colour and a name
 MOST_LINES = 300  # items, each with a line; more are drawn as bands
 FEWEST_IN_BAND = 30  # a band of fewer curves would say less than the curves
 MOST_GRADES = 12  # in the legend; of more, only the first and the last are named
+KNOWN = "items taken as known: standard errors of abilities are larger"
 FLAT = 1e-3  # of the largest value; a line that varies less is flat
 TALLEST_SE = 5.0  # times its least; in the tails the standard error grows without bound
 LOWEST_ITEM = 0.02  # of the test's information; a lower curve would lie on the axis, unseen
@@ -239,7 +240,7 @@ class InformationDisplay(Display):
         self.se_ax_.spines["right"].set_visible(True)
         for axes, colour in ((ax, style.positive), (self.se_ax_, style.negative)):
             axes.yaxis.label.set_color(colour)
-        return [] if self._items.empty else [self._draw_items(ax, style)]
+        return [KNOWN, *([] if self._items.empty else [self._draw_items(ax, style)])]
 
     def _draw_items(self, ax: Axes, style: Style) -> str:
         """Draw the information of each item if it can be seen; return a note."""
@@ -301,7 +302,8 @@ class ReliabilityDisplay(Display):
             ax.axhline(level, color=style.neutral, linewidth=1.0, linestyle=DASHED, zorder=1)
             right = ax.get_yaxis_transform()
             write_off(style, ax, text, (1.0, level), (4.0, 0.0), xycoords=right)
-        return ["filled: standard error within a factor √2 of its minimum"] if filled else []
+        sharpest = ["filled: standard error within a factor √2 of its minimum"] if filled else []
+        return [*sharpest, KNOWN]
 
 
 def _sharp(se: Floats) -> Bools:

@@ -140,12 +140,11 @@ def calibrate(
         runner = find_engine(engine, settings)
         with telling(progress, "Calibrating") as told:
             return _beside(fixed, table, model, runner, priors, weights, told)
-    counts = checked_weights(weights, table)
-    chosen, picked = pick_model(model, table, counts)
+    runner, counts = find_engine(engine, settings), checked_weights(weights, table)
+    chosen, picked = pick_model(model, table, counts, sharing=not isinstance(runner, Joint))
     table = table.of_kind(chosen.kind)
     if priors != "default":
         chosen = with_priors(chosen, priors)
-    runner = find_engine(engine, settings)
     with telling(progress, "Calibrating") as told:
 
         def fit(**repeats: Any) -> Fit:
@@ -355,16 +354,20 @@ def model_for(
     model: str | MeasurementModel,
     responses: Responses | ScannedResponses,
     weights: Floats | None = None,
+    *,
+    sharing: bool = True,
 ) -> tuple[str | MeasurementModel, list[str]]:
     """What "auto" means for a table, and why; a model that was asked for is returned as it is.
 
-    Whoever calibrates parts of a table asks this of the whole, so that parts have one model.
+    Whoever calibrates parts of a table asks this of the whole, so that parts have one model. Not
+    every engine can fit items that are `sharing` a parameter.
     """
     if not is_auto(model):
         return model, []
     kind = seen_of(responses).kind
     total = responses.n_respondents if weights is None else float(weights.sum())
-    name, reason = OF_FEW if kind == "binary" and total < FEW else PICKS[kind]
+    few = sharing and kind == "binary" and total < FEW
+    name, reason = OF_FEW if few else PICKS[kind]
     return name, [f"Model '{name}', chosen because {reason}."]
 
 
@@ -391,10 +394,12 @@ def pick_model(
     model: str | MeasurementModel,
     responses: Responses | ScannedResponses,
     weights: Floats | None = None,
+    *,
+    sharing: bool = True,
 ) -> tuple[MeasurementModel, list[str]]:
     """The model asked for, fitted to the shape of the table, and a note if "auto" picked it."""
     table = seen_of(responses)
-    model, note = model_for(model, responses, weights)
+    model, note = model_for(model, responses, weights, sharing=sharing)
     chosen = find_model(model)
     if table.n_missing == table.cells.size:  # nothing was observed: it is of any kind
         table = table.of_kind(chosen.kind)
