@@ -18,7 +18,7 @@ DATASETS = ("digits", "breast_cancer", "wine")
 POOL = "random-200"
 CHANGED = 0.05
 TABLES = 40  # repetitions per data set
-RANKINGS = ("evidence", "accuracy", "p_negative")
+RANKINGS = ("evidence", "accuracy", "probability_negative")
 HEADER = ("data set", "items", "pool, s", "labels changed")
 FOUND = (
     "suspects that were changed",
@@ -46,7 +46,7 @@ def found(responses: iw.Responses, bad: np.ndarray) -> tuple[list[float], np.nda
     scores = {
         "evidence": -places,
         "accuracy": -trouble.share_right[places],
-        "p_negative": np.nan_to_num(trouble.p_negative[places]),
+        "probability_negative": np.nan_to_num(trouble.probability_negative[places]),
     }
     precisions = [float(average_precision_score(bad, scores[name])) for name in RANKINGS]
     return precisions, trouble.suspect[places]

@@ -416,5 +416,5 @@ def test_what_all_got_right_is_easy_and_what_the_better_fail_is_neither_easy_nor
     assert rows["item_1"] == -np.inf
     assert rows["item_2"] == np.inf
     assert np.isnan(rows["item_3"])
-    assert "1 item has an estimated discrimination below zero, 1 by more than" in found.meaning
+    assert "1 item has an estimated discrimination below zero, 1 significantly so" in found.meaning
     found.plot()

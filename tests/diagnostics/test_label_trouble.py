@@ -8,7 +8,7 @@ of the six conditions below, none of which was looked at while the method was ma
     evidence                  0.954               0.920
     accuracy                  0.947               0.906
     item-rest correlation     0.819               0.751
-    p_negative                0.552               0.502
+    probability_negative      0.552               0.502
 
 Evidence gains 0.007 on accuracy, with a standard error of 0.003. Of 1,138 suspects, 92 % had been
 changed (90 % is promised); of 1,320 changed labels, 79 % were suspects. Floors lie below the lowest
@@ -42,11 +42,12 @@ COLUMNS = [
     "share_right_weak",
     "discrimination",
     "discrimination_se",
-    "p_negative",
+    "probability_negative",
     "item_rest",
     "outfit",
     "n",
 ]
+OF_SLOPES = ("discrimination", "discrimination_se", "probability_negative")  # not in a 1PL
 
 
 def changed(labels, rows, random):
@@ -121,7 +122,7 @@ def measured(name, noisy_training):
         rankings = {
             "evidence": -place,
             "accuracy": -responses.mean(axis=0),
-            "p_negative": frame["p_negative"].to_numpy(),
+            "probability_negative": frame["probability_negative"].to_numpy(),
             "item_rest": -np.nan_to_num(frame["item_rest"].to_numpy()),
         }
         row = {}
@@ -167,7 +168,7 @@ def test_changed_labels_of_real_data_are_found(subtests):
     for ending in ("", " at k"):
         assert mean[f"evidence{ending}"] >= mean[f"accuracy{ending}"] - 0.005
         assert mean[f"evidence{ending}"] > mean[f"item_rest{ending}"] + 0.05
-        assert mean[f"evidence{ending}"] > mean[f"p_negative{ending}"] + 0.2
+        assert mean[f"evidence{ending}"] > mean[f"probability_negative{ending}"] + 0.2
 
 
 def drawn(*shape, **kw):
@@ -271,7 +272,7 @@ def test_what_stands_beside_the_evidence_is_what_it_says():
     np.testing.assert_allclose(frame["outfit"], outfit, rtol=1e-6)
     np.testing.assert_allclose(frame["discrimination"], cal.items["discrimination"])
     negative = frame["discrimination"] < 0
-    assert ((frame["p_negative"] > 0.5) == negative).all()
+    assert ((frame["probability_negative"] > 0.5) == negative).all()
     assert (frame["n"] == 100).all()
 
 
@@ -421,7 +422,7 @@ def test_evidence_of_both_is_that_of_scores_moved_by_that_of_responses(overlappi
         "suspect",
         *module.OF_PROBABILITIES,
         "contradiction",
-    ] + [name for name in COLUMNS if name not in ("evidence", "suspect")]
+    ] + [name for name in COLUMNS if name not in ("evidence", "suspect", *OF_SLOPES)]
 
 
 def test_probabilities_of_one_model_are_enough(overlapping):
@@ -445,9 +446,52 @@ def test_without_suspects_it_says_how_sure_the_most_suspicious_is(overlapping):
     found = label_trouble(scores=scores, labels=scores.argmax(axis=1))
     assert not found.suspect.any()
     assert found.meaning.startswith(
-        "None of 600 items is suspect, which takes a probability of 80% that one has a wrong "
-        "label; the largest is "
+        "None of 600 items is suspect; the largest probability that one has a wrong label is "
     )
+    assert found.meaning.endswith("at most 20% of those named, so that one alone needs 80%.")
+
+
+def test_a_common_slope_says_nothing_of_an_item():
+    values = turned(60, 30, 2, seed=1)
+    frame = label_trouble(calibrate(values, "1pl")).to_frame()
+    assert not {"discrimination", "discrimination_se", "probability_negative"} & set(frame)
+    assert frame["item_rest"].min() < -0.2
+
+
+def test_items_that_all_answered_alike_are_not_negative():
+    values = turned(120, 20, 2, seed=1)
+    values[:, 5], values[:, 6] = 1, 0
+    found = label_trouble(calibrate(values, "2pl"))
+    frame = found.to_frame()
+    assert frame.loc[["item_6", "item_7"], "probability_negative"].isna().all()
+
+
+def test_few_respondents_could_not_have_shown_much():
+    few = label_trouble(calibrate(simulate("1pl", 9, 200, random_state=2).responses))
+    many = label_trouble(calibrate(simulate("1pl", 400, 40, random_state=2).responses, "1pl"))
+    assert few.detectable < 0.4
+    assert many.detectable > 0.8
+    first = few.meaning.split(";")[0]
+    assert first == (
+        "None of 200 items is suspect, but these responses would show only "
+        f"{few.detectable:.0%} of keys that are turned around: others stay undetected"
+    )
+    assert "undetected" not in many.meaning
+
+
+def test_as_many_turned_items_are_found_as_is_said():
+    drawn = simulate("2pl", 60, 60, random_state=5).responses
+    promised = label_trouble(calibrate(drawn)).detectable
+    named = []
+    for k in range(60):
+        values = drawn.to_frame().to_numpy(float, copy=True)
+        values[:, k] = 1 - values[:, k]
+        named.append(drawn.items[k] in _suspects(label_trouble(calibrate(values))))
+    assert np.mean(named) == pytest.approx(promised, abs=0.15)
+
+
+def _suspects(found):
+    return {name for name, suspect in zip(found.items, found.suspect, strict=True) if suspect}
 
 
 def test_confidence_and_margin_are_those_of_cleanlab(overlapping):

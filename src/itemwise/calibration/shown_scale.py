@@ -11,6 +11,7 @@ from itemwise.calibration.compared_abilities import level_with_strongest, tied_w
 from itemwise.errors import InputError
 from itemwise.models import Categorical
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses.artificial_respondents import are_marks
 from itemwise.results import Result
 from itemwise.tables.foreign_frames import with_row_names
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from itemwise.scoring.ability_covariance import AbilityCovariance
     from itemwise.scoring.expected_scores import ScoreSums
 
+ALPHA = 0.05  # share of false discoveries among the items called negative
 FARTHEST = 1e6  # an ability beyond is none
 
 # What flags say of an item
@@ -253,22 +255,42 @@ def said_of_items(calibration: Calibration) -> str:
         f"{counted(len(items), 'item')} and {respondents} stand on {scale} "
         f"({calibration.model.name})."
     )
-    if negative:
-        beyond = items["discrimination"] < -1.96 * items["discrimination_se"]
-        surely = int((beyond & _negative(items)).sum())
-        said += (
-            f" {counted(negative, 'item')} {'has' if negative == 1 else 'have'} an estimated "
-            f"discrimination below zero, {surely or 'none'} by more than 1.96 standard errors"
-        )
-        those = "it" if surely == 1 else "these"
-        said += f": strong respondents fail {those} more often than weak ones." if surely else "."
-    return said
+    if not negative:
+        return said
+    surely = int(significantly_negative(items).sum())
+    said += (
+        f" {counted(negative, 'item')} {'has' if negative == 1 else 'have'} an estimated "
+        f"discrimination below zero, {surely or 'none'} significantly so after correction for "
+        "multiple tests"
+    )
+    if not surely:
+        return f"{said}: chance may explain {'it' if negative == 1 else 'them'}."
+    those = "it" if surely == 1 else "these"
+    return f"{said}: strong respondents fail {those} more often than weak ones."
+
+
+def significantly_negative(items: pd.DataFrame) -> np.ndarray:
+    """Items whose discrimination is below zero, with 5 % false discoveries; see `item_health`."""
+    from scipy.special import ndtr
+
+    se = items["discrimination_se"].to_numpy(float)
+    known = ~_alike(items) & (se > 0)
+    slope = items["discrimination"].to_numpy(float)
+    p = ndtr(np.divide(slope, se, out=np.full(len(slope), np.nan), where=known))
+    found: np.ndarray = benjamini_hochberg(p) < ALPHA
+    return found
+
+
+def _alike(items: pd.DataFrame) -> np.ndarray:
+    """Items to which all gave one response, or nobody any: the sign of a slope says nothing."""
+    words = "|".join((ALL_RIGHT, ALL_WRONG, NEVER_ASKED))
+    found: np.ndarray = items["flag"].str.contains(words).to_numpy(bool)
+    return found
 
 
 def _negative(items: pd.DataFrame) -> np.ndarray:
     """Items of negative discrimination; of constant ones, the sign says nothing."""
-    alike = items["flag"].str.contains("|".join((ALL_RIGHT, ALL_WRONG, NEVER_ASKED)))
-    found: np.ndarray = ((items["discrimination"] < 0) & ~alike).to_numpy()
+    found: np.ndarray = (items["discrimination"] < 0).to_numpy(bool) & ~_alike(items)
     return found
 
 

@@ -217,6 +217,7 @@ def diagnose(
         diagnoses = look(found)
     console.say(repr(table))
     console.say(repr(found))
+    console.say(found.meaning)
     for name, diagnosis in diagnoses.found.items():
         console.say(f"{name}: {diagnosis.meaning}")
         if folder is not None:

@@ -38,6 +38,8 @@ OF_RESPONSES = 0.2  # how much the log Bayes factor of responses counts beside p
 FARTHEST = 5.0  # and how large it may be
 SMALLEST = 1e-9  # probability, so that log-odds are finite
 MOST_DRAWN = 30
+ENOUGH = 0.8  # of turned items; if fewer would be found, it is said
+RULE = "Items are named from the likeliest on, as long as false alarms are expected to be at most"
 OF_PROBABILITIES = ("label", "likely", "self_confidence", "normalized_margin")
 OF_BOTH = ("contradiction",)
 OF_RESPONDENTS = (
@@ -46,7 +48,7 @@ OF_RESPONDENTS = (
     "share_right_weak",
     "discrimination",
     "discrimination_se",
-    "p_negative",
+    "probability_negative",
     "item_rest",
     "outfit",
     "n",
@@ -66,12 +68,14 @@ class LabelTrouble(Diagnosis):
     The other columns show why. Of probabilities: the `label`, the class that is most `likely`
     (where the label is rather wrong than right, among the others), and of the mean model
     `self_confidence`, its probability of the label, and `normalized_margin`, that less the largest
-    of another class, moved to 0 to 1. Of responses: `p_negative` is the
-    probability that the discrimination is below zero (flat prior), `item_rest` the correlation with
-    the share of the other items that are right, `outfit` the mean squared standardised residual (1
-    is expected), and beside probabilities, `contradiction` what responses alone say. Columns that
-    are not known are None. NaN: items without responses or probabilities, or without variation
-    where a correlation is asked for.
+    of another class, moved to 0 to 1. Of responses: `probability_negative` is the probability that
+    the discrimination is below zero (flat prior; the three columns of discrimination need a model
+    in which each item has its own), `item_rest` the correlation with the share of the other items
+    that are right, `outfit` the mean squared standardised residual (1 is expected), and beside
+    probabilities, `contradiction` what responses alone say. `detectable` is the share of the items
+    that responses alone would name if their key were turned around. Columns that are not known are
+    None. NaN: items without responses or probabilities, or without variation where a correlation
+    or the sign of a discrimination is asked for.
     """
 
     page_part: ClassVar[Part] = "items"
@@ -91,11 +95,12 @@ class LabelTrouble(Diagnosis):
     share_right_weak: Floats | None = None
     discrimination: Floats | None = None
     discrimination_se: Floats | None = None
-    p_negative: Floats | None = None
+    probability_negative: Floats | None = None
     item_rest: Floats | None = None
     outfit: Floats | None = None
     n: Floats | None = None  # respondents who answered
     effective_respondents: float | None = None
+    detectable: float | None = None  # share of the items that would be named if turned around
     noise_rates: dict[Any, float] | None = None  # of each class: share of its labels changed
     weights: dict[str, float] | None = None  # of each model in the evidence
 
@@ -130,7 +135,7 @@ class LabelTrouble(Diagnosis):
         rows = np.flatnonzero(self.suspect)
         total = counted(len(self.items), "item")
         if rows.size == 0:
-            return f"None of {total} is suspect{self._largest()}."
+            return f"None of {total} is suspect{self._undetected()}; {self._largest()}"
         one = rows.size == 1
         names = ", ".join(self._named(k) for k in rows[:3]) + (", ..." if rows.size > 3 else "")
         among = self.evidence[rows]
@@ -142,8 +147,9 @@ class LabelTrouble(Diagnosis):
             )
         return (
             f"{rows.size:,} of {total} {'contradicts' if one else 'contradict'} good respondents "
-            f"(by the evidence, {expected} do): check {names} first; strong respondents fail there "
-            "as often as weak ones, or more often. Where classes overlap, such labels may be "
+            f"(by the evidence, {expected} do){self._undetected()}: check {names} first; strong "
+            f"respondents fail there as often as weak ones, or more often. {RULE} "
+            f"{FALSE_SHARE:.0%} of those named. Where classes overlap, such labels may be "
             "right; with `scores`, the probabilities of classes, label_trouble says how likely "
             "each is wrong."
         )
@@ -152,12 +158,21 @@ class LabelTrouble(Diagnosis):
         """How near the first is to being a suspect; it alone must leave few right labels."""
         known = np.flatnonzero(np.isfinite(self.evidence))
         if not known.size:
-            return ": there is no evidence"
+            return "there is no evidence."
         allowed = CALIBRATED_FALSE_SHARE if self.calibrated else FALSE_SHARE
         what = "has a wrong label" if self.calibrated else "contradicts good respondents"
         return (
-            f", which takes a probability of {1 - allowed:.0%} that one {what}; the largest is "
-            f"{self.evidence[known[0]]:.1%}"
+            f"the largest probability that one {what} is {self.evidence[known[0]]:.1%}. {RULE} "
+            f"{allowed:.0%} of those named, so that one alone needs {1 - allowed:.0%}."
+        )
+
+    def _undetected(self) -> str:
+        """How much these responses could have shown, where that is little."""
+        if self.calibrated or self.detectable is None or self.detectable >= ENOUGH:
+            return ""
+        return (
+            f", but these responses would show only {self.detectable:.0%} of keys that are turned "
+            "around: others stay undetected"
         )
 
     def _named(self, row: int) -> str:
@@ -247,6 +262,7 @@ def _of_responses(turned: TurnedItems) -> LabelTrouble:
         turned.columns,
         calibrated=False,
         share_wrong=turned.share,
+        detectable=turned.detectable,
         effective_respondents=turned.effective_respondents,
     )
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from itemwise.calibration import HELD, Calibration, once
-from itemwise.diagnostics.diagnosis import own_or_given, population_nodes, ratio
+from itemwise.diagnostics.diagnosis import informative, own_or_given, population_nodes, ratio
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import OnePL
@@ -48,6 +48,7 @@ MOST_LEARNED_FROM = 2000  # items from which curves and shares are learned
 MOST_ROWS, MOST_ITEMS = 2000, 1000  # for the effective number of respondents
 BINS = 121
 CELLS = 1 << 20
+SURE_ODDS = np.log(9.0)  # of a probability of 90 %, with which an item is found by itself
 STRONGEST = 1 / 3  # of the respondents are called strong, as many weak
 
 
@@ -58,6 +59,7 @@ class TurnedItems:
     items: tuple[str, ...]
     log_odds: Floats  # (n_items,)
     share: float  # of all items, estimated
+    detectable: float  # share of the items that would be found if they were turned around
     effective_respondents: float
     columns: dict[str, Floats]  # (n_items,) each
 
@@ -71,27 +73,39 @@ class TurnedItems:
 
 def turned_items(calibration: Calibration, responses: Table | None) -> TurnedItems:
     """Items of a binary calibration that better respondents miss more often."""
-    from scipy.special import ndtr
-
     table, weights = _binary(calibration, responses)
     asked = np.flatnonzero((table.cells >= 0).any(axis=0))
     if asked.size == 0:
         raise InputError("No response was observed, so nothing can be said about the labels.")
     part = table if asked.size == table.n_items else table.select(items=asked)
     scale = Scale(part, weights, _plain_scale(calibration, table, part, weights))
-    odds, share = turned_log_odds(scale)
+    odds, share, if_turned = turned_log_odds(scale)
     ability = calibration.score(table, items_known=True)["ability"].to_numpy()
     columns = {}
     for name, column in _described(calibration, asked, scale, ability).items():
         columns[name] = np.full(table.n_items, 0.0 if name == "n" else np.nan)
         columns[name][asked] = column
-    items = calibration.items
-    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
-    columns |= {"discrimination": slope, "discrimination_se": se}
-    columns["p_negative"] = ndtr(-slope / np.where(se > 0, se, np.nan))
     log_odds = np.full(table.n_items, np.nan)
     log_odds[asked] = odds
-    return TurnedItems(table.items, log_odds, share, scale.effective, columns)
+    detectable = float((if_turned >= SURE_ODDS).mean())
+    columns |= _own_slopes(calibration)
+    return TurnedItems(table.items, log_odds, share, detectable, scale.effective, columns)
+
+
+def _own_slopes(calibration: Calibration) -> dict[str, Floats]:
+    """Discriminations, and how likely each is negative, where items have their own."""
+    from scipy.special import ndtr
+
+    if not calibration.model.own_slopes:
+        return {}
+    items = calibration.items
+    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
+    known = informative(calibration) & (se > 0)
+    return {
+        "discrimination": slope,
+        "discrimination_se": se,
+        "probability_negative": ndtr(-slope / np.where(known, se, np.nan)),
+    }
 
 
 def _binary(calibration: Calibration, responses: Table | None) -> tuple[Responses, Floats]:
@@ -193,8 +207,11 @@ class Scale:
         return float(min(worth, len(rows)))
 
 
-def turned_log_odds(scale: Scale) -> tuple[Floats, float]:
-    """Log-odds that each label is wrong, and the share of labels that are."""
+def turned_log_odds(scale: Scale) -> tuple[Floats, float, Floats]:
+    """Log-odds that each label is wrong, the share of labels that are, and what odds would be.
+
+    The last are those of each item if whoever was right on it had been wrong, and the reverse.
+    """
     slope, difficulty = (grid.ravel() for grid in np.meshgrid(SLOPES, DIFFICULTIES, indexing="ij"))
     place = (scale.bins - scale.mean) / scale.sd
     rising = 1 / (1 + np.exp(-slope[:, None] * (place - difficulty[:, None])))
@@ -202,7 +219,7 @@ def turned_log_odds(scale: Scale) -> tuple[Floats, float]:
     right, wrong = scale.counts(1), scale.counts(0)
     temper = scale.effective / scale.table.n_respondents
 
-    def fit(items: Any) -> tuple[Floats, Floats]:
+    def fit(items: Any, right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
         """Likelihood of right labels, (n, curves), and wrong ones, (shares, n, curves)."""
         curves = [rising, *(share * (1 - rising) for share in SHARES)]
         found = []
@@ -213,13 +230,15 @@ def turned_log_odds(scale: Scale) -> tuple[Floats, float]:
         logs -= logs.max(axis=(0, 2), keepdims=True)
         return np.exp(logs[0]), np.exp(logs[1:])
 
-    learned = fit(evenly_spaced(len(right), MOST_LEARNED_FROM))
+    learned = fit(evenly_spaced(len(right), MOST_LEARNED_FROM), right, wrong)
     curves, shares, share_wrong = _learned(*learned, before / before.sum())
-    odds = [
-        _log_odds(*fit(items), curves, shares, share_wrong)
-        for items in row_blocks(len(right), 1024)
-    ]
-    return np.concatenate(odds), share_wrong
+
+    def odds(right: Floats, wrong: Floats) -> Floats:
+        blocks = row_blocks(len(right), 1024)
+        found = (fit(items, right, wrong) for items in blocks)
+        return np.concatenate([_log_odds(*each, curves, shares, share_wrong) for each in found])
+
+    return odds(right, wrong), share_wrong, odds(wrong, right)
 
 
 def _learned(as_right: Floats, as_wrong: Floats, before: Floats) -> tuple[Floats, Floats, float]:

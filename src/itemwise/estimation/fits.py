@@ -54,7 +54,8 @@ MEANINGS = {
     ),
     NEGATIVE: (
         "with negative discrimination",
-        "better respondents do worse; look for a wrong label.",
+        "better respondents did worse, which chance alone brings about as well; act only on items "
+        "for which item_health() calls it significant.",
     ),
     FLAT: (
         "without discrimination",

@@ -345,3 +345,19 @@ def test_two_keys_of_arc_are_suspect_and_the_best_solve_the_rest(shared):
     assert set(found.troubled) == {"i660", "i1067"}
     assert found.saturation.loc[ALL_ITEMS, "solved_by_best"] == 98
     assert found.saturation.loc[ALL_ITEMS, "state"] == "saturated"
+
+
+def test_the_same_items_are_called_negative_everywhere():
+    values = iw.simulate("2pl", 40, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values[:, :4], values[:, 4:8] = 1.0, 0.0  # of which the sign of a slope says nothing
+    values[:, 8] = 1 - values[:, 9]
+    found = iw.item_health(values)
+    told = [note for note in found.notes if "have a negative discrimination" in note]
+    below = sum("negative discrimination" in flag for flag in found.calibration.items["flag"])
+    assert told[0].startswith(f"{below} items have a negative discrimination")
+    assert f"{below} items have an estimated discrimination below zero" in found.calibration.meaning
+    sure = int(found.items["negative"].sum())
+    assert f"{sure or 'none'} significantly so" in told[0]
+    assert f"{sure or 'none'} significantly so" in found.calibration.meaning
+    trouble = iw.label_trouble(found.calibration).to_frame()
+    assert (trouble["probability_negative"] > 0.5).sum() == below

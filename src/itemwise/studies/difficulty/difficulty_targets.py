@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import as_number, whole_number
+from itemwise.calibration.shown_scale import NEGATIVE
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.learning.known_difficulty import AVERAGE_ERROR, MODELS, DifficultyTargets, said_method
@@ -311,7 +312,8 @@ def _notes(
     notes += [
         f"The {name.upper()} did not converge." for name, fit in fits.items() if not fit.converged
     ]
-    if (two := fits.get("2pl")) is not None and (negative := int((two.discrimination < 0).sum())):
+    two = fits.get("2pl")
+    if two is not None and (negative := sum(NEGATIVE in words for words in two.flag)):
         notes.append(
             f"{counted(negative, 'item')} with negative discrimination: better respondents get "
             "them wrong more often, so their difficulty is reversed."

@@ -148,7 +148,8 @@ def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
 
 def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
     """A note if some negative discriminations are not significant."""
-    below = int((items["discrimination"] < 0).sum())
+    told = items["negative_p"].notna()  # where all answered alike, the sign says nothing
+    below = int(((items["discrimination"] < 0) & told).sum())
     sure = int(items["negative"].sum())
     if below == sure:
         return []
