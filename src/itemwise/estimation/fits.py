@@ -54,8 +54,10 @@ MEANINGS = {
     ),
     NEGATIVE: (
         "with negative discrimination",
-        "better respondents did worse, which chance alone brings about as well; act only on items "
-        "for which item_health() calls it significant.",
+        (
+            "better respondents did worse, which chance alone brings about as well; act only on "
+            "items for which item_health() calls it significant."
+        ),
     ),
     FLAT: (
         "without discrimination",

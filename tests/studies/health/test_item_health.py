@@ -348,9 +348,9 @@ def test_two_keys_of_arc_are_suspect_and_the_best_solve_the_rest(shared):
 
 
 def test_the_same_items_are_called_negative_everywhere():
-    values = iw.simulate("2pl", 40, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values = iw.simulate("2pl", 12, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
     values[:, :4], values[:, 4:8] = 1.0, 0.0  # of which the sign of a slope says nothing
-    values[:, 8] = 1 - values[:, 9]
+    values[:, 8:14] = 1 - values[:, 20:26]
     found = iw.item_health(values)
     told = [note for note in found.notes if "have a negative discrimination" in note]
     below = sum("negative discrimination" in flag for flag in found.calibration.items["flag"])
