@@ -7,11 +7,12 @@ import pytest
 
 from itemwise import calibrate, simulate
 from itemwise.diagnostics.dimensionality import dimensionality
+from itemwise.diagnostics.local_dependence import local_dependence
 from itemwise.errors import InputError
 
 module = import_module("itemwise.diagnostics.dimensionality")  # its function has the same name
 
-COLUMNS = ["dimension", "eigenvalue", "share", "reference", "chance", "p", "suggested"]
+COLUMNS = ["dimension", "eigenvalue", "share", "to_exceed", "shuffled", "p", "suggested"]
 
 
 def latent(n_respondents, n_items, n_abilities, seed, correlation=0.0):
@@ -59,7 +60,7 @@ def test_two_abilities_that_go_together_are_still_two():
 def test_one_ability_with_gaps_is_one():
     found = dimensionality(simulate("2pl", 500, 30, missing=0.4, random_state=1).responses)
     assert found.n_dimensions == 1
-    assert found.meaning.startswith("One ability is enough")
+    assert found.meaning.startswith("One ability is shown, and no second one")
 
 
 @pytest.mark.slow
@@ -67,7 +68,7 @@ def test_one_ability_with_gaps_is_one():
 def test_the_bend_of_many_curves_is_no_second_ability(seed):
     """Where parallel analysis alone always sees two dimensions."""
     found = dimensionality(simulate("2pl", 1500, 100, random_state=seed).responses, n_resamples=20)
-    assert found.eigenvalues[1] > found.chance[1]
+    assert found.eigenvalues[1] > found.shuffled[1]
     assert found.n_dimensions == 1
 
 
@@ -104,7 +105,7 @@ def test_chance_is_what_shuffled_columns_give():
     ]
     found = dimensionality(values, n_resamples=200)
     # Two percentiles of 200 draws each: the standard error of their difference is about 0.01.
-    np.testing.assert_allclose(found.chance, np.percentile(shuffled, 95, axis=0), atol=0.04)
+    np.testing.assert_allclose(found.shuffled, np.percentile(shuffled, 95, axis=0), atol=0.04)
 
 
 def test_correlations_with_gaps_are_pairwise():
@@ -136,7 +137,7 @@ def test_the_same_seed_gives_the_same_result():
     values = binary(latent(200, 10, 2, seed=0))
     one, other, third = (dimensionality(values, random_state=seed) for seed in (4, 4, 5))
     pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
-    assert not np.array_equal(one.reference, third.reference)
+    assert not np.array_equal(one.to_exceed, third.to_exceed)
 
 
 def test_the_frame_has_its_columns():
@@ -160,7 +161,7 @@ def test_a_large_table_is_thinned_and_says_so(monkeypatch):
     monkeypatch.setattr(module, "MOST_ITEMS", 8)
     found = dimensionality(binary(latent(200, 20, 1, seed=0)), n_resamples=5)
     assert (found.n_respondents, found.n_items) == (50, 8)
-    assert "from 50 of 200 respondents; from 8 of 20 items" in found.meaning
+    assert "from 50 of 200 respondents; from 8 of the 20 items, evenly spaced" in found.meaning
 
 
 def test_hardly_any_responses_give_a_result_and_no_crash(subtests):
@@ -199,3 +200,26 @@ def test_what_comes_after_a_dimension_of_chance_is_chance():
     p = found.to_frame()["p"].to_numpy()
     assert (np.diff(p) >= 0).all()
     assert (p[found.n_dimensions :] > 0.05).all()
+
+
+def test_the_items_that_are_used_and_left_out_add_up():
+    values = drawn(14, 450, random_state=2)
+    values[:, :30] = 1
+    found, other = dimensionality(values), local_dependence(calibrate(values))
+    n_constant = int((values == values[:1]).all(axis=0).sum())
+    assert found.n_items == module.MOST_ITEMS
+    said = f"left out, because all responses are the same: {n_constant} items"
+    assert said in found.meaning
+    assert said in other.meaning
+    assert f"from 300 of the {450 - n_constant} other items, evenly spaced" in found.meaning
+
+
+def test_without_a_second_ability_it_is_said_what_could_have_been_seen():
+    found = dimensionality(drawn(14, 60, random_state=2))
+    assert found.n_dimensions == 1
+    assert "enough" not in found.meaning
+    wanted = found.to_exceed[1] / found.n_items
+    assert f"with 14 respondents, a second one would have to explain more than {wanted:.1%}" in (
+        found.meaning
+    )
+    assert found.eigenvalues[1] <= found.to_exceed[1]

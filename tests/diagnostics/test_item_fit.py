@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 from scipy.stats import false_discovery_control, kstest
 
 import itemwise
@@ -272,16 +273,64 @@ def test_small_tables_have_a_result(subtests):
         with subtests.test(n_respondents=n_respondents, n_items=n_items):
             responses = simulate("2pl", n_respondents, n_items, random_state=10).responses
             fit = item_fit(calibrate(responses, "2pl"))
-            assert fit.to_frame().shape == (n_items, 11)
+            assert fit.to_frame().shape == (n_items, 15)
             assert np.isnan(fit.s_x2).all()
             assert "too few respondents or items" in fit.notes[0]
+
+
+def test_clean_items_are_not_called_noisy(subtests):
+    """Of clean tables, 5 % may have an item that is; the fixed range of 0.7 to 1.3 had most."""
+    for model, (n_respondents, n_items) in product(
+        ["1pl", "2pl"], [(9, 450), (14, 200), (100, 100)]
+    ):
+        with subtests.test(model=model, n_respondents=n_respondents):
+            tables = [
+                simulate(model, n_respondents, n_items, random_state=seed).responses
+                for seed in range(6)
+            ]
+            found = [item_fit(calibrate(table)) for table in tables]
+            # Two tables of six with such an item come in 3 % of cases.
+            assert sum(bool(fit.noisy) for fit in found) <= 1
+            assert sum(len(fit.noisy) for fit in found) <= 3
+
+
+def test_items_that_follow_no_ability_are_noisy_where_responses_are_enough():
+    values = simulate("1pl", 99, 40, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values[:, :2] = np.random.default_rng(4).integers(0, 2, (99, 2))
+    found = item_fit(calibrate(values))
+    assert found.noisy == ("item_1",)
+    assert found.infit_z[1] > 1.96  # of 40 items, chance may well make one as noisy as the second
+    assert "item_1) is noisier than expected" in found.meaning
+    assert "after correction for 40 tests" in found.meaning
+
+
+def test_what_is_expected_of_a_mean_square_follows_from_the_number_of_responses():
+    drawn = simulate("1pl", 400, 30, random_state=1)
+    known = calibrate(drawn.responses, "1pl")
+    few, many = (
+        item_fit(known, drawn.responses.select(respondents=slice(0, n))) for n in (20, 400)
+    )
+    np.testing.assert_allclose(few.infit_se / many.infit_se, np.sqrt(20), rtol=0.5)
+    assert few.infit.std() > 2 * many.infit.std()
+
+
+def test_the_figure_names_what_is_noisy_and_not_what_says_nothing():
+    values = simulate("1pl", 60, 30, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values[:, 0] = np.random.default_rng(3).integers(0, 2, 60)
+    values[:, 1] = 1.0  # all answered alike: infit is next to nothing
+    figure = item_fit(calibrate(values)).plot()
+    shown = [text.get_text() for text in figure.figure_.findobj(Text)]
+    assert any(text.startswith("item_1") for text in shown)
+    assert not any(text == "item_2" or text.startswith("item_2 ") for text in shown)
+    assert any("95% of items by chance" in text for text in shown)
 
 
 def test_the_result_shows_itself(lsat, tmp_path):
     fit = item_fit(lsat)
     assert list(fit.to_frame()) == [
         *("s_x2", "s_x2_df", "s_x2_p", "s_x2_p_adjusted", "s_x2_rmsea"),
-        *("infit", "infit_z", "outfit", "outfit_z", "zh", "n"),
+        *("infit", "infit_se", "infit_z", "outfit", "outfit_se", "outfit_z"),
+        *("noise_p", "noise_p_adjusted", "zh", "n"),
     ]
     assert fit.to_frame().index.name == "item"
     assert "8 tested items" in repr(fit)

@@ -105,7 +105,7 @@ def reliability_frame(names):
 
 def scree_frame(names):
     place = np.arange(1, len(names) + 1)
-    return pd.DataFrame({"dimension": place, "eigenvalue": 5.0 / place**2, "reference": 1.1})
+    return pd.DataFrame({"dimension": place, "eigenvalue": 5.0 / place**2, "to_exceed": 1.1})
 
 
 def pairs_frame(names):

@@ -190,7 +190,7 @@ def scree_some(count):
         {
             "dimension": np.arange(1, count + 1),
             "eigenvalue": 5.0 / np.arange(1, count + 1) ** 2,
-            "reference": 1.1,
+            "to_exceed": 1.1,
         }
     )
 

@@ -34,6 +34,7 @@ TERMS = 8
 LEAST_VARIANCE = sqrt(1e-5)
 NORMAL_KURTOSIS = 3.0  # for models whose fourth moment is not known
 LOWEST_LOG = -700.0  # of a probability; the square of less could overflow
+LARGEST_ERROR = 1.0  # of a mean square; beyond, Wilson and Hilferty's curve leaves its tail
 LEAST_SPREAD = 1e-12  # of a log-likelihood; where nothing could surprise, nothing is said
 
 
@@ -220,14 +221,34 @@ class Fit:
         return ratio(self.sums[3], self.n)
 
     @property
+    def infit_se(self) -> Floats:
+        """How far infit varies around 1 by chance, with so many responses."""
+        return _root(ratio(self.sums[5], self.sums[2] ** 2))
+
+    @property
+    def outfit_se(self) -> Floats:
+        """How far outfit varies around 1 by chance, with so many responses."""
+        return _root(ratio(self.sums[4], self.n**2) - ratio(1.0, self.n))
+
+    @property
     def infit_z(self) -> Floats:
         """Infit as a standard normal deviate, about."""
-        return _cube_root(self.infit, ratio(self.sums[5], self.sums[2] ** 2))
+        return _cube_root(self.infit, self.infit_se)
 
     @property
     def outfit_z(self) -> Floats:
         """Outfit as a standard normal deviate, about."""
-        return _cube_root(self.outfit, ratio(self.sums[4], self.n**2) - ratio(1.0, self.n))
+        return _cube_root(self.outfit, self.outfit_se)
+
+    @property
+    def noise_p(self) -> Floats:
+        """How likely responses are as noisy as these by chance, by infit and outfit together.
+
+        A mean square whose standard error exceeds 1 is decided by single responses, and not judged.
+        """
+        infit = np.where(self.infit_se <= LARGEST_ERROR, self.infit_z, np.nan)
+        outfit = np.where(self.outfit_se <= LARGEST_ERROR, self.outfit_z, np.nan)
+        return noise_p(infit, outfit)
 
     @property
     def zh(self) -> Floats:
@@ -236,15 +257,27 @@ class Fit:
         return ratio(self.sums[6], np.sqrt(spread))
 
 
+def noise_p(infit_z: Floats, outfit_z: Floats) -> Floats:
+    """One-sided p-value of the larger of two deviates, of which chance made the larger of two."""
+    from scipy.special import ndtr
+
+    p: Floats = np.minimum(2 * ndtr(-np.fmax(infit_z, outfit_z)), 1.0)
+    return p
+
+
 def ratio(above: Floats | float, below: Floats) -> Floats:
     """Above over below; NaN where below is nothing."""
     result: Floats = above / np.where(below > 0, below, np.nan)
     return result
 
 
-def _cube_root(mean_square: Floats, variance: Floats) -> Floats:
+def _root(variance: Floats) -> Floats:
+    """Square root; NaN where there is no variance."""
+    return np.sqrt(np.where(variance > 0, variance, np.nan))
+
+
+def _cube_root(mean_square: Floats, sd: Floats) -> Floats:
     """Wilson and Hilferty's transformation of a mean square to a standard normal."""
-    sd = np.sqrt(np.where(variance > 0, variance, np.nan))
     z: Floats = (np.cbrt(mean_square) - 1) * (3 / sd) + sd / 3
     return z
 

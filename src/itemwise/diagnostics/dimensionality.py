@@ -18,7 +18,7 @@ import numpy as np
 
 from itemwise.diagnostics.diagnosis import Diagnosis
 from itemwise.errors import InputError
-from itemwise.numerics.arrays import Floats, evenly_spaced, workers
+from itemwise.numerics.arrays import Floats, evenly_spaced, row_blocks, workers
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.stored_cells import as_floats
 from itemwise.words import counted, listed
@@ -44,16 +44,17 @@ CLEAR = 3.0  # the first eigenvalue this many times the second suggests one abil
 class Dimensionality(Diagnosis):
     """How many abilities the responses reflect.
 
-    One entry per dimension. `chance` is the 95th percentile of the eigenvalues of shuffled tables,
-    `reference` that of tables which hold the dimensions before; `p` is the share of such tables,
+    One entry per dimension. `to_exceed` is the criterion: the 95th percentile of the eigenvalues of
+    tables which hold the dimensions before. `shuffled` is that of shuffled tables, which hold none,
+    and is no criterion beyond the first. `p` is the share of tables that hold the dimensions before,
     the real one among them, with an eigenvalue as large, and no smaller than that of the dimension
     before, because dimensions are tested one after the other. `n_dimensions` counts the
-    eigenvalues above their reference, up to the first that is not.
+    eigenvalues that exceed theirs, up to the first that does not.
     """
 
     eigenvalues: Floats
-    reference: Floats
-    chance: Floats
+    to_exceed: Floats
+    shuffled: Floats
     p: Floats
     n_dimensions: int
     n_respondents: int  # that were looked at
@@ -78,15 +79,15 @@ class Dimensionality(Diagnosis):
                 "dimension": np.arange(1, count + 1),
                 "eigenvalue": self.eigenvalues,
                 "share": self.eigenvalues / max(count, 1),
-                "reference": self.reference,
-                "chance": self.chance,
+                "to_exceed": self.to_exceed,
+                "shuffled": self.shuffled,
                 "p": self.p,
                 "suggested": np.arange(count) < self.n_dimensions,
             }
         )
 
     def plot(self, **kw: Any) -> Display:
-        """Eigenvalues in falling order, with their references."""
+        """Eigenvalues in falling order, with what they have to exceed."""
         from itemwise.displays import DISPLAYS
 
         return DISPLAYS["scree"](self.to_frame()).plot(**kw)
@@ -104,9 +105,22 @@ class Dimensionality(Diagnosis):
         times = f"{self.ratio:.1f} times the second" if self.ratio == self.ratio else "alone"
         if self.n_dimensions == 1:
             return (
-                f"One ability is enough: the first dimension explains {share} of the variance, "
-                f"{times}, and no further one is larger than chance{said}."
+                f"One ability is shown, and no second one: the first dimension explains {share} of "
+                f"the variance, {times}{self._second()}{said}."
             )
+        return self._several(share, times, said)
+
+    def _second(self) -> str:
+        """What a second dimension would have had to explain to be shown."""
+        if len(self.eigenvalues) < 2:
+            return ""
+        seen, wanted = (values[1] / self.n_items for values in (self.eigenvalues, self.to_exceed))
+        return (
+            f"; with {counted(self.n_respondents, 'respondent')}, a second one would have to "
+            f"explain more than {wanted:.1%}, and it explains {seen:.1%}"
+        )
+
+    def _several(self, share: str, times: str, said: str) -> str:
         most = self.n_dimensions == MOST_DIMENSIONS
         number = f"At least {MOST_DIMENSIONS}" if most else f"{self.n_dimensions}"
         verdict = (
@@ -131,7 +145,7 @@ def dimensionality(
     spaced, are used, and `notes` says so. At most 10 dimensions are considered.
 
     `responses` are respondents × items. The frame has one row per dimension: eigenvalue, share of
-    the variance, reference, chance, p, suggested. The same `random_state` gives the same result.
+    the variance, to_exceed (the criterion), shuffled, p, suggested. The same `random_state` gives the same result.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 300, 12, random_state=0).responses
@@ -151,11 +165,11 @@ def dimensionality(
     with workers(1):  # many small matrices: threads would only wait for each other
         found = _eigenvalues(values)
         chance = _comparison(values, 0, n_resamples, random)
-        reference, p, n_dimensions = _compared(values, found, chance, random)
+        to_exceed, p, n_dimensions = _compared(values, found, chance, random)
     return Dimensionality(
         eigenvalues=found,
-        reference=reference,
-        chance=np.percentile(chance, PERCENTILE, axis=0),
+        to_exceed=to_exceed,
+        shuffled=np.percentile(chance, PERCENTILE, axis=0),
         p=p,
         n_dimensions=n_dimensions,
         n_respondents=values.shape[0],
@@ -168,43 +182,48 @@ def dimensionality(
 def _compared(
     values: Floats, found: Floats, chance: Floats, random: np.random.Generator
 ) -> tuple[Floats, Floats, int]:
-    """Reference and p of each eigenvalue, and how many are above theirs one after the other."""
-    reference, p = np.empty(len(found)), np.empty(len(found))
+    """What each eigenvalue has to exceed, p, and how many do one after the other."""
+    to_exceed, p = np.empty(len(found)), np.empty(len(found))
     tables = chance
     for k in range(min(MOST_DIMENSIONS, len(found)) + 1):
         if k > 0:
             tables = _comparison(values, k, len(chance), random)
-        # What comes after the first that is not above has no better reference than this one.
-        reference[k:] = np.percentile(tables[:, k:], PERCENTILE, axis=0)
+        # What comes after the first that is not above has nothing better to exceed than this one.
+        to_exceed[k:] = np.percentile(tables[:, k:], PERCENTILE, axis=0)
         p[k:] = (1 + (tables[:, k:] >= found[k:]).sum(axis=0)) / (len(tables) + 1)
-        if k == len(found) or found[k] <= reference[k]:
+        if k == len(found) or found[k] <= to_exceed[k]:
             break
     else:
         k = MOST_DIMENSIONS
-    return reference, np.maximum.accumulate(p), k
+    return to_exceed, np.maximum.accumulate(p), k
 
 
 def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
     """Responses as numbers, thinned, without the items that are constant."""
     rows = evenly_spaced(table.n_respondents, MOST_RESPONDENTS)
-    columns = evenly_spaced(table.n_items, MOST_ITEMS)
-    values = as_floats(table.cells[np.ix_(rows, columns)])
     notes = []
     if len(rows) < table.n_respondents:
         notes.append(f"from {len(rows):,} of {counted(table.n_respondents, 'respondent')}")
-    if len(columns) < table.n_items:
-        notes.append(f"from {len(columns):,} of {counted(table.n_items, 'item')}")
-    constant = _constant(values)
+    constant = _constant(table, rows)
     if constant.any():
-        names = [table.items[k] for k in columns[constant]]
+        names = [table.items[k] for k in np.flatnonzero(constant)]
         notes.append(f"left out, because all responses are the same: {listed(names, 'item')}")
-    return values[:, ~constant], notes
+    differing = np.flatnonzero(~constant)
+    chosen = differing[evenly_spaced(differing.size, MOST_ITEMS)]
+    if chosen.size < differing.size:
+        others = " other" if constant.any() else ""
+        notes.append(f"from {chosen.size:,} of the {differing.size:,}{others} items, evenly spaced")
+    return as_floats(table.cells[np.ix_(rows, chosen)]), notes
 
 
-def _constant(values: Floats) -> np.ndarray:
-    low = np.where(np.isnan(values), np.inf, values).min(axis=0)
-    high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
-    same: np.ndarray = low >= high
+def _constant(table: Responses, rows: np.ndarray) -> np.ndarray:
+    """Items to which all of these respondents gave one response, or none any."""
+    same = np.empty(table.n_items, dtype=bool)
+    for items in row_blocks(table.n_items, MOST_ITEMS):
+        values = as_floats(table.cells[rows, items])
+        low = np.where(np.isnan(values), np.inf, values).min(axis=0)
+        high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
+        same[items] = low >= high
     return same
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from itemwise.responses import Table
 
 ALPHA = 0.05
-MOST_SQUARE = 1.3  # infit and outfit of a useful item lie below (Bond and Fox, 2007)
 MOST_SCORES = 4_000  # summed scores of graded items, of which S-X² needs all distributions
 TOO_MANY_SCORES = (
     f"S-X² of graded items is left out above {MOST_SCORES:,} possible summed scores: what it costs "
@@ -41,8 +40,9 @@ class ItemFit(Diagnosis):
 
     `s_x2` is a chi-square statistic with `s_x2_df` degrees of freedom; a small p-value says that
     the curve has the wrong form. `infit` and `outfit` are 1 where responses vary as expected,
-    above 1 where they surprise; `zh` is low where responses are unlikely. They are computed
-    at EAP abilities, which follow the responses: on short tests they lie below 1 and their z is too
+    above 1 where they surprise; `infit_se` and `outfit_se` say how far chance takes them from 1
+    with so many responses, and `noise_p` how likely chance makes an item as noisy, by the larger
+    of the two. `zh` is low where responses are unlikely. They are computed at EAP abilities, which follow the responses: on short tests they lie below 1 and their z is too
     small. A figure that does not exist is NaN; `notes` say why.
     """
 
@@ -53,9 +53,13 @@ class ItemFit(Diagnosis):
     s_x2_p_adjusted: Floats
     s_x2_rmsea: Floats
     infit: Floats
+    infit_se: Floats
     infit_z: Floats
     outfit: Floats
+    outfit_se: Floats
     outfit_z: Floats
+    noise_p: Floats
+    noise_p_adjusted: Floats
     zh: Floats
     n: Floats  # respondents who were asked the item
     n_complete: float  # respondents behind S-X²
@@ -66,6 +70,12 @@ class ItemFit(Diagnosis):
         """Items whose adjusted p-value of S-X² is below 0.05, the worst first."""
         order = np.argsort(self.s_x2_p, kind="stable")
         return tuple(self.items[k] for k in order if self.s_x2_p_adjusted[k] < ALPHA)
+
+    @property
+    def noisy(self) -> tuple[str, ...]:
+        """Items that are noisier than chance makes them (adjusted p below 0.05), worst first."""
+        order = np.argsort(self.noise_p, kind="stable")
+        return tuple(self.items[k] for k in order if self.noise_p_adjusted[k] < ALPHA)
 
     @property
     def meaning(self) -> str:
@@ -90,14 +100,19 @@ class ItemFit(Diagnosis):
         )
 
     def _said_of_noise(self) -> str:
-        seen = np.isfinite(self.outfit)
-        noisy = np.flatnonzero(seen & (np.fmax(self.infit, self.outfit) > MOST_SQUARE))
-        if not noisy.size:
-            return f"No item has an infit or outfit above {MOST_SQUARE:g}."
-        worst = noisy[np.argsort(-self.outfit[noisy], kind="stable")]
-        names = listed([self.items[k] for k in worst], "item")
-        verb = "is" if noisy.size == 1 else "are"
-        return f"{names} {verb} noisier than expected (infit or outfit above {MOST_SQUARE:g})."
+        tested, noisy = int(np.isfinite(self.noise_p).sum()), self.noisy
+        if not tested:
+            return "How noisy items are could not be tested."
+        if not noisy:
+            return (
+                f"None of {counted(tested, 'item')} is noisier than chance makes it (infit and "
+                f"outfit; smallest adjusted {said_p(np.nanmin(self.noise_p_adjusted))})."
+            )
+        verb = "is" if len(noisy) == 1 else "are"
+        return (
+            f"{listed(noisy, 'item')} {verb} noisier than expected (infit or outfit, after "
+            f"correction for {counted(tested, 'test')})."
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per item."""
@@ -105,13 +120,14 @@ class ItemFit(Diagnosis):
 
         names = (
             *("s_x2", "s_x2_df", "s_x2_p", "s_x2_p_adjusted", "s_x2_rmsea"),
-            *("infit", "infit_z", "outfit", "outfit_z", "zh", "n"),
+            *("infit", "infit_se", "infit_z", "outfit", "outfit_se", "outfit_z"),
+            *("noise_p", "noise_p_adjusted", "zh", "n"),
         )
         columns = {name: getattr(self, name) for name in names}
         return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
 
     def plot(self, **kw: Any) -> Display:
-        """Infit against outfit; items outside the expected band are named."""
+        """Infit against outfit; items noisier than chance, or off their curve, are named."""
         from itemwise.displays import DISPLAYS
 
         return DISPLAYS["item_fit"](self.to_frame()).plot(**kw)
@@ -127,8 +143,8 @@ def item_fit(calibration: Calibration, responses: Table | None = None) -> ItemFi
     20,000 items.
 
     The frame has one row per item: s_x2, s_x2_df, s_x2_p, s_x2_p_adjusted, s_x2_rmsea (Orlando and
-    Thissen, 2000), infit and outfit with their z (Wright and Masters, 1982), zh (Drasgow et al.,
-    1985) and n.
+    Thissen, 2000), infit and outfit with se and z (Wright and Masters, 1982), noise_p,
+    noise_p_adjusted, zh (Drasgow et al., 1985) and n.
 
     >>> import itemwise as iw
     >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")
@@ -147,9 +163,13 @@ def item_fit(calibration: Calibration, responses: Table | None = None) -> ItemFi
         s_x2_p_adjusted=benjamini_hochberg(p),
         s_x2_rmsea=_rmsea(found, freedom, n_complete),
         infit=fit.infit,
+        infit_se=fit.infit_se,
         infit_z=fit.infit_z,
         outfit=fit.outfit,
+        outfit_se=fit.outfit_se,
         outfit_z=fit.outfit_z,
+        noise_p=fit.noise_p,
+        noise_p_adjusted=benjamini_hochberg(fit.noise_p),
         zh=fit.zh,
         n=fit.n,
         n_complete=n_complete,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.diagnosis import Diagnosis, Fit, material_of
+from itemwise.diagnostics.diagnosis import Diagnosis, Fit, material_of, noise_p
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.words import counted, said_p
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from itemwise.responses import Table
 
 ALPHA = 0.05
-MOST_SQUARE = 1.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,10 +80,10 @@ class RespondentFit(Diagnosis):
         seen = np.isfinite(self.outfit)
         if not seen.any():
             return "Nothing can be said of any respondent: none has responses and an ability."
-        noisy = int((np.fmax(self.infit, self.outfit)[seen] > MOST_SQUARE).sum())
+        noisy = int((benjamini_hochberg(noise_p(self.infit_z, self.outfit_z)) < ALPHA).sum())
         return (
             f"{noisy:,} of {counted(int(seen.sum()), 'respondent')} answered more erratically "
-            f"than expected (infit or outfit above {MOST_SQUARE:g})."
+            "than chance makes them (infit or outfit, after correction for multiple tests)."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Array, Floats
 
 BAND = (0.7, 1.3)
+REACH = 1.96  # standard errors of a mean square, each way, in which chance leaves 95 %
 LEVEL = 0.05
 MOST_ITEMS = 12  # that are named
 MANY_ITEMS = 200  # more points are drawn small
@@ -39,14 +40,17 @@ REFERENCE = 1.645
 
 
 class FitDisplay(Display):
-    """Infit and outfit of each item; the square marks the expected range, 0.7 to 1.3.
+    """Infit and outfit of each item; the shaded range is that of chance.
 
     The frame has one row per item, which is its index: `infit`, `outfit` and `s_x2_p_adjusted`,
-    which may be NaN. Items outside the square, or whose adjusted p-value is below 0.05, are
-    named, the farthest ones if there are many.
+    which may be NaN. With `infit_se`, `outfit_se` and `noise_p_adjusted`, the range holds 95 % of
+    items that follow the model with as many responses as the median item, and items whose adjusted
+    p-value is below 0.05 are named; otherwise the range is 0.7 to 1.3, and items outside are named,
+    as are those whose `s_x2_p_adjusted` is below 0.05. If there are many, it is the farthest.
     """
 
     numbers = ("infit", "outfit", "s_x2_p_adjusted")
+    optional = ("infit_se", "outfit_se", "noise_p_adjusted")
     needed = ("infit", "outfit")
     infinite = True
     noun, without = "item", "infit and outfit"
@@ -58,16 +62,21 @@ class FitDisplay(Display):
         squares = self._rows[["infit", "outfit"]].to_numpy()
         self._points = np.clip(squares, LEAST, MOST)
         self._clipped = int((squares != self._points).any(axis=1).sum())
-        self._outside = ((squares < BAND[0]) | (squares > BAND[1])).any(axis=1)
+        self._tested = set(self.optional) <= set(self._rows.columns)
+        self._low, self._high = self._expected()
+        if self._tested:
+            self._outside = self._rows["noise_p_adjusted"].to_numpy() < LEVEL
+        else:
+            self._outside = ((squares < self._low) | (squares > self._high)).any(axis=1)
         self._wrong = self._rows["s_x2_p_adjusted"].to_numpy() < LEVEL
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         from matplotlib.patches import Rectangle
 
         self._scale(ax)
-        side = BAND[1] - BAND[0]
-        square = Rectangle((BAND[0], BAND[0]), side, side, color=style.faint, alpha=0.6, zorder=1)
-        ax.add_patch(square)
+        width, height = self._high - self._low
+        look_of_range: dict[str, Any] = {"color": style.faint, "alpha": 0.6, "zorder": 1}
+        ax.add_patch(Rectangle(tuple(self._low), width, height, **look_of_range))
         for line in (ax.axhline, ax.axvline):
             line(1.0, color=style.neutral, linewidth=0.8, zorder=2)
         size = 24.0 if len(self._points) <= MANY_ITEMS else 7.0
@@ -88,10 +97,19 @@ class FitDisplay(Display):
         self._name(ax, style)
         return self._notes()
 
+    def _expected(self) -> tuple[Floats, Floats]:
+        """Return the least and the largest infit and outfit that are expected."""
+        if not self._tested:
+            return np.full(2, BAND[0]), np.full(2, BAND[1])
+        errors = self._rows[["infit_se", "outfit_se"]]
+        sd = errors.median().fillna(0.0).to_numpy(dtype=float)
+        low, high = (np.maximum(1 + sd / 3 * (z - sd / 3), 0.0) ** 3 for z in (-REACH, REACH))
+        return np.maximum(low, LEAST), np.minimum(high, MOST)
+
     def _scale(self, ax: Axes) -> None:
-        """Set logarithmic axes that show every point and the whole square."""
-        low = min(float(self._points.min()), 0.6) / 1.06
-        high = max(float(self._points.max()), 1.5) * 1.06
+        """Set logarithmic axes that show every point and the whole range."""
+        low = min(float(self._points.min()), 0.6, *self._low) / 1.06
+        high = max(float(self._points.max()), 1.5, *self._high) * 1.06
         ax.set_xscale("log")
         ax.set_yscale("log")
         for limits, ticks in ((ax.set_xlim, ax.set_xticks), (ax.set_ylim, ax.set_yticks)):
@@ -111,8 +129,7 @@ class FitDisplay(Display):
         name_points(style, ax, self._rows.index[rows], self._points[rows], colours, 24)
 
     def _notes(self) -> list[str]:
-        inside = int((~self._outside).sum())
-        notes = [f"square: {inside:,} of {counted(len(self._rows), 'item')} within 0.7 to 1.3"]
+        notes = [self._said_of_range()]
         if self._rows["s_x2_p_adjusted"].notna().any():
             wrong = counted(int(self._wrong.sum()), "item")
             notes.append(
@@ -120,6 +137,16 @@ class FitDisplay(Display):
             )
         edge = f"drawn at the edge: {{}} beyond {LEAST:g} or {MOST:g}"
         return [*notes, *remark(edge, self._clipped, "item")]
+
+    def _said_of_range(self) -> str:
+        many, total = int(self._outside.sum()), counted(len(self._rows), "item")
+        if not self._tested:
+            return f"square: {len(self._rows) - many:,} of {total} within 0.7 to 1.3"
+        low, high = self._low[0], self._high[0]
+        return (
+            f"shaded: 95% of items by chance (median number of responses), infit {low:.2g} to "
+            f"{high:.2g}; in colour: {many:,} of {total} noisier, corrected for all tests"
+        )
 
 
 class RespondentFitDisplay(Display):

@@ -305,11 +305,11 @@ class AgreementDisplay(Display):
 class ScreeDisplay(Display):
     """Eigenvalues in falling order; those above the dashed line are larger than by chance.
 
-    The frame has one row per dimension: `dimension` counted from 1, `eigenvalue`, and `reference`,
-    the value to exceed; if known, `suggested`. The first 20 are drawn.
+    The frame has one row per dimension: `dimension` counted from 1, `eigenvalue`, and `to_exceed`,
+    the criterion; if known, `suggested`. The first 20 are drawn.
     """
 
-    numbers = ("dimension", "eigenvalue", "reference")
+    numbers = ("dimension", "eigenvalue", "to_exceed")
     needed = ("eigenvalue",)
     without = ""
     x_label, y_label, grid_lines = "dimension", "eigenvalue", "y"
@@ -318,18 +318,18 @@ class ScreeDisplay(Display):
         from matplotlib.ticker import MaxNLocator
 
         rows = self._rows.sort_values("dimension", kind="stable").iloc[:MOST_DIMENSIONS]
-        dimension, value, reference = (rows[name].to_numpy() for name in self.numbers)
-        # Without the column, those above the reference, up to the first that is not.
-        above = np.minimum.accumulate(value > reference)
+        dimension, value, to_exceed = (rows[name].to_numpy() for name in self.numbers)
+        # Without the column, those that exceed it, up to the first that is not.
+        above = np.minimum.accumulate(value > to_exceed)
         if "suggested" in rows.columns:
             above = rows["suggested"].to_numpy(dtype=bool)
         (line,) = ax.plot(dimension, value, color=style.positive, linewidth=1.4, zorder=2)
         dashed: dict[str, Any] = {"linestyle": DASHED, "linewidth": 1.4, "marker": "_"}
-        (limit,) = ax.plot(dimension, reference, color=style.negative, zorder=2, **dashed)
+        (limit,) = ax.plot(dimension, to_exceed, color=style.negative, zorder=2, **dashed)
         for chosen, face in ((above, style.positive), (~above, style.paper)):
             x, y = dimension[chosen], value[chosen]
             ax.scatter(x, y, s=34, facecolor=face, edgecolor=style.positive, zorder=3)
-        finite = np.concatenate([value, reference])
+        finite = np.concatenate([value, to_exceed])
         ax.set_ylim(0, 1.08 * max(float(finite[np.isfinite(finite)].max()), 1.0))
         ax.set_xlim(dimension.min() - 0.6, dimension.max() + 0.6)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
