@@ -467,9 +467,13 @@ def test_items_that_all_answered_alike_are_not_negative():
 
 
 def test_few_respondents_could_not_have_shown_much():
-    few = label_trouble(calibrate(simulate("1pl", 9, 200, random_state=2).responses))
+    nine = label_trouble(calibrate(simulate("1pl", 9, 200, random_state=2).responses))
+    assert nine.meaning.startswith(
+        "None of 200 items is suspect, but these responses would show hardly any key that is turned"
+    )
+    few = label_trouble(calibrate(simulate("1pl", 40, 200, random_state=2).responses))
     many = label_trouble(calibrate(simulate("1pl", 400, 40, random_state=2).responses, "1pl"))
-    assert few.detectable < 0.4
+    assert nine.detectable < 0.02 < few.detectable < 0.8
     assert many.detectable > 0.8
     first = few.meaning.split(";")[0]
     assert first == (

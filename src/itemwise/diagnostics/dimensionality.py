@@ -45,9 +45,9 @@ class Dimensionality(Diagnosis):
     """How many abilities the responses reflect.
 
     One entry per dimension. `to_exceed` is the criterion: the 95th percentile of the eigenvalues of
-    tables which hold the dimensions before. `shuffled` is that of shuffled tables, which hold none,
-    and is no criterion beyond the first. `p` is the share of tables that hold the dimensions before,
-    the real one among them, with an eigenvalue as large, and no smaller than that of the dimension
+    tables which hold the dimensions before. `shuffled` is that of shuffled tables, which hold none:
+    no criterion beyond the first. `p` is the share of tables that hold the dimensions before, the
+    real one among them, with an eigenvalue as large, and no smaller than that of the dimension
     before, because dimensions are tested one after the other. `n_dimensions` counts the
     eigenvalues that exceed theirs, up to the first that does not.
     """
@@ -145,7 +145,8 @@ def dimensionality(
     spaced, are used, and `notes` says so. At most 10 dimensions are considered.
 
     `responses` are respondents × items. The frame has one row per dimension: eigenvalue, share of
-    the variance, to_exceed (the criterion), shuffled, p, suggested. The same `random_state` gives the same result.
+    the variance, to_exceed (the criterion), shuffled, p, suggested. The same `random_state` gives
+    the same result.
 
     >>> import itemwise as iw
     >>> drawn = iw.simulate("2pl", 300, 12, random_state=0).responses

@@ -42,8 +42,9 @@ class ItemFit(Diagnosis):
     the curve has the wrong form. `infit` and `outfit` are 1 where responses vary as expected,
     above 1 where they surprise; `infit_se` and `outfit_se` say how far chance takes them from 1
     with so many responses, and `noise_p` how likely chance makes an item as noisy, by the larger
-    of the two. `zh` is low where responses are unlikely. They are computed at EAP abilities, which follow the responses: on short tests they lie below 1 and their z is too
-    small. A figure that does not exist is NaN; `notes` say why.
+    of the two. `zh` is low where responses are unlikely. All are computed at EAP abilities, which
+    follow the responses: on short tests they lie below 1 and their z is too small. A figure that
+    does not exist is NaN; `notes` say why.
     """
 
     items: tuple[str, ...]

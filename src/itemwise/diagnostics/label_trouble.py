@@ -38,7 +38,7 @@ OF_RESPONSES = 0.2  # how much the log Bayes factor of responses counts beside p
 FARTHEST = 5.0  # and how large it may be
 SMALLEST = 1e-9  # probability, so that log-odds are finite
 MOST_DRAWN = 30
-ENOUGH = 0.8  # of turned items; if fewer would be found, it is said
+NEXT_TO_NONE, ENOUGH = 0.02, 0.8  # of turned items; if fewer would be found, it is said
 RULE = "Items are named from the likeliest on, as long as false alarms are expected to be at most"
 OF_PROBABILITIES = ("label", "likely", "self_confidence", "normalized_margin")
 OF_BOTH = ("contradiction",)
@@ -170,6 +170,8 @@ class LabelTrouble(Diagnosis):
         """How much these responses could have shown, where that is little."""
         if self.calibrated or self.detectable is None or self.detectable >= ENOUGH:
             return ""
+        if self.detectable < NEXT_TO_NONE:
+            return ", but these responses would show hardly any key that is turned around"
         return (
             f", but these responses would show only {self.detectable:.0%} of keys that are turned "
             "around: others stay undetected"

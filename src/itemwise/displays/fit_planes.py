@@ -67,7 +67,8 @@ class FitDisplay(Display):
         if self._tested:
             self._outside = self._rows["noise_p_adjusted"].to_numpy() < LEVEL
         else:
-            self._outside = ((squares < self._low) | (squares > self._high)).any(axis=1)
+            beyond = (squares < self._low) | (squares > self._high)
+            self._outside = np.asarray(beyond.any(axis=1))
         self._wrong = self._rows["s_x2_p_adjusted"].to_numpy() < LEVEL
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
