@@ -103,6 +103,12 @@ def sets_texts(ax):
     return [text.get_text() for text in ax.texts]
 
 
+def test_a_given_order_counts_more_than_means_on_scales_of_their_own():
+    ax = DistributionsDisplay(FRAME, order=["easy", "hard"]).plot().ax_
+    assert sets_names(ax) == ["easy", "hard"]
+    assert "each data set has its own scale: compare shapes, not places" in "".join(sets_texts(ax))
+
+
 def test_the_hardest_is_on_top_by_its_mean_within_the_limit():
     ax = DistributionsDisplay(FRAME).plot().ax_
     assert sets_names(ax) == ["hard", "easy"]

@@ -36,7 +36,6 @@ def test_every_chapter_is_read_or_its_absence_explained(decoded):
 
 def test_the_tournament_is_played_in_the_order_asked_for(subtests, decoded):
     cases = [
-        ("difficulty", "difficulty_mean"),
         ("discrimination", "discrimination_mean"),
         ("difficulty-sd", "difficulty_sd"),
         ("discrimination-sd", "discrimination_sd"),
@@ -45,6 +44,27 @@ def test_the_tournament_is_played_in_the_order_asked_for(subtests, decoded):
         with subtests.test(order=order, column=column):
             played = read_benchmark(decoded, order=order).found["tournament"].items
             assert list(played) == list(decoded.datasets[column].sort_values().index)
+
+
+def test_order_by_difficulty_goes_by_what_can_be_compared(decoded):
+    """Mean difficulties of data sets are on scales of their own; chances are not."""
+    played = read_benchmark(decoded).found
+    easiest_first = list(decoded.to_frame().index[::-1])
+    assert list(played["tournament"].items) == easiest_first
+    assert list(played["subsets"].datasets[0]) == easiest_first
+    assert played["subsets"].to_frame()["sorted_by"].iloc[0] == "chance"
+
+
+def test_data_sets_are_called_data_sets_and_two_verdicts_explained_beside_both():
+    found = read_benchmark(decoding(count=7, respondents=12)).found
+    ranks, played = found["ranks"], found["tournament"]
+    assert "over 7 data sets (Friedman" in ranks.meaning
+    assert len(played.level_with_leader) > sum(ranks.to_frame()["group"].str.contains("A")) - 1
+    said = " ".join((*ranks.sentences(), *played.sentences()))
+    assert " items" not in said
+    assert "compare_ranks" not in said
+    assert any("A tournament tests two by their own games alone" in note for note in ranks.notes)
+    assert any("A comparison of mean ranks" in note for note in played.notes)
 
 
 def test_the_order_given_is_that_of_the_data_sets(decoded):

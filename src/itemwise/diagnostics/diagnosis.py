@@ -102,6 +102,21 @@ def upright_items(calibration: Calibration) -> NDArray[np.bool_]:
     return (slope >= 0) | ~informative(calibration)
 
 
+def p_of_negative(calibration: Calibration) -> Floats:
+    """One-sided p-value of each item that its discrimination is not below 0.
+
+    NaN where respondents do not differ, or the standard error is not known.
+    """
+    from scipy.special import ndtr
+
+    items = calibration.items
+    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
+    known = informative(calibration) & (se > 0)
+    z = np.divide(slope, se, out=np.full(len(slope), np.nan), where=known)
+    found: Floats = ndtr(z)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Material:
     """Responses in the order of the items, where their respondents stand, and how many each is."""

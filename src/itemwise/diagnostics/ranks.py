@@ -49,6 +49,7 @@ class RankComparison(Result):
     critical_difference: float
     pairwise_p: Floats  # (n_respondents, n_respondents)
     alpha: float
+    unit: str = "item"  # what an item is called in sentences
     notes: tuple[str, ...] = ()
 
     @property
@@ -63,7 +64,7 @@ class RankComparison(Result):
         """Whether there is a difference, and who shares the first place."""
         first = [self.respondents[k] for k in first_places(-self.mean_rank)]
         best, one = first[0], len(first) == 1
-        tested = f"over {counted(len(self.items), 'item')} (Friedman, {said_p(self.p)})"
+        tested = f"over {counted(len(self.items), self.unit)} (Friedman, {said_p(self.p)})"
         if self.p >= self.alpha:
             return f"The {len(self.respondents):,} respondents cannot be distinguished {tested}."
         alike = next((group for group in self.groups if best in group), (best,))
@@ -138,13 +139,13 @@ class RankComparison(Result):
         raise InputError(f"kind is {kind!r}, but it should be 'ranks' or 'pairs'.")
 
 
-def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
+def compare_ranks(scores: Table, *, alpha: float = 0.05, unit: str = "item") -> RankComparison:
     """Test whether respondents differ over items, and which pairs do.
 
     `scores` has one row per respondent and one column per item, for instance a data set; higher is
     better. Items on which someone has no score (NaN) are left out, and so are the artificial
     respondents of the paper's pool: they are marks, not rivals. `alpha` is the chance to
-    find any difference where there is none.
+    find any difference where there is none. `unit` is what an item is called in sentences.
 
     Friedman's test, then Nemenyi's critical difference (Demsar, 2006). The frame has one row per
     respondent, the best first: mean_rank (1 is best), se, critical_difference, group.
@@ -158,23 +159,24 @@ def compare_ranks(scores: Table, *, alpha: float = 0.05) -> RankComparison:
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}, but it must be between 0 and 1, such as 0.05.")
     table, marks = without_marks(rivals(scores, "compare_ranks"))
-    ranks, items, notes = _ranked(table)
+    ranks, items, notes = _ranked(table, unit)
     n, k = ranks.shape
     mean = ranks.mean(axis=0)
-    unit = np.sqrt(k * (k + 1) / (6.0 * n))  # sd of a difference of mean ranks, by √2
+    step = np.sqrt(k * (k + 1) / (6.0 * n))  # sd of a difference of mean ranks, by √2
     return RankComparison(
         respondents=table.respondents,
         items=items,
         mean_rank=mean,
         se=ranks.std(axis=0, ddof=1) / np.sqrt(n),
         **_friedman(ranks),
-        **_nemenyi(mean, unit, alpha),
+        **_nemenyi(mean, step, alpha),
         alpha=alpha,
+        unit=unit,
         notes=(*marks, *notes),
     )
 
 
-def _ranked(table: Responses) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
+def _ranked(table: Responses, unit: str) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
     """Ranks, (n_items, n_respondents), 1 for the highest score, on items with all scores."""
     from scipy.stats import rankdata
 
@@ -182,11 +184,11 @@ def _ranked(table: Responses) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]
     whole = [not np.isnan(row).any() for row in values]
     if sum(whole) < 2:
         raise InputError(
-            f"On {counted(sum(whole), 'item')} every respondent has a score, but the test "
-            "needs at least two. Leave out respondents with gaps, or give more items."
+            f"On {counted(sum(whole), unit)} every respondent has a score, but the test "
+            f"needs at least two. Leave out respondents with gaps, or give more {unit}s."
         )
     lost = [name for name, kept in zip(table.items, whole, strict=True) if not kept]
-    notes = (f"Left out, since scores are missing: {listed(lost, 'item')}.",) if lost else ()
+    notes = (f"Left out, since scores are missing: {listed(lost, unit)}.",) if lost else ()
     items = tuple(name for name, kept in zip(table.items, whole, strict=True) if kept)
     return rankdata(-values[whole], axis=1), items, notes
 
@@ -211,14 +213,14 @@ def _friedman(ranks: Floats) -> dict[str, Any]:
     }
 
 
-def _nemenyi(mean: Floats, unit: float, alpha: float) -> dict[str, Any]:
+def _nemenyi(mean: Floats, step: float, alpha: float) -> dict[str, Any]:
     """Critical difference and p-value of each pair, by the range of k independent normals."""
     from scipy.stats import studentized_range
 
     k, root = mean.size, np.sqrt(2.0)
     first, second = np.triu_indices(k, 1)
-    apart = np.abs(mean[first] - mean[second]) / unit
+    apart = np.abs(mean[first] - mean[second]) / step
     p = np.ones((k, k))
     p[first, second] = p[second, first] = studentized_range.sf(apart * root, k, np.inf)
-    critical = float(studentized_range.ppf(1.0 - alpha, k, np.inf) / root * unit)
+    critical = float(studentized_range.ppf(1.0 - alpha, k, np.inf) / root * step)
     return {"critical_difference": critical, "pairwise_p": p}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,12 +145,14 @@ def _parameter_limits(
 
 
 class DistributionsDisplay(Display):
-    """Distribution of difficulty in each data set, the hardest on top.
+    """How values of items are spread in each data set, the hardest on top.
 
     The frame has one row per item: `group` names the column of data sets, `value` that of numbers.
     Each shape shows the density of values within ±`limit`; its bar reaches from the first quartile
     to the third, the dot is the mean. The share of values beyond the limit is written beside it. At
-    most 80 data sets are drawn, the hardest by their mean within the limit.
+    most 80 data sets are drawn, the first in `order`, which names the hardest first: where each
+    data set has its own scale, means do not say which is harder. Without it, data sets are ordered
+    by their mean within the limit, the highest first.
     """
 
     infinite = True
@@ -161,10 +164,12 @@ class DistributionsDisplay(Display):
         value: str = "difficulty",
         group: str = "dataset",
         limit: float = 6.0,
+        order: Sequence[str] | None = None,
     ) -> None:
         if not as_number(limit) > 0:
             raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
         self.value, self.group, self.limit = value, group, limit
+        self.order = None if order is None else {name: k for k, name in enumerate(order)}
         self.numbers, self.labels = (value,), (group,)
         self.nothing = f"the column '{value}' holds no number within ±{limit:g}."
         super().__init__(frame)
@@ -183,7 +188,13 @@ class DistributionsDisplay(Display):
                 self._empty += 1
         if not sets:
             raise InputError(f"{self._owner} has nothing to draw: {self.nothing}")
-        self._sets = sorted(sets, key=lambda one: -float(one[1].mean()))
+        self._sets = sorted(sets, key=self._place)
+
+    def _place(self, one: tuple[Any, Floats, float]) -> float:
+        """Where a data set stands: in the given order, or by its mean, the highest first."""
+        if self.order is None:
+            return -float(one[1].mean())
+        return self.order.get(one[0], len(self.order))
 
     def _size(self) -> tuple[float, float]:
         return 7.2, max(2.2, 1.3 + 0.3 * min(len(self._sets), MOST_ROWS))
@@ -206,7 +217,9 @@ class DistributionsDisplay(Display):
         ax.tick_params(axis="y", length=0)
         ax.set_xlabel(f"{in_words(self.value)} (bar: middle half, dot: mean)")
         outside = f"without a value within ±{self.limit:g}"
+        own = ["each data set has its own scale: compare shapes, not places"] if self.order else []
         return [
+            *own,
             f"right: share of values beyond ±{self.limit:g}, which are not drawn",
             *not_shown(len(self._sets) - shown, "easier data set"),
             *not_shown(self._empty, "data set", outside),

@@ -34,7 +34,7 @@ MOST_LEVELS = 20  # of bars that overlap
 
 
 class BumpDisplay(Display):
-    """Ranks over periods or orders of items, rank 1 on top; names are at both ends.
+    """Ranks over periods or orders, rank 1 on top; names are at both ends.
 
     The frame has one row per `respondent` and `period`, with its `rank`; if there is an `item`,
     it names the period. Beyond 40 respondents, those with the best final ranks are drawn.

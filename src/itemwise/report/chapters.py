@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,14 +24,20 @@ from itemwise.studies import (
     relate_metadata,
     tournament,
 )
-from itemwise.studies.benchmarks import ORDERS, SCORES
+from itemwise.studies.benchmarks import CHANCE, ORDERS, SCORES
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.diagnostics import RankComparison
     from itemwise.displays import Display
 
 MOST_BINS, ITEMS_A_BIN = 10, 10  # of characteristic curves
+UNIT = "data set"  # a column of the scores
+BY_RANKS = (
+    "Two differ here by their mean ranks, which count how many others lie between them. A "
+    "tournament tests two by their own games alone, and may not distinguish those that differ here."
+)
 LEAST_DATASETS = {"ranks": 2, "subsets": 2, "choice": 3, "metadata": 4}
 BINS, DATASETS_A_BIN = 6, 5  # by a metadatum; the mean of fewer data sets says nothing
 
@@ -76,21 +83,22 @@ def read_benchmark(
 ) -> Chapters:
     """Run all further studies of a decoded benchmark.
 
-    `order` is that of the data sets in the tournament: by "difficulty", "discrimination",
-    "difficulty-sd" or "discrimination-sd", lowest first, or as "given"; `score` is
+    `order` is that of the data sets in the tournament: by "difficulty" (the easiest first, by the
+    chance of a respondent of average ability), "discrimination", "difficulty-sd" or
+    "discrimination-sd", lowest first, or as "given"; `score` is
     the column of classifiers that decides the games. `size` is how many data sets to choose, or
     which share of them; by default, the fewest that are enough. Data sets on which all of the pool
     agree have no difficulty and are left out of comparisons.
     """
     if order not in ORDERS:
         raise InputError(f"order is {order!r}, but it should be one of {', '.join(ORDERS)}.")
-    datasets = decoding.datasets.dropna(subset=list(filter(None, ORDERS.values())))
+    datasets = decoding.datasets.dropna(subset=["difficulty_mean", *filter(None, ORDERS.values())])
     scores, column = decoding.scores(score)[list(datasets.index)], ORDERS[order]
-    played = None if column is None else datasets[column]
+    played = None if column is None else datasets[column] * (-1 if column == CHANCE else 1)
     games = {"tolerance": tolerance, "tau": tau}
     works: dict[str, Callable[[], Result]] = {
-        "tournament": partial(tournament, scores, order=played, **games),
-        "ranks": partial(compare_ranks, scores),
+        "tournament": partial(tournament, scores, order=played, unit=UNIT, **games),
+        "ranks": lambda: _beside_tournament(compare_ranks(scores, unit=UNIT)),
         "subsets": partial(compare_subsets, scores, datasets, **games),
         "choice": partial(
             choose_datasets, scores, size, tolerance=tolerance, random_state=random_state
@@ -110,6 +118,11 @@ def read_benchmark(
         )
     found, missing = gathered({name: work for name, work in works.items() if name not in few})
     return Chapters(decoding, found, few | missing)
+
+
+def _beside_tournament(ranks: RankComparison) -> RankComparison:
+    """Say why mean ranks and a tournament of the same scores may not agree on who differs."""
+    return replace(ranks, notes=(*ranks.notes, BY_RANKS))
 
 
 def _tables(chapters: Chapters) -> dict[str, pd.DataFrame]:

@@ -15,6 +15,7 @@ from itemwise.pools import Member, Pool, find_pool
 from itemwise.pools.members import member_of
 from itemwise.pools.paper import artificial_classifiers
 from itemwise.studies import BenchmarkDecoding, Limits
+from itemwise.studies.benchmarks.decoder import said_of_scale
 
 LEARNED = {
     "bayes": GaussianNB(),
@@ -306,6 +307,14 @@ def test_an_item_that_all_of_the_pool_solve_does_not_tell_twins_apart():
     frame = decode_responses({"one": told}, {"one": twins}, model="2pl").classifiers
     score = frame.set_index("respondent")["true_score"]
     assert score["right"] == score["wrong"]
+
+
+def test_respondents_who_only_calibrate_are_said_to_give_the_scale_its_direction(decoding):
+    pool = find_pool("paper")
+    (note,) = said_of_scale(pool)
+    assert note.startswith("120 of the 132 respondents that give each scale its direction are not")
+    assert "Compare accuracies, too." in note
+    assert not any("give each scale its direction" in note for note in decoding.notes)
 
 
 def test_who_was_asked_nothing_has_no_score():

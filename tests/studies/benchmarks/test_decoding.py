@@ -4,11 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import Responses, calibrate, decode_benchmark, decode_responses, simulate
+from itemwise import (
+    Responses,
+    calibrate,
+    decode_benchmark,
+    decode_responses,
+    item_health,
+    simulate,
+)
 from itemwise.datasets import Dataset
 from itemwise.displays import Display
 from itemwise.errors import InputError
 from itemwise.studies import Limits
+from itemwise.studies.benchmarks.decoding_sentences import level_with
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +54,7 @@ def test_scores_are_classifiers_by_data_sets(decoding):
 def test_bins_hold_equally_many_data_sets_hardest_first(decoding):
     bins = decoding.bins(2)
     assert bins["datasets"].tolist() == [3, 2]
-    assert bins["difficulty"].is_monotonic_decreasing
+    assert bins["chance"].is_monotonic_increasing
     hardest = decoding.ranking().index[:3]
     assert bins.loc[1, "names"] == ", ".join(hardest)
     chosen = decoding.datasets.loc[hardest, "difficulty_mean"]
@@ -69,17 +77,79 @@ def test_a_turned_instance_is_among_the_suspects():
     assert found.datasets.loc["one", "share_negative"] == 1 / 60
 
 
+def test_chance_is_that_of_average_ability_and_the_plain_share_stands_beside_it():
+    """Where abilities vary, the mean of a curve is not the curve at the mean."""
+    items = {"discrimination": np.full(30, 3.0), "difficulty": np.full(30, -1.0)}
+    table = simulate("2pl", 150, items=items, random_state=2).responses
+    found = decode_responses({"one": table}, model="2pl")
+    row = found.datasets.loc["one"]
+    right = table.to_frame().mean(axis=0)
+    assert row["share_right"] == pytest.approx(right.mean())
+    assert row["share_right_se"] == pytest.approx(right.std(ddof=1) / np.sqrt(30))
+    assert row["chance"] > row["share_right"] + 0.1
+    assert (
+        f"a classifier of average ability is expected to get {row['chance']:.0%}" in found.meaning
+    )
+    assert f"(the mean share of its 150 respondents: {row['share_right']:.0%})" in found.meaning
+    assert "average classifier" not in " ".join(found.sentences())
+
+
+@pytest.mark.slow
+def test_the_error_of_a_chance_is_that_over_other_instances():
+    """With the same abilities and other instances, chances vary as their standard errors say."""
+    random, ability = np.random.default_rng(5), np.linspace(-2.0, 2.0, 100)
+    chances, errors = [], []
+    for seed in range(60):
+        items = {"discrimination": np.full(40, 1.5), "difficulty": random.normal(-0.5, 1.0, 40)}
+        table = simulate("2pl", abilities=ability, items=items, random_state=seed).responses
+        row = decode_responses({"one": table}, model="2pl").datasets.loc["one"]
+        chances.append(row["chance"])
+        errors.append(row["chance_se"])
+    assert np.std(chances, ddof=1) == pytest.approx(np.mean(errors), rel=0.25)
+
+
+def test_the_spread_of_suspects_over_data_sets_is_said():
+    items = {"discrimination": np.full(60, 2.0), "difficulty": np.linspace(-1.5, 0.5, 60)}
+    tables = {
+        name: simulate("2pl", 200, items=items, random_state=seed).responses.to_frame()
+        for seed, name in enumerate(["one", "two"], start=4)
+    }
+    for name, item in (("one", "item_7"), ("two", "item_9"), ("two", "item_20")):
+        tables[name][item] = 1 - tables[name][item]
+    found = decode_responses(tables, model="2pl")
+    assert "should be checked (2 in two, 1 in one), and" in found.meaning
+
+
+def test_discriminations_below_zero_are_counted_after_correction_for_their_number():
+    """Of eighty items without discrimination, some are below zero by 1.96 standard errors."""
+    items = {"discrimination": np.r_[np.full(120, 1.5), np.zeros(80)], "difficulty": [0.0] * 200}
+    table = simulate("2pl", 150, items=items, random_state=4).responses
+    found = decode_responses({"one": table}, model="2pl")
+    slope, error = found.items["discrimination"], found.items["discrimination_se"]
+    assert (slope < -1.96 * error).any()
+    below = int((slope < 0).sum())
+    assert f"{below} have an estimated discrimination below zero (none of them significantly" in (
+        found.meaning
+    )
+    assert "wrong more often" not in found.meaning
+    health = item_health(found.calibrations["one"].responses, found.calibrations["one"])
+    assert found.items["negative"].tolist() == health.items["negative"].tolist()
+    np.testing.assert_allclose(
+        found.items["negative_p_adjusted"], health.items["negative_p_adjusted"]
+    )
+
+
 def test_only_discriminations_surely_below_zero_are_said_to_turn_the_order():
     items = {"discrimination": np.r_[np.full(40, 1.5), np.zeros(20)], "difficulty": [0.0] * 60}
     table = simulate("2pl", 150, items=items, random_state=4).responses.to_frame()
     table["item_7"] = 1 - table["item_7"]
     found = decode_responses({"one": table}, model="2pl")
-    slope, error = found.items["discrimination"], found.items["discrimination_se"]
-    below, sure = int((slope < 0).sum()), int((slope < -1.96 * error).sum())
+    below, sure = int((found.items["discrimination"] < 0).sum()), int(found.items["negative"].sum())
     assert 0 < sure < below
-    said = f"{below} have an estimated discrimination below zero ({sure} of them by more than 1.96"
+    said = f"{below} have an estimated discrimination below zero ({sure} of them significantly"
     assert said in found.meaning
-    assert f"{'this one' if sure == 1 else f'these {sure}'} wrong more often" in found.meaning
+    these = "this one" if sure == 1 else f"these {sure}"
+    assert f"the more often classifiers get {these} wrong" in found.meaning
 
 
 def test_several_data_sets_are_said_to_have_scales_of_their_own(decoding):
@@ -132,6 +202,28 @@ def test_probabilities_of_the_pool_say_which_labels_are_wrong():
     assert trouble.label[0] == str(y[0])
     assert "a wrong label, and" in found.meaning
     assert {"label", "likely", "contradiction", "share_right"} <= set(found.suspects.columns)
+
+
+def test_difficulties_of_several_data_sets_are_not_pooled_in_one_figure(decoding):
+    ax = decoding.plot("histogram").ax_
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == list(decoding.to_frame().index)
+    assert "each data set has its own scale" in "\n".join(text.get_text() for text in ax.texts)
+
+
+def test_difficulty_of_a_turned_instance_is_not_in_the_histogram():
+    items = {"discrimination": np.r_[np.full(40, 2.0), -2.0], "difficulty": np.zeros(41)}
+    table = simulate("2pl", 200, items=items, random_state=4).responses
+    found = decode_responses({"one": table}, model="2pl")
+    assert (found.items["discrimination"] < 0).sum() == 1
+    assert len(found.plot("histogram").frame) == 40
+    assert len(found.plot("histogram", value="discrimination").frame) == 41
+
+
+def test_the_place_by_accuracy_of_the_best_by_true_score_is_said(decoding):
+    best = decoding.scores("true_score_positive_mean").mean(axis=1).idxmax()
+    accuracy = decoding.scores("accuracy").mean(axis=1)
+    place = 1 + int((accuracy > accuracy[best] + 1e-9).sum())
+    assert f"an accuracy of {accuracy[best]:.1%} (place {place})" in decoding.meaning
 
 
 def test_every_kind_of_figure_is_drawn(subtests, decoding):
@@ -195,7 +287,7 @@ def test_of_ten_equal_classifiers_none_is_called_lower(decoding, n_datasets):
         )
         equal = replace(decoding, classifiers=frame, calibrations=dict.fromkeys(names))
         best = int(np.argmax(equal.scores("accuracy").mean(axis=1)))
-        level = equal._level_with(best, equal.scores("true_score_positive_mean"))
+        level = level_with(equal, best, equal.scores("true_score_positive_mean"))
         claims += level.sum() < 9
     assert claims <= 5  # 40 tables at 5 %: 2, and two standard deviations
 
@@ -222,7 +314,7 @@ def test_the_better_of_two_equal_classifiers_is_not_separated_by_items_chosen_fo
         found = decode_responses({"one": table}, model="2pl")
         found = replace(found, calibrations={"one": plain})
         share = found.scores("accuracy")
-        claims += not found._level_with(int(np.argmax(share.to_numpy())), share).any()
+        claims += not level_with(found, int(np.argmax(share.to_numpy())), share).any()
     assert claims <= 2
 
 
@@ -247,7 +339,7 @@ def test_a_data_set_that_all_solve_has_no_difficulty_but_its_share():
     row = found.datasets.loc["one"]
     assert row["share_solved"] == 1
     assert np.isnan(row["difficulty_mean"])
-    assert "gets 100% (100% to 100%) of its instances right" in found.meaning
+    assert "is expected to get 100% (100% to 100%) of its instances right" in found.meaning
     assert "none contradicts good classifiers so clearly" in found.meaning
     assert "none has an estimated discrimination below zero. " in found.meaning
     assert found.classifiers["ability"].isna().all()

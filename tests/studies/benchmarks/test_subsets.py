@@ -46,6 +46,13 @@ def test_the_six_orders_are_those_of_the_paper():
     }
 
 
+def test_by_difficulty_is_by_falling_chance_where_chances_are_known():
+    chances = parameters().assign(chance=[0.5, 0.9, 0.1, 0.8, 0.2, 0.7, 0.3, 0.6, 0.4])
+    found = iw.compare_subsets(table(), chances)
+    assert found.datasets[0] == sets([1, 3, 5, 7, 0, 8, 6, 4, 2])
+    assert found.to_frame()["sorted_by"].tolist()[:2] == ["chance", "discrimination_mean"]
+
+
 def test_each_order_is_a_tournament_of_its_own():
     found = iw.compare_subsets(table(noise=2), parameters(), tolerance=0.1, tau=0.4)
     for order, names in zip(found.orders, found.datasets, strict=True):
@@ -58,7 +65,7 @@ def test_each_order_is_a_tournament_of_its_own():
         assert "optimal" not in found.ranks.index
         low, high = frame["low"].to_numpy(), frame["high"].to_numpy()
         apart = sum(low[i] > high[j] for i in range(6) for j in range(6)) / 15
-        assert found.to_frame().loc[order, "significant_share"] == pytest.approx(apart)
+        assert found.to_frame().loc[order, "share_apart"] == pytest.approx(apart)
 
 
 def test_the_reference_is_the_share_of_points_on_all_data_sets():
@@ -113,7 +120,7 @@ def test_the_meaning_names_the_best_order_and_the_best_half():
         k in top for k in range(6)
     ]
     assert "artificial" not in found.meaning
-    assert "are in place in 6 orders" in iw.compare_subsets(table(), parameters()).meaning
+    assert "are in place in all 6 orders" in iw.compare_subsets(table(), parameters()).meaning
 
 
 def test_two_data_sets_and_missing_scores_are_enough_to_play():

@@ -8,7 +8,7 @@ ability on each data set, and a true score: the number of instances it is expect
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from itemwise.responses import Responses, Table, as_responses
 from itemwise.scoring import METHODS
 from itemwise.studies.benchmarks.decoding import BenchmarkDecoding, Limits
 from itemwise.studies.benchmarks.standings import STAGED, doubts, judge
-from itemwise.words import joined, listed
+from itemwise.words import counted, joined, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 __all__ = ["BenchmarkDecoding", "Limits", "decode_benchmark", "decode_responses"]
 
 OWN_SCALES = (
-    "Data sets are ordered by the chance of the average classifier to be right. Each data set has "
-    "a scale of its own, so difficulties of different data sets are not comparable."
+    "Data sets are ordered by chance: how likely a classifier of average ability is right on an "
+    "instance. It is not the mean share of right responses, share_right, since instances are not "
+    "equally hard for all. Each data set has a scale of its own, so difficulties of different data "
+    "sets are not comparable."
 )
 
 
@@ -63,11 +65,11 @@ def decode_benchmark(
 ) -> BenchmarkDecoding:
     """Run a pool of classifiers on the test part of each data set, and calibrate the responses.
 
-    The frame, also `datasets`, has one row per data set: items, respondents, chance of a right
-    response, mean, median and standard deviation of each item parameter, shares of hard,
-    discriminating, guessable and negative items. `classifiers` has one row per data set and
-    classifier: ability, true_score, accuracy, each with its uncertainty. After Cardoso et al.
-    (2025).
+    The frame, also `datasets`, has one row per data set: items, respondents, chance (how likely a
+    classifier of average ability is right), share_right (of the whole pool), mean, median and
+    standard deviation of each item parameter, shares of hard, discriminating, guessable and
+    negative items. `classifiers` has one row per data set and classifier: ability, true_score,
+    accuracy, each with its uncertainty. After Cardoso et al. (2025).
 
     Parameters
     ----------
@@ -137,7 +139,8 @@ def decode_benchmark(
             )
             sources[split.name] = _source(dataset, split, words, answers)
             decoder.decode_answers(chosen, split, answers)
-    return decoder.result(limits, sources, {one.name: metadata(one) for one in loaded})
+    found = decoder.result(limits, sources, {one.name: metadata(one) for one in loaded})
+    return replace(found, notes=(*said_of_scale(chosen), *found.notes))
 
 
 def decode_responses(
@@ -279,6 +282,20 @@ class _Decoder:
             notes=(*self._gathered_notes(), *([OWN_SCALES] if len(self.calibrations) > 1 else [])),
             probabilities=self.probabilities,
         )
+
+
+def said_of_scale(pool: Pool) -> tuple[str, ...]:
+    """A note if most of those who give the scales their direction are not evaluated."""
+    others = [name for name in pool.calibrating if name not in set(pool.evaluated)]
+    if 2 * len(others) <= len(pool.calibrating):
+        return ()
+    note = (
+        f"{len(others):,} of the {counted(len(pool.calibrating), 'respondent')} that give each "
+        f"scale its direction are not evaluated ({', '.join(others[:2])}, ...): a classifier that "
+        "is right where the better of them are right gets a higher ability and true score than one "
+        "that is right as often on other instances. Compare accuracies, too."
+    )
+    return (note,)
 
 
 def _source(dataset: Dataset, split: Split, preparation: str, answers: Answers) -> dict[str, Any]:

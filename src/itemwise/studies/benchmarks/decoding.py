@@ -11,31 +11,30 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import LabelTrouble, label_trouble
-from itemwise.diagnostics.diagnosis import alike, informative, upright_items
+from itemwise.diagnostics.diagnosis import informative, p_of_negative
 from itemwise.errors import InputError
-from itemwise.numerics.differing import (
-    differences_of_answers,
-    differences_of_estimates,
-    differences_over_units,
-)
-from itemwise.numerics.first_places import first_places
+from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses.artificial_respondents import are_marks
-from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Draw, Result, picked
-from itemwise.words import counted, joined, listed, who_has
+from itemwise.studies.benchmarks import CHANCE
+from itemwise.studies.benchmarks.dataset_summaries import PARAMETERS, described
+from itemwise.studies.benchmarks.decoding_sentences import (
+    SCORE,
+    said_of_doubtful,
+    said_of_hardest,
+    said_of_strongest,
+    said_of_turned,
+)
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
     from itemwise.displays import Display
-    from itemwise.numerics.arrays import Floats
     from itemwise.responses import Responses
 
-FARTHEST = 6.0  # population standard deviations; difficulties beyond belong to flat curves
-PARAMETERS = ("difficulty", "discrimination", "guessing")
-SURE = 1.96  # standard errors
-SCORE = "true_score_positive"  # by which classifiers are compared
+ALPHA = 0.05  # share of false discoveries among the instances called negative
 
 
 @dataclass(frozen=True)
@@ -94,13 +93,18 @@ class BenchmarkDecoding(Result):
 
     @cached_property
     def items(self) -> pd.DataFrame:
-        """One row per instance: its data set, parameters with standard errors, and flag."""
+        """One row per instance: its data set, parameters with standard errors, and flag.
+
+        `negative` says whether its discrimination is significantly below 0: `negative_p_adjusted`,
+        corrected for the number of instances of its data set, is below 0.05.
+        """
         import pandas as pd
 
-        parts = [
-            calibration.items.reset_index().assign(dataset=name)
-            for name, calibration in self.calibrations.items()
-        ]
+        parts = []
+        for name, calibration in self.calibrations.items():
+            adjusted = benjamini_hochberg(p_of_negative(calibration))
+            tested = {"negative": adjusted < ALPHA, "negative_p_adjusted": adjusted}
+            parts.append(calibration.items.reset_index().assign(dataset=name, **tested))
         whole = pd.concat(parts, ignore_index=True)
         return whole[["dataset", *whole.columns.drop("dataset")]]
 
@@ -113,16 +117,17 @@ class BenchmarkDecoding(Result):
     def datasets(self) -> pd.DataFrame:
         """One row per data set: mean, median and standard deviation of parameters, and shares.
 
-        `chance` is the probability that the average classifier of the pool is right. Each data set
-        has its own scale, so compare data sets by this, not by difficulty. Parameters are
-        summarised over informative instances; the shares that all classifiers got right, or all
-        got wrong, are columns of their own. Difficulties beyond ±6, which belong to nearly flat
-        curves, count as ±6. The standard error of a mean treats instances as a random sample.
+        `chance` is how likely a classifier of average ability is right on an instance; it is not
+        the mean accuracy of the pool, which is `share_right`. Each data set has its own scale, so
+        compare data sets by these, not by difficulty. Parameters are summarised over informative
+        instances; the shares that all classifiers got right, or all got wrong, are columns of their
+        own. Difficulties beyond ±6, which belong to nearly flat curves, count as ±6. Standard
+        errors are those over other instances of the data set, with the same pool.
         """
         import pandas as pd
 
         rows = [
-            _described(calibration, self.limits, self.items[self.items["dataset"] == name])
+            described(calibration, self.limits, self.items[self.items["dataset"] == name])
             for name, calibration in self.calibrations.items()
         ]
         return pd.DataFrame(rows, index=pd.Index(self.calibrations, name="dataset"))
@@ -159,15 +164,20 @@ class BenchmarkDecoding(Result):
         wide = self.classifiers.set_index(["respondent", "dataset"])[column].unstack()  # noqa: PD010
         return wide.loc[self.classifiers["respondent"].unique(), list(self.calibrations)]
 
-    def ranking(self, column: str = "difficulty_mean", *, ascending: bool = False) -> pd.DataFrame:
-        """Data sets sorted by one column of `datasets`, the largest first."""
+    def ranking(self, column: str = CHANCE, *, ascending: bool | None = None) -> pd.DataFrame:
+        """Data sets sorted by one column of `datasets`: the hardest first, or the largest.
+
+        `ascending` is the smallest first; if omitted, only a chance is sorted so.
+        """
         _check_known(column, list(map(str, self.datasets)), "column of datasets")
-        return self.datasets.sort_values(column, ascending=ascending, kind="stable")
+        rising = column == CHANCE if ascending is None else ascending
+        return self.datasets.sort_values(column, ascending=rising, kind="stable")
 
-    def bins(self, bins: int = 6, column: str = "difficulty_mean") -> pd.DataFrame:
-        """Means over equally large bins of data sets, the bin with the largest `column` first.
+    def bins(self, bins: int = 6, column: str = CHANCE) -> pd.DataFrame:
+        """Means over equally large bins of data sets, in the order of `ranking`.
 
-        Standard errors are over the data sets of a bin.
+        Standard errors are over the data sets of a bin. Difficulties of different data sets are on
+        scales of their own, so their mean says less than that of `chance`.
         """
         import pandas as pd
 
@@ -181,16 +191,16 @@ class BenchmarkDecoding(Result):
         for names in np.array_split(ordered.index.to_numpy(dtype=object), bins):
             part = ordered.loc[list(names)]
             row: dict[str, Any] = {"datasets": len(part)}
-            for parameter in PARAMETERS:
-                values = part[f"{parameter}_mean"]
-                row[parameter] = values.mean()
-                row[f"{parameter}_se"] = values.sem() if len(part) > 1 else np.nan
+            for name in (CHANCE, *PARAMETERS):
+                values = part[name if name == CHANCE else f"{name}_mean"]
+                row[name] = values.mean()
+                row[f"{name}_se"] = values.sem() if len(part) > 1 else np.nan
             rows.append(row | {"names": ", ".join(names)})
         return pd.DataFrame(rows, index=pd.RangeIndex(1, bins + 1, name="bin"))
 
     def to_frame(self) -> pd.DataFrame:
-        """The data sets, the hardest first: by the chance of the average classifier."""
-        return self.ranking("chance", ascending=True)
+        """The data sets, the hardest first: by the chance of a classifier of average ability."""
+        return self.ranking()
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return data sets, items, classifiers, scores, bins, suspect labels and their origin."""
@@ -253,20 +263,17 @@ class BenchmarkDecoding(Result):
     ) -> Display:
         """Draw difficulty and discrimination per data set, or another figure.
 
-        "histogram" shows the `value` of all instances or of those of one `dataset`; "scores" the
-        true scores on a `dataset`; "suspects" the instances of a `dataset` with doubtful labels.
+        "histogram" shows the `value` of the instances of one `dataset`, or one shape for each, as
+        their scales differ; difficulty without instances of negative discrimination, for which it
+        means the opposite. "scores" shows the true scores on a `dataset`; "suspects" the instances
+        of a `dataset` with doubtful labels.
         """
         from itemwise.displays import DISPLAYS
 
         if kind == "datasets":
             return DISPLAYS["datasets"](self.datasets).plot(**kw)
         if kind == "histogram":
-            items = self.items[self.told]
-            if dataset is not None:
-                items = items[items["dataset"] == self._known(dataset)]
-            histogram: Any = DISPLAYS["histogram"]
-            display: Display = histogram(items, value=value)
-            return display.plot(**kw)
+            return self._histogram(dataset, value, **kw)
         if kind == "scores":
             chosen = self.classifiers["dataset"] == self._known(dataset)
             shown = self.classifiers[chosen].set_index("respondent")
@@ -278,156 +285,36 @@ class BenchmarkDecoding(Result):
             f"kind is {kind!r}, but it should be 'datasets', 'histogram', 'scores' or 'suspects'."
         )
 
+    def _histogram(self, dataset: str | None, value: str, **kw: Any) -> Display:
+        """How the values of instances are spread: of one data set, or of each by itself."""
+        from itemwise.displays import DISPLAYS
+
+        items = self.items[self.told]
+        if value == "difficulty":
+            items = items[~(items["discrimination"] < 0)]
+        if dataset is None and len(self.calibrations) > 1:
+            shapes: Any = DISPLAYS["distributions"]
+            several: Display = shapes(items, value=value, order=tuple(self.to_frame().index))
+            return several.plot(**kw)
+        histogram: Any = DISPLAYS["histogram"]
+        items = items[items["dataset"] == self._known(dataset)]
+        display: Display = histogram(items, value=value)
+        return display.plot(**kw)
+
     @property
     def meaning(self) -> str:
         """Which data set is hardest, how many instances are doubtful, and who scores best."""
+        instances = counted(len(self.items), "instance")
         return (
-            f"{self._hardest()} Of {counted(len(self.items), 'instance')}, {self._doubtful()}, and "
-            f"{self._turned()} {self._strongest()}"
+            f"{said_of_hardest(self)} Of {instances}, {said_of_doubtful(self)}, and "
+            f"{said_of_turned(self)} {said_of_strongest(self)}"
         )
-
-    def _turned(self) -> str:
-        """How many discriminations are below zero, and how many of them surely."""
-        found = self.items[self.told]
-        slope = found["discrimination"].to_numpy(dtype=float)
-        below = int((slope < 0).sum())
-        if not below:
-            return "none has an estimated discrimination below zero."
-        sure = int((slope < -SURE * found["discrimination_se"].to_numpy(dtype=float)).sum())
-        of_them = ("it is" if sure else "it is not") if below == 1 else f"{sure or 'none'} of them"
-        text = (
-            f"{below:,} {'has' if below == 1 else 'have'} an estimated discrimination below zero "
-            f"({of_them} by more than {SURE} standard errors)"
-        )
-        if not sure:
-            return f"{text}."
-        these = "it" if below == 1 else "this one" if sure == 1 else f"these {sure:,}"
-        return f"{text}: good classifiers get {these} wrong more often than bad ones."
-
-    def _doubtful(self) -> str:
-        """How many labels to check; they are called wrong only if probabilities say so."""
-        doubtful = len(self.suspects)
-        one = doubtful == 1
-        if all(trouble.calibrated for trouble in self.label_troubles.values()):
-            found = f"{doubtful:,} probably {'has' if one else 'have'} a wrong label"
-            return found if doubtful else "none is suspected of a wrong label"
-        if not doubtful:
-            return "none contradicts good classifiers so clearly that its label should be checked"
-        return (
-            f"{doubtful:,} {'contradicts' if one else 'contradict'} good classifiers so clearly "
-            f"that {'its label' if one else 'their labels'} should be checked"
-        )
-
-    def _hardest(self) -> str:
-        frame = self.to_frame()
-        share, reach = float(frame["chance"].iloc[0]), SURE * float(frame["chance_se"].iloc[0])
-        low, high = max(share - reach, 0.0), min(share + reach, 1.0)
-        ends = f" ({low:.0%} to {high:.0%})" if np.isfinite(reach) else ""
-        average = (
-            f"the average classifier of the pool gets {share:.0%}{ends} of its instances right"
-        )
-        if len(frame) == 1:
-            return f"On {frame.index[0]}, {average}."
-        chance, error = (frame[name].to_numpy(dtype=float) for name in ("chance", "chance_se"))
-        level = differences_of_estimates(
-            -chance, error**2, freedom=float(frame["items"].min()) - 1
-        ).level_with(0)
-        near = list(frame.index[level])
-        also = f"; {listed(near, 'other')} may be as hard" if near else ""
-        total = counted(len(frame), "data set")
-        return f"Of {total}, {frame.index[0]} is the hardest: {average}{also}."
-
-    def _strongest(self) -> str:
-        """Who has the highest mean true score, of which instances, and who may be as good."""
-        share = self.scores(f"{SCORE}_mean").dropna()
-        share = share[~are_marks(list(share.index))]
-        if share.empty:
-            return ""
-        places = first_places(share.mean(axis=1).to_numpy())
-        first = [str(name) for name in share.index[places]]
-        near = [
-            name
-            for name in share.index[self._level_with(int(places[0]), share)]
-            if name not in first
-        ]
-        accuracy = self.scores("accuracy").loc[share.index].mean(axis=1)
-        also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
-        several = " on average" if share.shape[1] > 1 else ""
-        text = (
-            f"{who_has(first)} the highest true score, {share.mean(axis=1).max():.1%}{several}"
-            f"{self._left_out()}, and an accuracy of "
-            f"{joined([f'{value:.1%}' for value in accuracy.loc[first[:3]]])}{also}."
-        )
-        top = [str(name) for name in accuracy.index[first_places(accuracy.to_numpy())]]
-        if not set(top) & set(first):
-            text += f" {who_has(top)} the highest accuracy, {accuracy.max():.1%}."
-        return text
-
-    def _left_out(self) -> str:
-        """Which instances do not count in true scores."""
-        out = int(sum((~upright_items(each)).sum() for each in self.calibrations.values()))
-        if not out:
-            return ""
-        return f" without the {counted(out, 'instance')} of negative discrimination"
-
-    def _level_with(self, best: int, share: pd.DataFrame) -> NDArray[np.bool_]:
-        """Who is not significantly lower than `best`: over data sets, or over the items of one.
-
-        All items count. Which ones discriminate negatively was found in the same responses: without
-        them, the better of two equal classifiers would hardly be wrong where the other is right.
-        """
-        if share.shape[1] > 1:
-            return differences_over_units(share.to_numpy(dtype=float)).level_with(best)
-        calibration = self.calibrations[str(share.columns[0])]
-        table = self.responses[str(share.columns[0])].select(respondents=list(share.index))
-        return differences_of_answers(as_floats(calibration.placed(table))).level_with(best)
 
     def _known(self, dataset: str | None) -> str:
         if dataset is None and len(self.calibrations) == 1:
             return next(iter(self.calibrations))
         _check_known(dataset, list(self.calibrations), "data set")
         return str(dataset)
-
-
-def _described(calibration: Calibration, limits: Limits, items: pd.DataFrame) -> dict[str, Any]:
-    """One row of `datasets`."""
-    solved, unsolved = alike(calibration)
-    told = informative(calibration)
-    average = calibration.model.expected(
-        calibration.coords, np.array([calibration.population.mean])
-    )
-    chance = np.where(told, average[:, 0], solved)
-    row: dict[str, Any] = {
-        "items": len(items),
-        "respondents": round(calibration.n_respondents),
-        "chance": float(chance.mean()),
-        "chance_se": float(chance.std(ddof=1) / np.sqrt(len(items))) if len(items) > 1 else np.nan,
-        "share_solved": float(solved.mean()),
-        "share_unsolved": float(unsolved.mean()),
-    }
-    values = {name: items[name].to_numpy(dtype=float)[told] for name in PARAMETERS}
-    values["difficulty"] = values["difficulty"].clip(-FARTHEST, FARTHEST)
-    for name, value in values.items():
-        row |= _summed_up(name, value)
-    hard = (values["difficulty"] > limits.difficulty).sum() + unsolved.sum()
-    row["share_hard"] = float(hard / len(items))
-    for share, name in (("discriminating", "discrimination"), ("guessable", "guessing")):
-        over = values[name] > getattr(limits, name)
-        row[f"share_{share}"] = float(over.sum() / len(items))
-    row["share_negative"] = float((values["discrimination"] < 0).sum() / len(items))
-    row["log_likelihood"] = calibration.log_likelihood
-    row["converged"] = calibration.converged
-    return row
-
-
-def _summed_up(name: str, value: Floats) -> dict[str, float]:
-    deviation = float(value.std(ddof=1)) if value.size > 1 else np.nan
-    return {
-        f"{name}_mean": float(value.mean()) if value.size else np.nan,
-        f"{name}_mean_se": deviation / np.sqrt(max(value.size, 1)),
-        f"{name}_median": float(np.median(value)) if value.size else np.nan,
-        f"{name}_sd": deviation,
-    }
 
 
 def _check_known(name: Any, known: list[str], what: str) -> None:

@@ -48,6 +48,12 @@ __all__ = ["Tournament", "tournament"]
 Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float] | None"
 
 
+RANKS_SEE_MORE = (
+    "A comparison of mean ranks (Friedman and Nemenyi) also uses how many others lie between two, "
+    "so it may find two different that their games alone do not."
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Tournament(Result):
     """Ratings of respondents after a tournament.
@@ -69,6 +75,7 @@ class Tournament(Result):
     lost: NDArray[np.intp]
     tolerance: float
     tau: float
+    unit: str = "item"  # what an item is called in sentences
     notes: tuple[str, ...] = ()
 
     @property
@@ -279,6 +286,7 @@ def tournament(
     rating: float = START_RATING,
     deviation: float = START_DEVIATION,
     volatility: float = START_VOLATILITY,
+    unit: str = "item",
 ) -> Tournament:
     """Let respondents play each other on every item, and rate them by Glicko-2.
 
@@ -287,7 +295,8 @@ def tournament(
     does not play. `order` lists the items to play, or gives a value for each, such as a Series of
     difficulties; items are then played by rising value. `tau` limits how fast volatility changes:
     0.5 by default, or less where many games hang on one score and drive volatility up; a note then
-    says so. All start with the same `rating`, `deviation` and `volatility`.
+    says so. All start with the same `rating`, `deviation` and `volatility`. `unit` is what an item
+    is called in sentences, such as "data set".
 
     The method is Glicko-2 (Glickman, 2012). The frame has one row per respondent, the best first:
     rank, rating, low, high, deviation, volatility, won, drawn, lost, level.
@@ -307,7 +316,7 @@ def tournament(
     season, used = play_steadily(
         values, table.respondents, items, tolerance=tolerance, tau=tau, start=start
     )
-    notes = _notes(table.respondents, items, season.won + season.drawn + season.lost)
+    notes = _notes(table.respondents, items, season.won + season.drawn + season.lost, unit)
     found = Tournament(
         respondents=table.respondents,
         items=items,
@@ -315,7 +324,8 @@ def tournament(
         **vars(season),
         tolerance=tolerance,
         tau=used,
-        notes=(*notes, *_said_of_tau(used, tau, start, season.final)),
+        unit=unit,
+        notes=(*notes, *_said_of_tau(used, tau, start, season.final, unit)),
     )
     return replace(found, notes=(*found.notes, *_said_of_ranges(found)))
 
@@ -381,7 +391,7 @@ def _check_known(names: Sequence[str], items: tuple[str, ...]) -> None:
 
 
 def _notes(
-    respondents: tuple[str, ...], items: tuple[str, ...], games: NDArray[np.intp]
+    respondents: tuple[str, ...], items: tuple[str, ...], games: NDArray[np.intp], unit: str
 ) -> tuple[str, ...]:
     marks = [name for name, mark in zip(respondents, are_marks(respondents), strict=True) if mark]
     notes = [said_of_marks(marks)] if marks else []
@@ -390,7 +400,7 @@ def _notes(
     if idle:
         notes.append(f"Played no game and keep their initial rating: {listed(idle, 'respondent')}.")
     if empty:
-        notes.append(f"No game (fewer than two scores): {listed(empty, 'item')}.")
+        notes.append(f"No game (fewer than two scores): {listed(empty, unit)}.")
     return tuple(notes)
 
 
@@ -405,27 +415,26 @@ def _said_of_ranges(found: Tournament) -> tuple[str, ...]:
     note = (
         f"{counted(below, 'other')} {verb} not significantly behind {found.leader} although "
         f"{their} not overlap its own: a 95 % range says how well a rating is known from these "
-        "games. Whether the order would hold on other items (such as data sets) is tested pair by "
-        "pair over the items (column level), which needs more of them. compare_ranks also uses how "
-        "many others lie between two, and may find differences with fewer items."
+        f"games. Whether the order would hold on other {found.unit}s is tested pair by pair over "
+        f"the {found.unit}s (column level), which needs more of them. {RANKS_SEE_MORE}"
     )
     return (note,)
 
 
 def _said_of_tau(
-    used: float, given: float | None, start: Ratings, final: Ratings
+    used: float, given: float | None, start: Ratings, final: Ratings, unit: str
 ) -> tuple[str, ...]:
     """A note if tau was lowered, or if volatilities grew out of proportion."""
     if given is None and used < USUAL_TAU:
         games = counted(start.rating.size - 1, "game")
         lowered = (
             f"tau is {used:.2g} instead of the usual {USUAL_TAU:g}: the {games} of a respondent on "
-            f"an item hang on one score, and drove volatility up more than {MOST_GROWTH:g}-fold."
+            f"one {unit} hang on one score, and drove volatility up more than {MOST_GROWTH:g}-fold."
         )
         return (lowered,)
     high = int(erratic(final, start).sum())
     note = (
         f"The volatility of {counted(high, 'respondent')} grew more than {MOST_GROWTH:g}-fold, so "
-        "their ratings follow only the last items. Try a smaller tau."
+        f"their ratings follow only the last {unit}s. Try a smaller tau."
     )
     return (note,) if high else ()

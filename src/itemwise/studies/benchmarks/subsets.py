@@ -6,6 +6,7 @@ matters, and data sets whose instances vary less may rank more consistently.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from itemwise.responses import Responses, Table
 from itemwise.responses.artificial_respondents import are_marks, is_artificial
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
+from itemwise.studies.benchmarks import CHANCE
 from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import counted, joined, listed, repeated
 
@@ -33,15 +35,17 @@ if TYPE_CHECKING:
 
 __all__ = ["SubsetComparison", "compare_subsets"]
 
-# Name: the column that orders the data sets, and which of them are played.
+# Name: the column that orders the data sets, and which of them are played. Chances fall where
+# difficulty rises; difficulties stand for them where they are not known.
 ORDERS = {
-    "by difficulty": ("difficulty_mean", "all"),
+    "by difficulty": (CHANCE, "all"),
     "by discrimination": ("discrimination_mean", "all"),
     "even difficulty": ("difficulty_sd", "lower half"),
     "mixed difficulty": ("difficulty_sd", "upper half"),
     "even discrimination": ("discrimination_sd", "lower half"),
     "mixed discrimination": ("discrimination_sd", "upper half"),
 }
+MEAN = "difficulty_mean"
 REFERENCE = "share of points"
 
 
@@ -52,19 +56,20 @@ class SubsetComparison(Result):
     The reference is the ranking by the share of points in all games on all data sets (1 for a win,
     0.5 for a draw), which does not depend on the order. `kendall` and `spearman` measure how well
     the ratings of each order agree with it; artificial respondents are left out, because almost any
-    data set ranks them correctly. `significant_share` is the share of all pairs whose 95 %
-    ranges do not overlap.
+    data set ranks them correctly. `share_apart` is the share of all pairs whose 95 % ranges do
+    not overlap; since games on one data set are correlated, it is not a test.
     """
 
     respondents: tuple[str, ...]
     orders: tuple[str, ...]
+    sorted_by: tuple[str, ...]  # the column that each order follows
     datasets: tuple[tuple[str, ...], ...]  # of each order, in the order of play
     points: Floats  # (n_respondents,); share of points on all data sets
     rating: Floats  # (n_orders, n_respondents), as the next
     deviation: Floats
     kendall: Floats  # (n_orders,), as the next two
     spearman: Floats
-    significant_share: Floats
+    share_apart: Floats
     misplaced: tuple[tuple[str, ...] | None, ...]  # artificial respondents, if there are any
     notes: tuple[str, ...] = ()
 
@@ -109,6 +114,8 @@ class SubsetComparison(Result):
             return f"{text}."
         right = [name for name, wrong in zip(self.orders, self.misplaced, strict=True) if not wrong]
         place = f"in {listed(right, 'order')}" if right else "in none of the orders"
+        if len(right) == len(self.orders):
+            place = f"in all {len(right)} orders"
         return f"{text}; the artificial respondents are in place {place}."
 
     def to_frame(self) -> pd.DataFrame:
@@ -117,12 +124,12 @@ class SubsetComparison(Result):
 
         wrong = self.misplaced
         columns = {
-            "sorted_by": [ORDERS[name][0] for name in self.orders],
+            "sorted_by": self.sorted_by,
             "part": [ORDERS[name][1] for name in self.orders],
             "datasets": [len(names) for names in self.datasets],
             "kendall": self.kendall,
             "spearman": self.spearman,
-            "significant_share": self.significant_share,
+            "share_apart": self.share_apart,
             "artificial_in_place": pd.array(
                 [None if names is None else not names for names in wrong], dtype="boolean"
             ),
@@ -168,14 +175,16 @@ def compare_subsets(
 
     `scores` has one row per respondent and one column per data set. The higher score wins a game,
     scores at most `tolerance` apart are a draw, and a respondent without a score (NaN) does not
-    play. `datasets` has one row per data set, named as in the scores, with its difficulty_mean,
-    discrimination_mean, difficulty_sd and discrimination_sd (standard deviations).
+    play. `datasets` has one row per data set, named as in the scores, with its chance (how likely a
+    respondent of average ability is right), discrimination_mean, difficulty_sd and
+    discrimination_sd (standard deviations). Without chances, difficulty_mean is used, which can be
+    compared only if all data sets are on one scale.
     All data sets are played by rising difficulty, then by rising discrimination; then the half with
     the smallest ("even") and the half with the largest ("mixed") standard deviation of each, in
     rising order. Halves of an odd number are rounded up. `tau` is that of `tournament`.
 
     The frame has one row per order: sorted_by, part, datasets, kendall, spearman,
-    significant_share, artificial_in_place, misplaced. After Cardoso et al. (2025).
+    share_apart, artificial_in_place, misplaced. After Cardoso et al. (2025).
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -192,7 +201,11 @@ def compare_subsets(
     table = rivals(scores, "compare_subsets")
     keys = _keys(datasets, table.items)
     values = table.cells.T
-    places = [_order(keys[column], part) for column, part in ORDERS.values()]
+    columns = [_present(column, keys) for column, _ in ORDERS.values()]
+    places = [
+        _order(-keys[column] if column == CHANCE else keys[column], part)
+        for column, (_, part) in zip(columns, ORDERS.values(), strict=True)
+    ]
     played = points(values, tolerance)
     final = [
         play_steadily(
@@ -212,13 +225,14 @@ def compare_subsets(
     return SubsetComparison(
         respondents=table.respondents,
         orders=tuple(ORDERS),
+        sorted_by=tuple(columns),
         datasets=tuple(tuple(table.items[k] for k in order) for order in places),
         points=played.share,
         rating=rating,
         deviation=np.array([each.deviation for each in final]),
         kendall=kendall(settled, whole),
         spearman=spearman(settled, whole),
-        significant_share=np.array([_significant_share(each) for each in final]),
+        share_apart=np.array([_share_apart(each) for each in final]),
         misplaced=tuple(misplaced(table.respondents, np.round(row, 6)) for row in rating),
         notes=notes,
     )
@@ -234,7 +248,9 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
             f"datasets is a {type(datasets).__name__}, but it should be a frame with one row per "
             "data set, such as decode_benchmark(...).datasets."
         )
-    needed = list(dict.fromkeys(column for column, _ in ORDERS.values()))
+    needed = list(
+        dict.fromkeys(_present(column, datasets.columns) for column, _ in ORDERS.values())
+    )
     missing = [name for name in needed if name not in datasets.columns]
     if missing:
         has = ", ".join(str(name) for name in datasets.columns[:10]) or "none"
@@ -249,6 +265,11 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
     _check_same(names, items)
     frame = datasets[needed].set_axis(names, axis=0).loc[list(items)]
     return {name: _numbers(frame[name], name) for name in needed}
+
+
+def _present(column: str, known: Container[Any]) -> str:
+    """The column itself, or the mean difficulty where chances are not known."""
+    return MEAN if column == CHANCE and CHANCE not in known else column
 
 
 def _check_same(names: list[str], items: tuple[str, ...]) -> None:
@@ -300,7 +321,7 @@ def _counting(table: Responses) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     return np.flatnonzero(~artificial), (note,)
 
 
-def _significant_share(final: Ratings) -> float:
+def _share_apart(final: Ratings) -> float:
     """Share of all pairs whose 95 % ranges do not overlap."""
     n = final.rating.size
     return float((final.low[:, None] > final.high).sum() / (n * (n - 1) / 2))
