@@ -12,6 +12,7 @@ import numpy as np
 from itemwise.capability import measure_capability
 from itemwise.datasets import Dataset, load_datasets, split_dataset
 from itemwise.diagnostics.diagnosis import informative, upright_items
+from itemwise.report.sections import Section
 from itemwise.responses.artificial_respondents import are_marks
 from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Result, gathered
@@ -26,7 +27,7 @@ from itemwise.studies import (
     replay_adaptively,
     shorten,
 )
-from itemwise.studies.benchmarks.decoding import FARTHEST
+from itemwise.studies.benchmarks.dataset_summaries import FARTHEST
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -245,6 +246,17 @@ class Demonstration:
         return (
             f"{len(self.changed)} labels of {MISLABELLED} were changed on purpose; its "
             f"{len(found)} suspects include {found.sum()} of them."
+        )
+
+    def section(self) -> Section:
+        """What was changed beforehand, for the page: who reads it should know the answer."""
+        return Section(
+            title="Labels changed on purpose",
+            about="Which of the suspects have a label that was changed beforehand.",
+            sentences=(self.meaning,),
+            tables=(("suspects", self.suspects),),
+            part="items",
+            headline=self.meaning,
         )
 
 

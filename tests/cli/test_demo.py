@@ -37,6 +37,8 @@ def test_files_are_written_and_said(run, tmp_path, small):
     for study in ("Leaderboard", "Short benchmark", "Portfolio", "Capability"):
         assert f">{study}: " in page, study
     assert "Respondents: 12 classifiers, on a scale of their own." in page
+    in_short = page.partition("In short")[2].partition("</ul>")[0].partition("</ol>")[0]
+    assert "12 labels of breast_cancer were changed on purpose" in in_short
     assert "The scale of each data set, also in the item explorer, has 12 classifiers" in page
     assert iw.load(folder / "banks" / "wine.json").converged
 

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from itemwise.studies import BenchmarkDecoding, Limits
 
 MOST_DATASETS = 1_000_000
+CHANCE_SAID = (
+    "The hardest first. chance: how likely a classifier of average ability is right on an "
+    "instance; share_right: the mean of all respondents of the scale."
+)
 Sources = Annotated[
     list[str],
     typer.Argument(
@@ -215,11 +219,12 @@ def _decode_regression(
 
 def show_decoding(console: Console, chapters: Chapters, folder: Path) -> None:
     """Print what was found."""
-    columns = ["items", "chance", "chance_se", "discrimination_mean", "share_negative"]
+    columns = ["items", "chance", "chance_se", "share_right", "share_right_se"]
+    columns += ["discrimination_mean", "share_negative"]
     for place, (name, (meaning, *notes)) in enumerate(chapters.sentences.items()):
         console.say(f"{name}: {meaning}")
         if place == 0:
-            console.say("\nThe hardest first; chance is that of the average classifier:")
+            console.say(f"\n{CHANCE_SAID}")
             frame = chapters.decoding.to_frame()
             console.show(frame[columns], whole=frame)
             console.say()
@@ -315,9 +320,8 @@ def demo(
         chapters = read_benchmark(found.decoding)
         files = write_folder(chapters.contents(), folder)
         settings = {"labels changed on purpose": len(found.changed), "random_state": random_state}
-        page = write_page(
-            folder, [chapters, found.tour()], "Itemwise demonstration", settings, found.datasets
-        )
+        shown = [chapters, found.tour(), found.section()]
+        page = write_page(folder, shown, "Itemwise demonstration", settings, found.datasets)
     show_decoding(console, chapters, folder)
     console.say(f"\n{found.meaning} Strong and weak classifiers are right on them this often:")
     console.show(found.suspects)
