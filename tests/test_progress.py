@@ -60,6 +60,16 @@ def test_short_work_shows_no_bar(notebook):
     assert notebook.shown == []
 
 
+def test_the_first_steps_of_many_give_no_time_left(monkeypatch):
+    """The first of a thousand waited for processes to start: it foresaw half an hour."""
+    now = 2.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    pace = progress.Pace(begin=0.0, last=0.0)
+    assert pace.describe(1, 973, "svm") == "1 of 973, svm"
+    now = 3.0
+    assert pace.describe(10, 973, "svm") == "10 of 973, svm, about 5 min left"
+
+
 def test_the_time_left_follows_from_the_steps_that_took_time(monkeypatch):
     now = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)

@@ -21,6 +21,7 @@ SECONDS_OF_SILENCE = 4.0  # at most, where lines are printed
 SECONDS_BETWEEN_BARS = 0.2  # in a notebook, which keeps what it is sent
 PATIENCE = 1.0  # seconds; shorter work shows no bar
 FREE = 1e-3  # seconds; steps faster than this were done in an earlier run
+LEAST_MADE = 0.01  # of the steps; before, the time left is anybody's guess
 
 Progress = Callable[[int, int | None, str], None]  # steps done, steps in all, message
 Wanted = Progress | bool  # the type of a `progress` argument
@@ -283,7 +284,9 @@ class Pace:
         if total is None:
             return message
         made = done - self.free
-        left = (now - self.begin) / made * (total - done) if made > 0 and done < total else None
+        # The first steps wait for what all need, such as processes that start.
+        known = made > 0 and made >= LEAST_MADE * (total - self.free) and done < total
+        left = (now - self.begin) / made * (total - done) if known else None
         parts = (f"{done} of {total}", message, time_left(left))
         return ", ".join(part for part in parts if part)
 
