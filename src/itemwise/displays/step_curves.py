@@ -41,6 +41,7 @@ METHODS_APART = 0.07  # of a step, so that bars do not hide each other
 ROOMY = 40  # characters along a panel, from which on a dozen sizes can be written
 # Drawn from the back to the front; the words of the legend.
 PARTS = {"random": "chosen at random", "ceiling": "all", "held_out": "chosen"}
+FEW_SIZES = 3  # that have bars in place of bands, which would be slivers
 MOST_DOTS = 25  # sizes; with more, dots would run together
 CURVES_APART = 0.12  # of a step, so that the bars of a few sizes do not hide each other
 MOST_DIMENSIONS = 20  # the rest is the flat end of the scree
@@ -264,13 +265,14 @@ class AgreementDisplay(Display):
         ax.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
         order = ("ceiling", "held_out", "random")
         legend_beside(style, ax, [lines[c] for c in order], [PARTS[c] for c in order])
-        return ["band, thin lines and bars: 95 % of the splits", *self._said_enough()]
+        shown = "bars" if len(size) <= FEW_SIZES else "band and thin lines"
+        return [f"{shown}: 95 % of the splits", *self._said_tested(), *self._said_enough()]
 
     def _draw_curve(self, ax: Axes, style: Style, part: str, colour: str, dashes: Any) -> Artist:
         columns = ("size", part, f"{part}_low", f"{part}_high")
         size, value, low, high = (self._rows[column].to_numpy() for column in columns)
-        few, main = len(size) <= 3, part == "held_out"
-        if few:  # bands of a few sizes would be slivers
+        few, main = len(size) <= FEW_SIZES, part == "held_out"
+        if few:
             size = size + CURVES_APART * (list(PARTS).index(part) - 1)
             ax.vlines(size, low, high, color=colour, linewidth=1.6, alpha=0.5, zorder=2)
         elif main:
@@ -290,6 +292,11 @@ class AgreementDisplay(Display):
         if "enough" not in self._rows.columns:
             return np.ones(len(self._rows), dtype=bool)
         return self._rows["enough"].to_numpy(dtype=bool)
+
+    def _said_tested(self) -> Sequence[str]:
+        if "tested" not in self.frame.columns:
+            return []
+        return ["each size is judged by as large a share of half of the data sets"]
 
     def _said_enough(self) -> Sequence[str]:
         if "enough" not in self._rows.columns:

@@ -163,6 +163,8 @@ class Halving:
     ceiling: Floats  # (n_resamples,); of all periods that could be chosen
     known: Floats  # as held_out, for players whose games were looked at when choosing
     known_ceiling: Floats  # as ceiling, for all players
+    half: int  # periods that could be chosen
+    tested: tuple[int, ...]  # how many of them were, for each size
 
 
 def judge_by_halves(
@@ -188,12 +190,12 @@ def judge_by_halves(
     everyone = points_within(scores, players, tolerance)
     known, by_lot, known_ceiling = _judged(everyone, everyone, places, half, parts)
     if n_players < LEAST_TO_SPLIT:
-        return Halving(known, by_lot, known_ceiling, known, known_ceiling)
+        return Halving(known, by_lot, known_ceiling, known, known_ceiling, half, tuple(parts))
     groups = players[:, : n_players // 2], players[:, n_players // 2 :]
     one, other = (points_within(scores, group, tolerance) for group in groups)
     turns = _judged(one, other, places, half, parts), _judged(other, one, places, half, parts)
     held_out, by_lot, ceiling = (0.5 * (a + b) for a, b in zip(*turns, strict=True))
-    return Halving(held_out, by_lot, ceiling, known, known_ceiling)
+    return Halving(held_out, by_lot, ceiling, known, known_ceiling, half, tuple(parts))
 
 
 def _in_proportion(size: int, half: int, n_periods: int) -> int:

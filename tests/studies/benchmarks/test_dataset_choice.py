@@ -71,7 +71,11 @@ def test_without_noise_two_data_sets_are_enough():
     assert found.size == 2
     assert len(found.chosen) == 2
     assert found.enough.all()
-    assert found.meaning.startswith("2 of 12 data sets are enough: they rank the 8 respondents")
+    assert found.meaning.startswith(f"2 of 12 data sets are enough ({', '.join(found.chosen)}): on")
+    assert (
+        "they rank the 8 respondents with a Kendall's tau of 1.00 to the ranking by all, for"
+        in (found.meaning)
+    )
     assert (found.significant_share == 1).all()
 
 
@@ -85,6 +89,23 @@ def test_chosen_data_sets_that_rank_no_better_than_random_ones_are_said_to(subte
             found = replace(level, random=level.held_out - gain)
             assert said in found.meaning
             assert found.meaning.endswith(": as many others may do as well.") == (gain == 0)
+
+
+def test_what_was_tested_is_said_where_halves_are_small():
+    """Of seven data sets, a half has four: three and four of seven are both two of four."""
+    found = choose(table(m=7), None)
+    frame = found.to_frame().set_index("size")
+    assert frame["tested"].to_dict() == {
+        2: "1 of 4",
+        3: "2 of 4",
+        4: "2 of 4",
+        5: "3 of 4",
+        6: "3 of 4",
+    }
+    assert frame.loc[3, "held_out"] == frame.loc[4, "held_out"]
+    assert any("judged by the same part" in note for note in found.notes)
+    assert frame.loc[found.sizes[0], "datasets"] == ", ".join(found.subset(found.sizes[0]))
+    assert not any("the same part" in note for note in choose(table(m=7), 4).notes)
 
 
 def test_noise_is_never_enough():

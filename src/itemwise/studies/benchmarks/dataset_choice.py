@@ -20,17 +20,18 @@ from itemwise.numerics.rankings import kendall, spearman
 from itemwise.pools.paper import misplaced
 from itemwise.ratings.period_choice import (
     LEAST_TO_SPLIT,
+    Halving,
     Points,
     chance_of_ranking,
     grow,
     judge_by_halves,
     points,
 )
-from itemwise.responses import Responses, Table
-from itemwise.responses.artificial_respondents import is_artificial
+from itemwise.responses import Table
 from itemwise.responses.study_tables import rivals
 from itemwise.results import Draw, Result
-from itemwise.words import counted, listed, said_p
+from itemwise.studies.benchmarks.choice_inputs import judged_by, wanted, with_games
+from itemwise.words import counted, said_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,10 +40,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ChosenDatasets", "choose_datasets"]
 
-LEAST_DATASETS = 3
 RANGE = (0.025, 0.975)
 LEVEL = 0.05
 WEAK = 0.5  # Kendall's tau: one pair in four is reversed
+PLURAL = ("are", "they rank", "they were")
+MOST_NAMED = 10  # data sets in a sentence
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +61,9 @@ class ChosenDatasets(Result):
 
     A size is `enough` if the chosen part keeps the share `keep` of the ceiling, and if there is a
     ranking to keep: points differ more than among equally strong respondents (`p` below 0.05).
+    Agreement with the whole (`kendall`) does not decide, because parts are chosen for it. A half
+    holds `half` data sets, so that a size is judged by `tested` of these, and with few data sets
+    several sizes by the same test.
     """
 
     respondents: tuple[str, ...]  # whose ranking counts
@@ -67,13 +72,15 @@ class ChosenDatasets(Result):
     subsets: tuple[tuple[str, ...], ...]  # of each size, in the order of choice
     kendall: Floats  # (n_sizes,), as the next two: agreement with the whole benchmark
     spearman: Floats
-    significant_share: Floats  # share of pairs that differ significantly
+    significant_share: Floats  # share of pairs that differ significantly over the data sets
     in_place: tuple[bool | None, ...]  # whether artificial respondents, if any, are
     held_out: Floats  # (n_sizes, n_resamples), as the next two
     random: Floats
     known: Floats
     ceiling: Floats  # (n_resamples,), as the next
     known_ceiling: Floats
+    half: int  # data sets of a half
+    tested: tuple[int, ...]  # of each size: data sets chosen from a half
     p: float  # of the hypothesis that all respondents are equally strong
     asked: int | None  # the requested size
     keep: float
@@ -133,10 +140,12 @@ class ChosenDatasets(Result):
             most = counted(self.sizes[-1], "data set")
             return f"No part of at most {most} is enough: {self._judged(-1)}."
         k = self.sizes.index(size)
-        verb, they = ("is", "it ranks") if size == 1 else ("are", "they rank")
+        verb, they, were = ("is", "it ranks", "it was") if size == 1 else PLURAL
         return (
-            f"{size:,} of {total} {verb if self.enough[k] else f'{verb} not'} enough: {they} {who} "
-            f"as all do, with a Kendall's tau of {self.kendall[k]:.2f}; {self._judged(k)}. "
+            f"{size:,} of {total} {verb if self.enough[k] else f'{verb} not'} enough "
+            f"({_named(self.subset(size))}): {self._judged(k)}; at least {self.keep:.0%} of that "
+            f"of all is enough. On all data sets, {they} {who} with a Kendall's tau of "
+            f"{self.kendall[k]:.2f} to the ranking by all, for which {were} chosen. "
             f"{self._against_chance(k)}"
         )
 
@@ -154,18 +163,20 @@ class ChosenDatasets(Result):
         """The agreement on held-out data."""
         difference = self.held_out[k] - self.ceiling
         low, high = np.quantile(difference, RANGE)
-        share = np.divide(self.sizes[k], len(self.datasets))
+        part = f"{self.tested[k]:,} of {self.half:,}"
         both = "respondents and " if len(self.respondents) >= LEAST_TO_SPLIT else ""
         return (
-            f"on held-out {both}data sets, the tau of the chosen {share:.0%} is "
-            f"{self.held_out[k].mean():.2f}, that of as many at random {self.random[k].mean():.2f} "
-            f"and that of all {self.ceiling.mean():.2f} (difference of the chosen from all "
-            f"{difference.mean():.2f}, 95 % "
-            f"range {low:.2f} to {high:.2f})"
+            f"on held-out {both}data sets, {part} chosen in this way rank with a tau of "
+            f"{self.held_out[k].mean():.2f}, {part} at random with {self.random[k].mean():.2f} and "
+            f"all {self.half:,} with {self.ceiling.mean():.2f} (difference of the chosen from all "
+            f"{difference.mean():.2f}, 95 % range {low:.2f} to {high:.2f})"
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per size; `difference` is held_out - ceiling, `gain` held_out - random."""
+        """One row per size; `difference` is held_out - ceiling, `gain` held_out - random.
+
+        `tested` says which part of a half stood for the size, and `datasets` which are chosen.
+        """
         import pandas as pd
 
         shape = self.held_out.shape
@@ -173,6 +184,7 @@ class ChosenDatasets(Result):
         columns: dict[str, Any] = {
             "size": self.sizes,
             "share": np.array(self.sizes) / len(self.datasets),
+            "tested": [f"{part:,} of {self.half:,}" for part in self.tested],
             "kendall": self.kendall,
             "spearman": self.spearman,
             "significant_share": self.significant_share,
@@ -185,6 +197,7 @@ class ChosenDatasets(Result):
             **_ranged("difference", self.held_out - ceiling),
             **_ranged("gain", self.held_out - self.random),
             "enough": self.enough,
+            "datasets": [", ".join(names) for names in self.subsets],
         }
         return pd.DataFrame(columns)
 
@@ -256,10 +269,10 @@ def choose_datasets(
     """
     table = rivals(scores, "choose_datasets")
     _check_settings(keep, n_resamples)
-    judged = _judged_by(table, respondents)
+    judged = judged_by(table, respondents)
     played = points(table.cells.T[:, judged], tolerance)
-    judged, used, notes = _with_games(table, judged, played)
-    sizes, asked = _wanted(size, len(used))
+    judged, used, notes = with_games(table, judged, played)
+    sizes, asked = wanted(size, len(used))
     values = table.cells.T[used]
     played, everyone = points(values[:, judged], tolerance), points(values, tolerance)
     order = grow(played[None], max(sizes))[[k - 1 for k in sizes], 0]
@@ -283,7 +296,7 @@ def choose_datasets(
         p=chance_of_ranking(played, random_state),
         asked=asked,
         keep=keep,
-        notes=(*notes, *_on_splits(len(used), len(judged), n_resamples)),
+        notes=(*notes, *_on_splits(len(used), len(judged), n_resamples), *_on_parts(halving)),
     )
 
 
@@ -315,79 +328,6 @@ def _significant_share(played: Points) -> float:
     return float(((np.abs(mean) > t.ppf(RANGE[1], freedom) * error) & (count > 1)).mean())
 
 
-def _judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[np.intp]:
-    """Positions of the respondents whose ranking counts."""
-    if respondents is None:
-        artificial = is_artificial(table.respondents)
-        if (~artificial).sum() < 2:
-            names = [table.respondents[k] for k in np.flatnonzero(artificial)]
-            raise InputError(
-                f"Without {listed(names, 'artificial respondent')}, there are fewer than two to "
-                "rank. Give more, or name those to rank: respondents=[...]."
-            )
-        return np.flatnonzero(~artificial)
-    names = [respondents] if isinstance(respondents, str) else [str(name) for name in respondents]
-    place = {name: k for k, name in enumerate(table.respondents)}
-    unknown = [name for name in names if name not in place]
-    if unknown:
-        raise InputError(
-            f"respondents names {unknown[0]!r:.80}, which is not in the scores. Their respondents "
-            f"are: {', '.join(table.respondents[:5])}{', ...' if len(place) > 5 else ''}."
-        )
-    if len(set(names)) < max(2, len(names)):
-        raise InputError(
-            f"respondents holds {counted(len(names), 'name')}, {len(set(names))} of them "
-            "different, but a ranking needs at least two, each named once."
-        )
-    return np.array([place[name] for name in names])
-
-
-def _with_games(
-    table: Responses, judged: NDArray[np.intp], played: Points
-) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...]]:
-    """Positions of the respondents and data sets with games, and notes on the others."""
-    there = played.games > 0
-    busy, used = np.asarray(there.any(axis=0)), np.asarray(there.any(axis=1))
-    if used.sum() < LEAST_DATASETS:
-        raise InputError(
-            f"Games are played on {counted(int(used.sum()), 'data set')}, but choosing and judging "
-            f"take at least {LEAST_DATASETS}. Give one column per data set, with at least two "
-            "scores."
-        )
-    counting = set(judged.tolist())
-    idle = [table.respondents[k] for k in judged[~busy]]
-    empty = [table.items[k] for k in np.flatnonzero(~used)]
-    others = [name for k, name in enumerate(table.respondents) if k not in counting]
-    lists = (
-        ("Left out (no games)", idle, "respondent"),
-        ("Left out (fewer than two scores)", empty, "data set"),
-        ("Not counted in the ranking", others, "respondent"),
-    )
-    notes = tuple(f"{why}: {listed(names, noun)}." for why, names, noun in lists if names)
-    return judged[busy], np.flatnonzero(used), notes
-
-
-def _wanted(size: float | None, n: int) -> tuple[tuple[int, ...], int | None]:
-    """The sizes to try, and the requested one."""
-    if size is None:
-        return tuple(range(2, n)), None
-    if isinstance(size, bool) or not isinstance(size, int | float | np.integer | np.floating):
-        raise InputError(f"size is {size!r}, but it should be a number, a share or None.")
-    if isinstance(size, float | np.floating):
-        if not 0 < size < 1:
-            raise InputError(
-                f"size is {size}, but a share is between 0 and 1, such as 0.5. For a number of "
-                f"data sets, give a whole one from 1 to {n:,}."
-            )
-        size = max(1, math.floor(float(size) * n + 0.5))
-    if not 1 <= size <= n:
-        raise InputError(
-            f"size is {size:,}, but there are {counted(n, 'data set')} with games. Give a number "
-            f"from 1 to {n:,}, or a share such as 0.5."
-        )
-    return (int(size),), int(size)
-
-
 def _check_settings(keep: float, n_resamples: int) -> None:
     if not 0 < keep <= 1:
         raise InputError(f"keep is {keep}, but it must be above 0 and at most 1, such as 0.95.")
@@ -409,6 +349,22 @@ def _on_splits(n_datasets: int, n_respondents: int, n_resamples: int) -> tuple[s
     )
     said = ((rough, ways < n_resamples), (known, n_respondents < LEAST_TO_SPLIT))
     return tuple(note for note, holds in said if holds)
+
+
+def _on_parts(halving: Halving) -> tuple[str, ...]:
+    """A note if several sizes are judged by one test, since halves are small."""
+    if len(set(halving.tested)) == len(halving.tested):
+        return ()
+    note = (
+        f"Half of the data sets are {halving.half:,}, so that some sizes are judged by the same "
+        "part of them (column tested) and have the same agreement."
+    )
+    return (note,)
+
+
+def _named(names: tuple[str, ...]) -> str:
+    """The first names, in the order of choice."""
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
 
 
 def _span(sizes: tuple[int, ...]) -> str:
