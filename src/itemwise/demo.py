@@ -41,9 +41,20 @@ if TYPE_CHECKING:
 SHORT = 25  # items of the short form, and of the adaptive one
 BUDGETS = (5, 10, 15, SHORT)  # items of adaptive tests
 COMPARED = ("random forest", "naive Bayes")
+FOLDS = 3  # of respondents, the same for short and adaptive tests
+SAME_FORM = (
+    f"The short form of {SHORT} items is that of the section on a short benchmark, held out in the "
+    "same folds. Items at random are drawn anew, so their error differs by chance."
+)
 CASES = 30  # resamples that are enough for a tour
 ANEW = "The classifiers of this section were trained anew; they are no respondents of the scale."
+AS_ALGORITHMS = (
+    "Performance is the probability that a classifier gives to the true class of an instance, and "
+    "the difficulty of an instance comes from these probabilities."
+)
 BY_FEATURES = (
+    "The classifier is a logistic regression on standardised features, trained anew and tested on "
+    "its own part of the data set, which is not the test part of the other sections. "
     "The difficulty of a case comes from its features, not from responses of the pool, so it is "
     "not that of the item explorer."
 )
@@ -135,6 +146,17 @@ class Stop:
             random_state=self.random_state,
         )
 
+    @property
+    def left_out(self) -> str:
+        """Which items have no difficulty to predict."""
+        out = (~(informative(self.calibration) & upright_items(self.calibration))).sum()
+        if not out:
+            return ""
+        return (
+            f" Left out: {counted(int(out), 'item')} that all or none got right, or of negative "
+            "discrimination, for which difficulty means the opposite."
+        )
+
     def capability(self) -> Result:
         """Up to what difficulty a classifier can be trusted."""
         from sklearn.linear_model import LogisticRegression
@@ -171,10 +193,16 @@ def tour(many: Stop, two: Stop) -> Tour:
     of_many: dict[str, tuple[Callable[[], Result], str]] = {
         "Leaderboard": (lambda: leaderboard(many.responses), alone),
         "Item health": (lambda: item_health(whole, many.calibration), pool),
-        "Short benchmark": (lambda: shorten(whole, SHORT, model="2pl", cv=3), pool),
-        "Adaptive evaluation": (lambda: replay_adaptively(whole, sizes=BUDGETS, cv=2), pool),
-        "Portfolio": (many.algorithms, f"{ANEW} Difficulty here comes from their performance."),
-        "Predicted difficulty": (many.difficulty, f"{scale} {many.members} as respondents."),
+        "Short benchmark": (lambda: shorten(whole, SHORT, cv=FOLDS), pool),
+        "Adaptive evaluation": (
+            lambda: replay_adaptively(whole, sizes=BUDGETS, cv=FOLDS),
+            f"{pool} {SAME_FORM}",
+        ),
+        "Portfolio": (many.algorithms, f"{ANEW} {AS_ALGORITHMS}"),
+        "Predicted difficulty": (
+            many.difficulty,
+            f"{scale} {many.members} as respondents.{many.left_out}",
+        ),
     }
     of_two: dict[str, tuple[Callable[[], Result], str]] = {
         "Confusion matrix": (two.confusion, f"{scale} {two.members} as respondents. {ANEW}"),

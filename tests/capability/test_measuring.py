@@ -153,7 +153,10 @@ def test_a_classifier_that_is_always_right_is_not_said_to_be_certain():
     found = measure_capability(GaussianNB(), X, np.repeat([0, 1], 60), n_resamples=2)
     assert (found.metrics["value"] == 1).all()
     assert (found.metrics["se"] > 0).all()
-    assert "right on 100.0% of 36 cases (95 % interval: 90.4% to 100.0%)" in found.meaning
+    said = (
+        "The classifier (GaussianNB) is right on 100.0% of 36 test cases (95 % interval: 90.4% to"
+    )
+    assert said in found.meaning
     assert "By the rule 'information', the limit lies beyond" in " ".join(found.notes)
     hardest = found.classes["hardest"].iloc[0]
     assert f"; extrapolated, the hardest case seen has {hardest:.2f})" in found.meaning

@@ -39,6 +39,9 @@ def test_files_are_written_and_said(run, tmp_path, small):
     assert "Respondents: 12 classifiers, on a scale of their own." in page
     in_short = page.partition("In short")[2].partition("</ul>")[0].partition("</ol>")[0]
     assert "12 labels of breast_cancer were changed on purpose" in in_short
+    assert "Performance is the probability that a classifier gives to the true class" in page
+    assert "The short form of 25 items is that of the section on a short benchmark" in page
+    assert "The classifier is a logistic regression on standardised features" in page
     assert "The scale of each data set, also in the item explorer, has 12 classifiers" in page
     assert iw.load(folder / "banks" / "wine.json").converged
 

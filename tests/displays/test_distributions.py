@@ -282,7 +282,7 @@ def test_limits_are_dashed_lines_in_the_colour_of_their_class_with_a_band():
     ax = draw(density_some([50, 50]), CAPABILITY)
     first, second = (line.get_color() for line in curves(ax))
     assert dashed(ax) == {0.2: first, 0.9: second}
-    assert legend(ax) == ["a\n50 cases\nlimit 0.20 ± 0.20", "b\n50 cases\nlimit 0.90"]
+    assert legend(ax) == ["a\n50 cases\nlimit 0.20 (0.00 to 0.40)", "b\n50 cases\nlimit 0.90"]
     (band,) = ax.patches
     assert band.get_x() == pytest.approx(0.2 - 1.96 * 0.1)
     assert band.get_width() == pytest.approx(2 * 1.96 * 0.1)

@@ -55,7 +55,7 @@ def test_limits_of_another_kind_or_of_other_classes_are_refused():
 
 
 def test_a_limit_is_said_with_its_reach_where_that_is_known():
-    assert said_limit(-0.5, 0.1) == "−0.50 ± 0.20"
+    assert said_limit(-0.5, 0.1) == "−0.50 (−0.70 to −0.30)"
     assert said_limit(0.5, np.nan) == "0.50"
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays import ItemSpaceDisplay
+from itemwise.displays import ItemHealthDisplay, ItemSpaceDisplay
 from itemwise.errors import InputError
 
 
@@ -74,6 +74,23 @@ def test_standard_errors_and_missing_numbers_are_said():
     said = written(ItemSpaceDisplay(frame).plot().figure_)
     assert "median standard error: difficulty 0.4" in said
     assert "not shown: 1 item without three finite" in said
+
+
+def test_bars_are_named_only_where_they_are_drawn():
+    frame = pd.DataFrame(
+        {
+            "difficulty": [0.0, 1.0, 2.0],
+            "discrimination": [1.0, 1.5, -0.5],
+            "discrimination_se": 0.1,
+            "problems": "",
+        },
+        index=list("abc"),
+    )
+    sound = ItemHealthDisplay(frame).plot().ax_
+    assert "bar:" not in "".join(text.get_text() for text in sound.texts)
+    frame["problems"] = ["", "", "contradicts good respondents"]
+    marked = ItemHealthDisplay(frame).plot().ax_
+    assert "bar: ±1.96" in "".join(text.get_text() for text in marked.texts)
 
 
 def test_a_place_in_a_grid_is_divided_and_its_neighbour_stays():

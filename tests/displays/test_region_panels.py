@@ -158,8 +158,8 @@ def dashed(ax):
 def test_each_class_has_a_panel_with_its_limit_in_figures():
     ax = CapabilityTraceDisplay(some([10, 20])).plot().ax_
     assert texts(ax)[:2] == [
-        "class 0\nMLC 0.00 ± 0.10 (10 cases)",
-        "class 1\nMLC 1.00 ± 0.05 (20 cases)",
+        "class 0\nMLC 0.00 (−0.10 to 0.10), 10 cases",
+        "class 1\nMLC 1.00 (0.95 to 1.05), 20 cases",
     ]
 
 
@@ -189,7 +189,7 @@ def test_the_estimate_ends_on_the_dashed_limit():
 def test_limits_of_repeated_tests_take_the_place_of_the_last_estimate():
     capability = pd.DataFrame({"mlc": [0.5], "mlc_se": [0.1]}, index=[0])
     ax = CapabilityTraceDisplay(some([10, 20]), capability).plot().ax_
-    assert texts(ax)[0] == "class 0\nMLC 0.50 ± 0.20 (10 cases)"
+    assert texts(ax)[0] == "class 0\nMLC 0.50 (0.30 to 0.70), 10 cases"
     assert texts(ax)[1].startswith("class 1\nMLC 1.00")
     assert dashed(ax)[0] > dashed(CapabilityTraceDisplay(some([10, 20])).plot().ax_)[0]
 
@@ -208,7 +208,7 @@ def test_what_bursts_stays_inside_its_panel():
 
 def test_a_test_without_any_estimate_says_so():
     ax = CapabilityTraceDisplay(some([4]).assign(estimate=np.inf)).plot().ax_
-    assert texts(ax)[0] == "class 0\nno limit found (4 cases)"
+    assert texts(ax)[0] == "class 0\nno limit found, 4 cases"
     assert not dashed(ax)
 
 
@@ -216,7 +216,7 @@ def test_steps_are_whole_numbers_and_their_order_does_not_matter():
     frame = some([3])
     ax = CapabilityTraceDisplay(frame.sample(frac=1, random_state=1)).plot().ax_
     assert all(float(tick.get_text()).is_integer() for tick in ax.get_xticklabels())
-    assert texts(ax)[0] == "class 0\nMLC 0.00 ± 0.33 (3 cases)"
+    assert texts(ax)[0] == "class 0\nMLC 0.00 (−0.33 to 0.33), 3 cases"
 
 
 def test_beyond_twelve_classes_and_broken_rows_are_counted():

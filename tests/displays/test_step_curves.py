@@ -159,7 +159,11 @@ def test_the_band_reaches_over_the_range_of_the_chosen(sizes_frame):
 
 
 def test_a_few_sizes_get_bars_side_by_side(sizes_frame):
+    assert "band and thin lines: 95 % of the splits" in sizes_texts(
+        AgreementDisplay(sizes_frame).plot().ax_
+    )
     ax = AgreementDisplay(sizes_frame[:1]).plot().ax_
+    assert "bars: 95 % of the splits" in sizes_texts(ax)
     bars = [c.get_segments()[0] for c in ax.collections if hasattr(c, "get_segments")]
     assert len({bar[0, 0] for bar in bars}) == 3
     assert bars[2][:, 1].tolist() == pytest.approx(

@@ -35,7 +35,7 @@ def test_the_most_suspicious_is_on_top_with_its_probability():
     assert ax.yaxis_inverted()
     assert "99%" in suspects_texts(ax)
     said = " ".join(suspects_texts(ax).split())
-    assert "2 suspects, chosen so that few of them have a right label" in said
+    assert "2 suspects (few of them are expected to have a right label)" in said
 
 
 def test_strong_and_weak_have_their_places():

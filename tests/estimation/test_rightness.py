@@ -137,7 +137,12 @@ def test_labels_of_other_items_are_refused(tasteful):
 def test_wrong_labels_of_one_class_are_said_to_be_possible():
     """Negative items of one class alone do not show that respondents prefer a class."""
     sure = Preference(19, 136, "yes", 16, "no").opening()
-    assert sure.startswith("Without help, the scale did not measure being right: 19 of 136")
+    assert sure.startswith(
+        "By these respondents alone, the scale did not measure being right: 19 of 136"
+    )
     unsure = Preference(19, 136, "yes", 16, "").opening()
-    assert "may not measure being right, or many labels yes are wrong: 19 of 136" in unsure
-    assert "may not measure being right: 19 of" in Preference(19, 60, "", 0, "").opening()
+    assert "may measure something else than being right: 19 of 136" in unsure
+    assert unsure.endswith("Many labels of class yes may be wrong instead.")
+    plain = Preference(19, 60, "", 0, "").opening()
+    assert "may measure something else than being right: 19 of" in plain
+    assert "labels" not in plain

@@ -53,6 +53,7 @@ class Capability(Result):
     cases: pd.DataFrame  # one row per test case: class, cdi, difficulty, prediction, right
     n_resamples: int
     notes: tuple[str, ...] = ()
+    classifier: str = ""  # the name of its Python class
 
     @property
     def meaning(self) -> str:
@@ -61,10 +62,11 @@ class Capability(Result):
         rows = self.classes[self.classes["rule"] == first["rule"]]
         limits = ", ".join(f"{label}: {_said(row)}" for label, row in rows.head(4).iterrows())
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+        who = f"The classifier ({self.classifier})" if self.classifier else "The classifier"
         n, right = len(self.cases), float(self.cases["right"].sum())
         low, high = wilson(np.array([right]), np.array([float(n)]), 0.95)
         return (
-            f"The classifier is right on {right / n:.1%} of {counted(n, 'case')} (95 % interval: "
+            f"{who} is right on {right / n:.1%} of {counted(n, 'test case')} (95 % interval: "
             f"{low[0]:.1%} to {high[0]:.1%}); up to these difficulties it is right more often than "
             f"wrong: {limits}{more}. A test took {rows['cases_used'].mean():.0f} cases per class "
             "on average."

@@ -325,9 +325,10 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         against = (np.array(slopes) < 0).any(axis=0)
         if against.any():
             names = np.array(self.coding_.names, dtype=object)[against].tolist()
+            run, do = ("runs", "it does") if len(names) == 1 else ("run", "they do")
             self.notes_.append(
-                f"Opposed to the other features: {listed(names, 'item')}. Cases that look like a "
-                "class by the others do not by these."
+                f"{listed(names, 'item')} {run} against the other features: the more the others "
+                f"speak for a class, the less {do}."
             )
         if any(scale.unit < 0 for scale in self.scales_):
             self.notes_.append(

@@ -315,7 +315,14 @@ def _summed_up(
         cases=_case_frame(tested),
         n_resamples=n_resamples,
         notes=tuple(notes),
+        classifier=_name_of(tested.classifier.model),
     )
+
+
+def _name_of(model: Any) -> str:
+    """The name of the Python class of a classifier; of a pipeline, that of its last step."""
+    steps = getattr(model, "steps", None)
+    return type(steps[-1][1] if steps else model).__name__
 
 
 def _case_frame(tested: Tested) -> pd.DataFrame:

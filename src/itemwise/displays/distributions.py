@@ -67,11 +67,11 @@ def _draw_steps(ax: Axes, heights: Array, edges: Floats, colour: str, groups: in
 
 
 class HistogramDisplay(Display):
-    """How often each value occurs, in all or by group.
+    """How often each value occurs.
 
-    `value` names a column of numbers, `group` one of names. The five largest groups are drawn over
-    each other in the same bins, the rest together. A few far values do not stretch the axis: they
-    are counted below it.
+    `value` names a column of numbers, `group` one of names, if there are groups. The five largest
+    groups are drawn over each other in the same bins, the rest together. A few far values do not
+    stretch the axis: they are counted below it.
     """
 
     without = "a finite number"
@@ -354,7 +354,7 @@ class DifficultyDensityDisplay(Display):
         banded = len(self._parts) <= MOST_BANDS or any(np.isfinite(error) for _, error in drawn)
         return [
             *(["dashed: limit (MLC) of each class"] if drawn else []),
-            *(["band and ±: 1.96 standard errors"] if banded else []),
+            *(["band and interval of the limit: ±1.96 standard errors"] if banded else []),
             *remark("beyond the axis: {}", self._beyond, "case"),
         ]
 

@@ -116,9 +116,10 @@ def _in_columns(frame: pd.DataFrame) -> Limits:
 
 
 def said_limit(limit: float, se: float) -> str:
-    """Return a limit in figures, with 1.96 standard errors if known."""
-    reach = f" ± {1.96 * se:.2f}" if np.isfinite(se) else ""
-    return f"{limit:.2f}{reach}".replace("-", "−")
+    """Return a limit in figures, with the interval of 1.96 standard errors if known."""
+    low, high = limit - 1.96 * se, limit + 1.96 * se
+    ends = f" ({low:.2f} to {high:.2f})" if np.isfinite(se) else ""
+    return f"{limit:.2f}{ends}".replace("-", "−")
 
 
 def _number(owner: str, limit: Hashable) -> float:

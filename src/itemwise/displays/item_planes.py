@@ -103,10 +103,10 @@ class ItemHealthDisplay(Display):
             say_on_hover(dots, [f"{name}: {kind}" for name in self._rows.index[rows]])
             handles.append(dots)
             texts.append(f"{kind} ({int(rows.sum()):,})")
-        self._name(ax, style, colours)
+        named = self._name(ax, style, colours)
         _legend_above(ax, style, handles[::-1], texts[::-1])
         notes = remark("drawn at the edge: {} far from the others", self._far, "item")
-        if "discrimination_se" in self._rows:
+        if named and "discrimination_se" in self._rows:
             middle = self._rows["discrimination_se"].astype(float).median()
             notes.append(f"bar: ±1.96 standard errors of discrimination (median {middle:.2g})")
         return notes
@@ -119,10 +119,11 @@ class ItemHealthDisplay(Display):
         order = np.lexsort((slope, ranks))
         return order[ranks[order] < NAMED][: max(1, min(MOST_NAMES, lines - 7))]
 
-    def _name(self, ax: Axes, style: Style, colours: dict[str, str]) -> None:
+    def _name(self, ax: Axes, style: Style, colours: dict[str, str]) -> bool:
+        """Name items with a problem, and draw their bars; return whether there are any."""
         rows = self._named(lines_that_fit(ax, style.small))
         if not rows.size:
-            return
+            return False
         if "discrimination_se" in self._rows:
             reach = 1.96 * self._rows["discrimination_se"].to_numpy(float)[rows]
             x, y = self._points[rows].T
@@ -130,6 +131,7 @@ class ItemHealthDisplay(Display):
             ax.vlines(x, y - reach, y + reach, color=shades, linewidth=1.0, alpha=0.5)
         ink = [style.ink] * len(rows)
         name_points(style, ax, self._rows.index[rows], self._points[rows], ink, 26)
+        return True
 
 
 def _kind(words: str) -> str:

@@ -246,11 +246,11 @@ class CapabilityTraceDisplay(Display):
             _draw_test(ax, style, panels, cell, test, limit[0])
             width = max(4, panels.characters(style.small) - 1)
             found = f"MLC {said_limit(*limit)}" if np.isfinite(limit[0]) else "no limit found"
-            title = f"{class_name(name, width)}\n{found} ({counted(len(test), 'case')})"
+            title = f"{class_name(name, width)}\n{found}, {counted(len(test), 'case')}"
             panels.title(ax, style, cell, title)
         panels.name_edges(ax, style, (), ())
         legend_beside(style, ax, _handles(style), LEGEND)
-        notes = ["band and ±: 1.96 standard errors"]
+        notes = ["band and interval of the limit: ±1.96 standard errors"]
         if self._given:
             notes.append("limit: as given for the class; the estimates are those of one test")
         if self._hidden > 0:

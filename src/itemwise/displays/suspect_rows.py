@@ -62,7 +62,7 @@ class SuspectsDisplay(Rows):
         texts = ["weak third", "strong third", "suspect"]
         legend_beside(style, ax, handles, texts, left=1.12)  # beside the probabilities
         suspects = counted(self._suspects, "suspect")
-        rule = ", chosen so that few of them have a right label"
+        rule = " (few of them are expected to have a right label)"
         return [
             f"on the right: evidence against the label; {suspects}{rule if self._suspects else ''}"
         ]

@@ -53,9 +53,12 @@ class Preference:
     def opening(self) -> str:
         """What is known of the scale: wrong labels of one class look as a preference does."""
         if self.preferred:
-            return f"Without help, the scale did not measure being right: {self}."
-        cause = f", or many labels {self.turned} are wrong" if self.turned else ""
-        return f"Without help, the scale may not measure being right{cause}: {self}."
+            return f"By these respondents alone, the scale did not measure being right: {self}."
+        cause = f" Many labels of class {self.turned} may be wrong instead." if self.turned else ""
+        return (
+            "By these respondents alone, the scale may measure something else than being right: "
+            f"{self}.{cause}"
+        )
 
     def __str__(self) -> str:
         """Why, in words."""

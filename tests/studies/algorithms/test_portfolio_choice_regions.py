@@ -1,5 +1,7 @@
 """Regions and occupancy against direct evaluation of curves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from itemwise.studies.algorithms.portfolio_choice import (
     regions,
     within,
 )
+from itemwise.studies.algorithms.portfolio_sentences import who_leads
 
 DIFFICULTY = np.linspace(-1, 1, 101)
 NAMES = pd.Index(["falling", "rising", "low"], name="algorithm")
@@ -54,6 +57,32 @@ def test_epsilon_reaches_as_far_past_the_crossing_as_the_gap_is_small(splines):
     assert found.loc["falling", "end"] == pytest.approx(0.25, abs=0.003)
     assert found.loc["falling", "problems"] == ((DIFFICULTY <= 0.25).sum())
     assert found.loc["falling", "share"] == pytest.approx(63 / 101)
+
+
+def test_nobody_leads_where_all_are_as_bad_as_possible():
+    """On the harder half all curves are 0: a tie of losers, not three best curves."""
+    series = -DIFFICULTY[:, None] * [1.0, 0.5, 0.25]
+    bounded = replace(fit_splines(DIFFICULTY, series), bounds=(0.0, 1.0))
+    curves = bounded.at(DIFFICULTY)
+    dead = (curves <= 1e-12).all(axis=1)
+    assert dead.sum() > 40
+    share = shares(bounded, DIFFICULTY, NAMES, 0.0, random_state=0)["occupancy"]
+    assert share["low"] == 0
+    assert share.sum() == pytest.approx((~dead).mean())
+    assert entering_epsilon(curves, (0.0, 1.0))[2] > 0
+    strong = regions(bounded, DIFFICULTY, NAMES, 0.0, best=True)
+    assert "low" not in set(strong["algorithm"])
+    flat = np.zeros((5, 3))
+    assert within(flat, 0.0, (0.0, 1.0)).all()  # all are alike everywhere: nobody stands out
+
+
+def test_shares_that_add_up_to_more_than_all_problems_are_explained():
+    even = pd.DataFrame(
+        {"occupancy": [0.8, 0.5], "occupancy_low": [0.6, 0.3], "occupancy_high": [0.9, 0.7]},
+        index=["a", "b"],
+    )
+    assert "(shares add up to 130%: where curves are equal, each counts" in who_leads(even)
+    assert "add up" not in who_leads(even.assign(occupancy=[0.8, 0.2]))
 
 
 def test_the_lowest_line_is_the_weakness_everywhere(splines):

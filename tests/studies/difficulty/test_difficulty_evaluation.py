@@ -69,6 +69,16 @@ def test_others_are_held_against_the_best_by_wilcoxon():
     assert "p-values are too small" in found.notes[-1]
 
 
+def test_p_values_are_said_to_be_too_small_only_where_there_are_some():
+    X, y = items()
+    many = evaluate_difficulty(X, y, regressors=QUICK, cv=4, n_resamples=2)
+    few = evaluate_difficulty(X, y, regressors=QUICK, cv=3, n_resamples=1)
+    assert many.to_frame()["p"].notna().any()
+    assert any("p-values are too small" in note for note in many.notes)
+    assert few.to_frame()["p"].isna().all()
+    assert not any("p-values" in note for note in few.notes)
+
+
 def test_intervals_do_not_shrink_because_folds_are_drawn_again():
     X, y = items()
     once, often = (

@@ -121,6 +121,19 @@ def test_the_same_grade_throughout_is_not_certain():
     assert extremes["low"].item() < 3.9
 
 
+def test_intervals_of_single_pairs_beside_corrected_p_values_are_explained():
+    """An interval may exclude 0 where the corrected test does not find a difference."""
+    random = np.random.default_rng(1)
+    cells = (random.random((12, 200)) < np.linspace(0.55, 0.75, 12)[:, None]).astype(float)
+    board = iw.leaderboard(iw.Responses(cells))
+    pairs = board.pairs
+    apart = (pairs["low"] > 0) | (pairs["high"] < 0)
+    assert (apart & (pairs["p_adjusted"] > 0.05)).any()
+    assert any("95% intervals of single pairs; p_adjusted is corrected" in n for n in board.notes)
+    two = iw.leaderboard(iw.Responses(cells[[0, 11]]))
+    assert not any("of single pairs" in note for note in two.notes)
+
+
 def test_grades_are_ranked_by_their_mean():
     board = iw.leaderboard(iw.simulate("graded", 5, 60, random_state=2).responses)
     assert board.calibration.model.name == "graded"

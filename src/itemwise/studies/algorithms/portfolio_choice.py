@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -74,17 +74,33 @@ def notes_on_epsilon(epsilon: float, bounds: tuple[float, float]) -> list[str]:
     return [note]
 
 
-def within(curves: Floats, epsilon: float, *, best: bool = True) -> np.ndarray:
-    """Which curves (last axis) lie within `epsilon` of the best (or worst) at each point."""
+Bounds: TypeAlias = "tuple[float, float] | None"
+
+
+def within(
+    curves: Floats, epsilon: float, bounds: Bounds = None, *, best: bool = True
+) -> np.ndarray:
+    """Which curves (last axis) lie within `epsilon` of the best (or worst) at each point.
+
+    None does where all are as bad (or good) as the `bounds` allow: nobody leads there.
+    """
     sign = 1.0 if best else -1.0
     turned = sign * curves
-    near: np.ndarray = turned >= np.nanmax(turned, axis=-1, keepdims=True) - epsilon
+    first = np.nanmax(turned, axis=-1, keepdims=True)
+    near: np.ndarray = turned >= first - epsilon
+    near &= contested(first, sign * bounds[0 if best else 1] if bounds else None)
     return near
 
 
-def share_within(curves: Floats, epsilon: float) -> Floats:
+def contested(first: Floats, end: float | None) -> np.ndarray:
+    """Where the best curve lies above the end of the scale; everywhere if it never does."""
+    above: np.ndarray = np.ones(first.shape, bool) if end is None else first > end + TIED
+    return above | ~above.any(axis=-2, keepdims=True)
+
+
+def share_within(curves: Floats, epsilon: float, bounds: Bounds = None) -> Floats:
     """Share of the points (last axis but one) where each curve is strong; NaN without a curve."""
-    share = within(curves, epsilon).mean(axis=-2)
+    share = within(curves, epsilon, bounds).mean(axis=-2)
     found: Floats = np.where(np.isnan(curves).any(axis=-2), np.nan, share)
     return found
 
@@ -97,7 +113,7 @@ def regions(
 
     low, high = float(difficulty.min()), float(difficulty.max())
     grid = np.linspace(low, high, GRID if high > low else 1)
-    near = within(splines.at(grid), epsilon, best=best)
+    near = within(splines.at(grid), epsilon, splines.bounds, best=best)
     ordered = np.sort(difficulty)
     rows = []
     for position, name in enumerate(algorithms):
@@ -121,13 +137,15 @@ def occupancy(
 ) -> pd.DataFrame:
     """Share of problems at whose difficulty each algorithm is within `epsilon` of the best.
 
-    Intervals come from curves sampled within their confidence bands.
+    Where curves are equal, each of them is the best, so that shares may add up to more than 1;
+    where all are as bad as possible, none is. Intervals come from curves sampled within their
+    confidence bands.
     """
     import pandas as pd
 
     confidence = checked_share(confidence, "confidence", 0.95)
     random_state = whole_number(random_state, "random_state", 0)
-    share = share_within(splines.at(difficulty), epsilon)
+    share = share_within(splines.at(difficulty), epsilon, splines.bounds)
     drawn = drawn_shares(splines, difficulty, epsilon, random_state)
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     columns = {
@@ -147,13 +165,15 @@ def drawn_shares(
         difficulty, np.linspace(0.0, 1.0, PLACES)
     )  # equally many problems between them
     drawn = splines.draws_at(edges, DRAWS, np.random.default_rng(random_state))
-    return share_within(drawn, epsilon)
+    return share_within(drawn, epsilon, splines.bounds)
 
 
-def entering_epsilon(curves: Floats) -> Floats:
+def entering_epsilon(curves: Floats, bounds: Bounds = None) -> Floats:
     """The smallest epsilon at which each curve (last axis) is strong somewhere; inf without one."""
-    behind = np.nanmax(curves, axis=1, keepdims=True) - curves
-    nearest: Floats = np.where(np.isnan(behind), np.inf, behind).min(axis=0)
+    first = np.nanmax(curves, axis=1, keepdims=True)
+    behind = first - curves
+    there = contested(first, bounds[0] if bounds else None) & ~np.isnan(behind)
+    nearest: Floats = np.where(there, behind, np.inf).min(axis=0)
     return nearest
 
 
@@ -178,7 +198,8 @@ class Candidates:
 def strongest(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
     """Share of problems within `epsilon` of the best curve; and the smallest distance to it."""
     curves = candidates.splines.at(candidates.difficulty)
-    return share_within(curves, epsilon), -entering_epsilon(curves)
+    bounds = candidates.splines.bounds
+    return share_within(curves, epsilon, bounds), -entering_epsilon(curves, bounds)
 
 
 def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:

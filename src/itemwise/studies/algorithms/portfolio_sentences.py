@@ -36,7 +36,16 @@ def who_leads(occupancy: pd.DataFrame) -> str:
         f"{best.name} has the best curve at {best['occupancy']:.0%} of the problems (95% interval "
         f"{_percent(best['occupancy_low'])} to {_percent(best['occupancy_high'])}); {some} "
         f"somewhere, and for {len(sure)} the interval of that share excludes 0"
+        f"{_said_of_ties(share)}"
     )
+
+
+def _said_of_ties(share: pd.Series[float]) -> str:
+    """Why shares add up to more than all problems, if they do."""
+    total = float(share.sum())
+    if total < 1 + LEAST:
+        return ""
+    return f" (shares add up to {total:.0%}: where curves are equal, each counts as the best)"
 
 
 def _percent(share: float) -> str:

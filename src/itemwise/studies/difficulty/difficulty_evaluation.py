@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +43,7 @@ WITHOUT_NEGATIVE = "without negative"  # all items but those of negative discrim
 FEWEST = 4  # items in a test fold; with fewer, ranks say nothing
 FEWEST_DIFFERENCES = 6  # over folds, below which no signed-rank test is significant
 LEVEL = 0.05
+TOO_SMALL = "Folds share training items, so p-values are too small: take them as a guide."
 KEYS = ["target", "training", "regressor"]
 
 
@@ -226,7 +227,9 @@ def evaluate_difficulty(
     _check_jobs(jobs, cv)
     with telling(progress, "Judging regressors") as report:
         found = _run(jobs, rows, plan, values, chosen, random_state, n_jobs, report)
-    return DifficultyEvaluation(folds=found, notes=_notes(values, plan, keep))
+    evaluated = DifficultyEvaluation(folds=found, notes=_notes(values, plan, keep))
+    tested = evaluated.to_frame()["p"].notna().any()
+    return replace(evaluated, notes=(*evaluated.notes, TOO_SMALL)) if tested else evaluated
 
 
 def _chosen(regressors: Any) -> dict[str, Any]:
@@ -431,5 +434,4 @@ def _notes(
     if WITHOUT_NEGATIVE in keep:
         negative = int((~keep[WITHOUT_NEGATIVE]).sum())
         notes.append(f"With negative discrimination: {counted(negative, 'item')}.")
-    notes.append("Folds share training items, so p-values are too small: take them as a guide.")
     return tuple(notes)

@@ -34,8 +34,25 @@ def said_of_risk(correction: str, alpha: float) -> str:
 
 
 def notes_on(tests: Pairs, alpha: float, confidence: float) -> list[str]:
-    """Notes on pairs that share no item, and on rank intervals that overlap all the same."""
-    return [*_untested(tests), *_two_rules(tests, alpha, confidence)]
+    """Notes on pairs that share no item, and on intervals that disagree with tests."""
+    return [
+        *_untested(tests),
+        *_two_rules(tests, alpha, confidence),
+        *_single_intervals(tests, alpha, confidence),
+    ]
+
+
+def _single_intervals(tests: Pairs, alpha: float, confidence: float) -> list[str]:
+    """A note if an interval of a difference excludes 0 where the corrected test finds none."""
+    apart = (tests.low > 0) | (tests.high < 0)
+    if not (apart & (tests.p_adjusted > alpha)).any():
+        return []
+    note = (
+        f"Intervals of differences are {confidence:.0%} intervals of single pairs; p_adjusted is "
+        "corrected for the number of pairs. An interval may exclude 0 where p_adjusted does not "
+        "find a difference."
+    )
+    return [note]
 
 
 def _untested(tests: Pairs) -> list[str]:
