@@ -44,7 +44,8 @@ COMPARED = ("random forest", "naive Bayes")
 FOLDS = 3  # of respondents, the same for short and adaptive tests
 SAME_FORM = (
     f"The short form of {SHORT} items is that of the section on a short benchmark, held out in the "
-    "same folds. Items at random are drawn anew, so their error differs by chance."
+    "same folds. The error of items at random is that of one draw here, and a mean over several in "
+    "that section."
 )
 CASES = 30  # resamples that are enough for a tour
 ANEW = "The classifiers of this section were trained anew; they are no respondents of the scale."

@@ -128,7 +128,7 @@ def test_regressors_are_decoded_where_the_target_is_a_number(run, tmp_path):
     frame.to_csv(tmp_path / "prices.csv", index=False)
     done = run("decode", "prices.csv#price", "--pool", "regressors", "--out", "o", "--jobs", "1")
     assert done.exit_code == 0, done.stderr
-    assert "On prices, the typical error of the average regressor" in done.stdout
+    assert "On prices, the typical error of its regressors" in done.stdout
     assert {"datasets.csv", "regressors.csv", "items.csv", "report.html"} <= {
         path.name for path in (tmp_path / "o").iterdir()
     }

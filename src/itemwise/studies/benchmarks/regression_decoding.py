@@ -87,7 +87,7 @@ class RegressionDecoding(Result):
 
     @cached_property
     def datasets(self) -> pd.DataFrame:
-        """One row per data set: score and relative error of the average regressor, and spread.
+        """One row per data set: mean score and relative error of the regressors, and spread.
 
         `relative_error` is the geometric mean of errors in units, with a 95 % interval over
         instances; `spread` is the standard deviation of regressors in logarithms of errors, and
@@ -110,7 +110,7 @@ class RegressionDecoding(Result):
         return wide.loc[self.regressors["respondent"].unique(), list(self.calibrations)]
 
     def to_frame(self) -> pd.DataFrame:
-        """The data sets, the hardest first: by the score of the average regressor."""
+        """The data sets, the hardest first: by the mean score of the regressors."""
         return self.datasets.sort_values("score", kind="stable")
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -155,7 +155,7 @@ class RegressionDecoding(Result):
         frame = self.to_frame()
         row = frame.iloc[0]
         said = (
-            f"the typical error of the average regressor is {float(row['relative_error']):.2f} "
+            f"the typical error of its regressors is {float(row['relative_error']):.2f} "
             f"({float(row['relative_error_low']):.2f} to {float(row['relative_error_high']):.2f}) "
             "times the typical error of always predicting the median"
         )
