@@ -39,9 +39,9 @@ __all__ = ["BenchmarkDecoding", "Limits", "decode_benchmark", "decode_responses"
 
 OWN_SCALES = (
     "Data sets are ordered by chance: how likely a classifier of average ability is right on an "
-    "instance. It is not the mean share of right responses, share_right, since instances are not "
-    "equally hard for all. Each data set has a scale of its own, so difficulties of different data "
-    "sets are not comparable."
+    "instance. It is not share_right, the mean share of right responses over respondents of all "
+    "abilities. Each data set has a scale of its own, so difficulties of different data sets are "
+    "not comparable."
 )
 
 
