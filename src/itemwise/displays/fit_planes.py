@@ -140,13 +140,16 @@ class FitDisplay(Display):
         return [*notes, *remark(edge, self._clipped, "item")]
 
     def _said_of_range(self) -> str:
-        many, total = int(self._outside.sum()), counted(len(self._rows), "item")
+        many = int(self._outside.sum())
         if not self._tested:
+            total = counted(len(self._rows), "item")
             return f"square: {len(self._rows) - many:,} of {total} within 0.7 to 1.3"
         low, high = self._low[0], self._high[0]
+        tested = counted(int(self._rows["noise_p_adjusted"].notna().sum()), "tested item")
         return (
-            f"shaded: 95% of items by chance (median number of responses), infit {low:.2g} to "
-            f"{high:.2g}; in colour: {many:,} of {total} noisier, corrected for all tests"
+            "shaded: 95% of infits and of outfits by chance, with the median number of responses "
+            f"(infit {low:.2g} to {high:.2g}); in colour: {many:,} of {tested} noisier, after "
+            "correction for all tests"
         )
 
 
