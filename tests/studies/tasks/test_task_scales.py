@@ -211,7 +211,7 @@ def test_one_table_decides_the_model_of_all_its_tasks():
     assert {cal.model.name for cal in found.calibrations.values()} == {"1pl"}
     assert any(note.startswith("Model '1pl', chosen because") for note in found.notes)
     many, _ = answered(TRUTH, 120, 15, seed=2)
-    table = many.to_frame().to_numpy(float)
+    table = many.to_frame().to_numpy(float, copy=True)
     task = np.array(many.item_groups("task"))
     table[:60, task == NAMES[0]] = np.nan  # asked of 60 respondents only
     apart = iw.task_scales(iw.Responses(table, items=many.items), by=list(task))
