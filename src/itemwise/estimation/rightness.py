@@ -55,10 +55,7 @@ class Preference:
         if self.preferred:
             return f"By these respondents alone, the scale did not measure being right: {self}."
         cause = f" Many labels of class {self.turned} may be wrong instead." if self.turned else ""
-        return (
-            "By these respondents alone, the scale may measure something else than being right: "
-            f"{self}.{cause}"
-        )
+        return f"By these respondents alone, the scale may not measure being right: {self}.{cause}"
 
     def __str__(self) -> str:
         """Why, in words."""

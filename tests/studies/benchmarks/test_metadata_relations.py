@@ -205,3 +205,17 @@ def test_what_cannot_be_used_is_refused(subtests):
             datasets, metadata = tables()
             with pytest.raises(InputError, match=said):
                 relate_metadata(**{"datasets": datasets, "metadata": metadata, **change})
+
+
+def test_chance_is_related_too_because_difficulties_have_scales_of_their_own():
+    names = list("abcde")
+    chance = pd.DataFrame(
+        {"difficulty_mean": [0.1, 0.4, 0.2, 0.9, 0.5], "chance": [0.9, 0.8, 0.7, 0.6, 0.5]}, names
+    )
+    known = pd.DataFrame({"instances": [500, 400, 300, 200, 100]}, names)
+    found = relate_metadata(chance, known)
+    assert found.parameters == ("chance", "difficulty_mean")
+    assert found.correlation[0, 0] == pytest.approx(1.0)
+    assert any("scale of its own" in note for note in found.notes)
+    alone = relate_metadata(chance[["difficulty_mean"]], known)
+    assert not any("scale of its own" in note for note in alone.notes)

@@ -19,6 +19,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.numerics.rankings import correlation_interval
 from itemwise.results import Draw, Result
+from itemwise.studies.benchmarks import CHANCE
 from itemwise.tables.foreign_frames import with_row_names
 from itemwise.words import counted, listed
 
@@ -176,10 +177,10 @@ def relate_metadata(
     """Correlate metadata of data sets with summaries of their item parameters.
 
     `datasets` has one row per data set with columns such as `difficulty_mean`, as in a decoding:
-    mean, median and standard deviation of parameters. `metadata` has one row per data set, by name,
-    or maps names to what `itemwise.datasets.metadata` returns. `method` is "spearman" (ranks, so
-    outliers count no more than other values) or "pearson". With few data sets, Spearman's test is
-    an exact permutation test.
+    mean, median and standard deviation of parameters, and `chance` where it is known. `metadata`
+    has one row per data set, by name, or maps names to what `itemwise.datasets.metadata` returns.
+    `method` is "spearman" (ranks, so outliers count no more than other values) or "pearson". With
+    few data sets, Spearman's test is an exact permutation test.
 
     The frame has one row per metadatum and parameter: n, correlation with low and high, p,
     p_adjusted. After Cardoso et al. (2025).
@@ -194,12 +195,12 @@ def relate_metadata(
     if method not in ("spearman", "pearson"):
         raise InputError(f"method is {method!r}, but it should be 'spearman' or 'pearson'.")
     found, known, notes = matched(datasets, metadata, FEWEST)
-    wanted = [f"{name}_{part}" for name in PARAMETERS for part in SUMMARIES]
+    wanted = [CHANCE, *(f"{name}_{part}" for name in PARAMETERS for part in SUMMARIES)]
     parameters = [name for name in wanted if name in found.columns]
     if not parameters:
         raise InputError(
-            f"datasets has none of the columns {', '.join(wanted[:3])}, ... Give the `datasets` of "
-            "a decoding."
+            f"datasets has none of the columns {', '.join(wanted[1:4])}, ... Give the `datasets` "
+            "of a decoding."
         )
     if not known.shape[1]:
         raise InputError("metadata has no column of numbers. Give at least one.")
@@ -222,8 +223,20 @@ def relate_metadata(
         p=cells[..., 4],
         p_adjusted=benjamini_hochberg(cells[..., 4].reshape(-1)).reshape(cells.shape[:2]),
         method=method,
-        notes=(*notes, *_notes(known, found[parameters], cells)),
+        notes=(*notes, *_notes(known, found[parameters], cells), *_on_scales(parameters)),
     )
+
+
+def _on_scales(parameters: list[str]) -> tuple[str, ...]:
+    """A note that difficulties of data sets are on scales of their own, if chances are known."""
+    if CHANCE not in parameters or "difficulty_mean" not in parameters:
+        return ()
+    note = (
+        "Each data set has a scale of its own, so relations with mean and median difficulty say "
+        "little; those with chance, how likely a respondent of average ability is right, can be "
+        "compared."
+    )
+    return (note,)
 
 
 def _related(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
