@@ -34,7 +34,7 @@ TIMED = """({ on, act, value, place }) => new Promise((done) => {
   const at = { clientX: box.left + value[0] * box.width, clientY: box.top + value[1] * box.height };
   if (target.matches(".chart")) {
     target.dispatchEvent(new MouseEvent("mousemove", { ...at, bubbles: true }));
-    if (target.style.cursor !== "pointer") return done(null); // beside all dots: nothing to wait for
+    if (target.style.cursor !== "pointer") return done(null); // beside all dots
   }
   const seen = new MutationObserver(() => {
     seen.disconnect();
