@@ -320,7 +320,9 @@ class SaturationDisplay(Display):
 
     The frame has two kinds of rows. Those of the curve have `ability` and `information`, and their
     `respondent` is missing; those of respondents have `ability` and its `se`. Bars of the best
-    reach 1.96 standard errors both ways; all others are ticks on the axis.
+    reach 1.96 standard errors both ways; all others are ticks on the axis. The share of the maximum
+    information is said if rows of respondents have `information_left`, at the ability of the best,
+    and `information_median`.
     """
 
     numbers = ("ability", "information", "se")
@@ -363,13 +365,20 @@ class SaturationDisplay(Display):
         names_beside(style, ax, names, np.stack([x, height], axis=1), [style.ink] * len(names))
         if best.empty:
             return ["no respondent has an ability"]
-        notes = [f"bar: ±1.96 standard errors of the best {len(best)}, numbered by rank"]
-        if len(others):
-            middle = float(np.median(people))
-            here, there = np.interp([x.mean(), middle], ability, information) / top
-            notes += remark("ticks: {}", len(others), "other")
-            notes.append(
-                f"share of the maximum information: {here:.0%} at the best, {there:.0%} at the "
-                "median ability"
-            )
-        return notes
+        notes = [f"bar: ±1.96 standard errors of the best {len(best)}, numbered by ability"]
+        notes += remark("ticks: {}", len(others), "other")
+        return [*notes, *self._shares()]
+
+    def _shares(self) -> list[str]:
+        """Say how much of the maximum information is left, if the frame does."""
+        names = ("information_left", "information_median")
+        if not set(names) <= set(self._people):
+            return []
+        here, there = (float(self._people[name].iloc[0]) for name in names)
+        if not np.isfinite([here, there]).all():
+            return []
+        note = (
+            f"share of the maximum information: {here:.1%} at the best, {there:.1%} at the "
+            "median ability"
+        )
+        return [note]

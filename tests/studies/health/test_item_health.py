@@ -14,7 +14,8 @@ from itemwise.diagnostics import label_trouble, respondent_fit
 from itemwise.errors import InputError
 from itemwise.studies.health.benchmark_saturation import ALL_ITEMS, best_of
 from itemwise.studies.health.near_duplicates import _log_chance, duplicate_items
-from itemwise.studies.health.respondent_hints import _among_others, _as_normal
+from itemwise.studies.health.hard_items import as_normal
+from itemwise.studies.health.scattered_deviates import among_others
 
 N, M = 200, 40
 WRONG, COPY, OF, EASY, HARD = 0, 11, 21, 5, 6
@@ -235,7 +236,7 @@ def test_deviates_of_a_skewed_count_are_those_of_its_distribution():
     n, chance, count = 200, 0.1, 33  # counts from 33 on: the middle of the step before
     sd = np.sqrt(n * chance * (1 - chance))
     skew = np.array([(1 - 2 * chance) / sd])
-    z = _as_normal(np.array([(count - 0.5 - n * chance) / sd]), skew)
+    z = as_normal(np.array([(count - 0.5 - n * chance) / sd]), skew)
     from scipy.stats import norm
 
     assert norm.sf(z[0]) == pytest.approx(binom.sf(count - 1, n, chance), rel=0.1)

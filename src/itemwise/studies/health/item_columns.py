@@ -13,8 +13,10 @@ from itemwise.diagnostics.diagnosis import informative
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
+from itemwise.responses.repeated_answers import tries_in_words, tries_or_one
 from itemwise.responses.stored_cells import as_floats
 from itemwise.studies.health.near_duplicates import (
+    PAIR_COLUMNS,
     duplicate_items,
     duplicate_notes,
     effective_share,
@@ -61,7 +63,7 @@ def described_items(
         "negative_p": negative_p,
         "negative_p_adjusted": adjusted,
         "suspect_key": False,
-        "evidence": np.nan,
+        "contradiction": np.nan,
         "duplicate_of": "",
         "group": list(groups) if groups is not None else "",
     }
@@ -93,11 +95,27 @@ def judged_keys(
     trouble = label_trouble(calibration, table)
     frame = trouble.to_frame().loc[list(table.items)]
     items["suspect_key"] = frame["suspect"].to_numpy(bool)
-    items["evidence"] = frame["evidence"].to_numpy(float)
+    items["contradiction"] = frame["evidence"].to_numpy(float)
     share = effective_share(calibration, table, ability)
     found = duplicate_items(calibration, table, ability, share)
     items["duplicate_of"] = list(found.original)
     return found.pairs, duplicate_notes(found, table.n_respondents, share)
+
+
+def judged_repeats(
+    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
+) -> tuple[pd.DataFrame, list[str]]:
+    """No pairs, and why keys and near-duplicates of repeated answers are not judged."""
+    import pandas as pd
+
+    del calibration, ability, items
+    tries = tries_in_words(tries_or_one(table.tries, table.observed))
+    note = (
+        "Keys, near-duplicates and the fit of respondents are not judged: their tests need one "
+        f"answer per cell, and there are {tries}. To judge them, keep the first answer to "
+        "each item: itemwise read ... --epochs first. Everything else counts all answers."
+    )
+    return pd.DataFrame(columns=[*PAIR_COLUMNS]), [note]
 
 
 def judged_residuals(

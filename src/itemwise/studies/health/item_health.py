@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,24 +17,31 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import model_with_slopes
 from itemwise.models import AUTO
+from itemwise.numerics.arrays import Floats
 from itemwise.progress import at_stage
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.study_tables import shares_as_scores
 from itemwise.results import ROWS_IN_COMMAND, Draw, Part, Result
 from itemwise.studies.health.benchmark_saturation import (
     information_along,
     said_of_saturation,
     saturation_frame,
 )
+from itemwise.studies.health.group_hints import group_frame
 from itemwise.studies.health.item_columns import (
     described_items,
     few_answers_notes,
     judged_keys,
+    judged_repeats,
     judged_residuals,
     negative_notes,
     problems_said,
 )
-from itemwise.studies.health.respondent_hints import group_frame, hint_said, respondent_frame
+from itemwise.studies.health.known_chances import judged_together, unjudged_notes
+from itemwise.studies.health.respondent_hints import (
+    respondent_frame,
+    said_of_hints,
+    with_hard_items,
+)
 from itemwise.words import counted, joined
 
 if TYPE_CHECKING:
@@ -50,11 +57,6 @@ COUNTED_TWICE = (
 )
 FIGURES = ("items", "saturation", "respondents")
 CURVE_POINTS = 161
-CAUSES = (
-    "A hint is no proof of contamination: related training data, another prompt or answer format, "
-    "keys that are wrong in the same way, and items seen in training can all cause it. Inspect "
-    "these responses."
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,18 +125,8 @@ class ItemHealth(Result):
     @property
     def said_of_respondents(self) -> str:
         """Who is right more often than its ability predicts, and what may cause it."""
-        frame, hints = self.respondents, self.hints
-        if "hint" not in frame:
-            return ""
-        total = counted(len(frame), "respondent")
-        if not hints:
-            return f"None of {total} is right on hard items significantly more often than expected."
-        verb = "does" if len(hints) == 1 else "do"
-        first = hint_said(hints[0], frame.loc[[hints[0]]].iloc[0])
-        names = ", ".join(hints[:3]) + (", ..." if len(hints) > 3 else "")
-        who = f"{len(hints):,} of {total}" + (f" ({names})" if len(hints) > 1 else "")
-        clearest = "the clearest: " if len(hints) > 1 else ""
-        return f"{who} {verb} significantly better than expected; {clearest}{first}. {CAUSES}"
+        known = "hint" in self.respondents
+        return said_of_hints(self.respondents, self.hints) if known else ""
 
     def sentences(self) -> list[str]:
         """All sentences shown below the table."""
@@ -143,7 +135,7 @@ class ItemHealth(Result):
 
     @property
     def information(self) -> pd.DataFrame:
-        """Information and standard error along the scale."""
+        """Information along the scale, and standard errors; NaN where there is no information."""
         import pandas as pd
 
         ability = self.respondents["ability"].to_numpy()
@@ -152,7 +144,7 @@ class ItemHealth(Result):
         grid = np.linspace(low, high, CURVE_POINTS)
         information = information_along(self.calibration, grid)
         se = np.divide(
-            1, np.sqrt(information), out=np.full(len(grid), np.inf), where=information > 0
+            1, np.sqrt(information), out=np.full(len(grid), np.nan), where=information > 0
         )
         return pd.DataFrame({"ability": grid, "information": information, "se": se})
 
@@ -172,8 +164,15 @@ class ItemHealth(Result):
         return found | ({"groups": self.groups} if len(self.groups) else {})
 
     def figures(self) -> dict[str, Draw]:
-        """Return one figure per kind."""
-        return {kind: partial(self.plot, kind) for kind in FIGURES}
+        """Return one figure per kind, of respondents if any of them is judged."""
+        kinds = FIGURES if self._judged else FIGURES[:2]
+        return {kind: partial(self.plot, kind) for kind in kinds}
+
+    @property
+    def _judged(self) -> str:
+        """By what respondents are drawn: hard items, fit, or nothing."""
+        known = self.respondents.notna().any()
+        return next((name for name in ("excess_z", "zh") if known.get(name, False)), "")
 
     def banks(self) -> dict[str, Calibration]:
         """Return the item bank."""
@@ -191,16 +190,24 @@ class ItemHealth(Result):
         from itemwise.displays import DISPLAYS
 
         if one_of(kind, "kind", FIGURES) == "items":
-            # Items with problems are drawn even if their difficulty is nominal.
-            placed = self.items.assign(difficulty=self.calibration.items["difficulty"])
-            return DISPLAYS["item_health"](placed).plot(**kw)
+            return DISPLAYS["item_health"](self._drawn_items()).plot(**kw)
         if kind == "saturation":
+            row = self.saturation.iloc[0]
             people = self._placed[["ability", "se"]].rename_axis("respondent").reset_index()
+            shares = {name: row.get(name) for name in ("information_left", "information_median")}
+            people = people.assign(**shares)
             frame = pd.concat([self.information, people], ignore_index=True)
             return DISPLAYS["saturation"](frame).plot(**kw)
-        if "excess_z" not in self.respondents:
+        if self._judged == "zh":
             return DISPLAYS["respondent_fit"](self._placed).plot(**kw)
         return DISPLAYS["excess"](self.respondents).plot(**kw)
+
+    def _drawn_items(self) -> pd.DataFrame:
+        """Items with a difficulty to draw: nominal ones too, but what all solve is easy."""
+        difficulty = self.calibration.items["difficulty"]
+        share = self.items["share_right"]
+        difficulty = difficulty.mask(share == 1, -difficulty.abs())
+        return self.items.assign(difficulty=difficulty.mask(share == 0, difficulty.abs()))
 
 
 def item_health(
@@ -237,9 +244,7 @@ def item_health(
     >>> health.items.shape
     (20, 16)
     """
-    table, said = as_responses(responses), tuple[str, ...]()
-    if calibration is None:
-        table, said = shares_as_scores(table)
+    table = as_responses(responses)
     if not table.observed.any():
         raise InputError("No response was observed. Give a table with at least one response.")
     groups = None if by is None else table.item_groups(by)
@@ -251,23 +256,25 @@ def item_health(
     table = table.of_kind(calibration.model.kind)
     if calibration.item_names != table.items:
         calibration = calibration.of_items(table.items)
-    binary = calibration.model.kind == "binary"
     # A calibration scores its own table once, however many ask.
     own = calibration.responses is table
     known = calibration if own else replace(calibration, responses=table, weights=None)
     at_stage("respondents")
     people = respondent_frame(known, table)
+    ability = people["ability"].to_numpy()
     at_stage("items")
     items = described_items(known, table, groups)
     at_stage("keys and near-duplicates")
-    duplicates, notes = (judged_keys if binary else judged_residuals)(
-        known, table, people["ability"].to_numpy(), items
-    )
+    duplicates, notes = _judge(table)(known, table, ability, items)
     items["problems"] = problems_said(items)
     at_stage("groups of items")
-    of_groups = group_frame(known, table, groups or ())
+    binary = table.kind == "binary"
+    parts = list(judged_together(known, table, ability)) if binary else []
+    of_groups = group_frame(known, table, groups or (), parts)
     if binary:
+        people = with_hard_items(people, parts)
         people["too_good_on"] = _too_good(of_groups, table.respondents)
+        notes += unjudged_notes(known, table)
     return ItemHealth(
         items=items,
         duplicates=duplicates,
@@ -277,16 +284,25 @@ def item_health(
         calibration=calibration,
         responses=table,
         notes=(
-            *said,
             *note_on_parts(table),
             *negative_notes(items, table.n_respondents),
             *few_answers_notes(items),
             *notes,
             *([COUNTED_TWICE] if len(duplicates) else []),
-            *([BY_RESPONSES] if binary and bool(items["suspect_key"].any()) else []),
+            *([BY_RESPONSES] if items["suspect_key"].any() else []),
             *_few(table),
         ),
     )
+
+
+Judge = Callable[[Calibration, Responses, Floats, "pd.DataFrame"], tuple["pd.DataFrame", list[str]]]
+
+
+def _judge(table: Responses) -> Judge:
+    """How keys and near-duplicates of such a table are judged."""
+    if table.kind != "binary":
+        return judged_residuals
+    return judged_keys if table.tries is None else judged_repeats
 
 
 BY_RESPONSES = (

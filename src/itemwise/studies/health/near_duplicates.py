@@ -37,6 +37,11 @@ CELLS = 1 << 22
 MOST_ROWS, MOST_ITEMS = 2000, 1000  # used for the effective number of respondents
 
 
+PAIR_COLUMNS = (
+    *("item", "other", "n_respondents", "agreement", "expected_agreement", "p", "p_adjusted"),
+)
+
+
 class Coincidences(NamedTuple):
     """Pairs of items answered alike by every respondent: how many there are and are expected."""
 
@@ -107,7 +112,11 @@ def duplicate_notes(found: DuplicateItems, n_respondents: int, share: float) -> 
     """Notes on how well near-duplicates can be detected with these respondents."""
     notes = []
     worth = round(share * n_respondents)
-    alike = f", worth {worth:,} independent ones" if worth < n_respondents else ""
+    alike = (
+        f"; as they make the same errors, they tell as much as {worth:,} that err independently"
+        if worth < n_respondents
+        else ""
+    )
     if found.n_pairs and found.least_p * found.n_pairs > ALPHA:
         notes.append(
             f"There are too few respondents ({n_respondents:,}{alike}) to detect near-duplicates "

@@ -9,25 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
+from itemwise.diagnostics.reached_accuracy import Expectation, Reached, Whole, expectation_of
+from itemwise.diagnostics.reached_accuracy import reached as reached_on
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
+from itemwise.numerics.compared_rows import BEST, MOST, Pairs, compare_pairs, n_compared
 from itemwise.numerics.first_places import FINEST
 from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import UNKNOWN
-from itemwise.studies.leaderboards.board_accuracy import (
-    Expectation,
-    Reached,
-    Whole,
-    expectation_of,
-)
-from itemwise.studies.leaderboards.board_accuracy import reached as reached_on
-from itemwise.studies.leaderboards.board_pairs import (
-    Pairs,
-    compare_pairs,
-    rank_limits,
-    rank_limits_apart,
-)
+from itemwise.studies.leaderboards.board_pairs import rank_limits, rank_limits_apart
 from itemwise.studies.leaderboards.gappy_pairs import GappyPairs
 from itemwise.studies.leaderboards.many_pairs import (
     ClusteredPairs,
@@ -38,8 +29,6 @@ from itemwise.studies.leaderboards.many_pairs import (
 from itemwise.words import counted, listed
 
 Average = Literal["items", "tasks"]
-MOST = 2000  # respondents up to which all pairs are shown
-BEST = 200  # respondents whose pairs are shown if there are more
 Ranks = NDArray[np.intp]
 
 
@@ -118,7 +107,7 @@ class Board:
     @property
     def n_compared(self) -> int:
         """How many respondents, from the first, are compared in pairs."""
-        return self.order.size if self.order.size <= MOST else BEST
+        return n_compared(self.order.size)
 
     def ranks(self) -> Ranks:
         """Ranks within each part; 1 is the best, and ties share the better rank."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.studies.leaderboards.board_pairs import Pairs
+from itemwise.numerics.compared_rows import Pairs
 from itemwise.words import counted
 
 

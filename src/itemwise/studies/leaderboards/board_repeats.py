@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.diagnostics.reached_accuracy import Reached, reached
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
 from itemwise.responses import Responses
-from itemwise.studies.leaderboards.board_accuracy import Reached, reached
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
+from itemwise.diagnostics.reached_accuracy import Reached
 from itemwise.estimation.calibrating import is_auto
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.compared_rows import Pairs
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.letter_groups import letters_of
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction
@@ -28,14 +30,13 @@ from itemwise.responses.score_units import on_one_scale
 from itemwise.responses.study_tables import DOCUMENT, TASK, answered, groups_of
 from itemwise.results import Draw, Result
 from itemwise.studies.leaderboards.board import Average, Board
-from itemwise.studies.leaderboards.board_accuracy import Reached, ability_scale, check_known
+from itemwise.studies.leaderboards.board_accuracy import ability_scale, check_known
 from itemwise.studies.leaderboards.board_notes import (
     notes_on,
     said_of_lead,
     said_of_part,
     said_of_risk,
 )
-from itemwise.studies.leaderboards.board_pairs import Pairs
 from itemwise.studies.leaderboards.board_repeats import Repeated, RepeatedBoard
 from itemwise.words import counted, listed, who_has
 

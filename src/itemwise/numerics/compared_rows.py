@@ -1,0 +1,103 @@
+"""Paired tests of all rows of a table, on the columns that both have: one rule for all boards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itemwise.numerics.arrays import Floats
+from itemwise.numerics.clustered import Grouping, Means, clustered_means, t_test
+from itemwise.numerics.differing import Differences, answers_alone
+from itemwise.numerics.intervals import mcnemar, paired_difference, t_reach
+
+MOST = 2000  # rows up to which all pairs are tested
+BEST = 200  # rows whose pairs are tested if there are more
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """One entry per pair, in the order of `np.triu_indices`; NaN where no item is shared."""
+
+    difference: Floats  # first minus second
+    se: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+    p_adjusted: Floats
+    p_family: Floats  # adjusted for the chance of any false discovery, for the rank intervals
+    shared: NDArray[np.intp]
+
+
+def compare_pairs(
+    values: Floats,
+    grouping: Grouping,
+    *,
+    exact: bool,
+    bounded: bool,
+    confidence: float,
+    correction: str,
+) -> Pairs:
+    """Test every pair of rows; `exact` for right or wrong responses to unrelated items."""
+    better, worse, shared = answers_alone(values)
+    if exact:
+        found = _exact(better, worse, shared, confidence)
+    else:
+        found = _by_clusters(values, grouping, confidence, bounded=bounded)
+    difference, p = found[0], found[-1]
+    tested, family = (
+        Differences.of_tests(len(values), difference, p, name) for name in (correction, "holm")
+    )
+    count = shared.round().astype(np.intp)
+    return Pairs(*found, tested.p_adjusted, family.p_adjusted, count)
+
+
+def n_compared(n_rows: int) -> int:
+    """How many rows, from the first, are compared in pairs."""
+    return n_rows if n_rows <= MOST else BEST
+
+
+def _exact(
+    better: Floats, worse: Floats, shared: Floats, confidence: float
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """McNemar's exact test, from the items on which only one of the two is right."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        difference = (better - worse) / shared
+        spread = (better + worse) / shared - difference**2
+        se = np.sqrt(np.maximum(spread, 0.0) / (shared - 1.0))
+    low, high = paired_difference(better, worse, shared, confidence)
+    none = shared == 0
+    low, high, p = (np.where(none, np.nan, x) for x in (low, high, mcnemar(better, worse)))
+    return difference, np.where(shared > 1, se, np.nan), low, high, p
+
+
+def _by_clusters(
+    values: Floats, grouping: Grouping, confidence: float, *, bounded: bool
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Student's t test of the differences, with clustered standard errors."""
+    parts = []
+    span = 1.0 if bounded else float(np.nanmax(values) - np.nanmin(values))
+    for k in range(len(values) - 1):
+        means = clustered_means(values[k] - values[k + 1 :], grouping)
+        low, high = _limits(means, confidence, span, bounded=bounded)
+        parts.append(np.stack([means.mean, means.se, low, high, t_test(means)]))
+    difference, se, low, high, p = np.concatenate([np.empty((5, 0)), *parts], axis=1)
+    return difference, se, low, high, p
+
+
+def _limits(
+    means: Means, confidence: float, span: float, *, bounded: bool
+) -> tuple[Floats, Floats]:
+    """Interval of a difference; where nothing varies, that of two shares of the `span`."""
+    reach = t_reach(means.freedom, confidence) * means.se
+    low, high = means.mean - reach, means.mean + reach
+    if not span > 0:
+        return low, high
+    n, share = means.clusters, means.mean / span
+    better, worse = np.maximum(share, 0.0) * n, np.maximum(-share, 0.0) * n
+    still = ~(means.se > 1e-12) & (n > 0)
+    floor = paired_difference(better, worse, n, confidence)
+    low = np.where(still, np.minimum(span * floor[0], means.mean), low)
+    high = np.where(still, np.maximum(span * floor[1], means.mean), high)
+    return (np.maximum(low, -1.0), np.minimum(high, 1.0)) if bounded else (low, high)
