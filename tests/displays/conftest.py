@@ -428,7 +428,7 @@ def prediction_frame(names):
 def item_health_frame(names):
     kinds = [
         "",
-        "contradicts good respondents",
+        "suspect key: contradicts good respondents",
         "",
         "negative discrimination",
         "near-duplicate of x",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # The gravest first: an item with several problems has the mark of the first.
 MARKS = {
-    "contradicts good respondents": "X",
+    "suspect key": "X",
     "negative discrimination": "v",
     "near-duplicate": "D",
     "solved by none": "^",

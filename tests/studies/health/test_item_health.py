@@ -7,14 +7,24 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.text import Text
 from scipy.stats import binom
 
 import itemwise as iw
 from itemwise.diagnostics import label_trouble, respondent_fit
 from itemwise.errors import InputError
 from itemwise.studies.health.benchmark_saturation import ALL_ITEMS, best_of
-from itemwise.studies.health.near_duplicates import _log_chance, duplicate_items
-from itemwise.studies.health.hard_items import as_normal
+from itemwise.studies.health.hard_items import as_normal, judged_by_hard_items
+from itemwise.studies.health.item_columns import problems_said
+from itemwise.studies.health.known_chances import judged_together
+from itemwise.studies.health.left_out_respondents import chances_by_others
+from itemwise.studies.health.near_duplicates import (
+    Coincidences,
+    DuplicateItems,
+    _log_chance,
+    duplicate_items,
+    duplicate_notes,
+)
 from itemwise.studies.health.scattered_deviates import among_others
 
 N, M = 200, 40
@@ -46,7 +56,9 @@ def test_planted_problems_are_found_and_said(health):
     assert items["suspect_key"].iloc[WRONG]
     assert items["duplicate_of"].iloc[OF] == items.index[COPY]
     assert (items["duplicate_of"] != "").sum() == 1
-    assert items["problems"].iloc[WRONG] == "negative discrimination; contradicts good respondents"
+    assert items["problems"].iloc[WRONG] == (
+        "negative discrimination; suspect key: contradicts good respondents"
+    )
     assert items["problems"].iloc[OF] == f"near-duplicate of {items.index[COPY]}"
     assert set(health.troubled) == {items.index[k] for k in (WRONG, OF, EASY, HARD)}
     assert "4 of 40 items need a look: 1 solved by all, 1 solved by none" in health.meaning
@@ -82,43 +94,38 @@ def test_one_answer_an_item_says_nothing_of_all_or_none():
     found = iw.item_health(iw.Responses(values), iw.calibrate(iw.Responses(values), "1pl"))
     assert (found.items["solved_by"] == "").all()
     assert found.saturation.loc[ALL_ITEMS, "state"] == "unknown"
-    assert found.said_of_saturation.startswith("Saturation is unknown")
+    assert found.said_of_saturation.startswith("Saturation is not judged: it takes at least 3 ")
     assert any("24 of 24 items have fewer than 5 answers" in note for note in found.notes)
 
 
-def test_the_best_two_are_compared_as_a_leaderboard_does(health, planted):
-    row = health.saturation.loc[ALL_ITEMS]
-    pair = iw.leaderboard(planted.select(respondents=[row["first"], row["second"]])).pairs.iloc[0]
-    assert row["lead"] == pytest.approx(pair["difference"])
-    assert row["lead_se"] == pytest.approx(pair["se"])
-    assert row["lead_p"] == pytest.approx(pair["p"])
+def test_the_best_two_are_those_of_the_leaderboard_and_differ_as_there(subtests, planted):
+    """Of complete tables and of such with gaps: the same names, order, interval and p-value."""
+    values = planted.to_frame().to_numpy(copy=True).astype(float)
+    gaps = np.where(np.random.default_rng(1).random(values.shape) < 0.3, np.nan, values)
+    for name, cells in (("complete", values[:60]), ("with gaps", gaps[:60])):
+        with subtests.test(name):
+            table = iw.Responses(cells, kind="binary")
+            cal = iw.calibrate(table, "1pl")
+            row = iw.item_health(table, cal).saturation.loc[ALL_ITEMS]
+            board = iw.leaderboard(table, calibration=cal)
+            pair = board.pairs.iloc[0]
+            assert (row["first"], row["second"]) == board.respondents[:2]
+            assert (row["first"], row["second"]) == (pair["respondent"], pair["other"])
+            for mine, theirs in PAIR:
+                assert row[mine] == pytest.approx(pair[theirs]), mine
+            assert row["top_share"] == pytest.approx(board.reached.mean[0])
+            assert row["top_low"] == pytest.approx(board.reached.low[0])
 
 
-def test_the_interval_of_the_lead_holds_zero_where_its_test_finds_nothing(subtests):
-    """Both are exact: as SciPy tests the items on which the two differ."""
-    from scipy.stats import binomtest
-
-    for better in (9, 10, 12):
-        with subtests.test(better=better):
-            values = np.ones((6, 60))
-            values[1, :better] = 0  # the best solves all but three, the second fails these
-            values[0, 57:] = 0
-            values[2:, ::2] = 0
-            values[3:, ::3] = 0
-            table = iw.Responses(values.astype(int))
-            row = iw.item_health(table, iw.calibrate(table, "1pl")).saturation.loc[ALL_ITEMS]
-            exact = binomtest(better, better + 3)
-            low, high = exact.proportion_ci(0.95)
-            share = (better + 3) / 60
-            assert row["lead_p"] == pytest.approx(exact.pvalue)
-            assert row["lead_low"] == pytest.approx(share * (2 * low - 1))
-            assert row["lead_high"] == pytest.approx(share * (2 * high - 1))
-            assert (row["lead_low"] <= 0) == (row["lead_p"] > 0.05)
+PAIR = (
+    *(("lead", "difference"), ("lead_se", "se"), ("lead_low", "low"), ("lead_high", "high")),
+    *(("lead_p", "p"), ("lead_p_adjusted", "p_adjusted")),
+)
 
 
 def test_figures_are_those_of_other_diagnostics(health, planted):
     trouble = label_trouble(health.calibration).to_frame().loc[list(planted.items)]
-    np.testing.assert_array_equal(health.items["evidence"], trouble["evidence"])
+    np.testing.assert_array_equal(health.items["contradiction"], trouble["evidence"])
     np.testing.assert_array_equal(health.items["suspect_key"], trouble["suspect"])
     np.testing.assert_allclose(health.items["share_right"], planted.cells.mean(axis=0))
     fit = respondent_fit(health.calibration).to_frame()
@@ -196,6 +203,215 @@ def test_a_respondent_too_good_on_one_task_is_hinted_at():
     assert found.hints[0] == f"respondent_{who + 1}"
 
 
+def hard_answers_known(n, m, seed, count):
+    """Clean responses, and the same where a middling respondent knows so many hard items."""
+    made = iw.simulate("2pl", n, m, random_state=seed)
+    clean = made.responses.to_frame().to_numpy(copy=True)
+    ability = made.truth.abilities["ability"].to_numpy()
+    who = int(np.argsort(ability)[n // 2])
+    slope, place = (made.truth.items[k].to_numpy() for k in ("discrimination", "difficulty"))
+    chance = 1 / (1 + np.exp(-slope * (ability[who] - place)))
+    missed = np.flatnonzero((chance < 0.3) & (clean[who] == 0))
+    known = clean.copy()
+    known[who, np.random.default_rng(seed).permutation(missed)[:count]] = 1
+    return clean, known, who
+
+
+def judged(values):
+    """Hard items alone, without what else item health looks at."""
+    table = iw.Responses(values)
+    cal = iw.calibrate(table, "1pl")
+    ability = cal.abilities()["ability"].to_numpy()
+    return judged_by_hard_items(list(judged_together(cal, table, ability)), table.n_respondents)
+
+
+def test_few_clean_models_are_not_accused():
+    """Curves fitted to eight models were so sure of them that most boards had a hint."""
+    boards = [iw.simulate("2pl", 8, 450, random_state=seed).responses for seed in range(6)]
+    assert [iw.item_health(board, iw.calibrate(board, "2pl")).hints for board in boards] == [()] * 6
+
+
+def test_deviates_of_few_clean_models_are_standard_normal_at_most():
+    found = [judged(hard_answers_known(8, 100, seed, 0)[0])["excess_z"] for seed in range(12)]
+    z = np.concatenate(found)
+    z = z[np.isfinite(z)]
+    assert z.size > 50
+    assert (z > 1.645).mean() < 0.12  # 5 % are expected, and 3.5 standard errors more allowed
+    assert np.abs(z.mean()) < 0.4
+
+
+def test_thirty_known_answers_are_found_among_thirty_models():
+    _, known, who = hard_answers_known(30, 450, 0, 30)
+    assert np.flatnonzero(judged(known)["hint"]).tolist() == [who]
+
+
+def test_chances_by_others_leave_the_own_answer_out():
+    """Whatever one respondent answers to an item, its own chance there stays nearly the same."""
+    values = iw.simulate("2pl", 6, 80, random_state=0).responses.to_frame().to_numpy(float)
+    turned = values.copy()
+    turned[2, 5] = 1 - turned[2, 5]
+    worth = np.ones_like(values)
+    before, after = (chances_by_others(each, worth).chance for each in (values, turned))
+    assert after[2, 5] == pytest.approx(before[2, 5], abs=0.03)
+    assert np.abs(np.delete(after[:, 5] - before[:, 5], 2)).max() > 0.05
+    assert before.mean() == pytest.approx(values.mean(), abs=0.02)
+
+
+def test_parts_that_no_item_links_are_judged_by_themselves_or_not_at_all():
+    values = np.full((14, 400), np.nan)
+    whole = iw.simulate("2pl", 14, 400, random_state=1).responses.to_frame().to_numpy(float)
+    values[:4, :200], values[4:, 200:] = whole[:4, :200], whole[4:, 200:]
+    found = iw.item_health(iw.Responses(values, kind="binary"))
+    assert found.respondents["excess_z"].iloc[:4].isna().all()
+    assert not found.respondents["hint"].any()
+    assert any("not judged for 4 respondents (respondent_1, " in note for note in found.notes)
+    alone = judged(whole[4:, 200:])["excess_z"]
+    np.testing.assert_allclose(found.respondents["excess_z"].iloc[4:], alone)
+    row = found.saturation.loc[ALL_ITEMS]
+    assert (row["n_items"], row["compared"]) == (200, 10)
+
+
+def test_a_bank_of_many_respondents_judges_few_new_ones():
+    made = iw.simulate("2pl", 303, 100, random_state=0)
+    cal = iw.calibrate(made.responses.select(respondents=range(300)), "2pl")
+    found = iw.item_health(made.responses.select(respondents=range(300, 303)), cal)
+    assert found.respondents["excess_z"].notna().any()
+    assert not any("not judged for" in note for note in found.notes)
+
+
+def test_repeated_answers_are_right_and_wrong_and_counted():
+    """Two tries of some models: hard items by counts, keys not, and the advice can be followed."""
+    random = np.random.default_rng(0)
+    values = iw.simulate("2pl", 12, 150, random_state=2).responses.to_frame().to_numpy(float).copy()
+    tries = np.ones(values.shape, dtype=int)
+    values[:4] = (values[:4] + (random.random((4, 150)) < values[:4].mean())) / 2
+    tries[:4] = 2
+    found = iw.item_health(iw.Responses(values, kind="binary", tries=tries), by=["a", "b"] * 75)
+    assert found.responses.kind == "binary"
+    said = " ".join(found.sentences())
+    assert "continuous" not in said
+    assert "good enough" not in said
+    assert "1 to 2 tries per cell" in said
+    assert "itemwise read ... --epochs first" in said
+    assert found.respondents["excess_z"].notna().any()
+    assert not found.items["suspect_key"].any()
+    assert {kind: draw().ax_.has_data() for kind, draw in found.figures().items()} == dict.fromkeys(
+        ("items", "saturation", "respondents"), True
+    )
+
+
+def test_two_tries_that_agree_weigh_more_than_one():
+    values = iw.simulate("2pl", 10, 200, random_state=3).responses.to_frame().to_numpy(float)
+    one, two = (chances_by_others(values, np.full(values.shape, count)) for count in (1.0, 2.0))
+    assert two.chance.std() > one.chance.std()
+
+
+def test_saturation_does_not_change_with_those_below(subtests):
+    """Reruns of two middling models made an open board of a saturated one."""
+    values = iw.simulate("2pl", 10, 300, random_state=5).responses.to_frame().to_numpy()
+    order = np.argsort(-values.mean(axis=1))
+    more = np.vstack([values, values[order[4:6]]])
+    rows = []
+    for each in (values, more):
+        table = iw.Responses(each)
+        rows.append(iw.item_health(table, iw.calibrate(table, "1pl")).saturation.loc[ALL_ITEMS])
+    for name in ("state", "first", "second", "top_share", "top_low", "top_high", "lead", "lead_p"):
+        with subtests.test(name):
+            assert rows[0][name] == rows[1][name]
+
+
+def test_a_board_whose_best_misses_a_sixth_is_open_and_named():
+    values = np.zeros((8, 300), dtype=int)
+    for row in range(8):
+        values[row, : 250 - 5 * row] = 1  # nobody solves the last fifty
+    found = iw.item_health(iw.Responses(values), iw.calibrate(iw.Responses(values), "1pl"))
+    assert found.saturation.loc[ALL_ITEMS, "state"] == "open"
+    said = found.said_of_saturation
+    assert said.startswith("Open: the best respondent, respondent_1, reaches 83% (95 % interval ")
+    assert "The best two, respondent_1 and respondent_2, differ by 0.017 (95 % interval " in said
+
+
+@pytest.mark.parametrize("shape", [(1, 450), (2, 60), (30, 1), (30, 19)])
+def test_too_few_models_or_items_have_no_verdict_and_no_infinite_errors(shape):
+    values = np.random.default_rng(0).integers(0, 2, shape)
+    found = iw.item_health(iw.Responses(values))
+    assert found.saturation.loc[ALL_ITEMS, "state"] == "unknown"
+    assert found.said_of_saturation == (
+        "Saturation is not judged: it takes at least 3 respondents that items link and 20 items; "
+        f"there are {shape[0]} and {shape[1]}."
+    )
+    assert not np.isinf(found.saturation.select_dtypes("number").to_numpy(float)).any()
+    assert not np.isinf(found.information.to_numpy()).any()
+
+
+def test_the_figure_says_the_share_of_information_of_the_table(health):
+    row = health.saturation.loc[ALL_ITEMS]
+    shown = health.plot("saturation")
+    texts = " ".join(text.get_text() for text in shown.figure_.findobj(match=Text))
+    wanted = (row["information_left"], row["information_median"])
+    for share in wanted:
+        assert f"{share:.1%} at the" in texts
+
+
+def test_what_all_answered_alike_is_never_negative_and_all_right_is_easy():
+    values = iw.simulate("2pl", 12, 60, random_state=0).responses.to_frame().to_numpy(copy=True)
+    values[:, :6], values[:, 6:12] = 1, 0
+    cal = iw.calibrate(iw.Responses(values), "2pl")
+    found = iw.item_health(iw.Responses(values), cal)
+    told = cal.items["discrimination"].iloc[12:]
+    assert (cal.items["discrimination"].iloc[:12] < 0).any()  # nominal: it says nothing
+    below = int((told < 0).sum())
+    assert any(note.startswith(f"{below} item") and "negative" in note for note in found.notes)
+    drawn = found._drawn_items()["difficulty"]
+    assert (drawn.iloc[:6] <= 0).all()
+    assert (drawn.iloc[6:12] >= 0).all()
+
+
+def test_an_item_that_strong_and_weak_miss_alike_does_not_contradict_the_good():
+    items = pd.DataFrame(
+        {
+            "n_respondents": 60,
+            "solved_by": "",
+            "negative": False,
+            "suspect_key": True,
+            "share_right_strong": [0.02, 0.1],
+            "share_right_weak": [0.02, 0.6],
+            "duplicate_of": "",
+        },
+        index=["alike", "turned"],
+    )
+    assert problems_said(items) == [
+        "suspect key: strong respondents miss it like weak ones",
+        "suspect key: contradicts good respondents",
+    ]
+
+
+def test_respondents_that_err_together_are_said_in_plain_words():
+    found = DuplicateItems(pd.DataFrame(), (), Coincidences(0, 0.0), 10, 0.01)
+    said = (
+        "There are too few respondents (14; their errors are correlated, so they count as 7 "
+        "independent respondents) to detect near-duplicates among 10 pairs: some patterns coincide "
+        "by chance."
+    )
+    assert duplicate_notes(found, 14, 0.5) == [said]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [5, 8, 12, 20, 30])
+def test_clean_boards_have_false_hints_as_promised(n):
+    """At most 5 % of boards: of 60, seven or more have a chance below 4 in 100 at that rate."""
+    clean = [judged(hard_answers_known(n, 100, seed, 0)[0]) for seed in range(60)]
+    assert sum(each["hint"].any() for each in clean) < 7
+
+
+@pytest.mark.slow
+def test_known_answers_are_found_at_twenty_and_thirty_models(subtests):
+    for n, least in ((20, 10), (30, 20)):
+        with subtests.test(n=n):
+            planted = [hard_answers_known(n, 450, seed, 30)[1:] for seed in range(30)]
+            assert sum(judged(values)["hint"][who] for values, who in planted) >= least
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 60), st.floats(0.05, 0.95), st.integers(0, 15))
 def test_the_chance_of_few_differences_is_never_too_small(n, chance, seen):
@@ -244,9 +460,22 @@ def test_deviates_of_a_skewed_count_are_those_of_its_distribution():
 
 def test_scatter_is_allowed_for_only_where_it_is_more_than_expected():
     z = np.linspace(-1, 1, 41)
-    np.testing.assert_allclose(_among_others(z), z, atol=1e-12)
-    assert np.ptp(_among_others(10 * z)) < 5
-    np.testing.assert_array_equal(_among_others(10 * z[:10]), 10 * z[:10])
+    np.testing.assert_allclose(among_others(z).z, z, atol=1e-12)
+    assert np.ptp(among_others(10 * z).z) < 5
+
+
+def test_few_respondents_are_judged_by_the_spread_of_the_others():
+    """Student's t of each against the root mean square of the others, never beyond the model."""
+    from scipy.stats import norm, t
+
+    calm = np.array([0.1, -0.2, 0.1, 0.2, 4.0])
+    np.testing.assert_array_less(among_others(calm).z[-1], 4.0 + 1e-12)
+    wild = np.array([3.0, -4.0, 5.0, -3.0, 4.0])
+    spread = np.sqrt((wild[:-1] ** 2).mean())
+    found = among_others(wild)
+    assert found.z[-1] == pytest.approx(norm.isf(t.sf(4.0 / spread, 4)))
+    assert found.scatter[-1] == pytest.approx(spread * t.ppf(0.975, 4) / norm.ppf(0.975))
+    assert np.isnan(among_others(np.array([np.nan, 1.0])).z[0])
 
 
 def test_the_best_are_one_in_four_of_those_who_were_asked():

@@ -137,14 +137,10 @@ def _said_of_lead(row: pd.Series[Any]) -> str:
 
 
 def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
-    own = calibration.responses is table
-    known = calibration if own else replace(calibration, responses=table, weights=None)
-    ability = known.score(table, items_known=True)["ability"].to_numpy()
-    observed = table.observed
-    parts = linked_parts(observed)
-    reached = _reached(known, table, parts)
-    # The best of parts that no item links cannot be compared.
-    asked = observed.any(axis=1) & (parts[0] == 0)
+    """Saturation of the items of a table, or of its largest part where no item links all."""
+    calibration, table = _largest_part(calibration, table)
+    ability = calibration.score(table, items_known=True)["ability"].to_numpy()
+    reached, asked = _reached(calibration, table), table.observed.any(axis=1)
     order, best = _in_order(reached.mean, asked), best_of(reached.mean, asked)
     compared = {"n_items": table.n_items, "best": best.size, "compared": order.size}
     if not best.size:
@@ -160,17 +156,26 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
         **counts,
         **_information(calibration, ability, best),
         "first": table.respondents[order[0]],
-        "second": table.respondents[order[min(1, order.size - 1)]],
+        "second": table.respondents[order[1]] if order.size > 1 else "",
         **lead,
         "state": _state(top, lead["lead_p_adjusted"]) if told else UNTOLD,
     }
 
 
-def _reached(
-    calibration: Calibration, table: Responses, parts: tuple[np.ndarray, np.ndarray]
-) -> Reached:
+def _largest_part(calibration: Calibration, table: Responses) -> tuple[Calibration, Responses]:
+    """The best of parts that no item links cannot be compared, so the largest is taken."""
+    rows, items = linked_parts(table.observed)
+    if rows.any():
+        table = table.select(respondents=rows == 0, items=items == 0)
+        calibration = calibration.of_items(table.items)
+    if calibration.responses is table:  # it scores its own table once
+        return calibration, table
+    return replace(calibration, responses=table, weights=None), table
+
+
+def _reached(calibration: Calibration, table: Responses) -> Reached:
     """Mean response of everybody to all items, with its interval, as on a leaderboard."""
-    values = as_floats(table.cells)
+    values, parts = as_floats(table.cells), linked_parts(table.observed)
     bounded = bool(np.nanmin(values) >= 0 and np.nanmax(values) <= 1)
     strata, own = np.zeros(table.n_items, dtype=np.intp), np.arange(table.n_items)
     expectation = expectation_of(calibration, table)

@@ -64,6 +64,8 @@ def described_items(
         "negative_p_adjusted": adjusted,
         "suspect_key": False,
         "contradiction": np.nan,
+        "share_right_strong": np.nan,
+        "share_right_weak": np.nan,
         "duplicate_of": "",
         "group": list(groups) if groups is not None else "",
     }
@@ -96,6 +98,8 @@ def judged_keys(
     frame = trouble.to_frame().loc[list(table.items)]
     items["suspect_key"] = frame["suspect"].to_numpy(bool)
     items["contradiction"] = frame["evidence"].to_numpy(float)
+    for name in ("share_right_strong", "share_right_weak"):
+        items[name] = frame[name].to_numpy(float)
     share = effective_share(calibration, table, ability)
     found = duplicate_items(calibration, table, ability, share)
     items["duplicate_of"] = list(found.original)
@@ -155,12 +159,14 @@ def problems_said(items: pd.DataFrame) -> list[str]:
 
 
 def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
+    turned = items["share_right_strong"] < items["share_right_weak"]
     return {
         "never asked": items["n_respondents"] == 0,
         "solved by all": items["solved_by"] == "all",
         "solved by none": items["solved_by"] == "none",
         "negative discrimination": items["negative"],
-        "contradicts good respondents": items["suspect_key"],
+        "suspect key: contradicts good respondents": items["suspect_key"] & turned,
+        "suspect key: strong respondents miss it like weak ones": items["suspect_key"] & ~turned,
     }
 
 

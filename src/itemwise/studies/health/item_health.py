@@ -105,7 +105,7 @@ class ItemHealth(Result):
             "solved by all": (items["solved_by"] == "all").sum(),
             "solved by none": (items["solved_by"] == "none").sum(),
             "with significantly negative discrimination": items["negative"].sum(),
-            "with a key that contradicts good respondents": items["suspect_key"].sum(),
+            "with a suspect key": items["suspect_key"].sum(),
             "answered like another": (items["duplicate_of"] != "").sum(),
             "never asked": (items["n_respondents"] == 0).sum(),
         }
@@ -232,9 +232,10 @@ def item_health(
     Notes
     -----
     Reported are items that nobody or everybody solves, that discriminate significantly negatively
-    (5 % false discoveries), whose key contradicts good respondents (`label_trouble`), or that are
-    answered like another item, more so than abilities explain. `benchmarks/health.py` prints how
-    often each is found.
+    (5 % false discoveries), whose key is suspect (`label_trouble`; `contradiction` is its evidence
+    from responses alone), or that are answered like another item, more so than abilities explain.
+    With fewer than 100 respondents, each is judged on hard items by what the others answered.
+    `benchmarks/health.py` prints how often each is found.
 
     Examples
     --------
@@ -242,7 +243,7 @@ def item_health(
     >>> responses = iw.simulate("2pl", 100, 20, random_state=0).responses
     >>> health = iw.item_health(responses)
     >>> health.items.shape
-    (20, 16)
+    (20, 18)
     """
     table = as_responses(responses)
     if not table.observed.any():
@@ -306,7 +307,8 @@ def _judge(table: Responses) -> Judge:
 
 
 BY_RESPONSES = (
-    "Keys are judged by right and wrong alone. Where probabilities of classes are known, "
+    "A suspect key is one that strong respondents miss as often as weak ones, or more often, by "
+    "right and wrong alone; it may be right. Where probabilities of classes are known, "
     "label_trouble(scores=...) says how likely each label is wrong, and may name fewer or others."
 )
 

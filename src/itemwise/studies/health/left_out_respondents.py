@@ -10,10 +10,11 @@ answers of the others. Such chances are right on average, however few the others
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from itemwise.numerics.arrays import Floats, row_blocks
+from itemwise.numerics.arrays import Floats, row_blocks, workers
 
 # The curves: slopes per standard deviation of ability, difficulties and guessing.
 SLOPES = np.array([0.35, 0.6, 1.0, 1.6, 2.5, 4.0])
@@ -25,7 +26,7 @@ RAREST = 1e-4  # chance of an answer, whatever the curve
 TURNS = 60
 LONGEST = 0.5  # change of an ability in one turn
 NUDGE = 1e-3
-CELLS = 1 << 21
+CELLS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +49,18 @@ def chances_by_others(shares: Floats, worth: Floats) -> Chances:
     """
     right = worth * np.where(worth > 0, shares, 0.0)
     wrong = worth - right
-    ability, log_weights = _fitted(right, wrong)
-    found = np.empty((2, *shares.shape))
-    size = max(1, CELLS // log_weights.size)
-    for items in row_blocks(shares.shape[1], max(16, size)):
-        _leave_out(ability, log_weights, right[:, items], wrong[:, items], found[:, :, items])
+    with workers() as run:
+        ability, log_weights = _fitted(right, wrong)
+
+        def of_items(items: slice) -> Floats:
+            return _without_own(ability, log_weights, right[:, items], wrong[:, items])
+
+        blocks = row_blocks(shares.shape[1], max(16, CELLS // log_weights.size))
+        found = np.concatenate(list(run(of_items, blocks)), axis=2)
     return Chances(*found)
 
 
+@cache
 def _grid() -> tuple[Floats, Floats, Floats, Floats]:
     """Slope, difficulty and guessing of each curve, and its weight before any answer."""
     grids = np.meshgrid(SLOPES, DIFFICULTIES, GUESSING, indexing="ij")
@@ -124,13 +129,13 @@ def _steps(ability: Floats, right: Floats, wrong: Floats) -> Floats:
     return steps
 
 
-def _leave_out(
-    ability: Floats, log_weights: Floats, right: Floats, wrong: Floats, found: Floats
-) -> None:
-    """Write chance and rise of each respondent into `found`, (2, n_respondents, n_items)."""
+def _without_own(ability: Floats, log_weights: Floats, right: Floats, wrong: Floats) -> Floats:
+    """Chance and rise of each respondent on each item, (2, n_respondents, n_items)."""
     together = _log_likelihood(ability, right, wrong) + log_weights
+    found = np.empty((2, *right.shape))
     for row, at in enumerate(ability):
         own = _log_likelihood(np.array([at]), right[[row]], wrong[[row]])
         by_others = _shares(together - own)
         here, above, below = (by_others @ _curves(np.array([at, at + NUDGE, at - NUDGE]))).T
         found[:, row] = here, (above - below) / (2 * NUDGE)
+    return found

@@ -112,11 +112,10 @@ def duplicate_notes(found: DuplicateItems, n_respondents: int, share: float) -> 
     """Notes on how well near-duplicates can be detected with these respondents."""
     notes = []
     worth = round(share * n_respondents)
-    alike = (
-        f"; as they make the same errors, they tell as much as {worth:,} that err independently"
-        if worth < n_respondents
-        else ""
-    )
+    alike = ""
+    if worth < n_respondents:
+        count = counted(max(worth, 1), "independent respondent")
+        alike = f"; their errors are correlated, so they count as {count}"
     if found.n_pairs and found.least_p * found.n_pairs > ALPHA:
         notes.append(
             f"There are too few respondents ({n_respondents:,}{alike}) to detect near-duplicates "
@@ -179,10 +178,11 @@ class _Search:
         differ = one.right.T @ other.wrong + one.wrong.T @ other.right
         model = one.chance.T @ other.miss + one.miss.T @ other.chance
         pair = np.arange(left.start, left.stop)[:, None] < np.arange(right.start, right.stop)
+        pair &= model > 0  # somebody was asked both
         alike = int(np.count_nonzero(pair & (differ < 0.5)))
         few = len(self._ability) <= FEW_RESPONDENTS
         expected = float(_identical(one, other)[pair].sum()) if few else 0.0
-        rows, columns = np.nonzero(pair & (differ <= MOST_DIFFERENT * model) & (model > 0))
+        rows, columns = np.nonzero(pair & (differ <= MOST_DIFFERENT * model))
         seen = np.round(differ[rows, columns].astype(float))
         mean = model[rows, columns].astype(float)
         # Chernoff's bound for a Poisson variable, which also bounds the sum of trials.
