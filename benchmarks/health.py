@@ -18,9 +18,12 @@ import pandas as pd
 
 import itemwise as iw
 from common import SHARED, machine, print_table
-from itemwise.studies.health.respondent_hints import respondent_frame
+from itemwise.studies.health.hard_items import judged_by_hard_items
+from itemwise.studies.health.known_chances import judged_together
 
 SIZES = ((30, 300), (100, 100), (200, 100))
+FEW = tuple((n, m) for n in (3, 5, 8, 12, 20, 30) for m in (100, 450))
+GIVEN = 30  # hard answers that the respondent of average ability is given
 KNOWN = (0.15, 0.5)  # shares of the items that are hard for the respondent
 HARD = 0.3
 COPIES, CHANGED, WRONG = 3, 0.05, 0.05
@@ -62,6 +65,16 @@ def with_a_leak(n: int, m: int, seed: int, share: float) -> tuple[np.ndarray, in
     return values, who
 
 
+def with_given_answers(n: int, m: int, seed: int) -> tuple[np.ndarray, int]:
+    """Return responses, and the respondent of average ability that was given hard answers."""
+    before = clean(n, m, seed)
+    values, who = with_a_leak(n, m, seed, 1.0)
+    given = np.flatnonzero(values[who] != before[who])
+    values[who] = before[who]
+    values[who, np.random.default_rng(seed).permutation(given)[:GIVEN]] = 1
+    return values, who
+
+
 def item_rows(runs: int) -> list[tuple[object, ...]]:
     """Measure power and false alarms for items."""
     rows = []
@@ -91,9 +104,12 @@ def item_rows(runs: int) -> list[tuple[object, ...]]:
 
 
 def looked_at(values: np.ndarray) -> pd.DataFrame:
-    """Run the part of item health about respondents."""
+    """Run the part of item health about hard items."""
     table = iw.Responses(values)
-    return respondent_frame(iw.calibrate(table), table)
+    found = iw.calibrate(table)
+    ability = found.abilities()["ability"].to_numpy()
+    parts = list(judged_together(found, table, ability))
+    return pd.DataFrame(judged_by_hard_items(parts, table.n_respondents))
 
 
 def respondent_rows(runs: int) -> list[tuple[object, ...]]:
@@ -116,6 +132,26 @@ def respondent_rows(runs: int) -> list[tuple[object, ...]]:
         level = [f"{np.mean(np.array(p) < at):.4f}" for at in (0.05, 0.01)]
         power = [f"{np.mean(hits[s]):.2f} ({np.mean(single[s]):.2f})" for s in KNOWN]
         rows.append((n, m, *level, f"{np.mean(any_hint):.3f}", *power, f"{np.mean(false):.3f}"))
+    return rows
+
+
+def few_rows(runs: int) -> list[tuple[object, ...]]:
+    """Measure false hints with few respondents, and whether hard answers that one knows show."""
+    rows = []
+    for n, m in FEW:
+        judged, hints, boards, found, others = 0, 0, 0, 0, 0
+        for seed in range(runs):
+            frame = looked_at(clean(n, m, seed))
+            judged += int(frame["excess_z"].notna().sum())
+            hints += int(frame["hint"].sum())
+            boards += bool(frame["hint"].any())
+            values, who = with_given_answers(n, m, seed)
+            hint = looked_at(values)["hint"].to_numpy()
+            found += bool(hint[who])
+            others += bool(np.delete(hint, who).any())
+        per_model = f"{hints:,} of {judged:,}" if judged else "not judged"
+        power = f"{found / runs:.2f}" if judged else "not judged"
+        rows.append((n, m, per_model, f"{boards / runs:.3f}", power, f"{others / runs:.3f}"))
     return rows
 
 
@@ -165,6 +201,15 @@ def main() -> None:
             "tables with a false hint",
         ],
         respondent_rows(runs),
+    )
+    print_table(
+        f"Few respondents, {runs} simulations: false hints, and hints at one that was given "
+        f"{GIVEN} hard answers (or as many as it missed)",
+        [
+            *("respondents", "items", "false hints", "tables with a false hint"),
+            *("hints at the one", "tables with a hint at another"),
+        ],
+        few_rows(runs),
     )
     print_table(
         "Language models",

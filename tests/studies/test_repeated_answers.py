@@ -50,7 +50,6 @@ def test_studies_of_single_answers_say_so(repeated, subtests):
 
 def test_where_one_response_is_needed_shares_are_scores(repeated):
     note = "Repeated answers are taken as scores: the share of them that is right."
-    assert note in iw.item_health(repeated).notes
     assert note in iw.shorten(repeated, 6, cv=2, progress=False).notes
 
 

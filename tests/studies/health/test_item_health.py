@@ -15,7 +15,7 @@ from itemwise.diagnostics import label_trouble, respondent_fit
 from itemwise.errors import InputError
 from itemwise.studies.health.benchmark_saturation import ALL_ITEMS, best_of
 from itemwise.studies.health.hard_items import as_normal, judged_by_hard_items
-from itemwise.studies.health.item_columns import problems_said
+from itemwise.studies.health.item_columns import negative_notes, problems_said
 from itemwise.studies.health.known_chances import judged_together
 from itemwise.studies.health.left_out_respondents import chances_by_others
 from itemwise.studies.health.near_duplicates import (
@@ -353,18 +353,17 @@ def test_the_figure_says_the_share_of_information_of_the_table(health):
         assert f"{share:.1%} at the" in texts
 
 
-def test_what_all_answered_alike_is_never_negative_and_all_right_is_easy():
-    values = iw.simulate("2pl", 12, 60, random_state=0).responses.to_frame().to_numpy(copy=True)
-    values[:, :6], values[:, 6:12] = 1, 0
-    cal = iw.calibrate(iw.Responses(values), "2pl")
-    found = iw.item_health(iw.Responses(values), cal)
-    told = cal.items["discrimination"].iloc[12:]
-    assert (cal.items["discrimination"].iloc[:12] < 0).any()  # nominal: it says nothing
-    below = int((told < 0).sum())
-    assert any(note.startswith(f"{below} item") and "negative" in note for note in found.notes)
-    drawn = found._drawn_items()["difficulty"]
-    assert (drawn.iloc[:6] <= 0).all()
-    assert (drawn.iloc[6:12] >= 0).all()
+def test_what_all_answered_alike_is_never_negative_and_all_right_is_easy(bank):
+    """Whatever the sign of a nominal discrimination, which flips the nominal difficulty."""
+    values = iw.simulate("2pl", 40, 24, random_state=0).responses.to_frame().to_numpy(copy=True)
+    values[:, 0], values[:, 1] = 1, 0
+    slope, place = np.full(24, 1.0), np.linspace(-1, 1, 24)
+    slope[:3], place[:2] = -0.5, (7.0, -7.0)
+    found = iw.item_health(iw.Responses(values), bank(discrimination=slope, difficulty=place))
+    assert found.items["negative"].iloc[:2].tolist() == [False, False]
+    said = negative_notes(found.items.assign(negative=False), 40)
+    assert [note.split(",")[0] for note in said] == ["1 item has a negative discrimination"]
+    assert found._drawn_items()["difficulty"].iloc[:2].tolist() == [-7.0, 7.0]
 
 
 def test_an_item_that_strong_and_weak_miss_alike_does_not_contradict_the_good():

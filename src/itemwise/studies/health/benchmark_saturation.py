@@ -140,7 +140,7 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
     """Saturation of the items of a table, or of its largest part where no item links all."""
     calibration, table = _largest_part(calibration, table)
     ability = calibration.score(table, items_known=True)["ability"].to_numpy()
-    reached, asked = _reached(calibration, table), table.observed.any(axis=1)
+    reached, asked = _reached(calibration, table), np.asarray(table.observed.any(axis=1))
     order, best = _in_order(reached.mean, asked), best_of(reached.mean, asked)
     compared = {"n_items": table.n_items, "best": best.size, "compared": order.size}
     if not best.size:

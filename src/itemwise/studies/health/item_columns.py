@@ -48,7 +48,7 @@ def described_items(
     count = np.where(n > 0, n, np.nan)
     mean = np.nansum(places, axis=0) / count
     spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
-    negative_p = _negative(calibration)
+    negative_p = np.where((mean > 0) & (mean < 1), _negative(calibration), np.nan)
     adjusted = benjamini_hochberg(negative_p)
     enough = n >= LEAST_ANSWERS
     solved = np.where(enough & (mean == 1), "all", np.where(enough & (mean == 0), "none", ""))
