@@ -131,8 +131,8 @@ def _said_of_lead(row: pd.Series[Any]) -> str:
     verdict = "significantly" if row["lead_p_adjusted"] <= ALPHA else "not significantly"
     return (
         f"{two} differ by {row['lead']:.3f} (95 % interval {row['lead_low']:.3f} to "
-        f"{row['lead_high']:.3f}), {verdict} (p = {row['lead_p_adjusted']:.2g} after correction "
-        "for all pairs)."
+        f"{row['lead_high']:.3f}), {verdict} (p = {row['lead_p']:.2g} for this pair alone, "
+        f"{row['lead_p_adjusted']:.2g} after correction for all pairs)."
     )
 
 
