@@ -106,9 +106,9 @@ def iw_board(table):
 
 
 def test_what_has_not_converged_has_its_own_exit_code(run, monkeypatch):
-    from itemwise.studies.leaderboards import board_accuracy
+    from itemwise.diagnostics import reached_accuracy
 
-    monkeypatch.setattr(board_accuracy, "LONGEST", 1)
+    monkeypatch.setattr(reached_accuracy, "LONGEST", 1)
     iw.simulate("2pl", 12, 30, random_state=0).responses.save("r.csv")
     done = run("leaderboard", "r.csv", "--model", "2pl")
     assert done.exit_code == 4, done.output

@@ -15,11 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
+from itemwise.errors import InputError
+from itemwise.estimation.common_factor import common_factor
+from itemwise.estimation.rightness import calibrate_by_rightness
+from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, Means, clustered_means
 from itemwise.numerics.intervals import t_reach, wilson_limits
 from itemwise.responses import Responses
 
+LONGEST = 100  # iterations: abilities from few responses are imprecise anyway
+LEAST = 3  # respondents needed for a scale
 SMALLEST = 1e-12  # standard error; anything below is rounding
 NEARLY_ALL = 0.9  # share of items answered by respondents who are masked
 LEAST_MASKED = 5  # respondents needed to estimate the error of predictions
@@ -144,6 +150,49 @@ def _limits(
     if bounded:
         return low, high
     return np.where(flat, low, mean - reach * se), np.where(flat, high, mean + reach * se)
+
+
+def check_known(known: object, table: Responses) -> None:
+    """Refuse a calibration that is not of this table: its abilities would be of others."""
+    if known is None:
+        return
+    if not isinstance(known, Calibration):
+        raise InputError(
+            f"calibration is a {type(known).__name__}; give what itemwise.calibrate(responses) "
+            "returned, or leave it out."
+        )
+    own = known.responses
+    if own is None or own is table:
+        return
+    if (own.respondents, own.items) != (table.respondents, table.items):
+        raise InputError(
+            "calibration is of other respondents or items than responses. Give the calibration of "
+            "these responses, or leave it out."
+        )
+
+
+def ability_scale(
+    table: Responses, model: str | MeasurementModel, known: Calibration | None = None
+) -> tuple[Calibration | None, list[str]]:
+    """Return the calibration that abilities come from, if there is one, and notes on it.
+
+    It is the one that is `known`, if it was fitted to this very table.
+    """
+    if table.n_respondents < LEAST:
+        return None, [f"Abilities are not estimated: at least {LEAST} respondents are needed."]
+    known = known if known is not None and known.responses is table else None
+    notes: list[str] = []
+    try:
+        found = known or calibrate_by_rightness(table, model, max_iterations=LONGEST)
+    except InputError as reason:
+        return None, [f"Abilities are not estimated: {reason}"]
+    if table.kind == "continuous":
+        factor = common_factor(table, found.model)
+        if not factor.found:
+            return None, [factor.note]
+    if not found.converged:
+        notes.append("The calibration did not converge: treat abilities as approximate.")
+    return found, [*notes, *(() if known else found.notes)]
 
 
 def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:

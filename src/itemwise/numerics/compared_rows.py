@@ -1,4 +1,4 @@
-"""Paired tests of all rows of a table, on the columns that both have: one rule for all boards."""
+"""Paired tests of all respondents of a board, on the items that both answered: one rule for all."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from itemwise.numerics.clustered import Grouping, Means, clustered_means, t_test
 from itemwise.numerics.differing import Differences, answers_alone
 from itemwise.numerics.intervals import mcnemar, paired_difference, t_reach
 
-MOST = 2000  # rows up to which all pairs are tested
-BEST = 200  # rows whose pairs are tested if there are more
+MOST = 2000  # respondents up to which all pairs are tested
+BEST = 200  # respondents whose pairs are tested if there are more
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,9 @@ def compare_pairs(
     return Pairs(*found, tested.p_adjusted, family.p_adjusted, count)
 
 
-def n_compared(n_rows: int) -> int:
-    """How many rows, from the first, are compared in pairs."""
-    return n_rows if n_rows <= MOST else BEST
+def n_compared(n_respondents: int) -> int:
+    """How many respondents, from the first, are compared in pairs."""
+    return n_respondents if n_respondents <= MOST else BEST
 
 
 def _exact(
@@ -101,3 +101,22 @@ def _limits(
     low = np.where(still, np.minimum(span * floor[0], means.mean), low)
     high = np.where(still, np.maximum(span * floor[1], means.mean), high)
     return (np.maximum(low, -1.0), np.minimum(high, 1.0)) if bounded else (low, high)
+
+
+def rank_limits(
+    pairs: Pairs, n: int, confidence: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Lowest and highest rank of each respondent, from who is significantly better or worse."""
+    return Differences(n, pairs.difference, pairs.p, pairs.p_family).rank_limits(confidence)
+
+
+def rank_limits_apart(low: Floats, high: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Lowest and highest rank of each respondent from simultaneous intervals, without paired tests.
+
+    Respondents whose interval lies wholly above rank higher, those wholly below rank lower. This is
+    wider than by pairs, but time and memory do not grow with the number of pairs.
+    """
+    n = low.size
+    ahead = n - np.searchsorted(np.sort(low), high, side="right")
+    behind = np.searchsorted(np.sort(high), low, side="left")
+    return 1 + ahead, n - behind

@@ -1,7 +1,8 @@
 """Saturation: how well a benchmark still separates its best respondents, overall and by group.
 
 The verdict rests on the first two of a leaderboard: how much of what the items allow the first has
-reached, and whether the second differs from it. Respondents further down do not change it.
+reached, and whether the second differs from it. Respondents further down count only as further
+pairs of that test.
 """
 
 from __future__ import annotations

@@ -13,12 +13,19 @@ from itemwise.diagnostics.reached_accuracy import Expectation, Reached, Whole, e
 from itemwise.diagnostics.reached_accuracy import reached as reached_on
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
-from itemwise.numerics.compared_rows import BEST, MOST, Pairs, compare_pairs, n_compared
+from itemwise.numerics.compared_rows import (
+    BEST,
+    MOST,
+    Pairs,
+    compare_pairs,
+    n_compared,
+    rank_limits,
+    rank_limits_apart,
+)
 from itemwise.numerics.first_places import FINEST
 from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import UNKNOWN
-from itemwise.studies.leaderboards.board_pairs import rank_limits, rank_limits_apart
 from itemwise.studies.leaderboards.gappy_pairs import GappyPairs
 from itemwise.studies.leaderboards.many_pairs import (
     ClusteredPairs,

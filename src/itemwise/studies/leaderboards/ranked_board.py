@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.reached_accuracy import Reached
+from itemwise.diagnostics.reached_accuracy import Reached, ability_scale, check_known
 from itemwise.estimation.calibrating import is_auto
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
@@ -30,7 +30,6 @@ from itemwise.responses.score_units import on_one_scale
 from itemwise.responses.study_tables import DOCUMENT, TASK, answered, groups_of
 from itemwise.results import Draw, Result
 from itemwise.studies.leaderboards.board import Average, Board
-from itemwise.studies.leaderboards.board_accuracy import ability_scale, check_known
 from itemwise.studies.leaderboards.board_notes import (
     notes_on,
     said_of_lead,
