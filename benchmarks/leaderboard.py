@@ -15,11 +15,11 @@ from scipy.special import expit
 
 import itemwise as iw
 from common import SHARED, best_of, machine, print_table
+from itemwise.diagnostics.reached_accuracy import ability_scale
 from itemwise.models import AUTO
+from itemwise.numerics.compared_rows import rank_limits
 from itemwise.responses.study_tables import DOCUMENT, TASK, groups_of
 from itemwise.studies.leaderboards.board import Board
-from itemwise.studies.leaderboards.board_accuracy import ability_scale
-from itemwise.studies.leaderboards.board_pairs import rank_limits
 
 BOARDS = 500
 FOURS = tuple(

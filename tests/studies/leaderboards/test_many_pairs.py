@@ -5,9 +5,8 @@ import pytest
 from scipy.stats import binomtest
 
 from itemwise.numerics.clustered import Grouping
-from itemwise.numerics.compared_rows import compare_pairs
+from itemwise.numerics.compared_rows import compare_pairs, rank_limits
 from itemwise.studies.leaderboards import many_pairs
-from itemwise.studies.leaderboards.board_pairs import rank_limits
 from itemwise.studies.leaderboards.gappy_pairs import GappyPairs
 from itemwise.studies.leaderboards.many_pairs import (
     ClusteredPairs,
