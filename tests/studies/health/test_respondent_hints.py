@@ -159,3 +159,16 @@ def test_few_respondents_are_judged_by_the_spread_of_the_others():
     assert found.z[-1] == pytest.approx(norm.isf(t.sf(4.0 / spread, 4)))
     assert found.scatter[-1] == pytest.approx(spread * t.ppf(0.975, 4) / norm.ppf(0.975))
     assert np.isnan(among_others(np.array([np.nan, 1.0])).z[0])
+
+
+def test_tasks_of_few_clean_models_give_no_hint_and_a_known_task_does():
+    by = [f"task {k % 4}" for k in range(200)]
+    clean, _, who = hard_answers_known(30, 200, 1, 0)
+    assert not iw.item_health(iw.Responses(clean), by=by).groups["hint"].any()
+    known = clean.copy()
+    known[who, ::4] = 1
+    found = iw.item_health(iw.Responses(known), by=by).respondents
+    assert found["too_good_on"].iloc[who] == "task 0"
+    few = iw.item_health(iw.Responses(clean[:8]), by=by).groups
+    assert few["z"].notna().all()
+    assert not few["hint"].any()
