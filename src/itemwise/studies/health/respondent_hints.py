@@ -15,7 +15,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics import respondent_fit
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import as_floats
-from itemwise.studies.health.hard_items import LEAST_HARD, judged_by_hard_items
+from itemwise.studies.health.hard_items import HARD, LEAST_HARD, judged_by_hard_items
 from itemwise.studies.health.known_chances import Judged
 from itemwise.words import counted, joined
 
@@ -66,7 +66,8 @@ def said_of_hints(frame: pd.DataFrame, hints: tuple[str, ...]) -> str:
     judged = int(np.isfinite(frame["excess_z"]).sum())
     total, verb = counted(len(frame), "respondent"), "does" if len(hints) == 1 else "do"
     if not hints:
-        return _said_of_none(judged, len(frame))
+        looked_at = bool(np.isfinite(frame["hard"].to_numpy(float)).any())
+        return _said_of_none(judged, len(frame)) if looked_at else ""
     first = _hint_said(hints[0], frame.loc[[hints[0]]].iloc[0])
     names = ", ".join(hints[:3]) + (", ..." if len(hints) > 3 else "")
     who = f"{len(hints):,} of {total}" + (f" ({names})" if len(hints) > 1 else "")
@@ -77,7 +78,10 @@ def said_of_hints(frame: pd.DataFrame, hints: tuple[str, ...]) -> str:
 def _said_of_none(judged: int, total: int) -> str:
     """That nobody stands out, and how many could not be judged."""
     if not judged:
-        return ""
+        return (
+            f"Right answers to hard items are not judged: nobody was asked {LEAST_HARD} or more "
+            f"that it solves with a chance below {HARD:.0%}."
+        )
     rest = total - judged
     few = f"; {rest:,} could not be judged, such as for fewer than {LEAST_HARD} hard items"
     return (
