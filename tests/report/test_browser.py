@@ -174,7 +174,7 @@ def test_filters_hold_for_the_map_and_its_table(page, calibration):
 
 def test_names_of_items_in_tables_lead_to_the_explorer(page):
     suspects = table(page, "Label trouble")
-    link = suspects.locator("button.link").nth(3)
+    link = suspects.locator("a.link").nth(3)
     name = link.inner_text()
     link.click()
     assert page.inner_text(CHOSEN) == name

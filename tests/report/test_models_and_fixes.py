@@ -63,8 +63,8 @@ def test_unexpected_responses_are_those_the_calibration_did_not_expect(page, res
 
 
 def test_names_of_models_lead_to_their_page(page):
-    page.locator("#leaderboard td button.link").nth(3).click()
-    name = page.locator("#leaderboard td button.link").nth(3).inner_text()
+    page.locator("#leaderboard td a.link").nth(3).click()
+    name = page.locator("#leaderboard td a.link").nth(3).inner_text()
     page.wait_for_selector(f"{ONE} .name >> text='{name}'")
     assert page.evaluate("location.hash") == f"#model=Calibration/{name.replace(' ', '%20')}"
 

@@ -83,7 +83,7 @@ def test_an_item_shows_who_was_right_and_its_text(page, responses):
     page.locator("#explorer-search").fill("what is 7 and")
     count = page.locator("#explorer-table .count")
     page.wait_for_selector("#explorer-table .count:text-is('1 of 30 rows')")
-    page.click("#explorer-table button.link")
+    page.click("#explorer-table a.link")
     page.wait_for_selector(f"{CHOSEN}:text-is('question 7')")
     right = int(responses.values[:, 7].sum())
     page.wait_for_selector(f"#explorer-item h4:has-text('Right ({right})')")
@@ -135,13 +135,13 @@ def test_the_page_of_a_model_is_that_of_a_report(page, visit, answers):
 
 
 def test_names_lead_to_models_and_items_and_the_address_says_where(visit, address, page):
-    page.locator("#live-models-table tbody button.link").nth(2).click()
-    name = page.locator("#live-models-table tbody button.link").nth(2).inner_text()
+    page.locator("#live-models-table tbody a.link").nth(2).click()
+    name = page.locator("#live-models-table tbody a.link").nth(2).inner_text()
     page.wait_for_selector(f"#models-one .name:text-is('{name}')")
     assert page.evaluate("decodeURIComponent(location.hash)") == f"#model=scores.parquet/{name}"
     page.reload()
     page.wait_for_selector(f"#models-one .name:text-is('{name}')")
-    page.locator("#models-one td button.link").first.click()
+    page.locator("#models-one td a.link").first.click()
     assert page.evaluate("location.hash").startswith("#item=scores.parquet/question")
 
 
@@ -204,7 +204,7 @@ def test_a_growing_file_is_followed_and_the_chosen_item_stays(visit, tmp_path):
         page = visit(found).page
         page.wait_for_selector("#live-counts:has-text('15 models')", timeout=SLOW)
         calibrated(page)
-        page.click("#explorer-table tbody tr:nth-child(5) button.link")
+        page.click("#explorer-table tbody tr:nth-child(5) a.link")
         page.wait_for_selector(f"{CHOSEN}:text-is('item_5')")
         path.write_text("\n".join(lines) + "\nm20,1,0")  # its last line is still written
         page.wait_for_selector("#live-counts:has-text('20 models')", timeout=SLOW)

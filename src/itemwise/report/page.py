@@ -302,13 +302,23 @@ class Page:
         if not len(frame):
             return f'<p class="about">{text(_sentence(caption))}: none.</p>'
         known = self._known(caption, frame, owner)
+        if about := self._scale_of(owner, items):
+            self.tables[known]["scale"] = about
         if items:  # models are compared on these, and on no other scale
-            self.tables[known]["scales"] = [
-                s.name for s in self.shown if set(s.items.index) == items
-            ]
+            self.tables[known]["scales"] = self._scales_with(items)
         if confidence is not None:
             self.tables[known]["confidence"] = float(confidence)
         return f'<div class="table" data-table="{known}"></div>'
+
+    def _scale_of(self, title: str, items: Set[str]) -> str | None:
+        """Return the scale that a section is about: its title names it, or it has these items."""
+        names = (title, title.rpartition(": ")[2])
+        named = [scale.name for scale in self.shown if scale.name in names]
+        found = named or self._scales_with(items)
+        return found[0] if len(found) == 1 else None
+
+    def _scales_with(self, items: Set[str]) -> list[str]:
+        return [scale.name for scale in self.shown if set(scale.items.index) == items]
 
     def _known(self, caption: str, frame: pd.DataFrame, owner: str = "") -> str:
         """Add a table to the data of the page, and return its key."""

@@ -9,7 +9,7 @@ function makeExplorer(scales, onScale = () => {}) {
   fillScales(state);
   listen(state);
   startCompare(state);
-  items.known = (name, scale) => scaleOf(state, name, scale) !== null;
+  items.scaleOf = (name, scale) => state.scales[scaleOf(state, name, scale)]?.name ?? null;
   items.open = (name, scale) => openItem(state, name, scale);
   routes.item = (scale, name) => {
     if (scaleOf(state, name, scale) === null) return null;
@@ -70,7 +70,10 @@ function fillScales(state) {
 }
 
 function listen(state) {
-  byId("explorer-scale").addEventListener("change", (event) => useScale(state, Number(event.target.value)));
+  byId("explorer-scale").addEventListener("change", (event) => {
+    useScale(state, Number(event.target.value));
+    chosen.scale = state.scale.name;
+  });
   for (const id of ["search", "sign", "suspects", ...RANGES]) {
     byId(`explorer-${id}`).addEventListener("input", () => filter(state));
   }
@@ -316,9 +319,10 @@ function nextSuspect(state) {
 }
 
 function scaleOf(state, name, scale) {
-  const found = state.scales.findIndex((one) => (
-    (scale === null || one.name === scale || state.scales.length === 1) && one.places.has(name)));
-  return found < 0 ? null : found;
+  const having = state.scales.map((_, k) => k).filter((k) => state.scales[k].places.has(name));
+  const named = (wanted) => having.find((k) => state.scales[k].name === wanted);
+  if (scale !== null && state.scales.length > 1) return named(scale) ?? null;
+  return named(chosen.scale) ?? having[0] ?? null;
 }
 
 function openItem(state, name, scale) {
@@ -430,7 +434,7 @@ function answerParts(scale, row) {
   const parts = groups.flatMap(([title, belongs]) => {
     const places = given.map((_, k) => k).filter((k) => belongs(given[k]));
     const heading = element("h4", { textContent: `${title} (${places.length.toLocaleString("en")}), the strongest first` });
-    return [heading, ...nameList(answers, places, answers.kind === "bits" ? null : given)];
+    return [heading, ...nameList(scale, places, answers.kind === "bits" ? null : given)];
   });
   if (answers.left_out) {
     const note = `Not on this page: ${counted(answers.left_out, "respondent")} between these.`;
@@ -439,9 +443,9 @@ function answerParts(scale, row) {
   return parts;
 }
 
-function nameList(answers, places, given) {
+function nameList({ answers, name }, places, given) {
   const entry = (k) => element("li", {}, [
-    respondentLink(answers.respondents[k], null),
+    ...respondentLink(answers.respondents[k], name),
     " ",
     element("span", { textContent: given ? shownResponse(given[k]) : shownNumber(answers.ability[k]) }),
   ]);

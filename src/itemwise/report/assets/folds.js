@@ -9,12 +9,14 @@ function unfold(target) {
 // Addresses: #section, #item=scale/name and #model=scale/name. Whoever shows an item or a model
 // returns the place where it is, or null where there is none of that name.
 const routes = {};
+const chosen = { scale: null }; // the one that somebody chose last, of items or of models
 
 function addressFor(kind, scale, name) {
   return `#${kind}=${encodeURIComponent(scale)}/${encodeURIComponent(name)}`;
 }
 
 function keepAddress(kind, scale, name) {
+  chosen.scale = scale;
   setAddress(addressFor(kind, scale, name));
 }
 
@@ -23,8 +25,10 @@ function setAddress(address) {
   if (window.location.protocol !== "about:") window.history.replaceState(null, "", address);
 }
 
+// As by the hash, but at once: what is asked next finds it there.
 function goTo(kind, scale, name) {
-  window.location.hash = addressFor(kind, scale, name);
+  window.history.pushState(null, "", addressFor(kind, scale, name));
+  followAddress();
 }
 
 function targetOf(hash) {

@@ -75,7 +75,7 @@ async function watch() {
 async function renew() {
   const found = await ask("data");
   live.version = found.version;
-  DATA.tables = found.tables;
+  Object.assign(DATA, { tables: found.tables, scales: found.scales });
   const scales = found.scales.map(preparedScale);
   byId("live-explorer").hidden = !scales.length;
   if (live.models) renewModels(live.models, scales);

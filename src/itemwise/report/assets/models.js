@@ -15,17 +15,21 @@ function makeModels(scales) {
     showModel(state, Number(event.target.value));
     addressOf(state);
   });
-  const scaleWith = (name, scale) => state.scales.find((one) => (
-    (scale === null || one.name === scale) && namesOn(one).has(name)));
   routes.model = (scale, name) => {
     const at = state.scales.length === 1 ? 0 : state.scales.findIndex((one) => one.name === scale);
     const k = at < 0 ? -1 : state.scales[at].answers.respondents.indexOf(name);
     if (k < 0) return null;
     useModels(state, at, k);
+    chosen.scale = scale;
     return byId("models");
   };
-  respondents.known = (name, scale) => scaleWith(name, scale) !== undefined;
-  respondents.open = (name, scale) => goTo("model", scaleWith(name, scale).name, name);
+  respondents.scaleOf = (name, scale) => {
+    const having = state.scales.filter((one) => namesOn(one).has(name)).map((one) => one.name);
+    const wanted = scale ?? chosen.scale;
+    if (having.includes(wanted)) return wanted;
+    return scale === null || state.scales.length === 1 ? having[0] ?? null : null;
+  };
+  respondents.open = (name, scale) => goTo("model", scale, name);
   renewModels(state, scales);
   return state;
 }
@@ -79,7 +83,7 @@ async function showModel(state, k) {
   byId("models-one").replaceChildren(
     element("h4", { className: "name", textContent: name }),
     element("p", { textContent: saidOfModel(scale, k, given) }),
-    ...pairParts(pairs, name),
+    ...pairParts(pairs, name, scale.name),
     ...failureParts(scale, given),
     ...(scale.curve.kind === "none" ? [] : surpriseParts(scale, given)),
   );
@@ -121,7 +125,7 @@ function placeOf(ability, k) {
 }
 
 // Whom it beats, by tests of pairs that allow for all of them.
-function pairParts(pairs, name) {
+function pairParts(pairs, name, scale) {
   if (!pairs) return [];
   const [first, other, verdict] = ["respondent", "other", "verdict"].map((one) => columnOf(pairs, one));
   const found = { better: [], worse: [], level: [] };
@@ -140,14 +144,14 @@ function pairParts(pairs, name) {
   const titles = { better: "Significantly better than", worse: "Significantly worse than", level: "Cannot be distinguished from" };
   const rows = Object.entries(titles).map(([kind, title]) => element("div", {}, [
     element("dt", { textContent: `${title} (${found[kind].length.toLocaleString("en")})` }),
-    element("dd", {}, namesOf(found[kind])),
+    element("dd", {}, namesOf(found[kind], scale)),
   ]));
   return [heading, element("dl", { className: "facts beaten" }, rows)];
 }
 
-function namesOf(names) {
+function namesOf(names, scale) {
   if (!names.length) return ["nobody"];
-  const shown = names.slice(0, MOST_SURPRISES).flatMap((name, k) => [...(k ? [", "] : []), respondentLink(name, null)]);
+  const shown = names.slice(0, MOST_SURPRISES).flatMap((name, k) => [...(k ? [", "] : []), ...respondentLink(name, scale)]);
   return names.length > MOST_SURPRISES ? [...shown, ` and ${names.length - MOST_SURPRISES} more`] : shown;
 }
 

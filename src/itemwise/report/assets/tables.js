@@ -3,6 +3,7 @@
 const ROWS_ON_A_PAGE = 12;
 const ROWS_ON_PAPER = 200;
 const NAMES_IN_A_CELL = 2;
+const NAMES_OF_MODELS = ["respondent", "other"]; // columns
 const SHORT = 28; // signs that a cell keeps on one line
 const LONG = 90; // more does not fit on three lines of a cell
 const WHOLE = 40; // signs of a word that never breaks
@@ -13,9 +14,10 @@ const SIGN = 0.64; // width of a sign, in units of the font's size
 const PADDING = 0.8; // of a cell, left and right
 const SENTENCE = 14; // the least width of a cell with several words
 
-// What happens to the names of items in tables; the explorer sets both.
-const items = { known: () => false, open: () => {} };
-const respondents = { known: () => false, open: () => {} }; // as with items; the model page sets both
+// On which scale a name leads to an item or a model, if any, and what opens it there. The explorer sets those of
+// items, the page of one model those of respondents.
+const items = { scaleOf: () => null, open: () => {} };
+const respondents = { scaleOf: () => null, open: () => {} };
 
 function makeTable(place, table, options = {}) {
   const state = { table, columns: shownColumns(table), sort: null, down: false, words: "", page: 0, rows: [], ...options };
@@ -200,8 +202,8 @@ function madeRow(state, row, columns = state.columns) {
     const cell = element("td", { className: column.kind === "number" ? "number" : look });
     if (isWhole(column, shown)) cell.classList.add("whole");
     if (shown.split(/\s+/).some((word) => word.length > WHOLE)) cell.classList.add("breaks");
-    if (column.name === "item") cell.append(...pictureOf(state, valueAt(column, row)), itemCell(state, column, row));
-    else if (isLinked(state, column, shown)) cell.append(respondentLink(shown, state.scale ?? null));
+    if (column.name === "item") cell.append(...pictureOf(state, valueAt(column, row)), ...itemCell(state, column, row));
+    else if (NAMES_OF_MODELS.includes(column.name)) cell.append(...respondentLink(shown, scaleOfRow(state, row)));
     else if (names) cell.append(...shortList(names, column.name.replaceAll("_", " ")));
     else if (shown.length > LONG) cell.append(longText(shown));
     else cell.append(...wholeWords(shown));
@@ -210,8 +212,10 @@ function madeRow(state, row, columns = state.columns) {
   return element("tr", { className: state.marked && state.marked(row) ? "chosen" : "" }, cells);
 }
 
-function isLinked(state, column, name) {
-  return ["respondent", "other"].includes(column.name) && respondents.known(name, state.scale ?? null);
+// The scale that a row is about: that of its table, of its data set, or of its section; null for all of them.
+function scaleOfRow(state, row) {
+  const dataset = columnOf(state.table, "dataset");
+  return state.scale ?? ((dataset && valueAt(dataset, row)) || state.table.scale || null);
 }
 
 // Names in a cell, where there are more than a few.
@@ -260,12 +264,8 @@ function longText(text) {
 // The name of an item that the explorer knows leads there.
 function itemCell(state, column, row) {
   const name = valueAt(column, row);
-  const dataset = columnOf(state.table, "dataset");
-  const scale = state.scale ?? (dataset ? valueAt(dataset, row) : null);
-  if (!items.known(name, scale)) return shownValue(column, row);
-  const link = element("button", { type: "button", className: "link" }, wholeWords(name));
-  link.addEventListener("click", () => items.open(name, scale));
-  return link;
+  const parts = linkTo("item", items, name, scaleOfRow(state, row));
+  return parts ?? [shownValue(column, row)];
 }
 
 function pictureOf(state, name) {
@@ -275,10 +275,24 @@ function pictureOf(state, name) {
 
 // The name of a respondent that has a page leads there.
 function respondentLink(name, scale) {
-  if (!respondents.known(name, scale)) return name;
-  const link = element("button", { type: "button", className: "link" }, wholeWords(name));
-  link.addEventListener("click", () => respondents.open(name, scale));
-  return link;
+  return linkTo("model", respondents, name, scale) ?? wholeWords(name);
+}
+
+// A name as a link with an address of its own, so that it also opens in another tab. Where no scale is given, it leads
+// to the one that is chosen when it is used.
+function linkTo(kind, known, name, scale) {
+  const address = () => addressFor(kind, known.scaleOf(name, scale), name);
+  if (known.scaleOf(name, scale) === null) return null;
+  const link = element("a", { className: "link", href: address() }, wholeWords(name));
+  const renew = () => { link.href = address(); };
+  link.addEventListener("pointerdown", renew);
+  link.addEventListener("focus", renew);
+  link.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return; // the browser opens another tab
+    event.preventDefault();
+    known.open(name, known.scaleOf(name, scale));
+  });
+  return [link];
 }
 
 function saveCsv(state) {

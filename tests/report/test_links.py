@@ -1,0 +1,106 @@
+"""Names of models and items in a report with several scales: each leads to the scale it is about."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import itemwise as iw
+from itemwise.report.sections import Section
+
+MODELS = [f"model {k}" for k in range(12)]
+SCALES = ("iris", "wine", "blobs")
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """Three scales with the same respondents, tables about one of them, and tables about all."""
+    tables = {
+        name: iw.Responses(
+            iw.simulate("2pl", 12, 9 + k, random_state=k).responses.values,
+            respondents=MODELS,
+            items=[f"{name} {j}" for j in range(9 + k)],
+        )
+        for k, name in enumerate(SCALES)
+    }
+    frame = pd.DataFrame({"dataset": list(SCALES) * 2, "respondent": MODELS[:6]})
+    results = [
+        {name: iw.calibrate(table, "2pl") for name, table in tables.items()},
+        {"Leaderboard: wine": iw.leaderboard(tables["wine"])},
+        {"Who leads": iw.leaderboard(tables["blobs"])},
+        Section("Classifiers", tables=(("classifiers", frame),)),
+        Section("Ranks", tables=(("ranks", pd.DataFrame({"respondent": MODELS[:3]})),)),
+    ]
+    return iw.write_report(tmp_path_factory.mktemp("several") / "report.html", results)
+
+
+@pytest.fixture
+def page(visit, several):
+    return visit(several).page
+
+
+def first_link(page, section):
+    return page.locator(f"#{section} td a.link").first
+
+
+@pytest.mark.parametrize(
+    ("section", "scale"), [("leaderboard-wine", "wine"), ("who-leads", "blobs"), ("wine", "wine")]
+)
+def test_a_model_leads_to_the_scale_of_its_section(page, section, scale):
+    link = first_link(page, section)
+    name = link.inner_text()
+    link.click()
+    page.wait_for_selector(f"#models-one .name:text-is('{name}')")
+    assert page.evaluate("decodeURIComponent(location.hash)") == f"#model={scale}/{name}"
+    assert page.locator("#models-scale option:checked").inner_text() == scale
+
+
+def test_a_model_leads_to_the_data_set_of_its_row(page):
+    links = page.locator("#classifiers td a.link")
+    found = [link.get_attribute("href").split("/")[0] for link in links.all()]
+    assert found == [f"#model={name}" for name in SCALES * 2]
+
+
+def test_a_model_of_a_table_about_all_leads_to_the_scale_that_is_chosen(page):
+    link = first_link(page, "ranks")
+    assert link.get_attribute("href").startswith("#model=iris/")
+    page.select_option("#models-scale", label="blobs")
+    link.click()
+    assert page.evaluate("location.hash").startswith("#model=blobs/")
+    page.select_option("#explorer-scale", label="wine")
+    link.click()
+    assert page.evaluate("location.hash").startswith("#model=wine/")
+
+
+def test_names_beside_an_item_and_among_those_beaten_stay_on_its_scale(page):
+    page.select_option("#explorer-scale", label="wine")
+    page.select_option("#models-scale", label="blobs")
+    beside = page.locator("#explorer-item .names a.link").first
+    assert beside.get_attribute("href").startswith("#model=wine/")
+    page.wait_for_selector("#models-one .beaten a.link")
+    beaten = page.locator("#models-one .beaten a.link").first
+    assert beaten.get_attribute("href").startswith("#model=blobs/")
+
+
+def test_a_link_opens_in_another_tab(page):
+    link = first_link(page, "leaderboard-wine")
+    name = link.inner_text()
+    with page.context.expect_page() as waiting:
+        link.click(modifiers=["Control"])
+    other = waiting.value
+    other.wait_for_selector(f"#models-one .name:text-is('{name}')")
+    assert other.locator("#models-scale option:checked").inner_text() == "wine"
+    assert "#model" not in page.url
+
+
+def test_signs_that_mean_something_in_addresses_are_names(visit, tmp_path):
+    odd = ["100% %zz", "a/b#c?d", "#model=x/y"]
+    values = np.random.default_rng(0).integers(0, 2, (3, 5)).astype(float)
+    table = iw.Responses(values, respondents=odd)
+    opened = visit(iw.write_report(tmp_path / "odd.html", iw.calibrate(table, "1pl")))
+    links = opened.page.locator("#calibration td a.link")
+    assert links.count() == 3
+    for link in links.all():
+        link.click()
+        opened.page.wait_for_selector("#models-one .name")
+        assert opened.page.inner_text("#models-one .name") == link.inner_text()
+    assert opened.trouble == []
