@@ -12,7 +12,7 @@ from importlib.resources import files
 # What every page with an explorer runs, in this order; the last one starts it.
 SCRIPTS = (
     *("data.js", "numbers.js", "tables.js", "curves.js", "chart.js", "explorer.js"),
-    *("compare.js", "models.js", "folds.js", "page.js"),
+    *("compare.js", "residuals.js", "models.js", "folds.js", "page.js"),
 )
 
 

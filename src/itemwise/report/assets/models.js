@@ -95,15 +95,6 @@ async function toldOf(scale, k) {
   return { responses: scale.names.map((_, row) => answerAt(scale.answers, row, k)), pairs: pairsTable(scale) };
 }
 
-function responseOf(scale, row, k, answer) {
-  if (answer === null) return null;
-  if (scale.curve.kind === "none") return { row, answer };
-  const expected = expectedAt(scale, row, scale.answers.ability[k]);
-  return { row, answer, expected, off: (answer - expected) / (scale.curve.high - scale.curve.low || 1) };
-}
-
-const meanOf = (list, value) => list.reduce((sum, one) => sum + value(one), 0) / Math.max(list.length, 1);
-
 function saidOfModel(scale, k, given) {
   const { answers } = scale;
   const of = answers.respondents.length + (answers.left_out ?? 0);
@@ -158,8 +149,9 @@ function namesOf(names, scale) {
 // Where it fails: by task, or else from easy to hard.
 function failureParts(scale, given) {
   const columns = scale.groups.map((name) => columnOf(scale.content, name)).filter(Boolean);
-  const tables = columns.map((column) => byGroup(`By ${column.name}`, given, (one) => valueAt(column, one.row) || "unknown"));
-  if (!tables.length) tables.push(byGroup("By difficulty", given, thirdsOf(scale)));
+  const binary = scale.answers.kind === "bits";
+  const tables = columns.map((column) => byGroup(`By ${column.name}`, given, binary, (one) => valueAt(column, one.row) || "unknown"));
+  if (!tables.length) tables.push(byGroup("By difficulty", given, binary, thirdsOf(scale)));
   const note = scale.curve.kind === "none"
     ? "The worst first. What is expected of it is known once there is a scale."
     : "The worst first, compared with what is expected at its ability: below 0, it fails there more often than models of equal ability.";
@@ -175,7 +167,15 @@ function thirdsOf(scale) {
   };
 }
 
-function byGroup(caption, given, groupOf) {
+// As on a leaderboard; responses that are all the same do not show that the mean is certain.
+function errorOfMean(list, mean, binary) {
+  const n = list.length;
+  if (!binary) return n > 1 ? Math.sqrt(meanOf(list, (one) => (one.answer - mean) ** 2) / (n - 1)) : NaN;
+  const share = (n * mean + 1) / (n + 2);
+  return Math.sqrt((share * (1 - share)) / (n + 3));
+}
+
+function byGroup(caption, given, binary, groupOf) {
   const groups = new Map();
   for (const one of given) {
     const name = groupOf(one);
@@ -185,7 +185,8 @@ function byGroup(caption, given, groupOf) {
   const known = given.length > 0 && given[0].expected !== undefined;
   const value = known ? (one) => one.answer - one.expected : (one) => one.answer;
   const rows = [...groups].map(([name, list]) => ({ name, list, mean: meanOf(list, value) })).sort((a, b) => a.mean - b.mean);
-  const error = ({ list, mean }) => Math.sqrt(meanOf(list, (one) => (value(one) - (known ? 0 : mean)) ** 2) / list.length);
+  const whole = wholeOf(given, binary);
+  const error = ({ list, mean }) => (known ? errorOfDifference(list, whole) : errorOfMean(list, mean, binary));
   const number = (name, of) => ({ name, kind: "number", values: rows.map(of) });
   const table = {
     caption,
