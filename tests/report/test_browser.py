@@ -222,7 +222,7 @@ def test_another_scale_replaces_the_filtered_rows(visit, responses, calibration,
     page.fill("#explorer-difficulty-from", "99")
     page.select_option("#explorer-scale", "0")
     assert opened.trouble == []
-    assert page.inner_text("#explorer-item") == "No item."
+    assert page.inner_text("#explorer-item") == "No item matches the filters."
 
 
 @pytest.mark.slow
@@ -260,3 +260,66 @@ def test_more_responses_than_codes_keep_seven_digits(visit, tmp_path):
     assert float(score) == pytest.approx(
         values[int(who.removeprefix("respondent_")) - 1, item], rel=2e-7
     )
+
+
+def test_an_item_that_a_filter_leaves_out_gives_way_to_one_that_matches(page):
+    page.fill("#explorer-search", "question 7")
+    assert page.inner_text(CHOSEN) == "question 7"
+    page.fill("#explorer-search", "no such words")
+    assert page.locator(CHOSEN).count() == 0
+    assert page.inner_text("#explorer-item") == "No item matches the filters."
+    page.click("#explorer-clear")
+    assert page.locator(CHOSEN).count() == 1
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory):
+    """A report of a 1PL: all items have the same discrimination."""
+    table = iw.simulate("1pl", 60, 8, random_state=1).responses
+    path = tmp_path_factory.mktemp("parallel") / "report.html"
+    return iw.write_report(path, iw.calibrate(table, "1pl")), table
+
+
+def test_items_of_equal_discrimination_lie_along_their_own_correlations(visit, parallel):
+    path, table = parallel
+    page = visit(path).page
+    assert page.get_attribute("#explorer-chart", "aria-label").endswith("correlation with the rest")
+    assert "up and down along correlation with the rest" in page.inner_text("#explorer-help")
+    first = page.locator("#explorer .filters label", has_text="Correlation with the rest").first
+    assert first.is_visible()
+    values, found = table.values, []
+    for k in range(8):
+        rest = np.delete(values, k, axis=1).mean(axis=1)
+        found.append(np.corrcoef(values[:, k], rest)[0, 1])
+    page.focus("#explorer-chart")
+    for _ in range(8):
+        page.keyboard.press("ArrowDown")
+    assert page.inner_text(CHOSEN) == table.items[int(np.argmin(found))]
+    for _ in range(8):
+        page.keyboard.press("ArrowUp")
+    assert page.inner_text(CHOSEN) == table.items[int(np.argmax(found))]
+    page.fill("#explorer-discrimination-from", str(sorted(found)[-2] - 1e-3))
+    assert page.inner_text("#explorer-table .count") == "2 of 8 rows"
+
+
+def test_a_page_without_suspects_does_not_speak_of_the_next_one(visit, parallel):
+    page = visit(parallel[0]).page
+    assert "suspect" not in page.inner_text("#explorer-help")
+    assert page.is_hidden("#explorer-suspect")
+
+
+def test_an_item_beyond_the_map_is_an_arrow_at_its_edge(visit, page, tmp_path):
+    assert page.inner_text("#explorer-beyond") == ""
+    far = iw.simulate("2pl", 60, 30, random_state=1).responses.values.copy()
+    far[:, 3] = 1.0
+    far[0, 3] = 0.0
+    path = iw.write_report(tmp_path / "far.html", iw.calibrate(iw.Responses(far), "2pl"))
+    assert "beyond the map" in visit(path).page.inner_text("#explorer-beyond")
+
+
+def test_a_model_is_not_compared_with_itself(page):
+    page.select_option("#compare-one", label="model 3")
+    page.select_option("#compare-other", label="model 3")
+    page.wait_for_selector("#compare-said:has-text('chosen twice')")
+    assert "interval" not in page.inner_text("#compare-said")
+    assert page.locator("#compare-table tr").count() == 0

@@ -104,3 +104,8 @@ def test_signs_that_mean_something_in_addresses_are_names(visit, tmp_path):
         opened.page.wait_for_selector("#models-one .name")
         assert opened.page.inner_text("#models-one .name") == link.inner_text()
     assert opened.trouble == []
+
+
+def test_a_model_says_on_which_scale_its_ability_is(page):
+    page.select_option("#models-scale", label="wine")
+    page.wait_for_selector("#models-one p:has-text('the scale of wine in the item explorer')")

@@ -11,6 +11,7 @@ import pytest
 import itemwise as iw
 from itemwise.numerics.intervals import t_reach
 from itemwise.report.reading import analysed
+from itemwise.words import with_reach
 
 ONE = "#models-one"
 
@@ -183,3 +184,22 @@ def test_the_page_knows_the_quantiles_of_students_t(chromium):
     found = context.new_page().evaluate(f"() => {{ {source}; return {count}; }}")
     context.close()
     assert found == pytest.approx(t_reach(np.arange(1.0, 201.0), 0.95), abs=1e-4)
+
+
+def test_an_ability_is_rounded_once(page, board):
+    for name in board.respondents[:12]:
+        page.select_option("#models-model", label=name)
+        page.wait_for_selector(f"{ONE} .name:text-is('{name}')")
+        row = board.to_frame().loc[name]
+        said = page.inner_text(f"{ONE} p >> nth=0").replace("−", "-")
+        assert said.startswith(f"Ability {with_reach(row['ability'], row['ability_se'])}, place")
+
+
+def test_one_model_alone_has_no_ability(visit, tmp_path):
+    table = iw.Responses([[1, 0, 1, 1, 0, 1]], respondents=["ann"])
+    page = visit(iw.write_report(tmp_path / "one.html", analysed(table))).page
+    said = page.inner_text(ONE)
+    assert "4 of 6 items right" in said
+    assert "Ability" not in said
+    assert "place" not in said
+    assert "Unexpected" not in said

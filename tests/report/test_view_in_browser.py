@@ -47,7 +47,7 @@ def address(scores):
 
 def calibrated(page):
     """Wait for the last stage: suspects are marked."""
-    page.wait_for_selector("#explorer-suspect:not([hidden])", timeout=SLOW)
+    page.wait_for_selector("#explorer-table th:has-text('suspect')", timeout=SLOW)
     page.wait_for_selector("#live-doing:empty", state="attached", timeout=SLOW)
     return page
 
@@ -69,14 +69,35 @@ def test_counts_then_a_scale_without_an_error_or_a_foreign_request(visit, addres
     assert TOKEN not in page.url
 
 
-@pytest.mark.slow
-def test_a_reload_keeps_the_token_and_another_window_has_none(visit, address):
+def test_a_reload_keeps_the_token_and_another_browser_has_none(visit, address):
     opened = visit(address)
     opened.page.reload()
     opened.page.wait_for_selector("html[data-ready=yes]")
     stranger = visit(address.partition("#")[0]).page
     assert "needs the whole address" in stranger.inner_text("#live-failure")
+    assert stranger.inner_text("#live-counts") == ""  # nothing is being read
     assert stranger.locator("tbody tr").count() == 0
+
+
+def test_a_copied_address_opens_in_another_tab_of_the_same_browser(page, address):
+    home = address.partition("#")[0]
+    other = page.context.new_page()
+    other.goto(f"{home}#item=scores.parquet/question%207")
+    other.wait_for_selector(f"{CHOSEN}:text-is('question 7')", timeout=SLOW)
+    link = page.locator("#live-models-table tbody a.link").first
+    with page.context.expect_page() as waiting:
+        link.click(modifiers=["Control"])
+    waiting.value.wait_for_selector(
+        f"#models-one .name:text-is('{link.inner_text()}')", timeout=SLOW
+    )
+
+
+def test_a_token_that_is_refused_is_forgotten(visit, address):
+    home = address.partition("#")[0]
+    page = visit(f"{home}#token=of-another-run").page
+    page.wait_for_selector("#live-failure:has-text('another run')")
+    assert page.inner_text("#live-counts") == ""
+    assert page.evaluate("localStorage.getItem('itemwise-token')") is None
 
 
 def test_an_item_shows_who_was_right_and_its_text(page, responses):
@@ -157,6 +178,29 @@ def test_few_models_have_pages_without_a_scale(visit, tmp_path):
         assert "NaN" not in said
         assert "Unexpected" not in said
         assert opened.trouble == []
+
+
+def test_models_that_answered_other_items_have_no_place_among_others(visit, tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("model,q1,q2,q3,q4\nann,1,0,1,1\neasy,1,1,,\n")
+    with served(path) as found:
+        page = visit(found).page
+        page.select_option("#models-model", label="easy")
+        page.wait_for_selector("#models-one .name:text-is('easy')")
+        said = page.inner_text("#models-one p >> nth=0")
+        assert said.startswith("2 right of the 2 items it answered, out of 4, a share of 1")
+        assert "place" not in said
+
+
+def test_partial_scores_are_higher_and_not_right(visit, tmp_path):
+    table = iw.Responses([[0.5, 1.0, 0.2, 0.8], [0.4, 0.9, 0.3, 0.1]], ["ann", "bob"])
+    path = table.described(items={"task": ["a", "a", "b", "b"]}).save(tmp_path / "some.parquet")
+    with served(path) as found:
+        page = visit(found).page
+        page.wait_for_selector("#compare-table thead")
+        heads = page.inner_text("#compare-table thead")
+        assert "ann scores higher" in heads
+        assert "only" not in heads
 
 
 def test_a_report_compares_models_by_the_same_code(visit, report, responses):
@@ -258,7 +302,7 @@ def test_a_board_of_26_million_responses_is_explored(visit, tmp_path):
         assert page.inner_text("#live-counts").startswith("2,211 models, 12,032 items, 26,602,752")
         page.locator("#explorer-groups select").select_option("task 3")
         assert page.inner_text("#explorer-table .count") == "860 of 12,032 rows"
-        page.wait_for_selector("#explorer-suspect", timeout=20 * SLOW)
+        page.wait_for_selector("#explorer-table th:has-text('suspect')", timeout=20 * SLOW)
         page.click("#explorer-next")
         name = page.inner_text("#explorer-status").partition(":")[0]
         page.wait_for_selector(f"{CHOSEN}:text-is('{name}')", timeout=SLOW)

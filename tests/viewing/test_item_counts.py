@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 
-from itemwise import Responses, simulate
+from itemwise import Responses, leaderboard, simulate
 from itemwise.viewing.item_counts import counted_scale, kind_of_answers, respondent_means
 
 
@@ -26,20 +25,35 @@ def test_an_item_is_correlated_with_the_mean_of_the_other_items(gappy):
         assert items.loc[name, "mean_response"] == pytest.approx(np.nanmean(values[:, k]))
 
 
-def test_respondents_come_in_the_order_of_their_means(gappy):
-    scale, order = counted_scale("t", gappy)
-    means = np.nanmean(gappy.values, axis=1)
+def test_respondents_come_in_the_order_of_their_means_if_all_were_asked_everything():
+    whole = simulate("2pl", 40, 12, random_state=3).responses
+    scale, order = counted_scale("t", whole)
+    means = whole.values.mean(axis=1)
     assert scale.content["answers"]["ability"] == pytest.approx(means[order], abs=1e-4)
     assert list(means[order]) == sorted(means, reverse=True)
+    assert scale.content["answers"]["comparable"]
 
 
-def test_a_share_is_as_uncertain_as_its_posterior_under_a_uniform_prior(gappy):
-    values = gappy.values
-    right, asked = np.nansum(values, axis=1), np.isfinite(values).sum(axis=1)
-    wanted = beta(right + 1, asked - right + 1).std()
-    assert respondent_means(gappy)["mean_se"].to_numpy() == pytest.approx(wanted)
-    alone = respondent_means(Responses([[1.0, np.nan]], kind="binary"))
-    assert alone["mean_se"][0] > 0.2
+def test_who_was_asked_easy_items_alone_does_not_come_first():
+    values = np.array([[1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, 0, np.nan, np.nan, np.nan]])
+    _, order = counted_scale("t", Responses(values, ["a", "b", "easy"]))
+    assert order.tolist() == [1, 0, 2]
+    values[2, 2] = 1  # all right, and above everybody by the mean
+    scale, order = counted_scale("t", Responses(values, ["a", "b", "easy"]))
+    assert order.tolist() == [1, 2, 0]
+    assert not scale.content["answers"]["comparable"]
+
+
+def test_a_mean_has_the_standard_error_of_the_leaderboard(gappy):
+    table = simulate("2pl", 8, 30, random_state=3).responses
+    shares = Responses(np.round(np.random.default_rng(0).random((6, 20)) * 2) / 2,
+                       kind="binary", tries=np.full((6, 20), 2))  # fmt: skip
+    for each in (table, shares):
+        board = leaderboard(each).to_frame()
+        found = respondent_means(each).set_axis(list(each.respondents), axis=0)
+        assert found.loc[board.index, "mean_se"].to_numpy() == pytest.approx(board["accuracy_se"])
+    alone = respondent_means(Responses([[1.0, np.nan], [1.0, 1.0]], kind="binary"))
+    assert (alone["mean_se"] > 0.15).all()  # responses that agree are not certain
 
 
 def test_scores_have_the_usual_standard_error_and_one_of_them_none():

@@ -142,7 +142,7 @@ def test_what_cannot_be_calibrated_is_shown_as_counts(tmp_path):
     calibrated(session)
     state = session.state()
     assert state["doing"] == ""
-    assert state["notes"] == ["scores.csv: a scale needs 10 models, so that only shares are shown."]
+    assert state["notes"] == ["scores.csv: a scale needs 3 models, so that only shares are shown."]
     assert len(session.snapshot.scales) == 1
 
 
@@ -154,9 +154,41 @@ def dropped(session, name, text):
 def test_a_dropped_table_stands_beside_the_rest(session, responses):
     names = ",".join(responses.items)
     said = dropped(session, "more.csv", f"model,{names}\nnew,1,1,1,0,1,0,1,1\n")
-    assert said == "Added 1 model and 8 items."
+    assert said == "Added 1 model; its 8 items were there already."
     assert session.state()["respondents"] == 31
     assert len(session.snapshot.scales) == 1
+
+
+def test_only_new_items_are_counted(session, responses):
+    names = ",".join([*responses.items[:3], "new"])
+    said = dropped(session, "more.csv", f"model,{names}\nnew,1,1,1,0\n")
+    assert said == "Added 1 model and 1 new item; 3 were there already."
+
+
+def test_as_few_models_as_a_leaderboard_needs_get_its_scale(tmp_path):
+    table = iw.simulate("1pl", 9, 45, random_state=0).responses
+    values = table.values.copy()
+    values[4, 15:] = np.nan
+    table = iw.Responses(values, respondents=[f"m{k}" for k in range(9)], kind="binary")
+    session = ViewSession([table.save(tmp_path / "few.parquet")])
+    session.look()
+    (scale,) = calibrated(session).scales
+    assert "axes" not in scale.scale.content
+    board = iw.leaderboard(table).to_frame()
+    shown = scale.scale.content["answers"]
+    wanted = board["ability"].loc[shown["respondents"]].to_numpy()
+    assert shown["ability"] == pytest.approx(wanted, abs=1e-3)
+    assert not any("needs" in note for note in session.state()["notes"])
+
+
+def test_tables_that_were_added_do_not_make_names_long(session, responses):
+    names = ",".join(responses.items)
+    for k in range(3):
+        batch = f"{BATCH[:-1]}{k}"
+        path = session.dropped_path(batch, Path(f"more {k}.csv"))
+        path.write_text(f"model,{names}\nnew {k},1,1,1,0,1,0,1,1\n")
+        session.add(batch)
+    assert list(session.opened.tables) == ["scores.parquet and 3 more"]
 
 
 def test_a_dropped_log_keeps_its_own_scale_where_it_shares_no_item(session):

@@ -16,11 +16,13 @@ from itemwise.datasets import Dataset
 from itemwise.diagnostics import LabelTrouble
 from itemwise.errors import InputError
 from itemwise.models.logistic import Logistic
-from itemwise.report.sections import columns_of, rounded, text_of
+from itemwise.report.counted_items import counted_items
+from itemwise.report.sections import DIGITS, columns_of, rounded, text_of
 from itemwise.responses.artificial_respondents import without_marks
 from itemwise.responses.names_and_facts import is_numbered, row_name
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
+from itemwise.studies.leaderboards.board_accuracy import LEAST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,6 +164,7 @@ CURVE_POINTS = 41
 CURVE_REACH = 3.5  # population standard deviations
 MOST_LEVELS = 60  # of a fact by which one can filter
 LEVELS = 255  # of a sampled curve
+REST = "item_rest"  # what the map shows where discriminations are equal
 
 
 @dataclass(frozen=True)
@@ -253,6 +256,8 @@ def scale_of(
     own = calibration.responses
     facts = None if own is None else long_facts(own)
     content: dict[str, Any] = {"name": name, "model": calibration.model.name}
+    if _are_parallel(calibration):  # then the map needs another axis than discrimination
+        content["upward"] = REST
     content["curve"] = _curves(calibration)
     content["groups"] = _groups(plain, own) + [str(c) for c in items if c not in plain]
     content["answers"] = None if responses is None else _answers(calibration, responses, most_bytes)
@@ -273,6 +278,8 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
         cells = as_floats(calibration.placed(responses))
         asked = np.maximum(np.isfinite(cells).sum(axis=0), 1)
         frame["mean_response"] = np.nansum(cells, axis=0) / asked
+        if _are_parallel(calibration):
+            frame = frame.join(counted_items(responses)[[REST, f"{REST}_se"]])
         frame = frame.join(short_facts(responses, frame))
     if trouble is not None:
         every = trouble.to_frame()
@@ -280,6 +287,13 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
         doubts = every[["evidence", "suspect", *told]].astype(dict.fromkeys(told, str))
         frame = frame.join(doubts).assign(suspect=lambda f: f["suspect"].fillna(False).astype(bool))
     return frame
+
+
+def _are_parallel(calibration: Calibration) -> bool:
+    """Return whether all items have the same discrimination, and responses tell them apart."""
+    slopes = calibration.items.get("discrimination")
+    known = slopes is not None and len(slopes) > 1 and calibration.responses is not None
+    return known and float(np.ptp(slopes)) == 0.0
 
 
 def _labelled(items: pd.DataFrame, instances: Any) -> pd.DataFrame:
@@ -333,7 +347,7 @@ def _curves(calibration: Calibration) -> dict[str, Any]:
 
 def _answers(calibration: Calibration, responses: Responses, most_bytes: int) -> dict[str, Any]:
     """Return the respondents, the strongest first, and their responses item by item."""
-    responses, _ = without_marks(responses)
+    given, (responses, _) = responses, without_marks(responses)
     abilities = calibration.score(responses)
     order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
     cells = calibration.placed(responses)
@@ -345,9 +359,10 @@ def _answers(calibration: Calibration, responses: Responses, most_bytes: int) ->
     ranked = abilities.iloc[order]
     content: dict[str, Any] = {
         "respondents": [str(name) for name in ranked.index],
-        "ability": rounded(ranked["ability"]),
-        "se": rounded(ranked["se"]),
+        "ability": rounded(ranked["ability"], DIGITS),  # rounded once more where it is shown
+        "se": rounded(ranked["se"], DIGITS),
         "left_out": len(abilities) - len(order),
+        "placed": calibration.responses is not given or len(abilities) >= LEAST,
     }
     by_item = cells[order].T  # one item is read at a time
     return content | (_bits(by_item) if levels is None else _values(by_item, levels))

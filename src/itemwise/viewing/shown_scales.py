@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.report.explorer import Scale, long_facts, scale_of
-from itemwise.report.sections import columns_of, rounded, text_of
+from itemwise.report.sections import DIGITS, columns_of, rounded, text_of
 from itemwise.viewing.item_counts import (
     columns_in_order,
     counted_scale,
@@ -60,8 +60,8 @@ class ShownScale:
         scale.content["answers"] = {
             "kind": kind_of_answers(responses),
             "respondents": [str(name) for name in ranked.index],
-            "ability": rounded(ranked["ability"]),
-            "se": rounded(ranked["se"]),
+            "ability": rounded(ranked["ability"], DIGITS),
+            "se": rounded(ranked["se"], DIGITS),
             "left_out": 0,
             **columns_in_order(respondent_means(responses), order),
         }

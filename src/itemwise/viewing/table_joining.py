@@ -22,13 +22,18 @@ def joined(tables: Mapping[str, Responses]) -> dict[str, Responses]:
     item; then the later one is named after its table, too.
     """
     found: dict[str, Responses] = {}
+    further: dict[str, int] = {}  # tables beside the first of each
     for name, table in tables.items():
         fits = next((known for known, one in found.items() if _belong(one, table)), None)
         if fits is None:
             found[name] = table
         else:
-            found[f"{fits}, {name}"] = beside(found.pop(fits), table, name)
-    return found
+            found[fits] = beside(found[fits], table, name)
+            further[fits] = further.get(fits, 0) + 1
+    return {
+        f"{name} and {further[name]:,} more" if name in further else name: table
+        for name, table in found.items()
+    }
 
 
 def linked(tables: Mapping[str, Responses]) -> tuple[dict[str, Responses], list[str]]:

@@ -50,6 +50,11 @@ class Opened:
         items += sum(table.n_items for table in self.tables.values())
         return sum(table.n_respondents for table in tables), items
 
+    def item_names(self) -> set[str]:
+        """Return the names of all items."""
+        tables = chain.from_iterable(table.items for table in self.tables.values())
+        return {*tables, *chain.from_iterable(bank.item_names for bank in self.banks.values())}
+
     def _all_tables(self) -> Iterable[Responses]:
         yield from self.tables.values()
         yield from (bank.responses for bank in self.banks.values() if bank.responses is not None)

@@ -19,6 +19,7 @@ from itemwise.progress import told_of_stages
 from itemwise.report.sections import as_json, columns_of
 from itemwise.responses.response_reading import holds_logs
 from itemwise.studies import leaderboard
+from itemwise.studies.leaderboards.board_accuracy import LEAST
 from itemwise.viewing.shown_scales import ShownScale
 from itemwise.viewing.view_reading import MAX_BYTES, Kept, Opened, read_paths, signature_of
 from itemwise.words import counted
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LOOKS = 1.0
 MOST_DROPPED = 50  # files
-FEWEST = 10  # respondents: with fewer, priors rather than responses place the items
 KEPT = 3  # snapshots: a page may still ask about the one before
 CLOSED = 0.2  # seconds in which a worker hears that it should end
 
@@ -136,13 +136,13 @@ class ViewSession:
         given = self._batch(batch)
         alone = read_paths(given)
         together = self._read([*self.paths, *self._dropped, *given])
-        apart = len(together.tables) > len(self.opened.tables) and bool(alone.tables)
+        before = self.opened
+        apart = len(together.tables) > len(before.tables) and bool(alone.tables)
         with self._lock:
             self._dropped += given
             self._signature = signature_of([*self.paths, *self._dropped])
         self._take(together)
-        rows, items = alone.shape
-        said = f"Added {counted(rows, 'model')} and {counted(items, 'item')}."
+        said = f"{_said_of_added(alone, before)}."
         if apart and len(together.tables) + len(together.banks) > 1:
             said += " They share no item with what was open, so they have a scale of their own."
         return said
@@ -232,8 +232,8 @@ class ViewSession:
                     break
 
     def _calibrate(self, name: str, table: Responses) -> None:
-        if table.n_respondents < FEWEST:
-            self._remark(name, f"a scale needs {FEWEST} models, so that only shares are shown.")
+        if table.n_respondents < LEAST:
+            self._remark(name, f"a scale needs {LEAST} models, so that only shares are shown.")
             return
         try:
             with told_of_stages(self._doing):
@@ -315,6 +315,18 @@ class ViewSession:
                 self.stage.doing if doing is None else doing,
                 self.stage.failure if failure is None else failure,
             )
+
+
+def _said_of_added(added: Opened, before: Opened) -> str:
+    """Return how many models and items were added, and how many items were there already."""
+    rows, n_items = added.shape
+    known = len(added.item_names() & before.item_names())
+    models = f"Added {counted(rows, 'model')}"
+    if not known:
+        return f"{models} and {counted(n_items, 'item')}"
+    if known == n_items:
+        return f"{models}; its {counted(n_items, 'item')} {'was' if n_items == 1 else 'were'} there already"
+    return f"{models} and {counted(n_items - known, 'new item')}; {known:,} were there already"
 
 
 def _document(version: int, scales: Sequence[ShownScale], opened: Opened) -> dict[str, Any]:

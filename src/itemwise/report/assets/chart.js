@@ -4,7 +4,7 @@ const MARGIN = { left: 48, right: 14, top: 12, bottom: 40 };
 const REACH = 14; // pixels within which a click finds an item
 
 function makeChart(place, canvas) {
-  const chart = { place, canvas, xs: [], ys: [], rows: [], marks: [], chosen: null, names: {} };
+  const chart = { place, canvas, xs: [], ys: [], rows: [], marks: [], beyond: [], chosen: null, names: {} };
   new ResizeObserver(() => drawChart(chart)).observe(place);
   return chart;
 }
@@ -82,6 +82,7 @@ function setPlaces(chart, width, height) {
   chart.y = (value) => height - MARGIN.bottom - inside((value - low) / (high - low)) * (height - MARGIN.top - MARGIN.bottom);
   chart.xs = chart.rows.map((row) => chart.x(chart.values.difficulty[row]));
   chart.ys = chart.rows.map((row) => chart.y(chart.values.discrimination[row]));
+  chart.beyond = chart.rows.map((row) => wayOut(chart, row));
 }
 
 function drawFrame(pen, chart, width, height, colours) {
@@ -131,11 +132,37 @@ function drawItems(pen, chart, colours) {
     pen.globalAlpha = mark === "suspect" ? 1 : many ? 0.45 : 0.7;
     pen.beginPath();
     chart.marks.forEach((kind, k) => {
-      if (kind === mark) outlineOf(pen, mark, chart.xs[k], chart.ys[k], size);
+      if (kind === mark && !chart.beyond[k]) outlineOf(pen, mark, chart.xs[k], chart.ys[k], size);
     });
     pen.fill();
+    drawBeyond(pen, chart, mark, colour);
   }
   pen.globalAlpha = 1;
+}
+
+// Items beyond the map: arrows at its edge that point to where they are.
+function drawBeyond(pen, chart, mark, colour) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.6;
+  pen.beginPath();
+  chart.beyond.forEach((way, k) => {
+    if (!way || chart.marks[k] !== mark) return;
+    const [x, y, r] = [chart.xs[k], chart.ys[k], 4];
+    const [dx, dy] = way;
+    pen.moveTo(x - r * dx - r * dy, y - r * dy - r * dx);
+    pen.lineTo(x, y);
+    pen.lineTo(x - r * dx + r * dy, y - r * dy + r * dx);
+  });
+  pen.stroke();
+}
+
+// The way to an item outside the limits, to the side first; null for all others.
+function wayOut(chart, row) {
+  const out = (value, [low, high]) => (value < low ? -1 : value > high ? 1 : 0);
+  const across = out(chart.values.difficulty[row], chart.across);
+  const up = out(chart.values.discrimination[row], chart.up);
+  if (across) return [across, 0];
+  return up ? [0, -up] : null;
 }
 
 // Shapes differ as well as colours: dot, triangle that points down, diamond.

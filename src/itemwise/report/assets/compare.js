@@ -68,6 +68,13 @@ async function compareModels(state) {
     byId("compare-table").replaceChildren();
     return;
   }
+  if (compare.one === compare.other) {
+    compare.pairs = null;
+    byId("compare-said").textContent = `${scale.answers.respondents[compare.one]} is chosen twice. Choose another model beside it.`;
+    byId("compare-table").replaceChildren();
+    if (compare.which !== "all") filter(state);
+    return;
+  }
   const { one, other } = compare;
   const told = await Promise.all([one, other].map((place) => toldOf(scale, place)));
   if (state.compare !== compare || compare.one !== one || compare.other !== other) return; // chosen anew meanwhile
@@ -203,7 +210,8 @@ function tableCompared(state) {
   });
   const rows = [...groups].map(([level, members]) => ({ level, ...pairFacts(compare.pairs, members, scale) })).filter((row) => row.n);
   const [a, b] = [scale.answers.respondents[compare.one], scale.answers.respondents[compare.other]];
-  const numbers = { items: "n", [a]: "first", [b === a ? `${b} again` : b]: "second", difference: "difference", difference_se: "se", [`only ${a}`]: "one", [`only ${b}`]: "other" };
+  const ahead = scale.answers.kind === "bits" ? (model) => `only ${model}` : (model) => `${model} scores higher`;
+  const numbers = { items: "n", [a]: "first", [b]: "second", difference: "difference", difference_se: "se", [ahead(a)]: "one", [ahead(b)]: "other" };
   const columns = [{ name: by, kind: "text", values: rows.map((row) => row.level) }];
   for (const [name, key] of Object.entries(numbers)) {
     const values = rows.map((row) => (Number.isNaN(row[key]) ? null : Number(row[key].toPrecision(4))));

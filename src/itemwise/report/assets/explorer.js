@@ -1,6 +1,7 @@
 // The item explorer: filters, a map, a table that holds the same, and the item that was chosen.
 
 const MOST_NAMES = 60;
+const UPWARD = { item_rest: "correlation with the rest" };
 const RANGES = ["difficulty-from", "difficulty-to", "discrimination-from", "discrimination-to"];
 
 function makeExplorer(scales, onScale = () => {}) {
@@ -39,6 +40,10 @@ function preparedScale(content) {
   if (content.remote !== undefined) scale.source = remoteSource(content.remote);
   else if (content.answers) scale.answers = preparedAnswers(content.answers);
   if (content.axes) countsAsPlaces(scale);
+  // Where all discriminations are equal, items lie along what each has of its own.
+  scale.upward = content.upward ?? "discrimination";
+  scale.upwardName = content.axes?.discrimination ?? UPWARD[scale.upward] ?? scale.upward;
+  scale.heights = parameters[scale.upward].map((value) => (Number.isNaN(value) && scale.upward !== "discrimination" ? 0 : value));
   return scale;
 }
 
@@ -93,10 +98,11 @@ function useScale(state, at) {
   state.chosen = null;
   state.shown = []; // rows of another scale are no rows of this one
   byId("explorer-scale").value = String(at);
-  byId("explorer-suspect").hidden = !state.scale.suspects;
-  byId("explorer-suspects-label").hidden = !state.scale.suspects;
+  const doubtful = Boolean(state.scale.suspects?.some(Boolean));
+  for (const id of ["suspect", "suspects-label", "help-suspect"]) byId(`explorer-${id}`).hidden = !doubtful;
   byId("explorer-suspects").checked = false;
-  state.chart.names = state.scale.axes ?? {};
+  state.chart.names = { ...state.scale.axes, discrimination: state.scale.upwardName };
+  nameUpward(state.scale.upwardName);
   for (const pair of document.querySelectorAll("#explorer .pair")) pair.hidden = Boolean(state.scale.axes);
   fillGroups(state);
   fillLegend(state.scale);
@@ -108,8 +114,15 @@ function useScale(state, at) {
     marked: (row) => row === state.chosen,
   });
   filter(state);
-  if (state.shown.length) choose(state, firstRow(state));
-  else showNothing();
+  if (state.chosen !== null) byId("explorer-status").textContent = saidOfItem(state.scale, state.chosen);
+}
+
+// The vertical axis by its name: in filters, the help and the description of the map.
+function nameUpward(name) {
+  const capital = `${name[0].toUpperCase()}${name.slice(1)}`;
+  for (const place of document.querySelectorAll("#explorer .upward")) place.textContent = place.closest("label") ? capital : name;
+  byId("explorer-discrimination-to").setAttribute("aria-label", `${capital} to`);
+  byId("explorer-chart").setAttribute("aria-label", `Items by difficulty and ${name}`);
 }
 
 // New data for the same page: what was chosen stays chosen where it still exists.
@@ -130,7 +143,8 @@ function renewExplorer(state, scales) {
   state.table.state.words = words;
   compareNamed(state, pair);
   filter(state);
-  if (state.scale.places.has(before.item)) choose(state, state.scale.places.get(before.item));
+  const kept = state.scale.places.get(before.item);
+  if (state.shown.includes(kept)) choose(state, kept);
   byId("explorer-item").scrollTop = scroll;
 }
 
@@ -154,11 +168,13 @@ function fillGroups(state) {
 function fillLegend(scale) {
   const marks = markOf(scale);
   const kinds = new Set(scale.names.map((_, row) => marks(row)));
-  const words = { plain: ["●", "item"], negative: ["▼", "negative discrimination"], suspect: ["◆", "suspect label"] };
+  const words = { plain: ["●", "item"], negative: ["▼", `negative ${scale.upwardName}`], suspect: ["◆", "suspect label"] };
   const entries = Object.entries(words).filter(([kind]) => kinds.has(kind)).map(([kind, [mark, text]]) => (
     element("span", { className: kind, textContent: text, "data-mark": mark })));
   byId("explorer-legend").replaceChildren(...entries, ...remarkOnNegatives(scale));
 }
+
+const BEYOND_MAP = "An arrow at the edge: the item lies further out, beyond the map.";
 
 // Items that nobody solves can lie on the far left, as if they were the easiest.
 const OPPOSITE = "Items of negative discrimination: better respondents do worse on them, so their difficulty has the opposite sense. Do not read it as easy or hard.";
@@ -171,7 +187,7 @@ function remarkOnNegatives(scale) {
 function markOf(scale) {
   return (row) => {
     if (scale.suspects?.[row]) return "suspect";
-    return scale.parameters.discrimination[row] < 0 ? "negative" : "plain";
+    return scale.heights[row] < 0 ? "negative" : "plain";
   };
 }
 
@@ -186,10 +202,12 @@ function filter(state) {
   const { scale } = state;
   const tests = [...rangeTests(scale), ...wordTests(state), ...groupTests(state), ...compareTests(state)];
   state.shown = scale.names.map((_, row) => row).filter((row) => tests.every((test) => test(row)));
-  const { difficulty, discrimination } = scale.parameters;
-  placeItems(state.chart, state.shown, difficulty, discrimination, state.shown.map(markOf(scale)));
+  placeItems(state.chart, state.shown, scale.parameters.difficulty, scale.heights, state.shown.map(markOf(scale)));
   state.table.state.page = 0;
   state.table.show();
+  byId("explorer-beyond").textContent = state.shown.some((row) => wayOut(state.chart, row)) ? BEYOND_MAP : "";
+  if (!state.shown.length) showNothing(state);
+  else if (!state.shown.includes(state.chosen)) choose(state, firstRow(state));
   sayCount(state);
 }
 
@@ -197,7 +215,7 @@ function rangeTests(scale) {
   return RANGES.filter((id) => byId(`explorer-${id}`).value !== "").map((id) => {
     const [name, end] = id.split("-");
     const limit = Number(byId(`explorer-${id}`).value);
-    const values = scale.parameters[name];
+    const values = scale.parameters[name === "discrimination" ? scale.upward : name];
     return end === "from" ? (row) => values[row] >= limit : (row) => values[row] <= limit;
   });
 }
@@ -208,7 +226,7 @@ function wordTests(state) {
   const words = byId("explorer-search").value.trim().toLowerCase();
   const sign = byId("explorer-sign").value;
   if (words) tests.push(wordTest(state, words));
-  if (sign) tests.push((row) => (scale.parameters.discrimination[row] < 0) === (sign === "negative"));
+  if (sign) tests.push((row) => (scale.heights[row] < 0) === (sign === "negative"));
   if (byId("explorer-suspects").checked) tests.push((row) => scale.suspects[row]);
   return tests;
 }
@@ -253,8 +271,8 @@ function onKey(state, event) {
   const moves = {
     ArrowRight: () => step(state, "difficulty", 1),
     ArrowLeft: () => step(state, "difficulty", -1),
-    ArrowUp: () => step(state, "discrimination", 1),
-    ArrowDown: () => step(state, "discrimination", -1),
+    ArrowUp: () => step(state, state.scale.upward, 1),
+    ArrowDown: () => step(state, state.scale.upward, -1),
     Home: () => step(state, "difficulty", -Infinity),
     End: () => step(state, "difficulty", Infinity),
     n: () => nextSuspect(state),
@@ -357,15 +375,18 @@ function showItem(state, row) {
   else show();
 }
 
-function showNothing() {
-  byId("explorer-item").replaceChildren(element("p", { textContent: "No item." }));
+function showNothing(state) {
+  state.chosen = null;
+  markChosen(state.chart, null);
+  byId("explorer-item").replaceChildren(element("p", { textContent: "No item matches the filters." }));
 }
 
 function saidOfItem(scale, row) {
   const far = (name) => (scale.axes ? null : farOut(scale.content, columnOf(scale.content, name), row));
   const at = (name) => far(name) ?? withError(scale.parameters[name][row], scale.parameters[`${name}_se`]?.[row] ?? NaN);
   const suspect = scale.suspects?.[row] ? "; its label is suspect" : "";
-  const [first, second] = ["difficulty", "discrimination"].map((name) => `${scale.axes?.[name] ?? name} ${at(name)}`);
+  const first = `${scale.axes?.difficulty ?? "difficulty"} ${at("difficulty")}`;
+  const second = `${scale.upwardName} ${at(scale.axes ? "discrimination" : scale.upward)}`;
   return `${scale.names[row]}: ${first}, ${second}${suspect}.`;
 }
 

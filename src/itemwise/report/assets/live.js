@@ -36,14 +36,32 @@ function remoteSource(scale) {
   };
 }
 
-// The token stands behind the # of the address, which browsers never send, and is then taken away.
+// The token stands behind the # of the address, which browsers never send, and is then taken away. The browser keeps it
+// for this server alone, so that the address of an item opens in another tab, too.
 function readToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
-    sessionStorage.setItem(KEY, given);
+    keepToken(given);
     history.replaceState(null, "", location.pathname);
   }
-  return given ?? sessionStorage.getItem(KEY);
+  return given ?? keptToken();
+}
+
+function keptToken() {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null; // a browser may forbid it
+  }
+}
+
+function keepToken(token) {
+  try {
+    if (token) localStorage.setItem(KEY, token);
+    else localStorage.removeItem(KEY);
+  } catch {
+    // then it holds for this tab, until it is read again
+  }
 }
 
 async function startLive() {
@@ -65,10 +83,17 @@ async function watch() {
     live.gone = 0;
   } catch (error) {
     live.gone += 1;
-    if (error.status === 401) return fail("The token is that of another run of itemwise view. Open the address that it printed last.");
+    if (error.status === 401) return refused();
     if (live.gone > 2) fail("itemwise view has ended, so nothing new can be shown. Start it again in the terminal.");
   }
   setTimeout(watch, live.gone > 2 ? 5 * SECOND : SECOND);
+  return null;
+}
+
+// Another run has another token; what was kept is of no use.
+function refused() {
+  if (keptToken() === live.token) keepToken(null);
+  fail("The token is that of another run of itemwise view. Open the address that it printed last.");
   return null;
 }
 
@@ -102,6 +127,7 @@ function sayState(state) {
 function fail(sentence) {
   byId("live-failure").textContent = sentence;
   byId("live-failure").hidden = false;
+  if (!document.documentElement.dataset.ready) byId("live-counts").textContent = ""; // nothing is being read
   document.documentElement.dataset.ready ??= "failed";
 }
 

@@ -85,7 +85,7 @@ async function showModel(state, k) {
     element("p", { textContent: saidOfModel(scale, k, given) }),
     ...pairParts(pairs, name, scale.name),
     ...failureParts(scale, given),
-    ...(scale.curve.kind === "none" ? [] : surpriseParts(scale, given)),
+    ...(isPlaced(scale) ? surpriseParts(scale, given) : []),
   );
 }
 
@@ -98,14 +98,23 @@ async function toldOf(scale, k) {
 function saidOfModel(scale, k, given) {
   const { answers } = scale;
   const of = answers.respondents.length + (answers.left_out ?? 0);
-  const ability = withError(answers.ability[k], answers.se?.[k] ?? NaN);
   const mean = meanOf(given, (one) => one.answer);
-  const error = Math.sqrt(meanOf(given, (one) => (one.answer - mean) ** 2) / Math.max(given.length, 1));
+  const some = given.length < scale.names.length;
+  const asked = some ? `the ${counted(given.length, "item")} it answered, out of ${scale.names.length.toLocaleString("en")},` : counted(given.length, "item");
   const right = given.filter((one) => one.answer === 1).length.toLocaleString("en");
-  const what = answers.kind === "bits" ? `${right} of ${counted(given.length, "item")} right, a share of` : `mean response to ${counted(given.length, "item")}`;
-  const place = answers.left_out ? "" : `, ${placeOf(answers.ability, k)} of ${of.toLocaleString("en")} by ${answers.measure ?? "ability"}`;
-  if (answers.measure) return `${what[0].toUpperCase()}${what.slice(1)} ${withError(answers.ability[k], answers.se?.[k] ?? NaN)}${place} (± standard error).`;
-  return `Ability ${ability}${place}; ${what} ${withError(mean, error)} (± standard error).`;
+  const rights = some ? `${right} right of ${asked} a share of` : `${right} of ${asked} right, a share of`;
+  const what = answers.kind === "bits" ? rights : `mean response to ${asked}`;
+  const share = `${what} ${withError(mean, errorOfMean(given, mean, answers.kind === "bits"))}`;
+  const placed = !answers.left_out && of > 1 && answers.comparable !== false;
+  const place = placed ? `, ${placeOf(answers.ability, k)} of ${of.toLocaleString("en")} by ${answers.measure ?? "ability"}` : "";
+  if (!isPlaced(scale)) return `${share[0].toUpperCase()}${share.slice(1)}${answers.measure ? place : ""} (± standard error).`;
+  const where = DATA.scales.length > 1 ? ` This is the scale of ${scale.name} in the item explorer; a section with a scale of its own may rank differently.` : "";
+  return `Ability ${withError(answers.ability[k], answers.se?.[k] ?? NaN)}${place}; ${share} (± standard error).${where}`;
+}
+
+// Whether abilities say where respondents stand: too few of them make no scale.
+function isPlaced({ curve, answers }) {
+  return curve.kind !== "none" && answers.placed !== false;
 }
 
 // Models of equal ability share the first of their places.
@@ -152,7 +161,7 @@ function failureParts(scale, given) {
   const binary = scale.answers.kind === "bits";
   const tables = columns.map((column) => byGroup(`By ${column.name}`, given, binary, (one) => valueAt(column, one.row) || "unknown"));
   if (!tables.length) tables.push(byGroup("By difficulty", given, binary, thirdsOf(scale)));
-  const note = scale.curve.kind === "none"
+  const note = !isPlaced(scale)
     ? "The worst first. What is expected of it is known once there is a scale."
     : "The worst first, compared with what is expected at its ability: below 0, it fails there more often than models of equal ability.";
   return [element("h4", { textContent: "Where it fails" }), element("p", { className: "about", textContent: note }), ...tables];
@@ -170,7 +179,8 @@ function thirdsOf(scale) {
 // As on a leaderboard; responses that are all the same do not show that the mean is certain.
 function errorOfMean(list, mean, binary) {
   const n = list.length;
-  if (!binary) return n > 1 ? Math.sqrt(meanOf(list, (one) => (one.answer - mean) ** 2) / (n - 1)) : NaN;
+  const found = n > 1 ? Math.sqrt(meanOf(list, (one) => (one.answer - mean) ** 2) / (n - 1)) : NaN;
+  if (!binary || found > 0) return found;
   const share = (n * mean + 1) / (n + 2);
   return Math.sqrt((share * (1 - share)) / (n + 3));
 }

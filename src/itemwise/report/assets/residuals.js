@@ -4,7 +4,7 @@
 function responseOf(scale, row, k, answer) {
   if (answer === null) return null;
   const { curve } = scale;
-  if (curve.kind === "none") return { row, answer };
+  if (!isPlaced(scale)) return { row, answer };
   const ability = scale.answers.ability[k];
   const step = (curve.to - curve.from) / 80;
   const [before, expected, after] = [-step, 0, step].map((by) => expectedAt(scale, row, ability + by));
