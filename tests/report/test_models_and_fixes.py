@@ -186,7 +186,8 @@ def test_the_page_knows_the_quantiles_of_students_t(chromium):
     assert found == pytest.approx(t_reach(np.arange(1.0, 201.0), 0.95), abs=1e-4)
 
 
-def test_an_ability_is_rounded_once(page, board):
+def test_an_ability_is_rounded_once(page, responses):
+    board = iw.leaderboard(responses)
     for name in board.respondents[:12]:
         page.select_option("#models-model", label=name)
         page.wait_for_selector(f"{ONE} .name:text-is('{name}')")

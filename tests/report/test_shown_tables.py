@@ -109,15 +109,17 @@ def test_a_table_that_is_too_wide_says_so_and_moves_by_keys(visit, tables):
 EDGE = "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
 
 
-def test_paper_cuts_neither_columns_nor_rows(visit, tables, answers):
+def test_paper_cuts_no_column_and_says_where_further_rows_are(visit, tables, answers):
     page = visit(tables, viewport={"width": PAPER, "height": 1000}).page
     page.emulate_media(media="print")
-    page.wait_for_selector("tbody tr:nth-child(30)")
+    page.wait_for_selector("tbody tr:nth-child(12)")
+    assert page.locator("tbody tr:nth-child(13)").count() == 0
     assert page.locator("td, th").evaluate_all(EDGE) <= PAPER + 1
-    assert "model 29" in page.locator("tbody td", has=page.locator(".rest")).first.inner_text()
+    said = page.locator(".on-paper:visible").first.inner_text()
+    assert re.fullmatch(r"\d+ more rows: on the page, which saves all as \S+\.csv\.", said)
     other = visit(answers, viewport={"width": PAPER, "height": 1000}).page
     other.emulate_media(media="print")
-    other.wait_for_selector("#leaderboard tbody tr:nth-child(60)")
+    other.wait_for_selector("#leaderboard .on-paper:has-text('48 more rows')")
     assert other.locator("td, th").evaluate_all(BROKEN) == []
     assert other.locator("td, th, figure svg").evaluate_all(EDGE) <= PAPER + 1
 
@@ -147,7 +149,7 @@ def test_paper_breaks_no_number_and_no_name_and_heads_every_page(visit, tmp_path
     page = visit(path, viewport={"width": PAPER, "height": 1000}).page
     before = page.locator("tbody td").first.inner_text()
     page.emulate_media(media="print")
-    page.wait_for_selector("tbody tr:nth-child(40)")
+    page.wait_for_selector(".on-paper:has-text('28 more rows: on the page')")
     tables = page.locator("table[aria-label^=Wide]")
     assert tables.count() > 1  # in parts, each with the names of the rows
     heads = [one.locator("th").all_inner_texts() for one in tables.all()]
@@ -198,3 +200,29 @@ def test_the_axes_of_an_item_can_be_read_on_every_screen(visit, answers, width):
     page.wait_for_function("document.querySelector('#explorer-item svg').clientWidth > 0")
     page.wait_for_timeout(200)  # drawn again for its place
     assert min(page.locator("#explorer-item svg text").evaluate_all(SIZES)) >= 10
+
+
+def test_a_table_that_is_hardly_longer_is_printed_whole(visit, tmp_path):
+    frame = pd.DataFrame({"value": range(15)})
+    path = iw.write_report(tmp_path / "page.html", Section("Some", tables=(("some", frame),)))
+    page = visit(path).page
+    page.emulate_media(media="print")
+    page.wait_for_selector("tbody tr:nth-child(15)")
+    assert page.locator(".on-paper").first.inner_text() == ""
+
+
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_lines_that_reproduce_a_report_wrap(visit, calibration, tmp_path, media):
+    path = tmp_path / "page.html"
+    iw.write_report(path, calibration, command="itemwise report " + "long-name-of-a-file " * 20)
+    page = visit(path, viewport={"width": 390, "height": 800}).page
+    page.emulate_media(media=media)
+    code = page.locator("pre.code")
+    assert code.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
+
+
+def test_a_figure_on_paper_keeps_words_that_can_be_read(visit, answers):
+    page = visit(answers, viewport={"width": PAPER, "height": 1000}).page
+    page.emulate_media(media="print")
+    page.wait_for_selector("main details:not([open])", state="detached")
+    assert min(page.locator(".pane svg text").evaluate_all(SIZES)) >= 7  # pixels: 5 points

@@ -43,6 +43,7 @@ function startThemes(redraw) {
 
 const PIXELS = 96 / 144; // of the screen for one of a picture
 const LEGIBLE = 0.75; // of its size; below, the words of a figure are too small to read
+const ON_PAPER = 0.68; // the same on paper, which is held closer
 
 // Where a figure would be too small to read, the section begins with its tables, and says so.
 function watchFigure(figure) {
@@ -58,6 +59,8 @@ function watchFigure(figure) {
     const whole = Number(picture.getAttribute("width") ?? picture.naturalWidth * PIXELS);
     const small = figure.parentElement.clientWidth < LEGIBLE * whole;
     figure.classList.toggle("wide", small);
+    const height = Number(picture.getAttribute("height") ?? picture.naturalHeight * PIXELS);
+    figure.style.setProperty("--legible", `${Math.round(ON_PAPER * height)}px`);
     figure.classList.toggle("replaced", small && Boolean(instead));
   };
   picture.addEventListener("load", look);

@@ -1,7 +1,8 @@
 // Tables: sorted by their headings, searched, paged, and saved as CSV.
 
 const ROWS_ON_A_PAGE = 12;
-const ROWS_ON_PAPER = 200;
+const ROWS_ON_PAPER = 12; // of a longer table; the page and its CSV hold all
+const WHOLE_ON_PAPER = 15; // rows of a table that is printed whole
 const NAMES_IN_A_CELL = 2;
 const NAMES_OF_MODELS = ["respondent", "other"]; // columns
 const SHORT = 28; // signs that a cell keeps on one line
@@ -41,7 +42,7 @@ function makeTable(place, table, options = {}) {
   }));
   show();
   const made = { show, state, parts };
-  place.onPaper = (printed) => { // all rows, or as many as a reader would turn
+  place.onPaper = (printed) => {
     if (printed) parts.scroll.replaceChildren(...printedGrids(state));
     else parts.scroll.replaceChildren(parts.grid);
   };
@@ -131,16 +132,20 @@ function fillRows(state, parts) {
   const some = state.rows.length === whole ? "" : ` of ${whole.toLocaleString("en")}`;
   parts.count.textContent = `${state.rows.length.toLocaleString("en")}${some} ${whole === 1 ? "row" : "rows"}`;
   parts.pager.hidden = pages === 1;
-  const rest = state.rows.length - ROWS_ON_PAPER;
-  parts.unprinted.textContent = rest > 0 ? `Not printed: ${counted(rest, "further row")}. The page on the screen saves all as CSV.` : "";
+  const rest = state.rows.length - rowsOnPaper(state).length;
+  parts.unprinted.textContent = rest > 0 ? `${counted(rest, "more row")}: on the page, which saves all as ${state.table.file}.` : "";
   parts.where.textContent = `Page ${(state.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
   parts.before.disabled = state.page === 0;
   parts.after.disabled = state.page === pages - 1;
 }
 
+function rowsOnPaper({ rows }) {
+  return rows.length > WHOLE_ON_PAPER ? rows.slice(0, ROWS_ON_PAPER) : rows;
+}
+
 // The rows on paper: one table, or several with the same rows and some of the columns each.
 function printedGrids(state) {
-  const rows = state.rows.slice(0, ROWS_ON_PAPER);
+  const rows = rowsOnPaper(state);
   const widths = state.columns.map((column) => widthOnPaper(column, rows));
   const whole = widths.reduce((sum, width) => sum + width, 0);
   const size = PAPER.sizes.find((points) => whole * points <= PAPER.width) ?? PAPER.inParts;
@@ -165,8 +170,9 @@ function widthOnPaper({ column, name, text }, rows) {
   return PADDING + Math.max(SIGN * longest, sentences ? SENTENCE : 0);
 }
 
-// A number with its error stays on one line; an interval may go on to the next.
+// A number with its error stays on one line, and so does a short name; an interval may go on to the next.
 function isWhole(column, text) {
+  if (NAMES_OF_MODELS.includes(column.name)) return text.length <= SHORT;
   return column.kind === "number" && !/\(| to /.test(text);
 }
 
