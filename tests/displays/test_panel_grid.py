@@ -1,7 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
-from itemwise.displays.panel_grid import MOST_COLUMNS, PanelGrid, arranged
+from itemwise.displays.panel_grid import MOST_COLUMNS, PanelGrid, arranged, fitted
+from itemwise.displays.style import STYLE
 
 
 @given(st.integers(1, 200))
@@ -20,3 +22,18 @@ def test_panels_do_not_meet(count):
         for other_left, other_right, other_bottom, other_top in boxes[:k]:
             aside = right < other_left or other_right < left
             assert aside or top < other_bottom or other_top < bottom
+
+
+def test_labels_of_neighbouring_panels_do_not_meet():
+    ax = Figure(figsize=(5, 3)).subplots()
+    for reach in (4.0, 4.1, 4.5, 5.9):
+        ax.clear()
+        fitted(ax, STYLE, (2, 2), (-reach, reach), 1).draw(ax, STYLE)
+        ax.figure.draw_without_rendering()
+        boxes = sorted(
+            (text.get_window_extent() for text in ax.get_xticklabels() if text.get_text()),
+            key=lambda box: box.x0,
+        )
+        assert len(boxes) >= 4
+        for one, other in zip(boxes, boxes[1:], strict=False):
+            assert one.x1 + 1 < other.x0

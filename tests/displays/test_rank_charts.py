@@ -196,3 +196,28 @@ def test_rows_without_numbers_are_said():
     frame = ranks_some([1.0, 2.0, np.nan])
     said = "\n".join(texts(CriticalDifferenceDisplay(frame).plot().ax_))
     assert "not shown: 1 row without a mean rank" in said
+
+
+def test_blue_are_those_that_cannot_be_distinguished_from_the_first():
+    shown = CriticalDifferenceDisplay(ranks_some([1.0, 1.8, 2.6, 4.0])).plot()
+    elbows = [line for line in shown.ax_.lines if len(line.get_xdata()) == 3]
+    colours = {line.get_xdata()[0]: line.get_color() for line in elbows}
+    assert colours[1.0] == colours[1.8]
+    assert colours[2.6] == colours[4.0] != colours[1.0]
+    assert "blue: the first, and those" in "\n".join(texts(shown.ax_))
+
+
+def test_a_respondent_has_the_same_colour_in_two_figures():
+    order = [f"model {k}" for k in (7, 3, 9, 0, 1, 2, 4, 5, 6, 8, 10, 11)]
+    shown = [BumpDisplay(some(12, seed=seed), order=order).plot().ax_ for seed in (0, 1, 2)]
+    named = [
+        {text.get_text(): text.get_color() for text in ax.texts if text.get_text().startswith("m")}
+        for ax in shown
+    ]
+    grey = max(set(named[0].values()), key=list(named[0].values()).count)
+    for one in named:
+        coloured = [colour for colour in one.values() if colour != grey]
+        assert len(set(coloured)) == len(coloured) == 5
+    first = order[:7]  # as many as there are colours
+    for name in first:
+        assert len({one[name] for one in named if one[name] != grey}) <= 1

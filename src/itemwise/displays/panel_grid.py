@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UP = (-0.03, 1.03)  # probabilities, with some room
 GAP = 14.0  # points between panels beside each other
+SIGN = 6.0  # width of a digit in a tick label, in points
 SIGN = 0.54  # width of a character as a share of the font size
 LINE = 1.3  # height of a line as a multiple of the font size
 POINTS_A_TICK = 24.0
@@ -140,11 +141,21 @@ class PanelGrid:
         count = int(np.clip(self.width / POINTS_A_TICK, 2, 6))
         found = np.asarray(MaxNLocator(nbins=count, steps=[1, 2, 4, 5, 10]).tick_values(low, high))
         inside = found[(found >= low) & (found <= high)]
-        if max((len(_written(value)) for value in inside), default=0) <= 2:
+        longest = max((len(_written(value)) for value in inside), default=0)
+        if longest <= 2 and not self._meet(inside):
             return inside
-        # Long labels at the ends of a panel would run into the next panel.
+        # Labels at the ends of a panel would run into those of the next panel.
         edge = 0.1 * (high - low)
         return inside[(inside >= low + edge) & (inside <= high - edge)]
+
+    def _meet(self, ticks: Floats) -> bool:
+        """Whether the last label of a panel and the first of the next have no space between."""
+        if self.columns < 2 or not ticks.size:
+            return False
+        low, high = self.horizontal
+        outside = (high - ticks[-1] + ticks[0] - low) / (high - low)
+        signs = (len(_written(ticks[0])) + len(_written(ticks[-1]))) / 2
+        return bool(outside * self.width + GAP < (signs + 1) * SIGN)
 
     def _ticks_up(self) -> Floats:
         from matplotlib.ticker import MaxNLocator

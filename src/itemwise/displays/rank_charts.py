@@ -39,7 +39,8 @@ class BumpDisplay(Display):
     The frame has one row per `respondent` and `period`, with its `rank`; if there is an `item`,
     it names the period. Beyond 40 respondents, those with the best final ranks are drawn.
     `highlight` names the respondents in colour; by default, all of up to eight, and of more the
-    five with the best final ranks. The others are grey.
+    five with the best final ranks. The others are grey. `order` names respondents in the order of
+    their colours, so that one has the same colour in two figures.
     """
 
     numbers = ("period", "rank")
@@ -48,9 +49,13 @@ class BumpDisplay(Display):
     grid_lines = ""
 
     def __init__(
-        self, frame: pd.DataFrame, highlight: Sequence[Hashable] | str | None = None
+        self,
+        frame: pd.DataFrame,
+        highlight: Sequence[Hashable] | str | None = None,
+        order: Sequence[Hashable] = (),
     ) -> None:
         super().__init__(frame)
+        self._order = {name: k for k, name in enumerate(order)}
         names = list(self._ranks.index)
         given = wanted(self._owner, names, highlight)
         first = range(len(names) if len(names) <= MOST_COLOURS else HIGHLIGHTED)
@@ -61,7 +66,19 @@ class BumpDisplay(Display):
         if place not in self._coloured:
             return None
         colours = colours_for(style, whole=len(self._ranks) <= MOST_COLOURS)
-        return colours[self._coloured.index(place) % len(colours)]
+        return colours[self._hues(len(colours))[place] % len(colours)]
+
+    def _hues(self, count: int) -> dict[int, int]:
+        """Return the number of the colour of each place: by the order, or by the final rank."""
+        known = {place: self._order.get(self._ranks.index[place]) for place in self._coloured}
+        if not self._order or None in known.values() or len(known) > count:
+            return {place: k for k, place in enumerate(self._coloured)}
+        found: dict[int, int] = {}
+        for place in sorted(known, key=lambda one: known[one] or 0):
+            wish = (known[place] or 0) % count
+            free = (k % count for k in range(wish, wish + count) if k % count not in found.values())
+            found[place] = next(free)
+        return found
 
     def _prepare(self) -> None:
         doubled = self._rows.duplicated(["respondent", "period"])
@@ -187,8 +204,10 @@ class CriticalDifferenceDisplay(Display):
             ax.hlines(height, *ends, color=style.ink, linewidth=3.2, zorder=4)
         self._draw_names(ax, style, named, top)
         joined = "a bar joins respondents that cannot be distinguished"
+        blue = "blue: the first, and those that cannot be distinguished from it"
         return [
             *([joined] if self._bars else []),
+            blue,
             *remark("not named: {} in the middle", len(ranks) - named, "respondent"),
         ]
 
@@ -209,14 +228,18 @@ class CriticalDifferenceDisplay(Display):
         write_off(style, ax, text, end, (6, 0), color=style.negative)
 
     def _draw_names(self, ax: Axes, style: Style, named: int, top: float) -> None:
-        """Write the better half on the left, the other on the right, each with a line to it."""
+        """Write the better half on the left, the other on the right, each with a line to it.
+
+        Lines are blue where the rank cannot be distinguished from the first.
+        """
         ranks, width, ends = self._ranks, name_width(ax, style), ax.get_xlim()
         left, right = (named + 1) // 2, named // 2
         for place in [*range(left), *range(len(ranks) - right, len(ranks))]:
             on_left = place < left
             row = place if on_left else len(ranks) - 1 - place
             height, edge = top + row + 0.4, ends[0 if on_left else 1]
-            colour = style.positive if on_left else style.neutral
+            level = ranks[place] - ranks[0] < self._critical
+            colour = style.positive if level else style.neutral
             elbow = [ranks[place], ranks[place], edge], [0.0, height, height]
             ax.plot(*elbow, color=colour, linewidth=0.9, zorder=2, clip_on=False)
             name = label(self._rows.index[place], width)

@@ -264,7 +264,7 @@ class Tournament(Result):
 
         Of parts that no game links, the largest is drawn.
         """
-        from itemwise.displays import DISPLAYS
+        from itemwise.displays import DISPLAYS, BumpDisplay
 
         linked = [self.respondents[k] for k in np.flatnonzero(self.part == 0)]
         rivals = [self.respondents[k] for k in np.flatnonzero(self._rivals)]
@@ -273,7 +273,9 @@ class Tournament(Result):
             return DISPLAYS["ratings"](frame[frame.index.isin(linked)]).plot(**kw)
         if kind == "ranks":
             frame = self.history()
-            return DISPLAYS["bump"](frame[frame["respondent"].isin(rivals)]).plot(**kw)
+            points = (self.won + 0.5 * self.drawn).sum(axis=0)  # as of subsets: the same colours
+            order = [self.respondents[k] for k in np.argsort(-points, kind="stable")]
+            return BumpDisplay(frame[frame["respondent"].isin(rivals)], order=order).plot(**kw)
         raise InputError(f"kind is {kind!r}, but it should be 'ratings' or 'ranks'.")
 
 

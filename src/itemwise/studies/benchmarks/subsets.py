@@ -151,12 +151,13 @@ class SubsetComparison(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Ranks of the respondents in every order."""
-        from itemwise.displays import DISPLAYS
+        from itemwise.displays import BumpDisplay
 
         places = self.ranks
         frame = places.melt(var_name="item", value_name="rank", ignore_index=False).reset_index()
         frame["period"] = frame["item"].map({name: k for k, name in enumerate(places.columns)})
-        shown = DISPLAYS["bump"](frame).plot(**kw)
+        order = [self.respondents[k] for k in np.argsort(-self.points, kind="stable")]
+        shown = BumpDisplay(frame, order=order).plot(**kw)
         shown.ax_.set_xlabel("order of the data sets")
         return shown
 
