@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 import itemwise as iw
 from itemwise import demo
 from itemwise.datasets import load_dataset, split_dataset
+from itemwise.report.column_words import is_known
 
 
 @pytest.fixture
@@ -44,6 +46,18 @@ def test_files_are_written_and_said(run, tmp_path, small):
     assert "The classifier is a logistic regression on standardised features" in page
     assert "The scale of each data set, also in the item explorer, has 12 classifiers" in page
     assert iw.load(folder / "banks" / "wine.json").converged
+    assert unexplained(page) == []
+
+
+def unexplained(page):
+    """Columns of the tables of a report that no word explains, with their tables."""
+    data = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]
+    return [
+        (table["caption"], column["name"])
+        for table in json.loads(data)["tables"].values()
+        for column in table["columns"]
+        if not is_known(column["name"], table["caption"])
+    ]
 
 
 def test_the_pool_is_described_by_its_classifiers_and_perceptrons():

@@ -1,4 +1,4 @@
-"""Names of models and items in a report with several scales: each leads to the scale it is about."""
+"""Names in a report with several scales: each leads to the scale that it is about."""
 
 import numpy as np
 import pandas as pd

@@ -17,12 +17,11 @@ from itemwise.diagnostics import LabelTrouble
 from itemwise.errors import InputError
 from itemwise.models.logistic import Logistic
 from itemwise.report.counted_items import counted_items
-from itemwise.report.sections import DIGITS, columns_of, rounded, text_of
-from itemwise.responses.artificial_respondents import without_marks
+from itemwise.report.packed_answers import answers_of, packed
+from itemwise.report.sections import columns_of, text_of
 from itemwise.responses.names_and_facts import is_numbered, row_name
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
-from itemwise.studies.leaderboards.board_accuracy import LEAST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,7 +259,9 @@ def scale_of(
         content["upward"] = REST
     content["curve"] = _curves(calibration)
     content["groups"] = _groups(plain, own) + [str(c) for c in items if c not in plain]
-    content["answers"] = None if responses is None else _answers(calibration, responses, most_bytes)
+    content["answers"] = (
+        None if responses is None else answers_of(calibration, responses, most_bytes)
+    )
     content["facts"] = [] if facts is None else columns_of(facts)
     if instances is not None:
         content["instances"] = instances_of(instances, calibration.item_names, suspects)
@@ -292,8 +293,9 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
 def _are_parallel(calibration: Calibration) -> bool:
     """Return whether all items have the same discrimination, and responses tell them apart."""
     slopes = calibration.items.get("discrimination")
-    known = slopes is not None and len(slopes) > 1 and calibration.responses is not None
-    return known and float(np.ptp(slopes)) == 0.0
+    if slopes is None or len(slopes) < 2 or calibration.responses is None:
+        return False
+    return float(np.ptp(slopes.to_numpy())) == 0.0
 
 
 def _labelled(items: pd.DataFrame, instances: Any) -> pd.DataFrame:
@@ -341,66 +343,5 @@ def _curves(calibration: Calibration) -> dict[str, Any]:
     expected = calibration.model.expected(calibration.coords, grid)
     bottom, top = min(bottom, float(expected.min())), max(top, float(expected.max()))
     coded = np.rint((expected - bottom) / max(top - bottom, 1e-12) * LEVELS).astype(np.uint8)
-    content |= {"kind": "sampled", "points": CURVE_POINTS, "values": _packed(coded)}
+    content |= {"kind": "sampled", "points": CURVE_POINTS, "values": packed(coded)}
     return content | {"low": bottom, "high": top}
-
-
-def _answers(calibration: Calibration, responses: Responses, most_bytes: int) -> dict[str, Any]:
-    """Return the respondents, the strongest first, and their responses item by item."""
-    given, (responses, _) = responses, without_marks(responses)
-    abilities = calibration.score(responses)
-    order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
-    cells = calibration.placed(responses)
-    single = responses.kind == "binary" and cells.dtype.kind == "i"  # not the share of many tries
-    levels = None if single else np.unique(cells[_asked(cells)])
-    most = max(2, most_bytes // max(1, cells.shape[1] * _code_of(levels).itemsize))
-    if len(order) > most:
-        order = order[np.linspace(0, len(order) - 1, most).round().astype(int)]
-    ranked = abilities.iloc[order]
-    content: dict[str, Any] = {
-        "respondents": [str(name) for name in ranked.index],
-        "ability": rounded(ranked["ability"], DIGITS),  # rounded once more where it is shown
-        "se": rounded(ranked["se"], DIGITS),
-        "left_out": len(abilities) - len(order),
-        "placed": calibration.responses is not given or len(abilities) >= LEAST,
-    }
-    by_item = cells[order].T  # one item is read at a time
-    return content | (_bits(by_item) if levels is None else _values(by_item, levels))
-
-
-def _asked(cells: np.ndarray) -> np.ndarray:
-    return np.isfinite(cells) if cells.dtype.kind == "f" else cells >= 0
-
-
-def _bits(cells: np.ndarray) -> dict[str, Any]:
-    never = cells < 0
-    return {
-        "kind": "bits",
-        "right": _packed(np.packbits(cells == 1, axis=1)),
-        "never": _packed(np.packbits(never, axis=1)) if never.any() else None,
-    }
-
-
-def _code_of(levels: np.ndarray | None) -> np.dtype[Any]:
-    """The smallest type that names every distinct response and "never asked", or floats."""
-    n_codes = 2 if levels is None else len(levels) + 1
-    small = next((kind for kind in ("<u1", "<u2") if n_codes - 1 <= np.iinfo(kind).max), "<f4")
-    return np.dtype(small)
-
-
-def _values(cells: np.ndarray, levels: np.ndarray) -> dict[str, Any]:
-    """Return grades and scores as they were given: the place of each among the distinct ones.
-
-    Where these are too many to number, responses are floats of single precision. The highest code,
-    or NaN, is "never asked".
-    """
-    code, asked = _code_of(levels), _asked(cells)
-    if code.kind == "f":
-        return {"kind": "floats", "values": _packed(np.where(asked, cells, np.nan).astype(code))}
-    places = np.where(asked, np.searchsorted(levels, cells), np.iinfo(code).max)
-    found = {"kind": "levels", "values": _packed(places.astype(code)), "bytes": code.itemsize}
-    return found | {"levels": levels.tolist()}
-
-
-def _packed(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")

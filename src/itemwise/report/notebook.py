@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from itemwise.report.column_words import words_of_page
 from itemwise.report.explorer import scale_of
 from itemwise.report.page_assets import asset, filled, policy_of, script_of
 from itemwise.report.sections import as_json, columns_of
@@ -38,7 +39,11 @@ def explorer_html(calibration: Calibration) -> str:
         "style": f"{asset('page.css')}\n{asset('view.css')}",
         "explorer": asset("explorer.html") + asset("compare.html"),
         "data": as_json(
-            {"tables": {"items": table}, "scales": [{**scale.content, "table": "items"}]}
+            {
+                "tables": {"items": table},
+                "scales": [{**scale.content, "table": "items"}],
+                "words": words_of_page(scale.items.columns),
+            }
         ),
         "script": script,
     }

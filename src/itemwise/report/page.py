@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from itemwise import __version__
 from itemwise.files import PathLike, check_writable, write_bytes
 from itemwise.progress import at_stage
+from itemwise.report.column_words import words_of_page
 from itemwise.report.explorer import Scale, scales_of
 from itemwise.report.headlines import TITLES, in_parts, in_short
 from itemwise.report.page_assets import asset, filled, policy_of, script_of, text
@@ -202,7 +203,9 @@ class Page:
                 for anchor, name in self.anchors.items()
             ),
             "body": "\n".join(self.parts),
-            "data": as_json({"tables": self.tables, "scales": self.scales}),
+            "data": as_json(
+                {"tables": self.tables, "scales": self.scales, "words": words_of_page()}
+            ),
             "script": script,
         }
         return filled(asset("page.html"), values)

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 # What every page with an explorer runs, in this order; the last one starts it.
 SCRIPTS = (
-    *("data.js", "numbers.js", "tables.js", "curves.js", "chart.js", "explorer.js"),
+    *("data.js", "numbers.js", "words.js", "tables.js", "curves.js", "chart.js", "explorer.js"),
     *("compare.js", "residuals.js", "models.js", "folds.js", "page.js"),
 )
 

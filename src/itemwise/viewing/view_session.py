@@ -16,6 +16,7 @@ from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
 from itemwise.files import file_name_of
 from itemwise.progress import told_of_stages
+from itemwise.report.column_words import words_of_page
 from itemwise.report.sections import as_json, columns_of
 from itemwise.responses.response_reading import holds_logs
 from itemwise.studies import leaderboard
@@ -325,7 +326,8 @@ def _said_of_added(added: Opened, before: Opened) -> str:
     if not known:
         return f"{models} and {counted(n_items, 'item')}"
     if known == n_items:
-        return f"{models}; its {counted(n_items, 'item')} {'was' if n_items == 1 else 'were'} there already"
+        verb = "was" if n_items == 1 else "were"
+        return f"{models}; its {counted(n_items, 'item')} {verb} there already"
     return f"{models} and {counted(n_items - known, 'new item')}; {known:,} were there already"
 
 
@@ -347,7 +349,8 @@ def _document(version: int, scales: Sequence[ShownScale], opened: Opened) -> dic
         }
         for section in opened.sections
     ]
-    return {"version": version, "tables": tables, "scales": made, "sections": sections}
+    found = {"version": version, "tables": tables, "scales": made, "sections": sections}
+    return {**found, "words": words_of_page()}
 
 
 def _table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:

@@ -217,5 +217,5 @@ function tableCompared(state) {
     const values = rows.map((row) => (Number.isNaN(row[key]) ? null : Number(row[key].toPrecision(4))));
     columns.push({ name, kind: "number", values, ...([a, b].some((model) => name.includes(model)) ? { title: name } : {}) });
   }
-  makeTable(place, { caption: `Two models by ${by}`, file: "two-models.csv", columns });
+  makeTable(place, { caption: `Two models by ${by}`, words: "two models", file: "two-models.csv", columns });
 }

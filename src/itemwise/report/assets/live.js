@@ -100,7 +100,7 @@ function refused() {
 async function renew() {
   const found = await ask("data");
   live.version = found.version;
-  Object.assign(DATA, { tables: found.tables, scales: found.scales });
+  Object.assign(DATA, { tables: found.tables, scales: found.scales, words: found.words });
   const scales = found.scales.map(preparedScale);
   byId("live-explorer").hidden = !scales.length;
   if (live.models) renewModels(live.models, scales);

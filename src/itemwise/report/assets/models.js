@@ -200,6 +200,7 @@ function byGroup(caption, given, binary, groupOf) {
   const number = (name, of) => ({ name, kind: "number", values: rows.map(of) });
   const table = {
     caption,
+    words: "where it fails",
     file: `${caption.toLowerCase().replaceAll(" ", "-")}.csv`,
     columns: [
       { name: "group", kind: "text", values: rows.map(({ name }) => name) },

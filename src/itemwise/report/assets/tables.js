@@ -57,10 +57,10 @@ function tableParts(state) {
   const csv = element("button", { type: "button", textContent: "CSV" });
   csv.setAttribute("aria-label", `Save ${caption} as CSV`);
   const count = element("p", { className: "count", role: "status" });
-  const heads = state.columns.map(({ column, name }) => element(
+  const heads = state.columns.map((shown) => element(
     "th",
-    { scope: "col", className: column.kind === "number" ? "number" : "" },
-    [element("button", { type: "button", textContent: name })],
+    { scope: "col", className: shown.column.kind === "number" ? "number" : "" },
+    [element("button", { type: "button", textContent: shown.name, title: explained(state.table, shown) })],
   ));
   const body = element("tbody");
   const grid = element("table", {}, [element("thead", {}, [element("tr", {}, heads)]), body]);
