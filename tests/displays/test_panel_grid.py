@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
@@ -35,5 +37,5 @@ def test_labels_of_neighbouring_panels_do_not_meet():
             key=lambda box: box.x0,
         )
         assert len(boxes) >= 4
-        for one, other in zip(boxes, boxes[1:], strict=False):
+        for one, other in pairwise(boxes):
             assert one.x1 + 1 < other.x0

@@ -291,7 +291,7 @@ function linkTo(kind, known, name, scale) {
   if (known.scaleOf(name, scale) === null) return null;
   const link = element("a", { className: "link", href: address() }, wholeWords(name));
   const renew = () => { link.href = address(); };
-  link.addEventListener("pointerdown", renew);
+  for (const moment of ["pointerenter", "pointerdown"]) link.addEventListener(moment, renew);
   link.addEventListener("focus", renew);
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return; // the browser opens another tab

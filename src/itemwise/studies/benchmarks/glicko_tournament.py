@@ -264,7 +264,8 @@ class Tournament(Result):
 
         Of parts that no game links, the largest is drawn.
         """
-        from itemwise.displays import DISPLAYS, BumpDisplay
+        from itemwise.displays import DISPLAYS
+        from itemwise.displays.rank_charts import BumpDisplay
 
         linked = [self.respondents[k] for k in np.flatnonzero(self.part == 0)]
         rivals = [self.respondents[k] for k in np.flatnonzero(self._rivals)]

@@ -151,7 +151,7 @@ class SubsetComparison(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Ranks of the respondents in every order."""
-        from itemwise.displays import BumpDisplay
+        from itemwise.displays.rank_charts import BumpDisplay
 
         places = self.ranks
         frame = places.melt(var_name="item", value_name="rank", ignore_index=False).reset_index()
