@@ -103,7 +103,7 @@ def drop(client, path, content, batch=BATCH):
 def test_a_dropped_file_is_added(client):
     header = ",".join(["model", *(f"item_{k}" for k in range(1, 7))])
     answer = drop(client, "more.csv", f"{header}\nnew,1,0,1,1,0,1\n")
-    assert answer.json() == {"said": "Added 1 model and 6 items."}
+    assert answer.json() == {"said": "Added 1 model; its 6 items were there already."}
     assert client.get("/state").json()["respondents"] == 21
 
 

@@ -291,7 +291,7 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
 
 
 def _are_parallel(calibration: Calibration) -> bool:
-    """Return whether all items have the same discrimination, and responses tell them apart."""
+    """Return whether all items have the same discrimination, and responses are known."""
     slopes = calibration.items.get("discrimination")
     if slopes is None or len(slopes) < 2 or calibration.responses is None:
         return False
