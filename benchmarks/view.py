@@ -147,7 +147,7 @@ def viewed(path: Path, browser: Any, size: str, *, wait: bool) -> None:
         plain = [name for name in ACTIONS if "suspect" not in name]
         told(f"Clicks while it calibrates, {size}", clicker.all_kinds(plain))
         if wait:
-            page.wait_for_selector("#explorer-suspect:not([hidden])")
+            page.wait_for_selector("#explorer-table th:has-text('suspect')")
             page.wait_for_selector("#live-doing:empty", state="attached")
             print(f"\nAll is known {perf_counter() - begin:.0f} s after the command.", flush=True)
             page.wait_for_timeout(2_000)

@@ -68,6 +68,7 @@ async function startLive() {
   startThemes(() => live.explorer && drawChart(live.explorer.chart));
   live.token = readToken();
   startDropping();
+  byId("live-drop").hidden = !live.token; // nothing can be added without it
   if (live.token) await watch();
   else fail("This page needs the whole address that itemwise view printed, with its token.");
 }
