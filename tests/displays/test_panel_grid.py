@@ -38,4 +38,4 @@ def test_labels_of_neighbouring_panels_do_not_meet():
         )
         assert len(boxes) >= 4
         for one, other in pairwise(boxes):
-            assert one.x1 + 1 < other.x0
+            assert one.x1 + STYLE.small < other.x0  # the width of two digits

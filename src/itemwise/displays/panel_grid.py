@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 UP = (-0.03, 1.03)  # probabilities, with some room
 GAP = 14.0  # points between panels beside each other
-SIGN = 6.0  # width of a digit in a tick label, in points
+DIGIT = 6.0  # width of a digit in a tick label, in points
 SIGN = 0.54  # width of a character as a share of the font size
 LINE = 1.3  # height of a line as a multiple of the font size
 POINTS_A_TICK = 24.0
@@ -155,7 +155,7 @@ class PanelGrid:
         low, high = self.horizontal
         outside = (high - ticks[-1] + ticks[0] - low) / (high - low)
         signs = (len(_written(ticks[0])) + len(_written(ticks[-1]))) / 2
-        return bool(outside * self.width + GAP < (signs + 1) * SIGN)
+        return bool(outside * self.width + GAP < (signs + 2) * DIGIT)
 
     def _ticks_up(self) -> Floats:
         from matplotlib.ticker import MaxNLocator
