@@ -146,3 +146,31 @@ def test_items_that_were_asked_once_do_not_make_every_k_one():
     found = iw.leaderboard(table).attempts
     assert found["k"].unique().tolist() == [1, 2, 3]
     assert set(found["n_items"]) == {2}
+
+
+def of_one_and_two_tries():
+    """The first respondent was asked every item twice, the others once."""
+    random = np.random.default_rng(4)
+    tries = np.array([[2] * 60, [1] * 60, [1] * 60])
+    return iw.Responses(random.binomial(tries, 0.6) / tries, tries=tries)
+
+
+def test_respondents_with_one_try_have_the_errors_that_are_known_and_no_others():
+    table = of_one_and_two_tries()
+    board = iw.leaderboard(table)  # warnings are errors
+    frame = board.variances.loc[["respondent_2", "respondent_3"]]
+    accuracy = table.to_frame().loc[frame.index].mean(axis=1)
+    plain = np.sqrt(accuracy * (1 - accuracy) / 59)
+    for known in ("naive_se", "se_one_try"):
+        assert frame[known].tolist() == pytest.approx(plain.tolist())
+    assert frame["times_naive"].tolist() == pytest.approx((frame["accuracy_se"] / plain).tolist())
+    for unknown in ("within_sd", "between_sd", "share_of_tries", "se_many_tries"):
+        assert frame[unknown].isna().all()
+    assert any("2 respondents were asked every item once" in note for note in board.notes)
+    assert "known from 1 of 3 respondents" in board.meaning
+
+
+def test_equal_answers_have_no_ratio_of_errors():
+    tries = np.array([[2] * 5, [1] * 5])
+    frame = iw.leaderboard(iw.Responses(np.array([[1.0] * 5, [1, 0, 1, 0, 1]]), tries=tries))
+    assert np.isnan(frame.variances.loc["respondent_1", "times_naive"])

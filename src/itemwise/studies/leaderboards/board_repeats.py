@@ -17,6 +17,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
 from itemwise.responses import Responses
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +32,10 @@ class Variances:
     """What makes a mean response uncertain: which items were asked, and how each try fell."""
 
     tries: Floats  # (n_respondents,), as all that follow; mean number of tries per item
-    between: Floats  # variance of the items' own means
-    within: Floats  # variance of single answers to an item
-    share: Floats  # of the variance of the mean that tries make, not items
+    between: Floats  # variance of the items' own means; NaN if no item was asked twice
+    within: Floats  # variance of single answers to an item; NaN likewise
+    share: Floats  # of the variance of the mean that tries make, not items; NaN likewise
+    one_try: Floats  # variance of single answers, over items and tries
     naive_se: Floats  # as if every answer were to another item
     n: Ints  # items
 
@@ -45,7 +47,12 @@ class Variances:
     @property
     def se_one_try(self) -> Floats:
         """The standard error of the same items with a single try each."""
-        return np.sqrt((np.maximum(self.between, 0.0) + self.within) / np.maximum(self.n, 1))
+        return np.sqrt(self.one_try / np.maximum(self.n, 1))
+
+    @property
+    def asked_once(self) -> NDArray[np.bool_]:
+        """Respondents none of whose items was asked twice: what tries add is not known."""
+        return np.isnan(self.within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +83,13 @@ class Repeated:
             tries > 0
         ).any(axis=0)
         if table.kind == "binary" and again.any():
-            counted = np.where(again, tries, 0)  # items that nobody was asked just once
+            several = np.where(again, tries, 0)  # items that nobody was asked just once
             right = np.rint(np.nan_to_num(values) * tries)
             weights = np.ones(table.n_items)
-            for k in _shown(counted):
+            for k in _shown(several):
                 some, every = (
                     reached(one, None, grouping, weights, confidence, bounded=True)
-                    for one in passed(right, counted, k)
+                    for one in passed(right, several, k)
                 )
                 attempts.append(Attempts(k, some, every))
         return cls(variances(values, tries, spread), tuple(attempts))
@@ -118,24 +125,46 @@ class Repeated:
             "se_one_try": found.se_one_try,
             "se_many_tries": found.se_many_tries,
             "naive_se": found.naive_se,
-            "times_naive": se / found.naive_se,
+            "times_naive": _times(se, found.naive_se),
         }
         return pd.DataFrame(columns, index=pd.Index(respondents, name="respondent"))
 
     @property
     def meaning(self) -> str:
         """Whether more items or more tries would make the board surer."""
-        share = float(np.nanmean(self.variances.share))
-        if not np.isfinite(share):
+        known = self.variances.share[np.isfinite(self.variances.share)]
+        if not known.size:
             return ""
+        share = float(known.mean())
         said = (
             f"Of the variance of an accuracy, {share:.0%} comes from how single tries fell and "
-            f"{1 - share:.0%} from which items were asked"
+            f"{1 - share:.0%} from which items were asked{self._of_whom}"
         )
         gain = 1 - np.sqrt(1 - share)
         if share < 0.5:
             return f"{said}: ask more items; more tries shorten intervals by {gain:.0%} at most."
         return f"{said}: ask more tries, too; they can shorten intervals by up to {gain:.0%}."
+
+
+    @property
+    def _of_whom(self) -> str:
+        """Whose tries tell it, if not everybody's."""
+        once = self.variances.asked_once
+        if not once.any():
+            return ""
+        again = int((~once).sum())
+        return f" (known from {again} of {counted(once.size, 'respondent')}: the others had one try)"
+
+    def notes(self) -> list[str]:
+        """Why columns are empty for respondents that were asked every item once."""
+        once = int(self.variances.asked_once.sum())
+        if not once:
+            return []
+        said = "1 respondent was" if once == 1 else f"{once:,} respondents were"
+        return [
+            f"{said} asked every item once: what single tries add to their errors is not known, "
+            "so within_sd, between_sd, share_of_tries and se_many_tries are empty in variances."
+        ]
 
 
 class RepeatedBoard:
@@ -192,6 +221,12 @@ class RepeatedBoard:
         return "" if self.repeated is None else f" {self.repeated.meaning}".rstrip()
 
 
+def _times(se: Floats, naive: Floats) -> Floats:
+    """Times as large as the naive one; NaN where both are 0 or unknown, as with equal answers."""
+    known = naive > 0
+    return np.where(known, se / np.where(known, naive, 1.0), np.nan)
+
+
 def _shown(tries: NDArray[np.int32]) -> list[int]:
     """The usual numbers up to that which every asked cell has, and that number itself."""
     most = int(tries[tries > 0].min())
@@ -226,20 +261,23 @@ def variances(values: Floats, tries: NDArray[np.int32], spread: Floats) -> Varia
     asked = tries > 0
     n = asked.sum(axis=1)
     freedom = np.where(np.isnan(spread), 0, np.maximum(tries - 1, 0))
+    squares = freedom * np.nan_to_num(spread) ** 2  # of a single try none
     with np.errstate(divide="ignore", invalid="ignore"):
-        within = np.nansum(freedom * spread**2, axis=1) / freedom.sum(axis=1)
+        within = squares.sum(axis=1) / freedom.sum(axis=1)
         per_item = np.where(asked, 1.0 / np.maximum(tries, 1), 0.0).sum(axis=1) / n
         mean = np.nansum(values, axis=1) / n
         total = np.nansum((values - mean[:, None]) ** 2, axis=1) / (n - 1)
         of_tries = within * per_item
         share = np.clip(np.where(total > 0, of_tries / total, np.nan), 0.0, 1.0)
         pooled = np.nansum(tries * values, axis=1) / tries.sum(axis=1)
-        each = np.nansum(freedom * spread**2 + tries * (values - pooled[:, None]) ** 2, axis=1)
+        each = np.nansum(squares + tries * (values - pooled[:, None]) ** 2, axis=1)
         naive = np.sqrt(each / np.maximum(tries.sum(axis=1) - 1, 1) / tries.sum(axis=1))
+        between = np.maximum(total - of_tries, 0.0)
         return Variances(
             tries=tries.sum(axis=1) / n,
-            between=np.maximum(total - of_tries, 0.0),
+            between=between,
             within=within,
+            one_try=np.where(per_item < 1, between + within, total),
             share=share,
             naive_se=naive,
             n=np.asarray(n),

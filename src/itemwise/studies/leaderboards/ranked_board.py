@@ -390,9 +390,11 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
     low, high = board.rank_intervals(tests)
     at_stage("abilities")
     ability, ability_se, apart_se = board.abilities()
+    repeated = Repeated.of(board.table, board.grouping, board.confidence)
+    again = [] if repeated is None else repeated.notes()
     return Leaderboard(
         respondents=board.table.respondents,
-        repeated=Repeated.of(board.table, board.grouping, board.confidence),
+        repeated=repeated,
         rank=rank,
         rank_low=np.minimum(low, rank),
         rank_high=np.maximum(high, rank),
@@ -412,5 +414,5 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
         alpha=alpha,
         correction=correction,
         measure=board.measure,
-        notes=(*notes, *board.remarks(), *notes_on(tests, alpha, board.confidence)),
+        notes=(*notes, *board.remarks(), *again, *notes_on(tests, alpha, board.confidence)),
     )
