@@ -319,7 +319,73 @@ def test_it_is_said_where_a_short_form_is_no_better_than_lots(short):
     found = iw.shorten(few, 20, method="random", cv=2)
     own = found.error.iloc[0]
     assert own["gain"] < 1.96 * own["gain_se"]
-    assert "(the short form is not significantly better)" in found.meaning
+    assert "the short form is" in found.meaning
+
+
+def with_gain(short, gain):
+    """The same short form, this much better than random items, with a standard error of 0.01."""
+    columns = {"gain": gain, "gain_se": 0.01}
+    changed = {name: (value, *short.errors[name][1:]) for name, value in columns.items()}
+    return replace(short, errors={**short.errors, **changed})
+
+
+def test_a_short_form_that_is_worse_than_random_items_is_said_to_be(short):
+    assert "the short form" not in with_gain(short, 0.05).meaning
+    assert "the short form is not significantly better" in with_gain(short, 0.01).meaning
+    assert "the short form is worse, though not significantly" in with_gain(short, -0.01).meaning
+    worse = with_gain(short, -0.05).meaning
+    assert "the short form is significantly worse: take the mean of random items" in worse
+
+
+def test_intervals_that_span_everything_are_not_said_to_cover():
+    found = iw.shorten(simulated(6, 20), 5)
+    assert "cover" not in found.meaning
+    assert "too few for 95% intervals" in found.meaning
+
+
+def test_a_handful_of_respondents_share_one_discrimination_and_predict_better_so():
+    found, free = [], []
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        place, slope = random.normal(size=200), 1.5 * np.exp(random.normal(0.1, 0.3, 200))
+        chance = 1 / (1 + np.exp(-slope * (random.normal(size=(9, 1)) - place)))
+        answers = (random.random((9, 200)) < chance).astype(int)
+        short = iw.shorten(answers, 30)
+        assert short.calibration.model.name == "1pl"
+        assert any("The short form uses the 1pl model" in note for note in short.notes)
+        assert set(short.error["predictor"]) <= {"mean", "irt", "blend", "plain mean"}
+        found.append(short.error["mae"].iloc[0])
+        free.append(iw.shorten(answers, 30, model="2pl").error["mae"].iloc[0])
+    assert np.mean(found) < 0.9 * np.mean(free)
+
+
+@pytest.fixture(scope="module")
+def repeated():
+    """Twelve respondents with one try per item, and two with two."""
+    first = simulated(14, 40, seed=5).to_frame().to_numpy()
+    tries = np.ones(first.shape, dtype=int)
+    tries[:2] = 2
+    second = np.random.default_rng(0).random(first.shape) < 0.5
+    return iw.Responses(np.where(tries > 1, (first + second) / 2, first), tries=tries)
+
+
+def test_answers_of_which_some_were_repeated_are_shortened(repeated, tmp_path):
+    found = iw.shorten(repeated, 8)
+    assert found.calibration.model.kind == "binary"
+    np.testing.assert_allclose(found.accuracy, mean_scores(repeated))
+    assert any("1 to 2 tries per cell" in note for note in found.notes)
+    loaded = iw.load(found.save(tmp_path / "short.json"))
+    for asked in (repeated, repeated.select(items=found.items[:5])):
+        pd.testing.assert_frame_equal(loaded.predict(asked), found.predict(asked))
+
+
+def test_tries_of_a_file_are_whole_numbers(repeated, tmp_path):
+    file = iw.shorten(repeated, 8).save(tmp_path / "short.json")
+    document = json.loads(file.read_text())
+    document["tries"][0][0] = 0.5
+    file.write_text(json.dumps(document))
+    with pytest.raises(FileError, match="its tries are not whole numbers"):
+        iw.load(file)
 
 
 @pytest.mark.parametrize("model", ["graded", "continuous"])

@@ -13,6 +13,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools
 from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses.given_tables import Table, as_responses
+from itemwise.responses.repeated_answers import tries_in_words
 from itemwise.responses.response_table import Responses
 from itemwise.words import counted, listed
 
@@ -71,6 +72,22 @@ def shares_as_scores(table: Responses) -> tuple[Responses, tuple[str, ...]]:
         return table, ()
     note = "Repeated answers are taken as scores: the share of them that is right."
     return table.of_kind("continuous"), (note,)
+
+
+def one_try(table: Responses, random_state: int) -> tuple[Responses, tuple[str, ...]]:
+    """One of the repeated right or wrong answers of each cell, at random; others as they are."""
+    if table.tries is None or table.kind != "binary":
+        return table, ()
+    shares = table.values
+    drawn = np.random.default_rng(random_state).random(shares.shape) < shares
+    values = np.where(np.isnan(shares), np.nan, drawn)
+    single = Responses(values, table.respondents, table.items, "binary")
+    note = (
+        f"Answers were repeated ({tries_in_words(table.tries)}), but a test asks an item once: one "
+        "of them, at random, counts, and accuracy is over these."
+    )
+    facts = {"respondents": table.respondent_facts, "items": table.item_facts}
+    return single.described(**facts, notes=table.notes), (note,)
 
 
 def rivals(scores: Table, study: str) -> Responses:

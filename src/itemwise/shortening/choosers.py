@@ -5,7 +5,6 @@ Anchor points are those of tinyBenchmarks (Maia Polo et al., 2024).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -274,15 +273,13 @@ def _clustered(points: Floats, size: int, random: np.random.Generator) -> Choice
     If there are fewer distinct points than clusters, copies with weight 0 make up the number.
     """
     from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
 
     seed = int(random.integers(2**31))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = KMeans(size, n_init=STARTS, random_state=seed).fit(points)
+    distinct = min(size, len(np.unique(points, axis=0)))  # more clusters would be empty
+    found = KMeans(distinct, n_init=STARTS, random_state=seed).fit(points)
     weight = np.zeros(len(points))
     distance = found.transform(points)
-    for cluster in range(size):
+    for cluster in range(distinct):
         members = np.flatnonzero(found.labels_ == cluster)
         if members.size:
             weight[members[distance[members, cluster].argmin()]] = members.size / len(points)

@@ -28,7 +28,7 @@ from itemwise.shortening.forecasts import (
     placed_in,
     range_of,
 )
-from itemwise.shortening.predictors import PREDICTORS
+from itemwise.shortening.predictors import suited
 
 DRAWS = 20  # random forms per fold, whose errors are averaged
 LEAST_KINDS = 4  # distinct respondents needed for cross-validation
@@ -194,7 +194,7 @@ def _forecasts(
         name: Forecast(
             placed.mixed(np.clip(p.predict(p.fit(known, score), given), *ends)), unsure, placed
         )
-        for name, p in PREDICTORS.items()
+        for name, p in suited(learned.n_respondents).items()
     }
 
 

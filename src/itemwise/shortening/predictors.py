@@ -20,6 +20,7 @@ NOISE = 0.1  # of the kernel, whose value at distance 0 is 1
 LINEAR = 0.1  # weight of the linear part of the kernel
 TURNS = 4  # reweighting steps, in which badly fitting respondents lose weight
 SEED = 0
+LEARNT = 24  # respondents; of fewer, regressions predict worse than means
 
 Numbers = dict[str, Floats]
 
@@ -209,6 +210,14 @@ def _robustly(to_rows: Floats, within: Floats, target: Floats) -> Floats:
         error = np.abs(target - to_rows @ pull)
         weight = 1 / np.maximum(1.0, error / max(float(np.median(error)), 1e-9))
     return np.asarray(pull, dtype=np.float64)
+
+
+SIMPLE = ("mean", "irt", "blend")  # learn one number or none
+
+
+def suited(n_respondents: int) -> dict[str, Predictor]:
+    """Predictors that so many respondents can teach; regressions on each item need more."""
+    return {name: PREDICTORS[name] for name in SIMPLE} if n_respondents < LEARNT else PREDICTORS
 
 
 PREDICTORS: dict[str, Predictor] = {

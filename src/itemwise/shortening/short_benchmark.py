@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.score_range import ScoreRange
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.repeated_answers import Tries
 from itemwise.results import Result
 from itemwise.shortening.forecasts import (
     Forecast,
@@ -77,6 +79,7 @@ class ShortBenchmark(Result):
     low: Floats
     high: Floats
     form: Floats  # (n_respondents, size); responses to the short form, NaN if not asked
+    tries: Tries | None = None  # behind each of them, where right or wrong answers were repeated
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -160,8 +163,6 @@ class ShortBenchmark(Result):
         """The error of the short form, compared with items chosen at random."""
         own, lot = self._row(OWN), self._row(LOT)
         whole = counted(len(self.calibration.item_names), "item")
-        better = own["gain"] > normal_reach(0.95) * own["gain_se"]
-        remark = "" if better else " (the short form is not significantly better)"
         reach = normal_reach(self.confidence) * own["mae_se"]
         ends = f"{max(own['mae'] - reach, 0.0):.3f} to {own['mae'] + reach:.3f}"
         idle = int((self.weights == 0).sum())
@@ -170,19 +171,30 @@ class ShortBenchmark(Result):
             f"{len(self.items):,} of {whole}{remark_on_idle if idle else ''} predict the accuracy "
             f"on all of them with a mean absolute error of {own['mae']:.3f} ({ends}) for held-out "
             "respondents; "
-            f"for the mean of as many items at random it is {lot['mae']:.3f}{remark}. "
-            f"{own['coverage']:.0%} of the {self.confidence:.0%} intervals cover the true accuracy."
-            f"{self._said_of_stronger()}"
+            f"for the mean of as many items at random it is {lot['mae']:.3f}{_said_of_gain(own)}. "
+            f"{self._said_of_intervals(own['coverage'])}{self._said_of_stronger()}"
         )
+
+    @property
+    def _says_nothing(self) -> bool:
+        """Whether every interval spans all possible values, as with too few respondents."""
+        return math.isinf(self.margin.factor)
+
+    def _said_of_intervals(self, coverage: float) -> str:
+        """How many intervals hold; those that span everything hold nothing."""
+        if self._says_nothing:
+            return f"Respondents are too few for {self.confidence:.0%} intervals of predictions."
+        return f"{coverage:.0%} of the {self.confidence:.0%} intervals cover the true accuracy."
 
     def _said_of_stronger(self) -> str:
         """The error for respondents stronger than those learned from."""
         if STRONGER not in self.errors["role"]:
             return ""
         own, lot = self._row(STRONGER), self._row(LOT_OF[STRONGER])
+        covered = "" if self._says_nothing else f", and {own['coverage']:.0%} are covered"
         return (
             f" For the strongest tenth, predicted from the others, the error is {own['mae']:.3f} "
-            f"({lot['mae']:.3f} for random items), and {own['coverage']:.0%} are covered."
+            f"({lot['mae']:.3f} for random items){covered}."
         )
 
     def _row(self, role: str) -> dict[str, Any]:
@@ -217,6 +229,18 @@ class ShortBenchmark(Result):
         if Path(path).suffix.lower() == ".json":
             return save_short_benchmark(self, path)
         return super().save(path)
+
+
+def _said_of_gain(own: Mapping[str, Any]) -> str:
+    """Whether the short form is better than random items, or worse; and then what to do."""
+    gain, reach = own["gain"], normal_reach(0.95) * own["gain_se"]
+    if gain > reach:
+        return ""
+    if gain < -reach:
+        return " (the short form is significantly worse: take the mean of random items instead)"
+    if gain < 0:
+        return " (the short form is worse, though not significantly)"
+    return " (the short form is not significantly better)"
 
 
 def checked_confidence(value: object) -> float:
@@ -261,18 +285,20 @@ def _masked_margin(short: ShortBenchmark, patterns: NDArray[np.bool_]) -> Margin
     left = ~np.isnan(masked).all(axis=1)
     if not left.any():
         return Margin(np.inf, short.margin.floor)
-    whole = _predicted(short, _as_form(short, form[left]))
-    part = _predicted(short, _as_form(short, masked[left]))
+    tries = None if short.tries is None else short.tries[chosen][left]
+    whole = _predicted(short, _as_form(short, form[left], tries))
+    part = _predicted(short, _as_form(short, masked[left], tries))
     # Held-out predictions change as those of the finished short form do.
     moved = short.predicted[chosen][left] + part.value - whole.value
     told = Forecast(moved, part.unsure, part.placed)
     return margin(told, short.accuracy[chosen][left], short.confidence)
 
 
-def _as_form(short: ShortBenchmark, form: Floats) -> Responses:
+def _as_form(short: ShortBenchmark, form: Floats, tries: Tries | None) -> Responses:
     """Responses to the short form, of respondents without names."""
     names = [f"respondent {k}" for k in range(len(form))]
-    table = Responses(form, respondents=names, items=short.items)
+    behind = None if tries is None else np.where(np.isnan(form), 0, tries)
+    table = Responses(form, respondents=names, items=short.items, tries=behind)
     return table.of_kind(short.calibration.model.kind)
 
 

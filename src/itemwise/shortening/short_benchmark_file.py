@@ -26,6 +26,7 @@ from itemwise.files import (
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.prediction_error import COLUMNS
 from itemwise.numerics.score_range import POINTS, ScoreRange
+from itemwise.responses.repeated_answers import MOST_TRIES, Tries
 from itemwise.shortening.choosers import CHOOSERS
 from itemwise.shortening.folds import BASELINE
 from itemwise.shortening.forecasts import Margin
@@ -86,6 +87,7 @@ def short_document(short: ShortBenchmark) -> dict[str, Any]:
         "errors": {name: [_told(cell) for cell in column] for name, column in short.errors.items()},
         "held_out": {"respondent": list(short.respondents), **held},
         "form": [[_told(cell) for cell in row] for row in short.form.tolist()],
+        **({} if short.tries is None else {"tries": short.tries.tolist()}),
         "notes": list(short.notes),
     }
 
@@ -129,6 +131,7 @@ def restored(document: Mapping[str, Any]) -> dict[str, Any]:
         respondents=respondents,
         **{name: _array(held[name], name, (len(respondents),)) for name in HELD_OUT},
         form=_form(document["form"], (len(respondents), size)),
+        tries=_tries(document.get("tries"), (len(respondents), size)),
         notes=written_texts(document["notes"], "notes"),
     )
 
@@ -152,6 +155,16 @@ def _form(written: Any, shape: tuple[int, int]) -> Floats:
     if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
         raise InputError(f"form should have {shape[0]} rows of {shape[1]} responses")
     return np.array(rows)
+
+
+def _tries(written: Any, shape: tuple[int, int]) -> Tries | None:
+    """The answers behind each response, if some were repeated; whole numbers from 0."""
+    if written is None:
+        return None
+    found = _array(written, "tries", shape)
+    if not ((found >= 0) & (found <= MOST_TRIES) & (found == np.floor(found))).all():
+        raise InputError("its tries are not whole numbers from 0")
+    return found.astype(np.int32)
 
 
 def _margin(written: Mapping[str, Any]) -> Margin:

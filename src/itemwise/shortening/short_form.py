@@ -10,13 +10,14 @@ import numpy as np
 from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_with_slopes
+from itemwise.estimation.calibrating import HANDFUL, model_with_slopes
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import workers
 from itemwise.numerics.intervals import conformal_rank
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
-from itemwise.responses.study_tables import answered, check_linked, said_of_folds, shares_as_scores
+from itemwise.responses.repeated_answers import tries_in_words
+from itemwise.responses.study_tables import answered, check_linked, said_of_folds
 from itemwise.shortening.choosers import CHOOSERS, Candidates, shares
 from itemwise.shortening.folds import (
     BASELINE,
@@ -78,14 +79,15 @@ def shorten(
         per cluster of similar parameters; "stratified" one per layer of difficulty; "random"
         chooses at random; "auto" uses the one with the smallest error, "random" excepted.
     model
-        The measurement model, as in `calibrate`.
+        The measurement model, as in `calibrate`; but for right or wrong responses of fewer than 30
+        respondents, "auto" is "1pl": too few to estimate discriminations.
     by
         Groups of items, such as "task": a fact, a mapping or a list. Each group gets its share.
     cv
         Number of folds of respondents, held out in turn; respondents with the same responses stay
         together. How accuracy is predicted (weighted mean, completed by the model, a mixture of
-        both, ridge regression, kernel regression) is also chosen on the other folds. Then the
-        strongest tenth is predicted from the rest, and the weakest: see `error`.
+        both; from 30 respondents on, ridge regression, kernel regression) is also chosen on the
+        other folds. Then the strongest tenth is predicted from the rest, and the weakest: see `error`.
     confidence
         Share of respondents whose accuracy the intervals are to cover.
     random_state
@@ -102,7 +104,7 @@ def shorten(
     >>> list(short.predict(table).columns[:5])
     ['accuracy', 'accuracy_low', 'accuracy_high', 'beyond', 'beyond_chance']
     """
-    given, said = shares_as_scores(as_responses(responses))
+    given = as_responses(responses)
     known = answered(given)
     table = known.table
     check_linked(table, "shorten")
@@ -113,7 +115,7 @@ def shorten(
     groups = None if by is None else known.of_items(given.item_groups(by))
     with telling(progress, "Shortening") as report:
         report(0, cv + 1, "calibrating")
-        chosen, picked = model_with_slopes(model, table, "chosen")
+        chosen, said = model_with_slopes(model, table, "chosen", HANDFUL)
         whole = calibrate(table, chosen)
         trials = hold_out(
             table, whole, size, _methods(method), groups, cv, confidence, seed, report
@@ -136,9 +138,9 @@ def shorten(
         low=np.clip(told.value - down, *ends),
         high=np.clip(told.value + up, *ends),
         notes=(
-            *said,
-            *picked,
             *known.notes,
+            *said,
+            *_repeated(table),
             *_notes(table, whole, held, ways, groups, size),
             *said_of_folds(held.group, cv),
             *_too_few(len(held.score), confidence),
@@ -174,6 +176,7 @@ def _learned(
         "weights": choice.weights,
         "groups": None if groups is None else tuple(groups[k] for k in choice.places),
         "form": short.values,
+        "tries": short.tries if short.kind == "binary" else None,
         "numbers": numbers,
         "within": range_of(whole, short, known.responses, held.score),
         "calibration": replace(whole, responses=None, weights=None),
@@ -240,6 +243,16 @@ def _notes(
                 "an item."
             )
     return (*notes, *(note for note in whole.notes if "onverge" in note))
+
+
+def _repeated(table: Responses) -> list[str]:
+    """What the error holds for, if answers were repeated."""
+    if table.tries is None:
+        return []
+    return [
+        f"Accuracy is over repeated answers ({tries_in_words(table.tries)}), and the error is that "
+        "of a short form whose items are asked as often."
+    ]
 
 
 def _too_few(n_respondents: int, confidence: float) -> list[str]:

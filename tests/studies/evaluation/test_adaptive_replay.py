@@ -247,7 +247,7 @@ def test_fewer_respondents_than_folds_make_fewer_folds_and_it_is_said():
     table = iw.simulate("2pl", 8, 20, random_state=1).responses
     found = iw.replay_adaptively(table, sizes=[5], cv=12)
     assert "8 folds instead of 12: only so many respondents differ." in found.notes
-    assert "Model '2pl', because items are chosen by a discrimination" in " ".join(found.notes)
+    assert "Model '1pl', chosen because responses are right or wrong" in " ".join(found.notes)
 
 
 def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
@@ -405,3 +405,22 @@ def test_a_journal_of_a_short_form_is_continued_and_not_mixed_with_an_adaptive_o
         iw.evaluate_adaptively(
             compared.bank, answers.get, budget=6, journal=journal, method="adaptive"
         )
+
+
+def test_one_of_repeated_answers_is_replayed_and_the_bank_has_all(table):
+    first = table.to_frame().to_numpy()[:24]
+    tries = np.ones(first.shape, dtype=int)
+    tries[:2] = 2
+    shares = np.where(tries > 1, (first + first[:, ::-1]) / 2, first)
+    both = iw.Responses(shares, tries=tries)
+    found = iw.replay_adaptively(both, sizes=[5], cv=2)
+    assert any("one of them, at random, counts" in note for note in found.notes)
+    assert set(found.errors["method"]) == {ADAPTIVE, COMPLETED, PLAIN, FORM}
+    truth = found.predictions.query("method == @ADAPTIVE")["truth"].to_numpy()
+    np.testing.assert_allclose(truth[2:], shares[2:].mean(axis=1))
+    assert (np.abs(truth * 40 - np.rint(truth * 40)) < 1e-9).all()  # of 40 single answers
+    assert found.bank.responses.tries.max() == 2
+    held_out = iw.replay_adaptively(
+        iw.calibrate(first[2:]), iw.Responses(shares[:4], tries=tries[:4]), sizes=[5]
+    )
+    assert len(held_out.predictions) > 0

@@ -26,6 +26,7 @@ from itemwise.responses.study_tables import (
     check_linked,
     copies,
     grouped_folds,
+    one_try,
     said_of_folds,
 )
 from itemwise.results import Draw, Result
@@ -177,8 +178,8 @@ def replay_adaptively(
     `source` is a bank, and `responses` are those of models that it was not calibrated on; or
     `source` holds responses, from which a bank is calibrated (`model`, as in `calibrate`; but for
     right or wrong responses "auto" is "3pl" with 100 respondents or more, since items can be
-    guessed, and "2pl" with fewer, since items are chosen by their discrimination). Without
-    `responses`, the respondents of the source are divided into `cv` folds, and each fold is
+    guessed, "2pl" with fewer, since items are chosen by their discrimination, and "1pl" below 30).
+    Without `responses`, the respondents of the source are divided into `cv` folds, and each fold is
     replayed with a bank from the others. Respondents with equal responses stay in one fold.
     Respondents with fewer responses than the largest of `sizes` are left out.
 
@@ -208,7 +209,8 @@ def replay_adaptively(
     whole_number(cv, "cv", 2)
     whole_number(batch_size, "batch_size", 1)
     whole_number(random_state, "random_state", 0)
-    table, notes = _table(source, responses)
+    recorded, notes = _table(source, responses)
+    table, drawn = one_try(recorded, random_state)
     steps = _checked_sizes(sizes, table.n_items)
     table, left_out = _long_enough(table, max(steps))
     chosen, picked = _model(source, table, model)
@@ -230,7 +232,7 @@ def replay_adaptively(
         sides: tuple[pd.DataFrame | None, pd.DataFrame | None] = (None, None)
         forms: dict[int, ShortBenchmark] = {}
         if not held_out:
-            bank = calibrate(table, chosen)
+            bank = calibrate(recorded.select(respondents=table.respondents), chosen)
             within = seen_range(bank, table)
             sides = extremes(table, groups, chosen, settings)
             if method == AUTO:
@@ -266,7 +268,7 @@ def replay_adaptively(
         n_respondents=table.n_respondents,
         n_items=len(bank.item_names),
         notes=(
-            *(*notes, *left_out, *picked, *said_of_folds(groups, cv)),
+            *(*notes, *drawn, *left_out, *picked, *said_of_folds(groups, cv)),
             *_too_few(groups.size, confidence),
         ),
     )
