@@ -10,6 +10,7 @@ from math import floor, isfinite, log10
 NOTHING = 0.0001  # whatever is known to be smaller, with its interval, is not given exactly
 TINY = NOTHING / 2
 MISTYPED = 0.7  # similarity of names; less alike are "compare" and "score"
+LEAST_BEGUN = 4  # letters of a name that is not written to its end
 
 
 def counted(n: int, noun: str) -> str:
@@ -42,7 +43,9 @@ def meant(name: str, known: Iterable[object]) -> str:
     names = {str(each).lower(): str(each) for each in known}
     asked = name.strip().lower()
     swapped = [each for each in names if sorted(each) == sorted(asked)]
+    begun = [each for each in names if len(asked) >= LEAST_BEGUN and each.startswith(asked)]
     near = swapped or get_close_matches(asked, names, n=1, cutoff=MISTYPED)
+    near = near or (begun if len(begun) == 1 else [])
     return f" Did you mean '{names[near[0]]}'?" if near else ""
 
 

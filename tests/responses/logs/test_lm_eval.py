@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.errors import FileError
+from itemwise.errors import FileError, InputError
 from itemwise.responses import read_logs, read_responses
 from itemwise.responses.logs import json_lines
 from itemwise.responses.stored_cells import LARGEST
@@ -382,3 +382,49 @@ def test_metrics_and_filters_that_are_not_read_are_named(lm_eval, folder):
         "Not read: metric acc_norm (sums), filter loose (sums). Choose others with metric and "
         "filter."
     )
+
+
+def results_of(model):
+    return {"model_name": model, "config": {"model": "hf"}}
+
+
+LATER = "2025-02-03T04-05-06.000007"
+
+
+def test_the_same_content_with_another_date_is_the_same_run(lm_eval, folder):
+    for date in (DATE, LATER):
+        lm_eval([1, 0, 1], date=date, results=results_of("lab/one"))
+    reading = read_logs(folder)
+    assert reading.responses.tries is None
+    assert any("they count once" in note for note in reading.notes)
+    lm_eval([1, 1, 1], date=LATER, results=results_of("lab/one"))
+    assert read_logs(folder).responses.tries.max() == 2  # other answers: another run
+
+
+def test_a_copy_in_a_folder_without_results_is_no_new_model(lm_eval, folder):
+    lm_eval([1, 0, 1], model="lab__one", results=results_of("lab/one"))
+    lm_eval([1, 0, 1], model="backup")
+    reading = read_logs(folder)
+    assert reading.responses.respondents == ("lab/one",)
+    assert reading.responses.tries is None
+    assert any("backup" in note and "they count once" in note for note in reading.notes)
+    renamed = read_logs(folder, rename={"backup": "other"})
+    assert set(renamed.responses.respondents) == {"lab/one", "other"}
+
+
+def test_equal_logs_that_only_folders_name_are_kept_and_noted(lm_eval, folder):
+    lm_eval([1, 0, 1], model="lab__one")
+    lm_eval([1, 0, 1], model="lab__two")
+    reading = read_logs(folder)
+    assert reading.responses.n_respondents == 2
+    assert any("If one is a copy, take it out of the folder" in note for note in reading.notes)
+
+
+def test_a_filter_that_no_log_has_is_refused(lm_eval, folder):
+    names = ("strict-match", "flexible-extract")
+    lm_eval([row(0, 1, filter=name) for name in names])
+    for near in ("flexible-extrct", "flexible"):
+        with pytest.raises(InputError, match=r"no log has it\. Did you mean 'flexible-extract'"):
+            read_logs(folder, filter=near)
+    with pytest.raises(InputError, match=r"There is: 'flexible-extract', 'strict-match'\."):
+        read_logs(folder, filter="other")

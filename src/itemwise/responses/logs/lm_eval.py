@@ -105,6 +105,7 @@ class LmEval:
         results, remark = self._told(path, date, max_bytes)
         folder = path.absolute().parent.name.replace("__", "/")
         run = Run(path, self.name, model_name(results) or folder, task, metric, date)
+        run.named = model_name(results) is not None
         run.remarks += remark
         run.about, run.origin = about(results, date), date
         run.conditions = conditions(results, task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import filecmp
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.errors import InputError
+from itemwise.responses.logs.log_copies import same_content
 from itemwise.responses.logs.log_runs import Epochs, Run, age
 from itemwise.words import listed, shown
 
@@ -89,13 +89,11 @@ def drop_copies(answers: Sequence[Answers]) -> list[str]:
 
 def _is_copy(one: Answers, newer: Answers) -> bool:
     """Whether two logs are of the same run: by what the harness calls it, or byte for byte."""
-    if one.run.origin or newer.run.origin:
-        return one.run.origin == newer.run.origin
-    if one.run.conditions != newer.run.conditions:
+    if one.run.origin and one.run.origin == newer.run.origin:
+        return True
+    if one.run.conditions != newer.run.conditions or not np.array_equal(one.scores, newer.scores):
         return False
-    return np.array_equal(one.scores, newer.scores) and filecmp.cmp(
-        one.run.file, newer.run.file, shallow=False
-    )
+    return same_content(one.run.file, newer.run.file)
 
 
 def _keys(one: Answers) -> Ints:

@@ -18,6 +18,7 @@ from itemwise.responses.logs.log_answers import (
     reruns,
 )
 from itemwise.responses.logs.log_choices import chosen_options
+from itemwise.responses.logs.log_copies import adopt_copies
 from itemwise.responses.logs.log_facts import Told
 from itemwise.responses.logs.log_runs import Items, LogSettings, Run
 from itemwise.responses.logs.log_variants import renamed, respondents
@@ -35,11 +36,12 @@ def merged(
     runs: Sequence[Run], items: Items, wanted: LogSettings, max_bytes: int
 ) -> tuple[Responses, Responses | None]:
     """Merge all runs into one table, with facts about its items and respondents; and choices."""
+    unsure = adopt_copies(runs)
     renamed(runs, wanted.rename)
     same, notes = _same_items(runs, items)
     named = respondents(runs, wanted.variants)
     answers = [Answers.of(run, name, same) for run, name in zip(runs, named.names, strict=True)]
-    notes += [*named.notes, *drop_copies(answers)]
+    notes += [*unsure, *named.notes, *drop_copies(answers)]
     if wanted.epochs == "first":
         keep_first(answers)
     else:

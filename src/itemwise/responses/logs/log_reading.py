@@ -20,7 +20,7 @@ from itemwise.responses.logs.log_values import clean
 from itemwise.responses.logs.log_variants import checked_rename, checked_variants
 from itemwise.responses.response_table import Responses
 from itemwise.results import Result
-from itemwise.words import counted, joined, shown
+from itemwise.words import counted, joined, meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +108,7 @@ def logs_at(
     known.look(found)
     with _bytes_told(progress) as told:
         runs, refused = _all_runs(found, given, wanted, known, told)
+    _check_filter(wanted.filter, runs)
     if not any(run.places for run in runs):
         raise FileError(_nothing(given, found, runs, refused))
     table, choices = merged(runs, known.items, wanted, wanted.max_bytes)
@@ -250,6 +251,19 @@ def _remarks(runs: Sequence[Run]) -> list[str]:
 def _reason(run: Run) -> str:
     left = [f"{counted(rows, 'row')} {why}" for why, rows in run.left_out.items() if rows]
     return "; ".join([*left, *run.remarks])
+
+
+def _check_filter(wanted: str | None, runs: Sequence[Run]) -> None:
+    """Refuse a filter that no log has, where logs name theirs."""
+    known = {str(run.conditions["filter"]) for run in runs if run.conditions.get("filter")}
+    known.update(name for run in runs for name in run.unread.get("filter", ()))
+    if wanted is None or not known or wanted in known:
+        return
+    names = sorted(known)
+    raise InputError(
+        f"filter is {shown(wanted)}, but no log has it.{meant(wanted, names)} There is: "
+        f"{', '.join(map(shown, names[:8]))}."
+    )
 
 
 def _files(found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]) -> pd.DataFrame:

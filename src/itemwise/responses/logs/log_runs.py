@@ -121,6 +121,7 @@ class Run:
     of_task: dict[str, Fact] = field(default_factory=dict)  # facts of all items of the task
     unread: dict[str, list[str]] = field(default_factory=dict)  # other scores, by what they are
     prompts: dict[str, str] = field(default_factory=dict)  # hashes of some prompts, by item
+    named: bool = True  # False: the name is that of the folder, for lack of another
     origin: str = ""  # what the harness calls the run: copies and retries of a log share it
     numbers: array[int] = field(default_factory=lambda: array("q"))  # epochs, where logged
     chosen: dict[int, str] = field(default_factory=dict)  # option by item, where logged
