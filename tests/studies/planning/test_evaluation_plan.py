@@ -232,3 +232,30 @@ def test_some_items_asked_twice_show_what_epochs_would_do():
     values = np.where(tries == 2, twice.values, random.random(tries.shape) < twice.values)
     some = iw.plan(iw.Responses(values, tries=tries))
     assert some.within_share == pytest.approx(iw.plan(twice).within_share, abs=0.04)
+
+
+def test_a_difference_that_no_two_models_can_have_is_refused():
+    pilot = iw.simulate("2pl", 4, 60, random_state=0).responses
+    for given in ({"responses": pilot}, {"accuracy": 0.7}):
+        with pytest.raises(InputError, match=r"between 0 and 1.*Did you mean 0\.03\?"):
+            iw.plan(difference=3, **given)
+    with pytest.raises(InputError, match="no two models differ by so much"):
+        iw.plan(pilot, difference=1)
+    assert iw.plan(pilot, difference=0.997).meaning.startswith("To find a difference of 100 points")
+
+
+def test_differences_of_scores_are_not_said_in_points():
+    scores = np.random.default_rng(0).normal(50, 10, (3, 40))
+    assert "a difference of 3 with" in iw.plan(scores, difference=3).meaning
+    with pytest.raises(InputError, match="scores span"):
+        iw.plan(scores, difference=300)
+
+
+def test_a_pilot_where_some_were_asked_again_is_not_said_to_have_no_repeats():
+    tries = np.array([[2] * 40, [1] * 40, [2] * 40])
+    right = np.random.default_rng(1).binomial(tries, [[0.8], [0.6], [0.4]])
+    pilot = iw.Responses(right / tries, tries=tries)
+    (note,) = [each for each in iw.plan(pilot).notes if "epochs would help" in each]
+    assert note.startswith("Items were asked again of 2 of 3 respondents")
+    both = iw.plan(pilot, respondents=["respondent_1", "respondent_3"])
+    assert both.within_share > 0

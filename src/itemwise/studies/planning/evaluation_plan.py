@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from itemwise.arguments import as_number, checked_share, whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.planned_sizes import FEWEST, MOST, detectable, needed
-from itemwise.responses import Table, as_responses
+from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import DOCUMENT, groups_of
 from itemwise.results import Result
 from itemwise.studies.planning.answer_costs import AnswerCost, answer_cost
@@ -70,6 +70,7 @@ class EvaluationPlan(Result):
     n_items: int | None  # at hand
     within_share: float  # of the variance of single answers, by chance of the try; NaN if unknown
     notes: tuple[str, ...] = ()
+    shares: bool = True  # whether scores are shares of right answers, said in points
 
     def to_frame(self) -> pd.DataFrame:
         """One row per design and number of epochs."""
@@ -115,7 +116,9 @@ class EvaluationPlan(Result):
         )
 
     def _points(self, difference: float) -> str:
-        return f"{100 * difference:.2g} points"
+        if not self.shares:
+            return f"{difference:.3g}"
+        return f"{float(f'{100 * difference:.2g}'):g} points"
 
     def plot(self, **kw: Any) -> Display:
         """Draw the smallest difference that is found, by number of items."""
@@ -200,24 +203,26 @@ def plan(
     checked_share(power, "power", 0.8)
     checked_share(alpha, "alpha", 0.05)
     _check_amounts(difference, cost, n_items)
+    table = None if responses is None else as_responses(responses)
+    _check_in_range(as_number(difference), table)
     aim = _Aim(float(difference), power, alpha)
     tried = sorted({whole_number(each, "epochs", 1, 10_000) for each in epochs})
-    if responses is None:
+    if table is None:
         _refuse("give responses, a pilot", respondents=respondents, calibration=calibration)
         rows = _assumed(accuracy, CORRELATION if correlation is None else correlation, aim)
         each = answer_cost(None, (), cost, price)
         return _planned(rows, aim, n_items, each, np.nan, [ASSUMED], None)
     _refuse("the responses show it", accuracy=accuracy, correlation=correlation)
-    table = as_responses(responses)
     pilot = Pilot.of(table, groups_of(table, cluster, DOCUMENT, "cluster"))
     pairs = pilot.pairs(respondents)
-    rows, share, notes = _measured(pairs, tried)
+    rows, share, notes = _measured(pairs, tried, pilot)
     on_scale = None
     if calibration is not None:
         on_scale = (calibration, pilot.level(pairs))
     names = [name for pair in pairs for name in pair.names]
     each = answer_cost(table, names, cost, price)
-    return _planned(rows, aim, n_items or table.n_items, each, share, notes, on_scale)
+    found = _planned(rows, aim, n_items or table.n_items, each, share, notes, on_scale)
+    return replace(found, shares=table.kind != "continuous" and _range_of(table) == 1.0)
 
 
 class _Aim(NamedTuple):
@@ -260,6 +265,27 @@ def _check_amounts(difference: object, cost: object, n_items: object) -> None:
         whole_number(n_items, "n_items", FEWEST)
 
 
+def _check_in_range(difference: float, table: Responses | None) -> None:
+    """Refuse a difference that no two mean scores can have."""
+    widest = 1.0 if table is None else _range_of(table)
+    if difference < widest:
+        return
+    share = difference / 100
+    near = " Three points of accuracy are 0.03." if widest == 1.0 else " Give a smaller one."
+    near = f" Did you mean {share:g}?" if widest == 1.0 and 1 < difference < 100 else near
+    what = "scores lie between 0 and 1" if widest == 1.0 else f"scores span {widest:g}"
+    raise InputError(
+        f"difference is {difference:g}, but {what}, so that no two models differ by so much.{near}"
+    )
+
+
+def _range_of(table: Responses) -> float:
+    """How far apart mean scores can be: of right and wrong answers 1, of others as observed."""
+    if table.kind in ("binary", "nominal") or not table.observed.any():
+        return 1.0
+    return max(float(np.nanmax(table.values) - np.nanmin(table.values)), np.finfo(float).tiny)
+
+
 def _refuse(why: str, **given: object) -> None:
     """Arguments that do not apply are refused, not ignored."""
     for name, value in given.items():
@@ -290,7 +316,24 @@ def _assumed(accuracy: object, correlation: object, aim: _Aim) -> list[Variance]
     ]
 
 
-def _measured(pairs: list[Pair], epochs: list[int]) -> tuple[list[Variance], float, list[str]]:
+def _without_repeats(pilot: Pilot) -> str:
+    """Why nothing is said of epochs: nobody was asked again, or not both of each pair."""
+    again = int(np.isfinite(pilot.one_try).any(axis=1).sum())
+    if not again:
+        return (
+            "The pilot has no repeated answers to each item: whether epochs would help is unknown. "
+            "A second try of a few dozen items would show it."
+        )
+    return (
+        f"Items were asked again of {again} of {counted(len(pilot.respondents), 'respondent')}, "
+        "but a comparison needs repeated answers of both: whether epochs would help is unknown. "
+        "A second try of a few dozen items by the others would show it."
+    )
+
+
+def _measured(
+    pairs: list[Pair], epochs: list[int], pilot: Pilot
+) -> tuple[list[Variance], float, list[str]]:
     """Mean variance of pairs of a pilot, the share of single tries in it, and notes."""
     notes = []
     if len(pairs) > 1:
@@ -301,10 +344,7 @@ def _measured(pairs: list[Pair], epochs: list[int]) -> tuple[list[Variance], flo
     repeated = all(pair.same_items.repeated for pair in pairs)
     if not repeated:
         epochs = [1]
-        notes.append(
-            "The pilot has no repeated answers to each item: whether epochs would help is unknown. "
-            "A second try of a few dozen items would show it."
-        )
+        notes.append(_without_repeats(pilot))
     rows = []
     for design in (SAME, OTHER):
         spreads = [pair.same_items if design == SAME else pair.other_items for pair in pairs]
