@@ -530,3 +530,26 @@ def test_rows_may_be_items(tmp_path, subtests):
             assert found == wanted
             found.save(tmp_path / "own.parquet")  # which says itself how it lies
             assert read_responses(tmp_path / "own.parquet", layout="items") == wanted
+
+
+def test_a_misspelled_heading_of_a_long_table_is_named(tmp_path):
+    file = tmp_path / "long.csv"
+    file.write_text("responent,item,response\na,sums/1,1\nb,sums/1,0\n")
+    with pytest.raises(InputError, match=r"'responent' may be misspelled\. Did you mean 'respond"):
+        read_responses(file)
+    file.write_text("responent,item,response\na,1,1\nb,2,0\n")  # reads as a wide table
+    assert any("may be misspelled" in note for note in read_responses(file).notes)
+    file.write_text("respondent,q1,q2\na,1,1\nb,1,0\n")
+    assert not read_responses(file).notes
+
+
+def test_a_table_whose_rows_look_like_items_is_noted(tmp_path):
+    file = tmp_path / "turned.csv"
+    rows = [f"{task}/{k},1,0,1" for task in ("sums", "verbs") for k in range(60)]
+    file.write_text("\n".join([",lab/one,lab/two,org/three", *rows]))
+    (note,) = read_responses(file).notes
+    assert "120 respondents such as 'sums/0'" in note
+    assert "layout='items'" in note
+    assert not read_responses(file, layout="items").notes
+    file.write_text("\n".join([",a,b,c", *(f"student {k},1,0,1" for k in range(120))]))
+    assert not read_responses(file).notes

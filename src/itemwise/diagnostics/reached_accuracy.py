@@ -23,6 +23,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, Means, clustered_means
 from itemwise.numerics.intervals import t_reach, wilson_limits
 from itemwise.responses import Responses
+from itemwise.responses.score_units import PERCENT, like_percentages
 
 LONGEST = 100  # iterations: abilities from few responses are imprecise anyway
 LEAST = 3  # respondents needed for a scale
@@ -88,6 +89,7 @@ def reached(
     *,
     bounded: bool,
     masked: tuple[Floats, int] | None = None,
+    ends: tuple[float, float] = (-np.inf, np.inf),
 ) -> Reached:
     """Mean response of each respondent to some items; NaN where nothing was asked.
 
@@ -96,7 +98,7 @@ def reached(
     less certain, not wrong. The standard error is over items of this kind. Missing responses add
     the largest of three variances: the scatter around the model, what the model itself leaves open,
     and the error of `masked` respondents (given with their number), since easy items scatter little
-    and still say little about hard ones.
+    and still say little about hard ones. Intervals stay within `ends`, the bounds of scores.
     """
     asked = (~np.isnan(values)).sum(axis=1)
     means = clustered_means(values, grouping)
@@ -120,7 +122,7 @@ def reached(
         se = np.where(share < 1, np.sqrt(over_items + left), se)
     extent = (0.0, 1.0) if bounded else (float(np.nanmin(values)), float(np.nanmax(values)))
     low, high = _limits(mean, se, means, confidence, extent, bounded=bounded)
-    return Reached(mean, se, low, high, asked)
+    return Reached(mean, se, np.clip(low, *ends), np.clip(high, *ends), asked)
 
 
 def _limits(
@@ -150,6 +152,11 @@ def _limits(
     if bounded:
         return low, high
     return np.where(flat, low, mean - reach * se), np.where(flat, high, mean + reach * se)
+
+
+def ends_of(table: Responses) -> tuple[float, float]:
+    """Bounds that intervals keep to: those of percentages, where responses look like these."""
+    return (0.0, PERCENT) if like_percentages(table) else (-np.inf, np.inf)
 
 
 def check_known(known: object, table: Responses) -> None:
@@ -288,6 +295,7 @@ class Whole:
             1.0 / np.bincount(strata)[strata],
             confidence,
             bounded=self.bounded,
+            ends=ends_of(self.table),
             masked=masked,
         )
 

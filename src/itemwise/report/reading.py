@@ -21,6 +21,7 @@ from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
 from itemwise.report.pictures import image_of
 from itemwise.report.sections import Banks, Section
 from itemwise.responses import Responses
+from itemwise.responses.logs.log_formats import find_logs
 from itemwise.results import gathered
 from itemwise.saved_files import load_only
 from itemwise.studies import Leaderboard, leaderboard
@@ -28,6 +29,7 @@ from itemwise.tables.csv_text import restored
 
 MOST_PARTS, FEWEST_IN_PART = 5, 3  # parts of a table that are calibrated, and respondents in each
 MOST_BYTES = 200 * 1024**2  # of a table
+MOST_LOG_BYTES = 8 * 1024**3  # of each log, as `read_logs` has it
 FIGURE_BYTES = 20 * 1024**2
 WIDEST = 900  # pixels of a figure
 COLOURS = 96
@@ -37,10 +39,17 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
     """Return the results behind a path: of a folder, of an item bank, or of a new analysis."""
     place = Path(path)
     if is_folder(place):
-        return read_folder(place)
+        return analyse(place) if _holds_logs(place) else read_folder(place)
     if place.suffix.lower() in BANK_ENDINGS and is_bank(place):
         return [load_only("calibration", place)]
     return analyse(place)
+
+
+def _holds_logs(folder: Path) -> bool:
+    """Whether it is a folder of evaluation logs, not one that a command wrote."""
+    if is_plain(folder / SUMMARY):
+        return False
+    return any(one.format is not None for one in find_logs([folder], MOST_LOG_BYTES))
 
 
 def analysed(responses: Responses, model: str = "auto") -> list[Any]:
@@ -86,8 +95,9 @@ def read_folder(folder: Path) -> list[Any]:
     """Read the tables, figures and item banks that a command wrote, with its sentences."""
     if not is_plain(folder / SUMMARY):
         raise FileError(
-            f"'{folder}' holds no '{SUMMARY}': no command of Itemwise finished there. Give a "
-            "folder that a command wrote, an item bank, or a file of responses."
+            f"'{folder}' holds no '{SUMMARY}' and no evaluation logs: no command of Itemwise "
+            "finished there. Give a folder that a command wrote or a folder of logs, an item bank, "
+            "or a file of responses."
         )
     summary = read_json(folder / SUMMARY, KIND, FORMAT)
     named = summary.get("files", [])

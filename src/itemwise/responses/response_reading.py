@@ -35,9 +35,11 @@ from itemwise.responses.table_layouts import (
     is_corner,
     is_item,
     long_columns,
+    mistyped_long,
     names_and_facts,
     names_items,
     names_rows,
+    said_of_shape,
     said_of_turned,
     stated_kind,
     typed,
@@ -236,7 +238,20 @@ def responses_from_delimited(
             return _item_rows(path, header, rows, kind)
         if layout == "auto" and names_items(header[0]) and len(header) > 1:
             return _item_rows(path, header, rows, kind).described(notes=[said_of_turned(header[0])])
-        return _wide(path, header, rows, kind, layout)
+        return _as_wide(path, header, rows, kind, layout)
+
+
+def _as_wide(path: Path, header: list[str], rows: Rows, kind: str | None, layout: str) -> Responses:
+    """Read a wide table, and say if it looks like another one."""
+    hint = mistyped_long(header) if layout == "auto" else ""
+    try:
+        found = _wide(path, header, rows, kind, layout)
+    except InputError as error:
+        raise InputError(f"{error} {hint}".rstrip()) from error
+    names = vars(found).get("respondents", ()) if layout == "auto" else ()  # as written
+    turned = said_of_shape(names, found.items)
+    notes = [note for note in (hint, turned) if note]
+    return found.described(notes=notes) if notes else found
 
 
 def _wide(path: Path, header: list[str], rows: Rows, kind: str | None, layout: str) -> Responses:

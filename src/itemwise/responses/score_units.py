@@ -16,6 +16,8 @@ from itemwise.words import counted
 
 USUAL = (1.0, 5.0, 10.0, 20.0, 100.0, 1000.0)  # upper bounds that scores from 0 on usually have
 MOST_NAMED = 3
+MOST_TASKS = 40  # columns; more are items
+LEAST_PERCENT, PERCENT = 20.0, 100.0  # of the largest response, where they are percentages
 
 
 def on_one_scale(table: Responses, tasks: Sequence[str] | None) -> tuple[Responses, list[str]]:
@@ -59,6 +61,14 @@ def on_one_scale(table: Responses, tasks: Sequence[str] | None) -> tuple[Respons
     return scaled.described(
         respondents=table.respondent_facts, items=table.item_facts, notes=table.notes
     ), [note]
+
+
+def like_percentages(table: Responses) -> bool:
+    """Whether the responses look like percentages of whole tasks: few columns, from 0 to 100."""
+    if table.kind != "continuous" or not table.n_items <= MOST_TASKS or not table.observed.any():
+        return False
+    least, most = float(np.nanmin(table.values)), float(np.nanmax(table.values))
+    return least >= 0 and LEAST_PERCENT < most <= PERCENT
 
 
 def _told(values: Sequence[Fact]) -> float | None:

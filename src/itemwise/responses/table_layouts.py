@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from itemwise.errors import InputError
 from itemwise.responses.long_identity import Codes, is_known
 from itemwise.responses.names_and_facts import Fact
-from itemwise.words import shown
+from itemwise.words import meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from itemwise.responses.triples import Triples
 
 ITEM_ROWS = "items"
+SEPARATOR = "/"
+LEAST_ROWS, MANY_TIMES = 50, 5  # rows, and rows per column, of a table that may be transposed
+MOST_ALIKE, LEAST_IN_TASK = 0.9, 5  # share of names that tell it, and items of a task
+MOST_SEEN = 1_000  # names that are looked at
+MOST_OF_LONG = 20  # columns of a long table, with its facts
 LAYOUTS = ("auto", "wide", "long", ITEM_ROWS)
 
 # The heading that Itemwise itself writes above names: it marks a wide table, whatever the items
@@ -70,6 +75,49 @@ def long_columns(header: Sequence[str], layout: str) -> LongColumns | None:
     )
 
 
+def mistyped_long(header: Sequence[str]) -> str:
+    """A sentence if the table would be long, were one of its headings spelled right; or nothing."""
+    if len(header) > MOST_OF_LONG:
+        return ""
+    plain = [_plain(name) for name in header]
+    roles = (_NAMES_OF_RESPONDENTS, _NAMES_OF_ITEMS, _NAMES_OF_RESPONSES)
+    lacking = [names for names in roles if not set(names) & set(plain)]
+    if len(lacking) != 1:
+        return ""
+    for name in header:
+        known = any(_plain(name) in names for names in roles)
+        near = "" if known else meant(name, lacking[0])
+        if near:
+            return (
+                f"The column {shown(name)} may be misspelled.{near} With it, the table is long: "
+                "one row per response."
+            )
+    return ""
+
+
+def said_of_shape(respondents: Sequence[str], items: Sequence[str]) -> str:
+    """A note on a wide table whose rows look like items, and whose columns do not; or nothing."""
+    if len(respondents) < max(LEAST_ROWS, MANY_TIMES * len(items)):
+        return ""
+    rows, columns = (_numbered(names[:MOST_SEEN]) for names in (respondents, items))
+    named = np.mean([SEPARATOR in name for name in items]) >= MOST_ALIKE
+    if not (rows >= MOST_ALIKE > columns or (named and columns < MOST_ALIKE and rows > 0)):
+        return ""
+    return (
+        f"There are {len(respondents):,} respondents such as {shown(respondents[0])} and "
+        f"{len(items):,} items such as {shown(items[0])}. If the rows are items and the columns "
+        "respondents, pass layout='items'."
+    )
+
+
+def _numbered(names: Sequence[str]) -> float:
+    """Share of the names that are of a task and a number, as task/12, of few tasks."""
+    parts = [name.rpartition(SEPARATOR) for name in names]
+    numbered = [task for task, _, number in parts if task and number.isdecimal()]
+    few = len(set(numbered)) * LEAST_IN_TASK <= len(names)
+    return len(numbered) / max(len(names), 1) if few else 0.0
+
+
 def is_item(heading: str) -> bool:
     """Whether a column with this heading names items."""
     return _plain(heading) in (*_NAMES_OF_ITEMS, "id")
@@ -112,7 +160,6 @@ def _plain(name: str) -> str:
 
 _KIND = re.compile(rf"{CORNER} \((binary|graded|continuous|nominal)\)")
 
-SEPARATOR = "/"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?")  # 007 is a name
 
 

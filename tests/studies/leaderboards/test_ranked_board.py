@@ -482,3 +482,15 @@ def test_false_discoveries_and_rank_intervals_keep_what_they_promise():
         )
     assert np.mean(false_share) < 0.05 + 2 * np.std(false_share) / np.sqrt(150)
     assert np.mean(held) > 0.95 - 2 * np.sqrt(0.05 * 0.95 / 150)
+
+
+def test_percentages_of_whole_tasks_have_intervals_between_0_and_100_and_a_note():
+    shares = np.array([[94.7, 65, 78.5], [86.7, 69, 80.5], [20, 8.1, 11.6], [71.3, 50, 62.5]])
+    board = iw.leaderboard(shares)
+    frame = board.to_frame()
+    assert frame["accuracy_low"].min() >= 0
+    assert frame["accuracy_high"].max() <= 100
+    assert any("look like percentages of whole tasks" in note for note in board.notes)
+    times = iw.leaderboard(shares * 10)  # not percentages: nothing is known of their bounds
+    assert times.to_frame()["accuracy_high"].max() > 1000
+    assert not any("percentages" in note for note in times.notes)

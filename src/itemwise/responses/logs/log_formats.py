@@ -32,7 +32,12 @@ LOG_FORMATS: dict[str, type[LogFormat]] = {
 }
 
 ENDINGS = (".jsonl", ".json", ".eval", ".arff", ".ndjson", ".jsonlines")
+TABLES = (".csv", ".tsv", ".parquet")
 _BEGINNING = 1 << 14
+_TABLE = (
+    "'{}' is a table, not an evaluation log. If it holds responses, there is nothing to read from "
+    "logs: use it as it is, with leaderboard, report and the others."
+)
 _UNKNOWN = "'{}' is not a known log. Known formats: {}. Give a log, or a folder of logs."
 
 
@@ -104,6 +109,8 @@ def _inspected(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> LogF
         for known in formats:
             if known.recognises(file, beginning):
                 return LogFile(path, file.stat().st_size, known)
+        if path.name.lower().removesuffix(".gz").endswith(TABLES):
+            return LogFile(path, reason=_TABLE.format(path))
         check_beginning(path, beginning)
     except FileError as error:
         return LogFile(path, reason=str(error))

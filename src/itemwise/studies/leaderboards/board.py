@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.reached_accuracy import Expectation, Reached, Whole, expectation_of
+from itemwise.diagnostics.reached_accuracy import (
+    Expectation,
+    Reached,
+    Whole,
+    ends_of,
+    expectation_of,
+)
 from itemwise.diagnostics.reached_accuracy import reached as reached_on
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
@@ -26,6 +32,7 @@ from itemwise.numerics.first_places import FINEST
 from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import UNKNOWN
+from itemwise.responses.score_units import like_percentages
 from itemwise.studies.leaderboards.gappy_pairs import GappyPairs
 from itemwise.studies.leaderboards.many_pairs import (
     ClusteredPairs,
@@ -178,6 +185,7 @@ class Board:
                 np.ones(mine.size),
                 self.confidence,
                 bounded=self.bounded,
+                ends=ends_of(self.table),
             )
         return found
 
@@ -218,6 +226,12 @@ class Board:
         if self.average == "tasks" and len(self.names) > 1:
             said.append(
                 f"{self.measure.capitalize()} is the mean over {counted(len(self.names), 'task')}."
+            )
+        if like_percentages(self.table):
+            said.append(
+                "The responses look like percentages of whole tasks. Intervals are over the "
+                f"{counted(self.table.n_items, 'task')}, kept between 0 and 100: how surely a "
+                "score on one task is known takes its items, one column each."
             )
         if self.clustered:
             clusters = counted(int(np.unique(self.cluster).size), "cluster")

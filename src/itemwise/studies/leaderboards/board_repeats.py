@@ -145,7 +145,6 @@ class Repeated:
             return f"{said}: ask more items; more tries shorten intervals by {gain:.0%} at most."
         return f"{said}: ask more tries, too; they can shorten intervals by up to {gain:.0%}."
 
-
     @property
     def _of_whom(self) -> str:
         """Whose tries tell it, if not everybody's."""
@@ -153,7 +152,9 @@ class Repeated:
         if not once.any():
             return ""
         again = int((~once).sum())
-        return f" (known from {again} of {counted(once.size, 'respondent')}: the others had one try)"
+        return (
+            f" (known from {again} of {counted(once.size, 'respondent')}: the others had one try)"
+        )
 
     def notes(self) -> list[str]:
         """Why columns are empty for respondents that were asked every item once."""
