@@ -1,6 +1,6 @@
 import pytest
 
-from itemwise.cli.command_syntax import in_command_words
+from itemwise.cli.command_syntax import in_command_prose, in_command_words
 from itemwise.errors import InputError
 
 OPTIONS = {
@@ -35,3 +35,16 @@ OPTIONS = {
 )
 def test_arguments_become_options_where_the_command_has_them(python, command):
     assert in_command_words(InputError(python), OPTIONS) == command
+
+
+@pytest.mark.parametrize(
+    ("python", "command"),
+    [
+        ("If they differ, name these with rename.", "If they differ, name these with --name."),
+        ("If rows are items, pass layout='items'.", "If rows are items, use --layout items."),
+        ("target is ahead: engine = 2.", "target is ahead: engine = 2."),  # names of respondents
+        ("Choose others with metric and filter.", "Choose others with --metric and --filter."),
+    ],
+)
+def test_sentences_of_results_suggest_options_and_keep_their_subjects(python, command):
+    assert in_command_prose(python, lambda: OPTIONS) == command

@@ -90,3 +90,19 @@ def test_wrong_names_and_variants_are_explained(run, logs, subtests):
             done = run("read", logs, "--out", "responses.csv", *options)
             assert done.exit_code == 3
             assert message in done.stderr
+
+
+def test_a_table_is_not_read_as_a_log(run, logs):
+    run("read", logs, "--out", "responses.parquet")
+    done = run("read", "responses.parquet", "--out", "again.parquet")
+    assert done.exit_code == 3
+    assert "is a table, not an evaluation log" in done.output
+
+
+def test_a_report_reads_a_folder_of_logs(run, logs, tmp_path):
+    assert run("report", logs, "--out", "page.html").exit_code == 0
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = run("report", empty)
+    assert done.exit_code == 3
+    assert "and no evaluation logs" in " ".join(done.output.split())

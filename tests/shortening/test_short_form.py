@@ -592,3 +592,8 @@ def test_the_top_tenth_of_real_boards_is_covered_and_no_worse_than_lots(shared, 
             lots = [random.choice(table.n_items, 25, replace=False) for _ in range(50)]
             plain = np.mean([np.abs(cells[:, lot].mean(axis=1) - truth).mean() for lot in lots])
             assert np.abs(told["accuracy"] - truth).mean() <= plain
+
+
+def test_a_single_item_cannot_be_shortened():
+    with pytest.raises(InputError, match="There is 1 item, but a short form leaves some out"):
+        iw.shorten(np.array([[1], [0], [1], [0], [1]]), 1)

@@ -139,7 +139,10 @@ RandomState = Annotated[
     int, typer.Option(min=0, help="Seed of random numbers: same seed, same result.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document, and nothing else on standard output."),
+]
 
 
 def _as_csv(frame: pd.DataFrame) -> bytes:

@@ -6,7 +6,7 @@ The library says target='species'; a person at a terminal types --target species
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from itemwise.errors import ItemwiseError
 
@@ -22,6 +22,11 @@ REMEDIES = {
     r"The index of the frame should name (\w+)s\.": (
         r"Its column '\1' should hold names that the responses have."
     ),
+    r"\bname these with rename\b": "name these with --name",
+    r"\bChoose others with metric and filter\b": "Choose others with --metric and --filter",
+    r"\bname these as respondents\b": "name these with --respondents",
+    r"\blogs that were read with epochs='first'": "logs read by itemwise read LOGS --epochs first",
+    r" by AIC with compare_models\b": " by AIC, which diagnose shows",
     r"\bUse NaN (for both )?where\b": "Leave the cell empty where",
     r" \(pandas\.qcut\)": "",
     r", with a Dataset of kind='numbers'": "",
@@ -50,7 +55,21 @@ def in_command_words(error: ItemwiseError | OSError, options: Mapping[str, str])
     >>> in_command_words(error, {"target": "--target"})
     'Which column? Name one, for example --target kind.'
     """
-    text = str(error)
+    text = _with_options(str(error), options)
+    return _SUBJECT.sub(lambda found: options.get(found[0], found[0]), text)
+
+
+def in_command_prose(text: str, options: Callable[[], Mapping[str, str]]) -> str:
+    """Return a sentence of a result with flags for the arguments that it suggests.
+
+    Its subjects stay: they are words of the finding, not arguments.
+    """
+    suggests = "=" in text or any(re.search(pattern, text) for pattern in REMEDIES)
+    return _with_options(text, options()) if suggests else text
+
+
+def _with_options(text: str, options: Mapping[str, str]) -> str:
+    """The text with what it suggests in Python as it is done with files and options."""
     for pattern, words in REMEDIES.items():
         text = re.sub(pattern, words, text)
 
@@ -65,5 +84,4 @@ def in_command_words(error: ItemwiseError | OSError, options: Mapping[str, str])
         quoted = value if _PLAIN.fullmatch(value) else f"'{value}'"
         return f"{verb}{flag} {'...' if value == '[...]' else quoted}"
 
-    text = _KEYWORD.sub(keyword, text)
-    return _SUBJECT.sub(lambda found: options.get(found[0], found[0]), text)
+    return _KEYWORD.sub(keyword, text)

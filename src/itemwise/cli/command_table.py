@@ -15,8 +15,8 @@ import typer
 from typer.core import TyperCommand
 
 from itemwise import __version__
-from itemwise.cli.command_syntax import in_command_words
-from itemwise.cli.console import at_the_end, csv_wanted, tell
+from itemwise.cli.command_syntax import in_command_prose, in_command_words
+from itemwise.cli.console import at_the_end, csv_wanted, own_words, tell
 from itemwise.cli.help_pages import CSV, DEBUG, WITHOUT_TABLE, HelpedCommand, HelpedGroup
 from itemwise.cli.terminal_tables import harmless
 from itemwise.errors import ItemwiseError
@@ -198,6 +198,8 @@ CALLED = {  # words of Python that the command line shortens or calls otherwise
     "n_respondents": "respondents",
     "n_items": "items",
     "metric": "measure",
+    "sizes": "budget",
+    "rename": "name",
 }
 
 
@@ -227,6 +229,8 @@ class Commands(Contents):
             before = at_the_end.set(end)
             end.callback(at_the_end.reset, before)
             end.callback(csv_wanted.reset, csv_wanted.set(ctx.meta[CSV]))
+            own = partial(in_command_prose, options=partial(_options_of, ctx))
+            end.callback(own_words.reset, own_words.set(own))
             if sys.stderr.isatty() and not ctx.meta[SILENT]:
                 end.enter_context(heartbeat(harmless(ctx.meta[NAME])))
             return super().invoke(ctx)

@@ -7,7 +7,7 @@ import math
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ALL = "Add --csv for all."
 # Whether --csv was given: tables as CSV, also in a terminal.
 csv_wanted: ContextVar[bool] = ContextVar("csv_wanted", default=False)
+# How the command that runs says what a sentence suggests in Python.
+own_words: ContextVar[Callable[[str], str]] = ContextVar("own_words", default=str)
 # What is done when the command that runs ends, however it ends.
 at_the_end: ContextVar[ExitStack | None] = ContextVar("at_the_end", default=None)
 
@@ -41,12 +43,12 @@ class Console:
     def say(self, text: str = "") -> None:
         """Print a line."""
         if not (self.quiet or self.json):
-            tell(text)
+            tell(own_words.get()(text))
 
     def remark(self, text: str) -> None:
         """Print a line on stderr, while stdout carries a table for the next program."""
         if not (self.quiet or self.json):
-            tell(text, err=True)
+            tell(own_words.get()(text), err=True)
 
     def show(
         self,
@@ -100,10 +102,11 @@ class Console:
 
         What results `beside` it say follows what it says.
         """
-        said = [text for each in (found, *beside) for text in each.sentences()]
+        words = own_words.get()
+        said = [words(text) for each in (found, *beside) for text in each.sentences()]
         measure = str(getattr(found, "measure", ACCURACY))
         self.answer(said, table, out, shown=shown, written=written, accuracy=measure)
-        notes = [note for each in (found, *beside) for note in getattr(each, "notes", ())]
+        notes = [words(note) for each in (found, *beside) for note in getattr(each, "notes", ())]
         self.document({"meaning": said, "notes": notes, "out": out, **more})
 
     def answer(

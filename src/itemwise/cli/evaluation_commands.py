@@ -35,7 +35,7 @@ from itemwise.cli.command_arguments import (
     with_facts,
     write_table,
 )
-from itemwise.cli.console import Console
+from itemwise.cli.console import ALL, Console, for_people
 from itemwise.errors import InputError
 from itemwise.models import AUTO
 from itemwise.shortening.short_form import METHODS
@@ -86,7 +86,8 @@ def shorten(
 ) -> None:
     """Choose a few items that predict the score on all of them, and measure the error.
 
-    Each group of items gets its share. Without --out, the chosen items are printed as CSV. With
+    Each group of items gets its share. Without --out, the chosen items are printed: in a terminal
+    the first of them below the errors, in a pipe or with --csv all of them as CSV. With
     --score short.json, respondents who were asked the short form get their predicted score on all
     items, with an interval.
     """
@@ -126,6 +127,9 @@ def shorten(
         error=found.error,
         items=found.to_frame(),
     )
+    if out is None and for_people():
+        console.say("Chosen items:")
+        console.show(found.to_frame(), rest=ALL)
 
 
 def _predict(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ROWS = 15
+FEW_MORE = 5  # rows; so few are shown, too
 MARGIN, GAP = 2, 2
 WIDEST_NAME = 40
 NARROWEST = 10  # signs that a column of text needs, to be worth showing
@@ -56,12 +57,14 @@ def terminal_table(
     Headings call `accuracy` so, such as the mean score of grades.
 
     An estimate and its standard error become one column, to two digits of the error; so do an
-    estimate and its interval. Columns that do not fit, and rows after the first 15, are left out.
+    estimate and its interval. Columns that do not fit, and rows after the first 15, unless
+    there are few more, are left out.
     """
     frame = _flat(frame)
     of = frame if whole is None else _flat(whole)
     of = of if _is_part(frame, of) else frame
-    top = _with_errors(frame.iloc[:MOST_ROWS], of)
+    few = len(frame) <= MOST_ROWS + FEW_MORE
+    top = _with_errors(frame if few else frame.iloc[:MOST_ROWS], of)
     names = _names(top, min(WIDEST_NAME, max(NARROWEST, width // 3)))
     wanted = [
         replace(column, heading=column.heading.replace(ACCURACY, accuracy))

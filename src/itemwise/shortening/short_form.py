@@ -9,6 +9,7 @@ import numpy as np
 
 from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
+from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.calibrating import HANDFUL, model_with_slopes
 from itemwise.models import AUTO, MeasurementModel
@@ -87,7 +88,8 @@ def shorten(
         Number of folds of respondents, held out in turn; respondents with the same responses stay
         together. How accuracy is predicted (weighted mean, completed by the model, a mixture of
         both; from 30 respondents on, ridge regression, kernel regression) is also chosen on the
-        other folds. Then the strongest tenth is predicted from the rest, and the weakest: see `error`.
+        other folds. Then the strongest tenth is predicted from the rest, and the weakest: see
+        `error`.
     confidence
         Share of respondents whose accuracy the intervals are to cover.
     random_state
@@ -108,6 +110,11 @@ def shorten(
     known = answered(given)
     table = known.table
     check_linked(table, "shorten")
+    if table.n_items < 2:
+        raise InputError(
+            f"There is {counted(table.n_items, 'item')}, but a short form leaves some out: it "
+            "needs at least 2. Give a table of more items."
+        )
     size = whole_number(size, "size", 1, table.n_items - 1)
     cv = whole_number(cv, "cv", 2)
     seed = whole_number(random_state, "random_state", 0)
@@ -249,10 +256,11 @@ def _repeated(table: Responses) -> list[str]:
     """What the error holds for, if answers were repeated."""
     if table.tries is None:
         return []
-    return [
+    note = (
         f"Accuracy is over repeated answers ({tries_in_words(table.tries)}), and the error is that "
         "of a short form whose items are asked as often."
-    ]
+    )
+    return [note]
 
 
 def _too_few(n_respondents: int, confidence: float) -> list[str]:

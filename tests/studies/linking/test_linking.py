@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.stats import t
 
 import itemwise as iw
 from itemwise import calibrate, link, simulate
@@ -17,6 +18,7 @@ from itemwise.errors import InputError
 from itemwise.models import MODELS, TwoPL
 from itemwise.studies.linking.linking_anchors import choose_anchors, common_grid, paired
 from itemwise.studies.linking.linking_lines import LINES, METHODS, robust_line
+from itemwise.words import with_interval
 
 MOVED = list(LINES)
 AFFINE = [name for name, model in MODELS.items() if model.affine]
@@ -303,3 +305,42 @@ def test_the_plot_and_the_page_show_the_anchors(tmp_path):
     assert found.plot().ax_.get_xlabel() == "difficulty in the old calibration"
     found.save(tmp_path / "anchors.html")
     assert "old ability = " in repr(found)
+
+
+ABILITIES = np.array([1.3, 1.3, 0.4, 0.4, 0.0, -0.3, -1.2, -2.0, 0.6])
+
+
+def two_runs(seed, *, related=True):
+    """Nine models on 150 items, twice; the second time on others of the same names, or not."""
+    random = np.random.default_rng(seed)
+    places, slopes = random.normal(size=150), 1.5 * random.lognormal(0.1, 0.3, 150)
+    runs = []
+    for _ in range(2):
+        chance = 1 / (1 + np.exp(-slopes * (ABILITIES[:, None] - places)))
+        runs.append(iw.Responses((random.random(chance.shape) < chance).astype(int)))
+        places = places if related else random.normal(size=150)
+    return iw.link(iw.calibrate(runs[0], "2pl"), runs[1])
+
+
+def test_unrelated_items_of_the_same_names_are_said_first_not_to_agree():
+    found = two_runs(100, related=False)
+    assert found.meaning.startswith("The anchors do not agree: they scatter by")
+    assert "cannot be trusted" in found.meaning
+    assert two_runs(100).meaning.startswith("Linked by")
+
+
+@pytest.mark.slow
+def test_the_interval_of_the_shift_holds_for_a_handful_of_models():
+    held = []
+    for seed in range(300, 380):
+        found = two_runs(seed).populations
+        shift, error = found.loc["new", "mean"] - found.loc["old", "mean"], found.loc["new"]
+        held.append(abs(shift) <= t.ppf(0.975, 8) * error["mean_se"])
+    assert np.mean(held) >= 0.91  # with 1.96 standard errors, 0.89 of 130
+
+
+def test_the_interval_of_a_handful_is_students():
+    found = two_runs(100)
+    new, old = found.populations.loc["new"], found.populations.loc["old"]
+    away, reach = abs(new["mean"] - old["mean"]), t.ppf(0.975, 8) * new["mean_se"]
+    assert with_interval(away / old["sd"], reach / old["sd"]) in found.meaning

@@ -35,10 +35,11 @@ def adopt_copies(runs: Sequence[Run]) -> list[str]:
             unsure.append(f"'{one.file}' and '{other.file}'")
     if not unsure:
         return []
-    return [
+    note = (
         f"The same content, under the names of two folders: {listed(unsure, 'pair')} of logs. If "
         "one is a copy, take it out of the folder."
-    ]
+    )
+    return [note]
 
 
 def _equal_runs(runs: Sequence[Run]) -> Iterator[tuple[Run, Run]]:

@@ -369,6 +369,7 @@ def _too_few(n_respondents: int, confidence: float) -> list[str]:
         return []
     note = (
         f"There are too few respondents ({n_respondents:,}) for {confidence:.0%} intervals by the "
-        "observed error: with error=... intervals span all possible values."
+        "observed error: those of evaluations with this bank that allow for it span all possible "
+        "values."
     )
     return [note]

@@ -162,10 +162,11 @@ class Repeated:
         if not once:
             return []
         said = "1 respondent was" if once == 1 else f"{once:,} respondents were"
-        return [
+        note = (
             f"{said} asked every item once: what single tries add to their errors is not known, "
             "so within_sd, between_sd, share_of_tries and se_many_tries are empty in variances."
-        ]
+        )
+        return [note]
 
 
 class RepeatedBoard:

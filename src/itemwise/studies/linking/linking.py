@@ -15,6 +15,7 @@ from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import t_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
 from itemwise.studies.linking.linking_anchors import (
@@ -55,7 +56,7 @@ MANY_DRIFTED = 0.3
 WIDE_SCATTER = 0.05  # of the differences of curves, beyond their errors
 DRIFTED = "drifted"
 NAMES = ("difficulty", "discrimination")
-SURE = 1.96  # standard errors that an interval in a sentence reaches both ways
+CONFIDENCE = 0.95  # of the interval in the sentence
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +80,8 @@ class Linking(Result):
     anchors: pd.DataFrame
     populations: pd.DataFrame
     notes: tuple[str, ...] = ()
+    scatter: float = 0.0  # of the anchors beyond their errors, in expected responses
+    n_respondents: int = 0  # of the smaller calibration; 0 if it is not known
 
     @property
     def drifted(self) -> tuple[str, ...]:
@@ -92,14 +95,32 @@ class Linking(Result):
         new: Any = self.populations.loc["new"]
         old: Any = self.populations.loc["old"]
         ahead = (new["mean"] - old["mean"]) / old["sd"]
-        unsure = SURE * new["mean_se"] / old["sd"]
+        unsure = self._reach * new["mean_se"] / old["sd"]
         drift = f"{listed(gone, 'anchor')} drifted" if gone else "no anchor drifted"
         return (
-            f"Linked by {counted(used, 'anchor')}: old ability = {self.slope:.3f} x new ability "
+            f"{self._said_of_scatter}Linked by {counted(used, 'anchor')}: old ability = "
+            f"{self.slope:.3f} x new ability "
             f"{'+' if self.intercept >= 0 else '-'} {abs(self.intercept):.3f} (standard errors "
             f"{self.slope_se:.3f} and {self.intercept_se:.3f}). On average the new respondents are "
             f"{with_interval(abs(ahead), unsure)} standard deviations "
             f"{'above' if ahead >= 0 else 'below'} the old ones, and {drift} significantly."
+        )
+
+    @property
+    def _reach(self) -> float:
+        """Standard errors that an interval reaches: those of few respondents are unsure, too."""
+        freedom = self.n_respondents - 1 if self.n_respondents > 1 else np.inf
+        return float(t_reach(np.array([freedom]), CONFIDENCE)[0])
+
+    @property
+    def _said_of_scatter(self) -> str:
+        """What is said first where anchors do not agree on a line."""
+        if not self.scatter > WIDE_SCATTER:
+            return ""
+        return (
+            f"The anchors do not agree: they scatter by ±{100 * self.scatter:.0f} points more than "
+            "their errors explain, as items do that share no more than their names, so the line "
+            "and the shift cannot be trusted. "
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -193,6 +214,8 @@ def link(
             *_remarks(old, fresh, frame, method),
             *_said_of_drift(pair, compared, by_responses=told is not None),
         ),
+        scatter=float(compared.scatter),
+        n_respondents=int(min(old.n_respondents, fresh.n_respondents)),
     )
 
 

@@ -50,6 +50,7 @@ LEAST_TOLD = 0.05  # of an ability by responses; of less, shrinkage cannot be un
 # With fewer respondents, discriminations are overestimated, so tests look more reliable and
 # correlations lower than they are, unless a prior holds the slopes.
 FEW = 500
+FEW_MODELS = 30  # respondents, of whom correlations are uncertain
 FEW_PRIORS = {"discrimination": Normal(1, 0.5)}
 
 Priors: TypeAlias = "Literal['default'] | Mapping[str, Prior | None] | None"
@@ -91,8 +92,8 @@ class TaskScales(Result):
         return dict(self.calibrations)
 
     def preview(self) -> pd.DataFrame:
-        """Return the tasks."""
-        return self.tasks
+        """Return the correlations, a row per pair."""
+        return self.correlations.set_index("task")
 
     def plot(self, kind: str = "correlations", **kw: Any) -> Display:
         """Draw the correlations as a heat map, with similar tasks next to each other."""
@@ -113,10 +114,7 @@ class TaskScales(Result):
         same = known[(known["correlation"] >= SAME) & (known["low"] >= SURELY_SAME)]
         first = known.iloc[0]
         if same.empty:
-            told = (
-                "These responses do not show that any two tasks could share one scale; the highest "
-                f"correlation is between {first['task']} and {first['other']}, {_value(first)}"
-            )
+            told = _said_of_none(known, first)
         else:
             others = len(same) - 1
             told = f"{_pair(first)}, so one scale would do for both"
@@ -385,6 +383,11 @@ def _remarks(
         )
     if unmet := int((pairs["n_respondents"] == 0).sum()):
         yield f"No correlation for {counted(unmet, 'pair')} of tasks: no respondent was asked both."
+    if len(found.ability) < FEW_MODELS:
+        yield (
+            f"With only {counted(len(found.ability), 'respondent')}, intervals of correlations are "
+            "wide, and high ones are hard to tell from lower ones."
+        )
     if len(found.ability) <= len(tasks):
         yield (
             f"With {counted(len(found.ability), 'respondent')} for {counted(len(tasks), 'task')}, "
@@ -392,6 +395,19 @@ def _remarks(
         )
     if not found.converged:
         yield "The estimation of the correlations did not converge."
+
+
+def _said_of_none(known: pd.DataFrame, first: pd.Series) -> str:
+    """What is known where no pair is shown to share a scale: that it may, or that it does not."""
+    highest = f"is between {first['task']} and {first['other']}, {_value(first)}"
+    if (known["high"] < SAME).all():
+        return f"No two tasks could share one scale: the highest correlation {highest}"
+    many = counted(int(first["n_respondents"]), "respondent")
+    return (
+        f"The highest correlation of true abilities {highest}. {many} asked both are too few to "
+        f"show that one scale would do for any two tasks (the interval would have to begin at "
+        f"{SURELY_SAME:.2f}), nor do they rule it out"
+    )
 
 
 def _value(row: pd.Series) -> str:
