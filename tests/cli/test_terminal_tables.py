@@ -1,7 +1,14 @@
 import numpy as np
 import pandas as pd
 
-from itemwise.cli.terminal_tables import MOST_ROWS, places_of, short, terminal_table, wrapped
+from itemwise.cli.terminal_tables import (
+    FEW_MORE,
+    MOST_ROWS,
+    places_of,
+    short,
+    terminal_table,
+    wrapped,
+)
 
 
 def board(rows=40):
@@ -126,3 +133,10 @@ def test_means_of_grades_are_headed_as_such_and_columns_keep_their_names():
     assert "mean" in " ".join(lines[:3])
     assert "accuracy" not in " ".join(lines)
     assert not any("mean score" in each for each in missing)
+
+
+def test_a_few_more_rows_are_shown_rather_than_counted():
+    for rows in (MOST_ROWS, MOST_ROWS + 1, MOST_ROWS + FEW_MORE):
+        lines, missing = terminal_table(board(rows), 200)
+        assert sum("model-" in line for line in lines) == rows
+        assert not [each for each in missing if "row" in each]

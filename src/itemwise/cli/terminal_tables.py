@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ROWS = 15
-FEW_MORE = 5  # rows; so few are shown, too
+FEW_MORE = 3  # rows; so few are shown, too
 MARGIN, GAP = 2, 2
 WIDEST_NAME = 40
 NARROWEST = 10  # signs that a column of text needs, to be worth showing

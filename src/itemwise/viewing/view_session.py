@@ -20,7 +20,7 @@ from itemwise.report.column_words import words_of_page
 from itemwise.report.sections import as_json, columns_of
 from itemwise.responses.response_reading import holds_logs
 from itemwise.studies import leaderboard
-from itemwise.studies.leaderboards.board_accuracy import LEAST
+from itemwise.diagnostics.reached_accuracy import LEAST
 from itemwise.viewing.shown_scales import ShownScale
 from itemwise.viewing.view_reading import MAX_BYTES, Kept, Opened, read_paths, signature_of
 from itemwise.words import counted

@@ -216,3 +216,13 @@ def test_one_table_decides_the_model_of_all_its_tasks():
     table[:60, task == NAMES[0]] = np.nan  # asked of 60 respondents only
     apart = iw.task_scales(iw.Responses(table, items=many.items), by=list(task))
     assert {cal.model.name for cal in apart.calibrations.values()} == {"2pl"}
+
+
+def test_a_few_models_with_one_ability_neither_show_one_scale_nor_rule_it_out():
+    random = np.random.default_rng(3)
+    chance = 1 / (1 + np.exp(-1.5 * (random.normal(size=(9, 1)) - random.normal(size=60))))
+    found = iw.task_scales((random.random((9, 60)) < chance).astype(int), ["a", "b"] * 30)
+    assert "9 respondents who were asked both neither show" in found.meaning
+    assert "nor rule it out" in found.meaning
+    assert any("With only 9 respondents" in note for note in found.notes)
+    assert found.preview()["correlation"].tolist() == found.correlations["correlation"].tolist()

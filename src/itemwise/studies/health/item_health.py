@@ -249,10 +249,11 @@ def item_health(
     if not table.observed.any():
         raise InputError("No response was observed. Give a table with at least one response.")
     groups = None if by is None else table.item_groups(by)
+    picked: list[str] = []
     if calibration is None:
         at_stage("calibrating")
         model, picked = model_with_slopes(AUTO, table, "judged")
-        calibration, said = calibrate(table, model), (*said, *picked)
+        calibration = calibrate(table, model)
     checked_calibration(calibration, "item_health")
     table = table.of_kind(calibration.model.kind)
     if calibration.item_names != table.items:
@@ -285,6 +286,7 @@ def item_health(
         calibration=calibration,
         responses=table,
         notes=(
+            *picked,
             *note_on_parts(table),
             *negative_notes(items, table.n_respondents),
             *few_answers_notes(items),

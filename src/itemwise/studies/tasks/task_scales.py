@@ -404,9 +404,9 @@ def _said_of_none(known: pd.DataFrame, first: pd.Series) -> str:
         return f"No two tasks could share one scale: the highest correlation {highest}"
     many = counted(int(first["n_respondents"]), "respondent")
     return (
-        f"The highest correlation of true abilities {highest}. {many} asked both are too few to "
+        f"The highest correlation of true abilities {highest}. {many} who were asked both neither "
         f"show that one scale would do for any two tasks (the interval would have to begin at "
-        f"{SURELY_SAME:.2f}), nor do they rule it out"
+        f"{SURELY_SAME:.2f}) nor rule it out"
     )
 
 
