@@ -34,17 +34,27 @@ def compare_pairs(
     values: Floats,
     grouping: Grouping,
     *,
-    exact: bool,
+    once: NDArray[np.bool_],
     bounded: bool,
     confidence: float,
     correction: str,
 ) -> Pairs:
-    """Test every pair of rows; `exact` for right or wrong responses to unrelated items."""
+    """Test every pair of rows, exactly where both have single answers, right or wrong.
+
+    `once` says which rows have these, (n_rows,); their items must be unrelated.
+    """
     better, worse, shared = answers_alone(values)
-    if exact:
+    first, second = np.triu_indices(len(values), 1)
+    exactly = once[first] & once[second]
+    if exactly.all():
         found = _exact(better, worse, shared, confidence)
     else:
         found = _by_clusters(values, grouping, confidence, bounded=bounded)
+        if exactly.any():
+            apart = _exact(better, worse, shared, confidence)
+            both = (np.where(exactly, a, b) for a, b in zip(apart, found, strict=True))
+            difference, se, low, high, p = both
+            found = difference, se, low, high, p
     difference, p = found[0], found[-1]
     tested, family = (
         Differences.of_tests(len(values), difference, p, name) for name in (correction, "holm")

@@ -22,6 +22,7 @@ PASSES = 5
 NODES, REACH = 81, 4.0
 STARTS = 3  # of k-means
 TINY = 1e-9
+DIGITS = 4  # of parameters that items are clustered by
 
 Places = NDArray[np.intp]
 
@@ -275,6 +276,7 @@ def _clustered(points: Floats, size: int, random: np.random.Generator) -> Choice
     from sklearn.cluster import KMeans
 
     seed = int(random.integers(2**31))
+    points = np.round(points, DIGITS)  # items with the same responses differ by rounding only
     distinct = min(size, len(np.unique(points, axis=0)))  # more clusters would be empty
     found = KMeans(distinct, n_init=STARTS, random_state=seed).fit(points)
     weight = np.zeros(len(points))

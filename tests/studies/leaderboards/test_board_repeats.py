@@ -174,3 +174,16 @@ def test_equal_answers_have_no_ratio_of_errors():
     tries = np.array([[2] * 5, [1] * 5])
     frame = iw.leaderboard(iw.Responses(np.array([[1.0] * 5, [1, 0, 1, 0, 1]]), tries=tries))
     assert np.isnan(frame.variances.loc["respondent_1", "times_naive"])
+
+
+def test_respondents_asked_once_are_compared_exactly_beside_others():
+    table = of_one_and_two_tries()
+    pairs = iw.leaderboard(table).pairs
+    once = table.to_frame().loc[["respondent_2", "respondent_3"]]
+    (alone,) = iw.leaderboard(once.astype(int)).pairs.to_dict("records")
+    both = {"respondent_2", "respondent_3"}
+    (row,) = [
+        each for each in pairs.to_dict("records") if {each["respondent"], each["other"]} == both
+    ]
+    for name in ("difference", "se", "low", "high", "p"):
+        assert abs(row[name]) == pytest.approx(abs(alone[name])), name

@@ -30,7 +30,12 @@ def drawn(n=60, seed=0, missing=0.0, scores=False):
 
 def by_p_values(values, grouping, *, exact):
     tests = compare_pairs(
-        values, grouping, exact=exact, bounded=True, confidence=0.95, correction="holm"
+        values,
+        grouping,
+        once=np.full(len(values), exact),
+        bounded=True,
+        confidence=0.95,
+        correction="holm",
     )
     return rank_limits(tests, len(values), 0.95)
 
@@ -135,7 +140,7 @@ def test_p_values_with_gaps_are_those_of_the_pairs(subtests):
             tests = compare_pairs(
                 values,
                 Grouping.of(np.zeros(ITEMS, dtype=np.intp), codes),
-                exact=False, bounded=True, confidence=0.95, correction="holm",
+                once=np.zeros(20, dtype=bool), bounded=True, confidence=0.95, correction="holm",
             )  # fmt: skip
             ((_, better, p),) = GappyPairs(values, codes)._tested
             upper = np.triu_indices(20, 1)

@@ -162,12 +162,21 @@ class Board:
     def _exact(self) -> bool:
         return _plain(self.table, self.cluster, self.average, self.names)
 
+    @property
+    def _once(self) -> NDArray[np.bool_]:
+        """Respondents with single answers, right or wrong, to unrelated items of equal weight."""
+        tries, n = self.table.tries, self.order.size
+        if tries is None:
+            return np.full(n, self._exact)
+        single: NDArray[np.bool_] = np.asarray((tries <= 1).all(axis=1))
+        return single & _alone(self.table, self.cluster, self.average, self.names)
+
     def pairs(self, correction: str) -> Pairs:
         """Tests of all pairs, or of the best respondents if there are too many."""
         return compare_pairs(
             self.table.values[: self.n_compared],
             self.grouping,
-            exact=self._exact,
+            once=self._once[: self.n_compared],
             bounded=self.bounded,
             confidence=self.confidence,
             correction=correction,
@@ -295,9 +304,13 @@ class Board:
 
 def _plain(table: Responses, cluster: Ranks, average: str, names: tuple[str, ...]) -> bool:
     """Whether responses are right or wrong, once each, to unrelated items of equal weight."""
+    return table.tries is None and _alone(table, cluster, average, names)
+
+
+def _alone(table: Responses, cluster: Ranks, average: str, names: tuple[str, ...]) -> bool:
+    """Whether responses are right or wrong, to unrelated items of equal weight."""
     alone = np.unique(cluster).size == table.n_items
-    single = table.kind == "binary" and table.tries is None
-    return single and alone and (average == "items" or len(names) == 1)
+    return table.kind == "binary" and alone and (average == "items" or len(names) == 1)
 
 
 def _coded(names: tuple[str, ...] | list[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
