@@ -105,6 +105,23 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_does_not_reach_the_workers_of_joblib():
+    """Each would show a traceback: a terminal sends it to all."""
+    code = """import signal
+from joblib import Parallel, delayed
+from itemwise.interrupts import unheard_by_workers
+
+parallel = Parallel(n_jobs=2, return_as="generator")
+with unheard_by_workers():
+    found = parallel(delayed(signal.pthread_sigmask)(signal.SIG_BLOCK, []) for _ in range(4))
+print(all(signal.SIGINT in blocked for blocked in found))
+print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_before_and_after_the_work_is_one_line_without_a_traceback(subtests):
     """As packages are imported, and as Python ends."""
     before = "import itemwise.cli as c; c.lazily; o = c.end_at_once\n"

@@ -123,6 +123,17 @@ def unheard_by_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def unheard_by_workers() -> Iterator[None]:
+    """The same for workers of joblib. What tracks their resources lifts the block as it starts."""
+    if hasattr(signal, "pthread_sigmask"):
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()
+    with unheard_by_children():
+        yield
+
+
 def raise_swallowed() -> None:
     """Raise the interrupt that was swallowed, if there was one."""
     if _met.is_set() and threading.current_thread() is threading.main_thread():

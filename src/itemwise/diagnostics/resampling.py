@@ -18,7 +18,7 @@ from itemwise.diagnostics.diagnosis import Diagnosis, checked_calibration
 from itemwise.errors import InputError
 from itemwise.estimation.calibrating import calibrate_again
 from itemwise.estimation.simulated_responses import simulate_again
-from itemwise.interrupts import unheard_by_children
+from itemwise.interrupts import unheard_by_workers
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import Progress, Wanted, telling
 from itemwise.words import counted
@@ -245,7 +245,7 @@ def _resamples(
 
     n, random_state, n_jobs = plan
     seeds = np.random.SeedSequence(random_state).spawn(n)
-    with unheard_by_children():
+    with unheard_by_workers():
         work = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(_resampled)(calibration, statistic, first, seed, k)
             for k, seed in enumerate(seeds, start=1)

@@ -17,7 +17,7 @@ from itemwise.arguments import as_number, whole_number
 from itemwise.datasets import Split
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, tidy_folder
-from itemwise.interrupts import unheard_by_children
+from itemwise.interrupts import unheard_by_workers
 from itemwise.numerics.error_scores import error_unit
 from itemwise.pools import workers
 from itemwise.pools.answers import NO_ANSWER, Answers
@@ -201,7 +201,7 @@ def _answered(
         for start in range(0, len(calls), size):
             yield from Parallel(n_jobs=n_jobs, batch_size=1)(calls[start : start + size])
         return
-    with unheard_by_children():
+    with unheard_by_workers():
         results = parallel(calls)
     try:
         for result in results:  # noqa: UP028 - `yield from` would close them loudly

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.diagnostics.reached_accuracy import LEAST
 from itemwise.report.sections import DIGITS, rounded
 from itemwise.responses.artificial_respondents import without_marks
-from itemwise.diagnostics.reached_accuracy import LEAST
 
 if TYPE_CHECKING:
     from itemwise.calibration import Calibration

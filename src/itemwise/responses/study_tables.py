@@ -34,6 +34,13 @@ class Answered:
         return tuple(one for one, kept in zip(each, self.items, strict=True) if kept)
 
 
+def asked_once(table: Responses) -> Bools:
+    """Respondents with single answers, right or wrong, (n_respondents,)."""
+    if table.tries is None:
+        return np.full(table.n_respondents, table.kind == "binary")
+    return np.asarray((table.tries <= 1).all(axis=1)) & (table.kind == "binary")
+
+
 def answered(table: Responses) -> Answered:
     """Leave out respondents and items without a response; an empty table is refused."""
     seen = table.observed

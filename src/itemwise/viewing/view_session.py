@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from itemwise.diagnostics import LabelTrouble, label_trouble
+from itemwise.diagnostics.reached_accuracy import LEAST
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
 from itemwise.files import file_name_of
@@ -20,7 +21,6 @@ from itemwise.report.column_words import words_of_page
 from itemwise.report.sections import as_json, columns_of
 from itemwise.responses.response_reading import holds_logs
 from itemwise.studies import leaderboard
-from itemwise.diagnostics.reached_accuracy import LEAST
 from itemwise.viewing.shown_scales import ShownScale
 from itemwise.viewing.view_reading import MAX_BYTES, Kept, Opened, read_paths, signature_of
 from itemwise.words import counted

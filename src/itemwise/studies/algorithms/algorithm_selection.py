@@ -16,7 +16,7 @@ from itemwise.arguments import whole_number
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
-from itemwise.interrupts import heeded, unheard_by_children
+from itemwise.interrupts import heeded, unheard_by_workers
 from itemwise.learning.regressor import FEWEST
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
 from itemwise.studies.algorithms.algorithm_selector import AlgorithmSelector
@@ -196,7 +196,7 @@ def _paid(
     from joblib import Parallel, delayed
 
     index = table.modelled.index
-    with unheard_by_children():
+    with unheard_by_workers():
         picked = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(_picked)(job, rows, table, costs) for job in jobs
         )

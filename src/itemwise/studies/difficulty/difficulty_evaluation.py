@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
-from itemwise.interrupts import heeded, unheard_by_children
+from itemwise.interrupts import heeded, unheard_by_workers
 from itemwise.learning.feature_columns import Rows
 from itemwise.learning.known_difficulty import PREDICTED, DifficultyTargets, equally_hard
 from itemwise.learning.regressor import pipeline_of, unwrapped
@@ -319,7 +319,7 @@ def _run(
     import pandas as pd
     from joblib import Parallel, delayed
 
-    with unheard_by_children():
+    with unheard_by_workers():
         scores = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(_judged)(
                 job, rows, plan, values[job.target], regressors[job.regressor], random_state

@@ -26,6 +26,7 @@ from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.artificial_respondents import are_marks
 from itemwise.responses.stored_cells import as_floats
+from itemwise.responses.study_tables import asked_once
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def _lead(table: Responses, order: np.ndarray) -> dict[str, float]:
     pairs: Pairs = compare_pairs(
         values,
         Grouping.of(np.zeros_like(own), own),
-        exact=table.kind == "binary" and table.tries is None,
+        once=asked_once(table)[order[: len(values)]],
         bounded=bool(np.nanmin(values) >= 0 and np.nanmax(values) <= 1),
         confidence=CONFIDENCE,
         correction="holm",

@@ -33,6 +33,7 @@ from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import UNKNOWN
 from itemwise.responses.score_units import like_percentages
+from itemwise.responses.study_tables import asked_once
 from itemwise.studies.leaderboards.gappy_pairs import GappyPairs
 from itemwise.studies.leaderboards.many_pairs import (
     ClusteredPairs,
@@ -165,11 +166,7 @@ class Board:
     @property
     def _once(self) -> NDArray[np.bool_]:
         """Respondents with single answers, right or wrong, to unrelated items of equal weight."""
-        tries, n = self.table.tries, self.order.size
-        if tries is None:
-            return np.full(n, self._exact)
-        single: NDArray[np.bool_] = np.asarray((tries <= 1).all(axis=1))
-        return single & _alone(self.table, self.cluster, self.average, self.names)
+        return asked_once(self.table) & _alone(self.table, self.cluster, self.average, self.names)
 
     def pairs(self, correction: str) -> Pairs:
         """Tests of all pairs, or of the best respondents if there are too many."""
