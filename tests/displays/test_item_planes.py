@@ -88,7 +88,7 @@ def test_bars_are_named_only_where_they_are_drawn():
     )
     sound = ItemHealthDisplay(frame).plot().ax_
     assert "bar:" not in "".join(text.get_text() for text in sound.texts)
-    frame["problems"] = ["", "", "contradicts good respondents"]
+    frame["problems"] = ["", "", "suspect key: contradicts good respondents"]
     marked = ItemHealthDisplay(frame).plot().ax_
     assert "bar: ±1.96" in "".join(text.get_text() for text in marked.texts)
 

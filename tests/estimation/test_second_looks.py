@@ -48,7 +48,9 @@ def test_only_asymptotes_without_priors_are_looked_at_again():
 
 def test_looking_goes_on_until_nothing_is_gained(monkeypatch):
     gains = [3.0, 0.5, 0.0]
-    task = SimpleNamespace(held=None, second_look=lambda found: (found.iterations, gains.pop(0)))
+    task = SimpleNamespace(
+        held=None, by_chance=False, second_look=lambda found: (found.iterations, gains.pop(0))
+    )
     begun = []
 
     def ascend(_, __, begin, before, near):

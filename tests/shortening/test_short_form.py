@@ -352,7 +352,7 @@ def test_a_handful_of_respondents_share_one_discrimination_and_predict_better_so
         answers = (random.random((9, 200)) < chance).astype(int)
         short = iw.shorten(answers, 30)
         assert short.calibration.model.name == "1pl"
-        assert any("The short form uses the 1pl model" in note for note in short.notes)
+        assert any("Model '1pl', chosen because" in note for note in short.notes)
         assert set(short.error["predictor"]) <= {"mean", "irt", "blend", "plain mean"}
         found.append(short.error["mae"].iloc[0])
         free.append(iw.shorten(answers, 30, model="2pl").error["mae"].iloc[0])

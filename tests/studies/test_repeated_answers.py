@@ -48,11 +48,6 @@ def test_studies_of_single_answers_say_so(repeated, subtests):
             study(repeated)
 
 
-def test_where_one_response_is_needed_shares_are_scores(repeated):
-    note = "Repeated answers are taken as scores: the share of them that is right."
-    assert note in iw.shorten(repeated, 6, cv=2, progress=False).notes
-
-
 def test_a_short_form_scores_repeated_answers_to_some_of_its_items(repeated):
     short = iw.shorten(repeated, 6, cv=2, progress=False)
     some = repeated.select(items=list(short.items[:4]))

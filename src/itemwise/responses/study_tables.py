@@ -73,14 +73,6 @@ def check_linked(table: Responses, study: str) -> None:
         )
 
 
-def shares_as_scores(table: Responses) -> tuple[Responses, tuple[str, ...]]:
-    """Repeated right or wrong answers as scores, for what is made for one response per cell."""
-    if table.tries is None or table.kind != "binary":
-        return table, ()
-    note = "Repeated answers are taken as scores: the share of them that is right."
-    return table.of_kind("continuous"), (note,)
-
-
 def one_try(table: Responses, random_state: int) -> tuple[Responses, tuple[str, ...]]:
     """One of the repeated right or wrong answers of each cell, at random; others as they are."""
     if table.tries is None or table.kind != "binary":

@@ -172,7 +172,8 @@ def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
 
 def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
     """A note if some negative discriminations are not significant."""
-    told = items["negative_p"].notna()  # where all answered alike, the sign says nothing
+    # What all answered alike has a nominal discrimination, whose sign says nothing.
+    told = items["share_right"].between(0, 1, inclusive="neither")
     below = int(((items["discrimination"] < 0) & told).sum())
     sure = int(items["negative"].sum())
     if below == sure:
