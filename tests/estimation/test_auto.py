@@ -3,7 +3,8 @@
 import numpy as np
 
 from itemwise import Joint, Responses, calibrate, simulate
-from itemwise.estimation.calibrating import PICKS, PRESETS
+from itemwise.estimation.calibrating import PRESETS
+from itemwise.estimation.chosen_models import PICKS
 from itemwise.models import MODELS, Continuous
 from itemwise.responses.stored_cells import KINDS
 

@@ -13,7 +13,7 @@ from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.diagnostics import diagnose
 from itemwise.errors import FileError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_for
+from itemwise.estimation.chosen_models import model_for
 from itemwise.files import PathLike, file_name_of, is_folder, is_plain, read_json, readable_file
 from itemwise.numerics.linked_parts import Parts, linked_parts
 from itemwise.progress import at_stage

@@ -11,7 +11,7 @@ from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import HANDFUL, model_with_slopes
+from itemwise.estimation.chosen_models import HANDFUL, model_with_slopes
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import workers
 from itemwise.numerics.intervals import conformal_rank

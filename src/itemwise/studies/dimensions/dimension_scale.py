@@ -10,7 +10,7 @@ import numpy as np
 
 from itemwise.arguments import checked_share, one_of, whole_number
 from itemwise.errors import InputError
-from itemwise.estimation.calibrating import is_auto
+from itemwise.estimation.chosen_models import is_auto
 from itemwise.estimation.dimension_climb import Pull
 from itemwise.estimation.several_dimensions import FittedDimensions, fit_dimensions
 from itemwise.models import AUTO

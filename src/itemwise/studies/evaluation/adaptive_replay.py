@@ -15,7 +15,7 @@ from itemwise.calibration import Calibration
 from itemwise.calibration.replayed_error import ADAPTIVE, FORM, RealError
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_of_choices
+from itemwise.estimation.chosen_models import model_of_choices
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.intervals import conformal_rank, normal_reach
 from itemwise.progress import Progress, telling

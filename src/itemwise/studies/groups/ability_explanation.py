@@ -10,7 +10,7 @@ import numpy as np
 
 from itemwise.arguments import checked_share
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_for
+from itemwise.estimation.chosen_models import model_for
 from itemwise.estimation.explained_population import (
     ExplainedPopulation,
     Facts,

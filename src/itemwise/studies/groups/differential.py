@@ -14,7 +14,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.group_differences import GroupDifferences, group_differences
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_for
+from itemwise.estimation.chosen_models import model_for
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.models.categorical import Categorical
 from itemwise.numerics.multiplicity import CORRECTIONS, Correction

@@ -12,7 +12,7 @@ from itemwise.arguments import checked_share
 from itemwise.calibration import Calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_for
+from itemwise.estimation.chosen_models import model_for
 from itemwise.estimation.explained_population import (
     ExplainedPopulation,
     Facts,

@@ -11,7 +11,7 @@ import numpy as np
 from itemwise.arguments import checked_share
 from itemwise.calibration import Calibration
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_for
+from itemwise.estimation.chosen_models import model_for
 from itemwise.estimation.explained_items import ExplainedItems, explain_items_of, usable_items
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats

@@ -9,7 +9,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics import label_trouble, local_dependence
-from itemwise.diagnostics.diagnosis import informative
+from itemwise.diagnostics.diagnosis import p_of_negative
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
@@ -48,7 +48,7 @@ def described_items(
     count = np.where(n > 0, n, np.nan)
     mean = np.nansum(places, axis=0) / count
     spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
-    negative_p = np.where((mean > 0) & (mean < 1), _negative(calibration), np.nan)
+    negative_p = np.where((mean > 0) & (mean < 1), p_of_negative(calibration), np.nan)
     adjusted = benjamini_hochberg(negative_p)
     enough = n >= LEAST_ANSWERS
     solved = np.where(enough & (mean == 1), "all", np.where(enough & (mean == 0), "none", ""))
@@ -76,18 +76,6 @@ def described_items(
     )
     index = known.index
     return pd.concat([pd.DataFrame(shares, index), known, pd.DataFrame(columns, index)], axis=1)
-
-
-def _negative(calibration: Calibration) -> Floats:
-    """One-sided p-value of each item that its discrimination is not below 0."""
-    from scipy.special import ndtr
-
-    items = calibration.items
-    slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
-    sure = informative(calibration) & (se > 0)
-    z = np.divide(slope, se, out=np.full(len(slope), np.nan), where=sure)
-    chance: Floats = ndtr(z)
-    return chance
 
 
 def judged_keys(

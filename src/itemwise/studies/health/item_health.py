@@ -15,7 +15,7 @@ from itemwise.calibration.unlinked_parts import note_on_parts
 from itemwise.diagnostics.diagnosis import checked_calibration
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_with_slopes
+from itemwise.estimation.chosen_models import model_with_slopes
 from itemwise.models import AUTO
 from itemwise.numerics.arrays import Floats
 from itemwise.progress import at_stage

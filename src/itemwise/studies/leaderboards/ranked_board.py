@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from itemwise.arguments import checked_share, one_of
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.reached_accuracy import Reached, ability_scale, check_known
-from itemwise.estimation.calibrating import is_auto
+from itemwise.estimation.chosen_models import is_auto
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.compared_rows import Pairs

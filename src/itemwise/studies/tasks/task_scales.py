@@ -14,7 +14,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics import reliability
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.calibrating import model_for
+from itemwise.estimation.chosen_models import model_for
 from itemwise.models import AUTO, MeasurementModel, Normal, Prior, find_model
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.joint_normal import (
