@@ -131,7 +131,7 @@ class Witness:
         times = list(patterns.values())
 
         def frame(ending):
-            found = pd.DataFrame(figures[ending]).replace({"inf": np.inf, "-inf": -np.inf})
+            found = pd.DataFrame(figures[ending])  # "inf" becomes a number below
             words = found.columns.intersection(["item"])
             found = found.astype(dict.fromkeys(found.columns.difference(words), float))
             if ending in ("abilities", "personfit"):  # of a pattern, thus of all that gave it

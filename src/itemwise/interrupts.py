@@ -129,7 +129,10 @@ def unheard_by_workers() -> Iterator[None]:
     if hasattr(signal, "pthread_sigmask"):
         from multiprocessing import resource_tracker
 
-        resource_tracker.ensure_running()
+        from joblib.externals.loky.backend import resource_tracker as of_joblib
+
+        for tracker in (resource_tracker, of_joblib):
+            tracker.ensure_running()
     with unheard_by_children():
         yield
 

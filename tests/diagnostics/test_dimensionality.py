@@ -223,3 +223,22 @@ def test_without_a_second_ability_it_is_said_what_could_have_been_seen():
         found.meaning
     )
     assert found.eigenvalues[1] <= found.to_exceed[1]
+
+
+def test_what_is_suggested_has_a_p_value_of_at_most_a_twentieth():
+    for seed in range(6):
+        drawn = simulate("2pl", 25, 30, random_state=seed).responses
+        frame = dimensionality(drawn, random_state=seed).to_frame()
+        assert (frame["p"][frame["suggested"]] <= 0.05).all()
+        first = frame[~frame["suggested"]].iloc[0]
+        assert first["p"] > 0.05
+        assert first["eigenvalue"] <= first["to_exceed"]
+
+
+def test_guessing_does_not_pass_for_further_abilities():
+    """Twelve models on multiple choice were said to have at least ten."""
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        z = 1.5 * (random.normal(size=(12, 1)) - random.normal(size=300))
+        right = random.random(z.shape) < 0.2 + 0.8 / (1 + np.exp(-z))
+        assert dimensionality(right.astype(float), random_state=seed).n_dimensions == 1

@@ -322,7 +322,9 @@ def test_the_figure_names_what_is_noisy_and_not_what_says_nothing():
     shown = [text.get_text() for text in figure.figure_.findobj(Text)]
     assert any(text.startswith("item_1") for text in shown)
     assert not any(text == "item_2" or text.startswith("item_2 ") for text in shown)
-    assert any("95% of infits and of outfits by chance" in " ".join(text.split()) for text in shown)
+    assert any(
+        "noisier than by chance, after correction" in " ".join(text.split()) for text in shown
+    )
 
 
 def test_the_result_shows_itself(lsat, tmp_path):

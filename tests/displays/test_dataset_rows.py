@@ -109,18 +109,18 @@ def test_a_given_order_counts_more_than_means_on_scales_of_their_own():
     assert "each data set has its own scale: compare shapes, not places" in "".join(sets_texts(ax))
 
 
-def test_the_hardest_is_on_top_by_its_mean_within_the_limit():
+def test_the_hardest_is_on_top_and_dots_are_means_of_all_values():
     ax = DistributionsDisplay(FRAME).plot().ax_
     assert sets_names(ax) == ["hard", "easy"]
     dots = [dot.get_offsets()[0, 0] for dot in ax.collections if len(dot.get_offsets()) == 1]
-    assert dots[-1] == pytest.approx(-1.0)
+    assert dots[-1] == pytest.approx(FRAME.loc[FRAME["dataset"] == "easy", "difficulty"].mean())
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first row is at the top
 
 
 def test_the_share_beyond_the_limit_is_written_beside_each():
     ax = DistributionsDisplay(FRAME).plot().ax_
     assert sets_texts(ax)[:2] == ["40 %", "25 %"]
-    assert "right: share of values beyond ±6, which are not drawn" in sets_texts(ax)[-1]
+    assert "right: share of values beyond ±6, of which only bar and dot tell" in sets_texts(ax)[-1]
     assert sets_texts(DistributionsDisplay(FRAME, limit=100.0).plot().ax_)[:2] == ["0 %", "0 %"]
 
 

@@ -136,9 +136,10 @@ def test_names_stand_apart_even_when_their_items_do_not():
 def test_what_lies_beyond_six_is_drawn_at_the_edge_and_said():
     ax = ItemMapDisplay(item_map_some([0, 8], [1, np.inf, -12])).plot().ax_
     assert ax.get_ylim()[1] < 7
-    assert "arrow: 1 respondent and 2 items beyond ±6" in texts(ax)
+    assert "arrow: 1 respondent and 1 item beyond ±6" in texts(ax)
+    assert "arrow: 1 item that all answered alike" in texts(ax)
     assert {line.get_marker() for line in ax.lines} >= {"^", "v"}
-    assert "item 1  above 6" in texts(ax)
+    assert "item 1  none right" in texts(ax)
     assert "item 2  below -6" in texts(ax)
 
 

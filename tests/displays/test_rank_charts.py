@@ -174,7 +174,7 @@ def test_every_name_stands_with_its_rank_the_better_half_on_the_left():
     ax = CriticalDifferenceDisplay(ranks_some([3.0, 1.25, 2.5, 3.25])).plot().ax_
     assert {"model 1  1.25", "model 2  2.50", "3.00  model 0", "3.25  model 3"} <= set(texts(ax))
     assert "critical difference 1.00" in texts(ax)
-    assert ax.get_xlabel() == "mean rank over items (1 is best)"
+    assert ax.get_xlabel() == "mean rank (1 is best)"
 
 
 def test_beyond_sixty_only_the_ends_are_named():

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from itemwise.cli.command_examples import examples_of
+from itemwise.words import meant
 
 WIDEST = 100  # signs of a line; longer ones are hard to read
 FLAGS = 28  # signs of the column of flags
@@ -50,6 +51,16 @@ class HelpedGroup(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page."""
         formatter.write(help_page(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; guess what a mistyped one means, which older versions of typer do not."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            said = getattr(error, "message", "")
+            if args and said and "Did you mean" not in said:
+                error.message = f"{said}{meant(args[0], self.list_commands(ctx))}"  # type: ignore[attr-defined]
+            raise
 
 
 def help_page(ctx: Any) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from itemwise.displays import Display
 
-PERCENTILE = 95.0
+ALPHA = 0.05
 MOST_RESPONDENTS = 1500  # beyond, evenly spaced ones stand for all
 MOST_ITEMS = 300
 MOST_DIMENSIONS = 10  # that are looked for
@@ -170,7 +170,7 @@ def dimensionality(
     return Dimensionality(
         eigenvalues=found,
         to_exceed=to_exceed,
-        shuffled=np.percentile(chance, PERCENTILE, axis=0),
+        shuffled=_criterion(chance),
         p=p,
         n_dimensions=n_dimensions,
         n_respondents=values.shape[0],
@@ -190,13 +190,23 @@ def _compared(
         if k > 0:
             tables = _comparison(values, k, len(chance), random)
         # What comes after the first that is not above has nothing better to exceed than this one.
-        to_exceed[k:] = np.percentile(tables[:, k:], PERCENTILE, axis=0)
-        p[k:] = (1 + (tables[:, k:] >= found[k:]).sum(axis=0)) / (len(tables) + 1)
+        # Curves that are no straight lines, as of items that can be guessed, pass for dimensions
+        # beside tables of straight ones; so each has to exceed what shuffled tables have, too.
+        to_exceed[k:] = np.maximum(_criterion(tables[:, k:]), _criterion(chance[:, k:]))
+        beyond = [(each[:, k:] >= found[k:]).sum(axis=0) for each in (tables, chance)]
+        p[k:] = (1 + np.maximum(*beyond)) / (len(tables) + 1)
         if k == len(found) or found[k] <= to_exceed[k]:
             break
     else:
         k = MOST_DIMENSIONS
     return to_exceed, np.maximum.accumulate(p), k
+
+
+def _criterion(tables: Floats) -> Floats:
+    """What exceeds this has a p-value of at most `ALPHA`, where there are tables enough."""
+    place = max(1, int(ALPHA * (len(tables) + 1)))
+    found: Floats = np.sort(tables, axis=0)[-place]
+    return found
 
 
 def _looked_at(table: Responses) -> tuple[Floats, list[str]]:

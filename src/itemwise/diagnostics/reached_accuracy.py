@@ -235,8 +235,8 @@ class Whole:
     def masked(self) -> tuple[Floats, int]:
         """Error of predicted accuracy, (n_respondents,), and how many respondents showed it.
 
-        NaN for respondents who were asked nearly all items, and for everybody where fewer than
-        five were.
+        NaN for respondents who were asked nearly all items or none, and for everybody where fewer
+        than five were.
         """
         found = np.full(self.table.n_respondents, np.nan)
         if self.scale is None or self.expectation is None or self.parts[0].any():
@@ -244,7 +244,7 @@ class Whole:
         seen = self.table.observed
         share = seen.mean(axis=1)
         known = np.flatnonzero(share >= NEARLY_ALL)
-        open_ = np.flatnonzero(share < NEARLY_ALL)
+        open_ = np.flatnonzero((share < NEARLY_ALL) & (share > 0))
         if known.size < LEAST_MASKED or not open_.size:
             return found, 0
         truth = self._mean(self.table.values, self.expectation)

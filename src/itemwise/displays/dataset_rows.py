@@ -175,25 +175,25 @@ class DistributionsDisplay(Display):
         super().__init__(frame)
 
     def _prepare(self) -> None:
-        """Find name, values within the limit and share beyond of each data set, hardest first."""
-        sets: list[tuple[Any, Floats, float]] = []
+        """Find name, values within the limit and all values of each data set, hardest first."""
+        sets: list[tuple[Any, Floats, Floats]] = []
         self._empty = 0
         groups = self._rows.groupby(self.group, sort=False, dropna=False, observed=True)
         for name, column in groups[self.value]:
             values = column.to_numpy()
             inside = values[np.abs(values) <= self.limit]
             if inside.size:
-                sets.append((name, inside, 1.0 - inside.size / values.size))
+                sets.append((name, inside, values))
             else:
                 self._empty += 1
         if not sets:
             raise InputError(f"{self._owner} has nothing to draw: {self.nothing}")
         self._sets = sorted(sets, key=self._place)
 
-    def _place(self, one: tuple[Any, Floats, float]) -> float:
+    def _place(self, one: tuple[Any, Floats, Floats]) -> float:
         """Where a data set stands: in the given order, or by its mean, the highest first."""
         if self.order is None:
-            return -float(one[1].mean())
+            return -float(one[2].mean())
         return self.order.get(one[0], len(self.order))
 
     def _size(self) -> tuple[float, float]:
@@ -202,12 +202,13 @@ class DistributionsDisplay(Display):
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         shown = max(1, min(len(self._sets), MOST_ROWS, lines_that_fit(ax, style.font_size)))
         sets = self._sets[:shown]
-        every = np.concatenate([values for _, values, _ in sets])
-        low, high = padded((float(every.min()), float(every.max())))
+        drawn = np.concatenate([inside for _, inside, _ in sets])
+        low, high = padded((float(drawn.min()), float(drawn.max())))
         if low < 0 < high:
             ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
-        for height, (_, values, beyond) in enumerate(sets, start=1):
-            draw_violin(ax, style, values, height, (low, high), style.positive)
+        for height, (_, inside, values) in enumerate(sets, start=1):
+            draw_violin(ax, style, inside, height, (low, high), style.positive, values)
+            beyond = 1.0 - inside.size / values.size
             colour = style.ink if beyond else style.neutral
             text_beside(style, ax, _percent(beyond), height, x=1.01, color=colour)
         ax.set_xlim(low, high)
@@ -220,7 +221,7 @@ class DistributionsDisplay(Display):
         own = ["each data set has its own scale: compare shapes, not places"] if self.order else []
         return [
             *own,
-            f"right: share of values beyond ±{self.limit:g}, which are not drawn",
+            f"right: share of values beyond ±{self.limit:g}, of which only bar and dot tell",
             *not_shown(len(self._sets) - shown, "easier data set"),
             *not_shown(self._empty, "data set", outside),
         ]

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 FEWEST_BINS, MOST_BINS = 8, 50
 # Beyond this, an estimate only says "very far"; drawn to scale it would flatten the rest.
 FARTHEST = 6.0
+FAR = f"beyond ±{FARTHEST:g}"
 NAMED_AT_EACH_END = 4
 BINS = 24
 LEAST_TALLEST = 4  # a single name should not fill its side
@@ -130,7 +131,8 @@ class ItemMapDisplay(Display):
 
     The frame has one row per respondent or item: `kind` ("respondent" or "item"), `name`,
     `position` on the scale, and `se`. The easiest and hardest items are named. Positions
-    beyond 6 either way are drawn at the edge with an arrow. Items on which better respondents do
+    beyond 6 either way are drawn at the edge with an arrow; infinite ones are those of items that
+    all got right (-∞) or none. Items on which better respondents do
     worse have none.
     """
 
@@ -181,10 +183,12 @@ class ItemMapDisplay(Display):
 
     def _notes(self) -> list[str]:
         notes = ["bars: number at each height, each side on its own scale"]
-        far = self._rows.loc[self._rows["position"].abs() > FARTHEST, "kind"].value_counts()
-        if len(far):
-            parts = [counted(int(far[kind]), kind) for kind in SIDES if kind in far.index]
-            notes.append(f"arrow: {' and '.join(parts)} beyond ±{FARTHEST:g}")
+        alike, far = np.isinf(self._rows["position"]), self._rows["position"].abs() > FARTHEST
+        for rows, where in ((alike, "that all answered alike"), (far & ~alike, FAR)):
+            counts = self._rows.loc[rows, "kind"].value_counts()
+            if len(counts):
+                parts = [counted(int(counts[kind]), kind) for kind in SIDES if kind in counts.index]
+                notes.append(f"arrow: {' and '.join(parts)} {where}")
         medians = self._rows[np.isfinite(self._rows["se"])].groupby("kind")["se"].median()
         if len(medians):
             parts = [f"{kind}s {medians[kind]:.2g}" for kind in SIDES if kind in medians.index]
@@ -219,7 +223,12 @@ def _name_ends(ax: Axes, style: Style, items: pd.DataFrame, edges: Floats, lengt
 
 
 def _said(position: float, se: float) -> str:
-    """Return a position with its standard error; far out, where both say little, only the side."""
+    """Return a position with its standard error; far out, where both say little, only the side.
+
+    Items that all got right, or none, have a place at infinity.
+    """
+    if np.isinf(position):
+        return "none right" if position > 0 else "all right"
     if abs(position) > FARTHEST:
         return f"{'above' if position > 0 else 'below'} {np.copysign(FARTHEST, position):g}"
     return f"{position:.2f}{f' ± {se:.2f}' if np.isfinite(se) else ''}"

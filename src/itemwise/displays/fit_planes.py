@@ -40,17 +40,17 @@ REFERENCE = 1.645
 
 
 class FitDisplay(Display):
-    """Infit and outfit of each item; the shaded range is that of chance.
+    """Infit and outfit of each item; those that are noisier than by chance are named.
 
     The frame has one row per item, which is its index: `infit`, `outfit` and `s_x2_p_adjusted`,
-    which may be NaN. With `infit_se`, `outfit_se` and `noise_p_adjusted`, the range holds 95 % of
-    items that follow the model with as many responses as the median item, and items whose adjusted
-    p-value is below 0.05 are named; otherwise the range is 0.7 to 1.3, and items outside are named,
-    as are those whose `s_x2_p_adjusted` is below 0.05. If there are many, it is the farthest.
+    which may be NaN. With `noise_p_adjusted`, items whose adjusted p-value is below 0.05 are named:
+    how far chance reaches depends on each item. Otherwise those outside of 0.7 to 1.3 are, a range
+    that is then shaded. Items whose `s_x2_p_adjusted` is below 0.05 are named as well. If there are
+    many, it is the farthest.
     """
 
     numbers = ("infit", "outfit", "s_x2_p_adjusted")
-    optional = ("infit_se", "outfit_se", "noise_p_adjusted")
+    optional = ("noise_p_adjusted",)
     needed = ("infit", "outfit")
     infinite = True
     noun, without = "item", "infit and outfit"
@@ -63,11 +63,10 @@ class FitDisplay(Display):
         self._points = np.clip(squares, LEAST, MOST)
         self._clipped = int((squares != self._points).any(axis=1).sum())
         self._tested = set(self.optional) <= set(self._rows.columns)
-        self._low, self._high = self._expected()
         if self._tested:
             self._outside = self._rows["noise_p_adjusted"].to_numpy() < LEVEL
         else:
-            beyond = (squares < self._low) | (squares > self._high)
+            beyond = (squares < BAND[0]) | (squares > BAND[1])
             self._outside = np.asarray(beyond.any(axis=1))
         self._wrong = self._rows["s_x2_p_adjusted"].to_numpy() < LEVEL
 
@@ -75,9 +74,10 @@ class FitDisplay(Display):
         from matplotlib.patches import Rectangle
 
         self._scale(ax)
-        width, height = self._high - self._low
-        look_of_range: dict[str, Any] = {"color": style.faint, "alpha": 0.6, "zorder": 1}
-        ax.add_patch(Rectangle(tuple(self._low), width, height, **look_of_range))
+        if not self._tested:  # otherwise each item has a range of its own
+            look_of_range: dict[str, Any] = {"color": style.faint, "alpha": 0.6, "zorder": 1}
+            side = BAND[1] - BAND[0]
+            ax.add_patch(Rectangle((BAND[0], BAND[0]), side, side, **look_of_range))
         for line in (ax.axhline, ax.axvline):
             line(1.0, color=style.neutral, linewidth=0.8, zorder=2)
         size = 24.0 if len(self._points) <= MANY_ITEMS else 7.0
@@ -98,19 +98,10 @@ class FitDisplay(Display):
         self._name(ax, style)
         return self._notes()
 
-    def _expected(self) -> tuple[Floats, Floats]:
-        """Return the least and the largest infit and outfit that are expected."""
-        if not self._tested:
-            return np.full(2, BAND[0]), np.full(2, BAND[1])
-        errors = self._rows[["infit_se", "outfit_se"]]
-        sd = errors.median().fillna(0.0).to_numpy(dtype=float)
-        low, high = (np.maximum(1 + sd / 3 * (z - sd / 3), 0.0) ** 3 for z in (-REACH, REACH))
-        return np.maximum(low, LEAST), np.minimum(high, MOST)
-
     def _scale(self, ax: Axes) -> None:
         """Set logarithmic axes that show every point and the whole range."""
-        low = min(float(self._points.min()), 0.6, *self._low) / 1.06
-        high = max(float(self._points.max()), 1.5, *self._high) * 1.06
+        low = min(float(self._points.min()), 0.6) / 1.06
+        high = max(float(self._points.max()), 1.5) * 1.06
         ax.set_xscale("log")
         ax.set_yscale("log")
         for limits, ticks in ((ax.set_xlim, ax.set_xticks), (ax.set_ylim, ax.set_yticks)):
@@ -144,12 +135,10 @@ class FitDisplay(Display):
         if not self._tested:
             total = counted(len(self._rows), "item")
             return f"square: {len(self._rows) - many:,} of {total} within 0.7 to 1.3"
-        low, high = self._low[0], self._high[0]
         tested = counted(int(self._rows["noise_p_adjusted"].notna().sum()), "tested item")
         return (
-            "shaded: 95% of infits and of outfits by chance, with the median number of responses "
-            f"(infit {low:.2g} to {high:.2g}); in colour: {many:,} of {tested} noisier, after "
-            "correction for all tests"
+            f"in colour: {many:,} of {tested} noisier than by chance, after correction for all "
+            "tests; how far chance reaches depends on the item and its responses"
         )
 
 

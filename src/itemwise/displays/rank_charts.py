@@ -148,7 +148,7 @@ class BumpDisplay(Display):
         items = self._rows.drop_duplicates("period").set_index("period")["item"]
         names = [label(items[period], 20) for period in periods]
         ax.set_xticks(periods, names, rotation=90, fontsize=style.small)
-        ax.set_xlabel("item of each period, in the order of play")
+        ax.set_xlabel("each period, in the order of play")
 
 
 def _draw_ranks(ax: Axes, style: Style, colour: str | None, periods: Floats, ranks: Floats) -> None:
@@ -174,7 +174,7 @@ class CriticalDifferenceDisplay(Display):
 
     numbers = ("mean_rank", "critical_difference")
     without = "a mean rank"
-    x_label, grid_lines = "mean rank over items (1 is best)", ""
+    x_label, grid_lines = "mean rank (1 is best)", ""
 
     def _prepare(self) -> None:
         self._rows = self._rows.sort_values("mean_rank", kind="stable")

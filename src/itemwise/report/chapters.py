@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,13 +31,20 @@ if TYPE_CHECKING:
 
     from itemwise.diagnostics import RankComparison
     from itemwise.displays import Display
+    from itemwise.studies import Tournament
 
+Ranking = TypeVar("Ranking", "RankComparison", "Tournament")
 MOST_BINS, ITEMS_A_BIN = 10, 10  # of characteristic curves
 UNIT = "data set"  # a column of the scores
 BY_RANKS = (
     "Two differ here by their mean ranks, which count how many others lie between them. A "
     "tournament tests two by their own games alone, and may not distinguish those that differ here."
 )
+SCORED = {
+    "true_score_positive": "true scores without the instances of negative discrimination",
+    "true_score": "true scores",
+    "ability": "abilities",
+}
 LEAST_DATASETS = {"ranks": 2, "subsets": 2, "choice": 3, "metadata": 4}
 BINS, DATASETS_A_BIN = 6, 5  # by a metadatum; the mean of fewer data sets says nothing
 
@@ -95,10 +102,12 @@ def read_benchmark(
     datasets = decoding.datasets.dropna(subset=["difficulty_mean", *filter(None, ORDERS.values())])
     scores, column = decoding.scores(score)[list(datasets.index)], ORDERS[order]
     played = None if column is None else datasets[column] * (-1 if column == CHANCE else 1)
-    games = {"tolerance": tolerance, "tau": tau}
+    games, decided = {"tolerance": tolerance, "tau": tau}, _decided(decoding, score, datasets.index)
     works: dict[str, Callable[[], Result]] = {
-        "tournament": partial(tournament, scores, order=played, unit=UNIT, **games),
-        "ranks": lambda: _beside_tournament(compare_ranks(scores, unit=UNIT)),
+        "tournament": lambda: _with_notes(
+            tournament(scores, order=played, unit=UNIT, **games), decided
+        ),
+        "ranks": lambda: _with_notes(compare_ranks(scores, unit=UNIT), [*decided, BY_RANKS]),
         "subsets": partial(compare_subsets, scores, datasets, **games),
         "choice": partial(
             choose_datasets, scores, size, tolerance=tolerance, random_state=random_state
@@ -120,9 +129,22 @@ def read_benchmark(
     return Chapters(decoding, found, few | missing)
 
 
-def _beside_tournament(ranks: RankComparison) -> RankComparison:
-    """Say why mean ranks and a tournament of the same scores may not agree on who differs."""
-    return replace(ranks, notes=(*ranks.notes, BY_RANKS))
+def _decided(decoding: BenchmarkDecoding, score: str, datasets: pd.Index) -> list[str]:
+    """What is compared, if it is not accuracy, and who is first by that."""
+    if score not in SCORED or len(datasets) < LEAST_DATASETS["ranks"]:
+        return []
+    by_accuracy = compare_ranks(decoding.scores("accuracy")[list(datasets)], unit=UNIT).to_frame()
+    first, rank = by_accuracy["mean_rank"].idxmin(), by_accuracy["mean_rank"].min()
+    note = (
+        f"Compared are {SCORED[score]}, which depend on the respondents that give the scale its "
+        f"direction, not accuracies. By accuracy, {first} has the best mean rank ({rank:.2f})."
+    )
+    return [note]
+
+
+def _with_notes(found: Ranking, notes: Sequence[str]) -> Ranking:
+    """The same result, which says more."""
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _tables(chapters: Chapters) -> dict[str, pd.DataFrame]:

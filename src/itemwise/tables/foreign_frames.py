@@ -23,18 +23,35 @@ def as_pandas(table: Any) -> Any:
     if hasattr(table, "collect") and hasattr(table, "lazy"):
         table = table.collect()
     try:
-        if callable(getattr(table, "to_pandas", None)):
-            return table.to_pandas()
-        if hasattr(table, "__arrow_c_stream__"):
+        if hasattr(table, "__arrow_c_stream__") and not hasattr(table, "to_pandas"):
             import pyarrow as pa
 
-            return pa.table(table).to_pandas()
+            table = pa.table(table)
+        if callable(getattr(table, "to_pandas", None)):
+            return _with_signed_codes(table).to_pandas()
     except Exception as error:  # whatever a foreign library raises
         raise InputError(
             f"The {type(table).__name__} could not be turned into a pandas frame: "
             f"{type(error).__name__}, {(str(error).splitlines() or [''])[0]:.200}. Give one of "
             "pandas."
         ) from error
+    return table
+
+
+def _with_signed_codes(table: Any) -> Any:
+    """An Arrow table whose categories have codes that pandas knows; others as they are.
+
+    Codes of other libraries may be unsigned, which older versions of PyArrow do not convert.
+    """
+    if type(table).__module__.partition(".")[0] != "pyarrow":
+        return table
+    import pyarrow as pa
+
+    for k, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
+            plain = table.column(k).cast(kind.value_type)
+            table = table.set_column(k, field.name, plain.dictionary_encode())
     return table
 
 

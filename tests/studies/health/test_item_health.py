@@ -368,3 +368,12 @@ def test_the_same_items_are_called_negative_everywhere():
     assert f"{sure or 'none'} significantly so" in found.calibration.meaning
     trouble = iw.label_trouble(found.calibration).to_frame()
     assert (trouble["probability_negative"] > 0.5).sum() == below
+
+
+def test_a_model_that_skipped_a_task_does_not_stop_the_others_from_being_judged_by_task():
+    values = iw.simulate("2pl", 12, 120, random_state=4).responses.to_frame().to_numpy(copy=True)
+    values[3, 60:] = np.nan
+    tasks = np.repeat(["one", "two"], 60)
+    found = iw.item_health(iw.Responses(values), by=tasks)
+    assert found.saturation.loc["two", "compared"] == 11
+    assert found.saturation["top_share"].notna().all()

@@ -344,3 +344,17 @@ def test_the_interval_of_a_handful_is_students():
     new, old = found.populations.loc["new"], found.populations.loc["old"]
     away, reach = abs(new["mean"] - old["mean"]), t.ppf(0.975, 8) * new["mean_se"]
     assert with_interval(away / old["sd"], reach / old["sd"]) in found.meaning
+
+
+def test_where_a_few_stand_is_what_scoring_them_says():
+    """Nine models on 460 items give their scale themselves: their prior is not where they are."""
+    random = np.random.default_rng(51)
+    z = random.normal(size=(12, 1)) - random.normal(size=460)
+    answers = (random.random(z.shape) < 1 / (1 + np.exp(-z))).astype(float)
+    items = [f"q{k}" for k in range(460)]
+    old = iw.calibrate(iw.Responses(answers, items=items))
+    new = iw.Responses(answers[2:11], items=items)
+    found = iw.link(old, iw.calibrate(new))
+    there = old.score(new)["ability"].mean()
+    assert abs(found.populations.loc["new", "mean"] - there) < 0.06
+    assert abs(found.populations.loc["new", "mean"] - found.intercept) < 0.06

@@ -2,7 +2,7 @@
 
 const SURPRISING = 0.2; // a right response with a lower chance, or a wrong one with a lower chance, surprises
 const MOST_SURPRISES = 12;
-const THIRDS = ["easy third", "middle third", "hard third"];
+const THIRDS = ["easy items", "middle items", "hard items"];
 
 function makeModels(scales) {
   if (!byId("models")) return null;

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 SURE = 1.96  # standard errors that an interval in a sentence reaches both ways
 CAUSES = (
-    "A hint is no proof of contamination: related training data, another prompt or answer format, "
-    "keys that are wrong in the same way, and items seen in training can all cause it. Inspect "
-    "these responses."
+    "A hint is no proof of contamination: guessing, related training data, another prompt or "
+    "answer format, keys that are wrong in the same way, and items seen in training can all cause "
+    "it. Inspect these responses."
 )
 
 

@@ -13,6 +13,7 @@ from itemwise.calibration import Calibration, join_banks
 from itemwise.diagnostics.group_differences import GroupDifferences
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
+from itemwise.estimation.fit_task import FEW
 from itemwise.models import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import t_reach
@@ -419,15 +420,28 @@ def _population_frame(
     """Mean and standard deviation of old and new respondents; errors are those of the line."""
     import pandas as pd
 
-    way = np.array([new.population.mean, 1.0])
+    (mean, sd), (old_mean, old_sd) = _respondents(new), _respondents(old)
+    way = np.array([mean, 1.0])
     mean_se = float(np.sqrt(way @ line.covariance @ way))
-    sd_se = float(np.sqrt(line.covariance[0, 0])) * new.population.sd
-    rows = [
-        (old.population.mean, 0.0, old.population.sd, 0.0),
-        (linked.population.mean, mean_se, linked.population.sd, sd_se),
-    ]
+    sd_se = float(np.sqrt(line.covariance[0, 0])) * sd
+    there, spread = _respondents(linked)
+    rows = [(old_mean, 0.0, old_sd, 0.0), (there, mean_se, spread, sd_se)]
     index = pd.Index(["old", "new"], name="respondents")
     return pd.DataFrame(rows, index=index, columns=["mean", "mean_se", "sd", "sd_se"])
+
+
+def _respondents(calibration: Calibration) -> tuple[float, float]:
+    """Mean and standard deviation of the respondents, on the scale of a calibration.
+
+    They are the population's, except where a few respondents faced so many items that the scale
+    was moved to them, and their prior with it (`estimation/few_respondents.py`).
+    """
+    population, table = calibration.population, calibration.responses
+    if table is None or table.n_respondents >= FEW:
+        return population.mean, population.sd
+    scored = calibration.abilities(items_known=True)
+    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+    return float(ability.mean()), float(np.sqrt(ability.var() + (se**2).mean()))
 
 
 def _parameters(
