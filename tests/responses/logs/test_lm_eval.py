@@ -428,3 +428,12 @@ def test_a_filter_that_no_log_has_is_refused(lm_eval, folder):
             read_logs(folder, filter=near)
     with pytest.raises(InputError, match=r"There is: 'flexible-extract', 'strict-match'\."):
         read_logs(folder, filter="other")
+
+
+def test_results_without_samples_say_how_to_get_them(tmp_path):
+    path = tmp_path / "logs" / "results_2024-01-01.json"
+    path.parent.mkdir()
+    path.write_text('{"results": {"arc": {"acc,none": 0.5}}, "config": {}}')
+    for place in (path, path.parent):
+        with pytest.raises(FileError, match=r"means over tasks.*--log_samples.*samples_\*\.jsonl"):
+            read_logs(place)

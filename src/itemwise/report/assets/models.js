@@ -2,6 +2,7 @@
 
 const SURPRISING = 0.2; // a right response with a lower chance, or a wrong one with a lower chance, surprises
 const MOST_SURPRISES = 12;
+const CORRECTED = "After correction for multiple tests. The interval of a single pair, as under Two models, is not corrected, and may exclude 0 for two that cannot be distinguished.";
 const THIRDS = ["easy items", "middle items", "hard items"];
 
 function makeModels(scales) {
@@ -146,7 +147,8 @@ function pairParts(pairs, name, scale) {
     element("dt", { textContent: `${title} (${found[kind].length.toLocaleString("en")})` }),
     element("dd", {}, namesOf(found[kind], scale)),
   ]));
-  return [heading, element("dl", { className: "facts beaten" }, rows)];
+  const about = element("p", { className: "about", textContent: CORRECTED });
+  return [heading, element("dl", { className: "facts beaten" }, rows), about];
 }
 
 function namesOf(names, scale) {

@@ -38,6 +38,10 @@ _TABLE = (
     "'{}' is a table, not an evaluation log. If it holds responses, there is nothing to read from "
     "logs: use it as it is, with leaderboard, report and the others."
 )
+SUMMARY = (
+    "'{}' holds results of lm-eval, which are means over tasks, not answers to single items. Run "
+    "lm_eval with --log_samples, and give the folder with its samples_*.jsonl."
+)
 _UNKNOWN = "'{}' is not a known log. Known formats: {}. Give a log, or a folder of logs."
 
 
@@ -88,6 +92,11 @@ def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
     return list(found.values())
 
 
+def is_summary(path: Path) -> bool:
+    """Whether a file has the name of lm-eval's results, which hold no answers."""
+    return path.name.startswith("results_") and path.name.endswith(".json")
+
+
 def _files(folder: Path, closed: list[OSError]) -> Iterator[Path]:
     """All files that may be logs, without hidden folders and links to folders."""
     for directory, folders, names in os.walk(folder, onerror=closed.append):
@@ -111,6 +120,8 @@ def _inspected(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> LogF
                 return LogFile(path, file.stat().st_size, known)
         if path.name.lower().removesuffix(".gz").endswith(TABLES):
             return LogFile(path, reason=_TABLE.format(path))
+        if is_summary(path) and b'"results"' in beginning:
+            return LogFile(path, reason=SUMMARY.format(path))
         check_beginning(path, beginning)
     except FileError as error:
         return LogFile(path, reason=str(error))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.progress import Progress, Wanted, telling
 from itemwise.responses.logs.known_logs import KnownLogs
-from itemwise.responses.logs.log_formats import LogFile, as_paths, find_logs
+from itemwise.responses.logs.log_formats import SUMMARY, LogFile, as_paths, find_logs
 from itemwise.responses.logs.log_merging import merged
 from itemwise.responses.logs.log_runs import Epochs, Items, LogSettings, Run
 from itemwise.responses.logs.log_values import clean
@@ -205,6 +205,10 @@ def _nothing(
     """Explain why there is no table."""
     where = ", ".join(f"'{path}'" for path in given[:3])
     if not found:
+        folders = (path for path in given if path.is_dir())
+        summary = next((file for one in folders for file in one.rglob("results_*.json")), None)
+        if summary is not None:
+            return SUMMARY.format(summary)
         return (
             f"{where} is a directory without evaluation logs. Logs end in .jsonl, .json, "
             ".eval or .arff. Name another directory, or a file."
