@@ -49,6 +49,7 @@ def test_one_box_says_it_in_at_most_five_sentences(page):
 
 def test_a_link_opens_its_section(page, visit, answers):
     page.locator(".headline a").last.click()
+    page.wait_for_selector("main section:not(#leaderboard):has(> details[open])")  # a moment later
     assert len(open_sections(page)) == 2
     assert open_sections(visit(answers, folded=True, at="#item-fit").page) == [
         "leaderboard",
