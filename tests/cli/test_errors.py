@@ -154,7 +154,9 @@ def test_ctrl_c_ends_with_130(tmp_path):
     (tmp_path / "few.csv").write_text(f"x,kind\n{rows}")
     # The second classifier never ends.
     endless = "from sklearn.naive_bayes import BernoulliNB as B; B.fit = lambda *_: sleep(600)"
-    words = [*COMMAND[:2], f"from time import sleep; {endless}; {COMMAND[2]}"]
+    # What a shell starts in the background ignores Ctrl-C, and so would this.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    words = [*COMMAND[:2], f"from time import sleep; {heard}; {endless}; {COMMAND[2]}"]
     words += ["decode", str(tmp_path / "few.csv#kind"), "--out", str(tmp_path / "there")]
     words += ["--pool", "real", "--jobs", "1"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
