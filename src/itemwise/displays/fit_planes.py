@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from itemwise.numerics.arrays import Array, Floats
 
 BAND = (0.7, 1.3)
-REACH = 1.96  # standard errors of a mean square, each way, in which chance leaves 95 %
 LEVEL = 0.05
 MOST_ITEMS = 12  # that are named
 MANY_ITEMS = 200  # more points are drawn small

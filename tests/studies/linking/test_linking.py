@@ -332,7 +332,7 @@ def test_unrelated_items_of_the_same_names_are_said_first_not_to_agree():
 @pytest.mark.slow
 def test_the_interval_of_the_shift_holds_for_a_handful_of_models():
     held = []
-    for seed in range(300, 380):
+    for seed in range(80):
         found = two_runs(seed).populations
         shift, error = found.loc["new", "mean"] - found.loc["old", "mean"], found.loc["new"]
         held.append(abs(shift) <= t.ppf(0.975, 8) * error["mean_se"])
