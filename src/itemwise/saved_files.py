@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from itemwise.byte_limits import most_bytes
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, is_folder, is_plain, kind_of, parsed_json, readable_file
 
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
     from itemwise.studies import AlgorithmSelector, ShortBenchmark
 
 MAX_BYTES = 4 * 1024**3
+# Bytes of a gate: scripts/file_sizes.py prints what it takes for each case, class and feature.
+GATE_JSON = 1 << 28
+GATE_MEMORY = 8 * GATE_JSON
+OTHER_JSON, OTHER_MEMORY = 1 << 24, 1 << 28  # of a document that does not begin as ours do
+BEGINNING = 256  # bytes in which a document that Itemwise wrote says what it is
+STATED = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"itemwise/([a-z-]+)"')
 MOST_SCHEMA = 1 << 24  # bytes of an archive's description in which its class is looked for
 # What zipfile raises for damaged archives, and for methods and passwords that it does not know.
 NOT_WHOLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
@@ -40,16 +48,18 @@ class Found:
 
 
 class Kind(NamedTuple):
-    """What a kind of file is called, and how it is read."""
+    """What a kind of file is called, how it is read, what its JSON may usually have and need."""
 
     noun: str
     read: Callable[[Found], Any]
+    most: int = MAX_BYTES
+    memory: int = MAX_BYTES
 
 
 def load(
     path: PathLike,
     *,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
     encoder: Any = None,
     device: str | None = None,
 ) -> Any:
@@ -73,18 +83,19 @@ def load(
     >>> iw.load(bank.save("bank.json")).item_names
     ('item_1', 'item_2', 'item_3', 'item_4')
     """
+    most = most_bytes(max_bytes, MAX_BYTES)
     name, document = _identified(path, max_bytes)
-    return _read(Found(Path(path), document, max_bytes, encoder, device), name)
+    return _read(Found(Path(path), document, most, encoder, device), name)
 
 
 def load_only(name: str, path: PathLike) -> Any:
     """Read a file that must hold one kind of thing, such as "calibration"."""
-    found, document = _identified(path, MAX_BYTES)
+    found, document = _identified(path, None)
     if found != name:
         raise FileError(
             f"'{path}' holds {KINDS[found].noun}, but {KINDS[name].noun} is needed here."
         )
-    return _read(Found(Path(path), document, MAX_BYTES), name)
+    return _read(Found(Path(path), document, most_bytes(None, MAX_BYTES)), name)
 
 
 def _read(found: Found, name: str) -> Any:
@@ -96,7 +107,7 @@ def _read(found: Found, name: str) -> Any:
     return KINDS[name].read(found)
 
 
-def _identified(path: PathLike, max_bytes: int) -> tuple[str, dict[str, Any] | None]:
+def _identified(path: PathLike, max_bytes: int | None) -> tuple[str, dict[str, Any] | None]:
     """What a file says it is, and the document in it if it is JSON."""
     if isinstance(path, str | Path) and is_folder(Path(path)):
         if not is_plain(Path(path) / SETTINGS):
@@ -105,9 +116,9 @@ def _identified(path: PathLike, max_bytes: int) -> tuple[str, dict[str, Any] | N
                 f"has no '{SETTINGS}'. {_readable()}"
             )
         return DEEP, None
-    file = readable_file(path, max_bytes)
+    file = readable_file(path, most_bytes(max_bytes, MAX_BYTES))
     with file.open("rb") as stream:
-        beginning = stream.read(64)
+        beginning = stream.read(BEGINNING)
     if beginning.startswith(b"PAR1"):
         return _kind_of_parquet(file), None
     if beginning.startswith(b"PK"):
@@ -118,7 +129,11 @@ def _identified(path: PathLike, max_bytes: int) -> tuple[str, dict[str, Any] | N
             f"Parquet nor a skops archive. {_readable()} Tables of responses are read by "
             "read_responses."
         )
-    document = parsed_json(file, file.read_bytes(), max_bytes)
+    stated = STATED.match(beginning)
+    kind = KINDS.get(stated[1].decode()) if stated else None
+    most, memory = (kind.most, kind.memory) if kind else (OTHER_JSON, OTHER_MEMORY)
+    readable_file(file, most_bytes(max_bytes, most))
+    document = parsed_json(file, file.read_bytes(), most_bytes(max_bytes, memory))
     return _kind_of_json(file, document), document
 
 
@@ -228,7 +243,7 @@ def _deep_regressor(found: Found) -> DeepDifficultyRegressor:
 DEEP, SELECTOR = "deep-difficulty-regressor", "algorithm-selector"
 KINDS = {
     "calibration": Kind("a calibration (item bank)", _calibration),
-    "gate": Kind("a capability gate", _gate),
+    "gate": Kind("a capability gate", _gate, GATE_JSON, GATE_MEMORY),
     "difficulty-regressor": Kind("a difficulty regressor", _regressor),
     SELECTOR: Kind("an algorithm selector", _selector),
     DEEP: Kind("a deep difficulty regressor (a folder)", _deep_regressor),

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from itemwise import CapabilityGate, CaseDifficulty, load
 from itemwise.capability import gate_files
@@ -143,10 +143,10 @@ def test_what_could_not_be_read_back_is_not_written(gate, tmp_path):
         CapabilityGate().save(tmp_path / "gate.json")
     with pytest.raises(InputError, match=r"ending is '\.pkl'\. Use \.json"):
         gate.save(tmp_path / "gate.pkl")
-    with pytest.raises(InputError, match=r"model cannot be saved: it holds 1 type \(.*Foreign\)"):
+    with pytest.raises(InputError, match="model cannot be saved: it holds a Foreign, which"):
         CapabilityGate(Foreign()).fit(NUMBERS, Y).save(tmp_path / "gate.json")
-    with pytest.raises(InputError, match="holds a SVC"):
-        CapabilityGate(SVC()).fit(NUMBERS, Y).save(tmp_path / "gate.json")
+    with pytest.raises(InputError, match="holds a GaussianProcessClassifier"):
+        CapabilityGate(GaussianProcessClassifier()).fit(NUMBERS, Y).save(tmp_path / "gate.json")
     assert not list(tmp_path.iterdir())
 
 

@@ -327,7 +327,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = np.array(self.coding_.names, dtype=object)[against].tolist()
             run, do = ("runs", "it does") if len(names) == 1 else ("run", "they do")
             self.notes_.append(
-                f"{listed(names, 'item')} {run} against the other features: the more the others "
+                f"{listed(names, 'feature')} {run} against the other features: the more the others "
                 f"speak for a class, the less {do}."
             )
         if any(scale.unit < 0 for scale in self.scales_):

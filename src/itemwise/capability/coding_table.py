@@ -11,6 +11,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from itemwise.byte_limits import most_bytes
 from itemwise.capability.case_features import category_text
 from itemwise.capability.coding import Coding, Grades, NormalRange, Rule, States
 from itemwise.errors import InputError
@@ -81,8 +82,9 @@ def read_coding(source: Any) -> Coding:
             f"coding is {source!r:.60}; give 'quantiles', a Coding, or a table of features and "
             "rules: the path of a CSV file, or a frame."
         )
-    path = readable_file(source, MOST_BYTES)
-    return _of_table(read_delimited(path, MOST_BYTES), f"'{path}'")
+    most = most_bytes(None, MOST_BYTES)
+    path = readable_file(source, most)
+    return _of_table(read_delimited(path, most), f"'{path}'")
 
 
 def parse_rule(text: Any, feature: object = "") -> Rule:

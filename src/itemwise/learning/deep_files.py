@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.byte_limits import most_bytes
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, read_json, readable_file, require_keys, write_json
 from itemwise.learning.deep_inputs import Pixels
@@ -60,7 +61,9 @@ def load_regressor(
     folder = Path(path)
     if not folder.is_dir():
         raise FileError(f"There is no folder '{path}'. Give the folder that save wrote.")
-    document = read_json(folder / SETTINGS, SCHEMA, VERSION, max_bytes=SETTINGS_MAX_BYTES)
+    document = read_json(
+        folder / SETTINGS, SCHEMA, VERSION, max_bytes=most_bytes(None, SETTINGS_MAX_BYTES)
+    )
     require_keys(folder / SETTINGS, document, (*KEYS, *FITTED))
     try:
         regressor = _restored(kind, document, encoder, device)
@@ -251,7 +254,7 @@ def _tokenizer(folder: Path) -> Any:
     if not found.is_dir():
         raise FileError(f"'{folder}' is incomplete: it lacks the folder '{TOKENIZER}'.")
     for file in found.iterdir():
-        readable_file(file, TOKENIZER_MAX_BYTES)
+        readable_file(file, most_bytes(None, TOKENIZER_MAX_BYTES))
     return saved_tokenizer(found)
 
 
@@ -287,7 +290,7 @@ def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor, from the head of the file alone."""
     from safetensors import SafetensorError, safe_open
 
-    readable_file(file, WEIGHTS_MAX_BYTES)
+    readable_file(file, most_bytes(None, WEIGHTS_MAX_BYTES))
     try:
         with safe_open(file, framework="pt") as tensors:
             return {name: tuple(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections import Counter
 
+from itemwise.byte_limits import VARIABLE
 from itemwise.errors import FileError
 from itemwise.files import PathLike, size_for_people
+from itemwise.words import listed
 
 MAX_BYTES = 4 * 1024**3
 SCHEMA = "schema.json"
@@ -15,6 +18,8 @@ MOST_SCHEMA = 1 << 26  # bytes of the description, each of which needs ten in me
 SMALL, HIGHEST_RATIO = 1 << 27, 100  # what trees and coefficients compress to stays far below
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # Objects are named by where they were in memory, and files after them.
+PLAIN_ENDINGS = (".json", ".npy", ".bin")
+_NAMED = re.compile(rb'"file":\s*"([^"\\]*)"')
 _ADDRESS = re.compile(rb'"__id__": (\d+)|"file": "(\d+)(?=\.)')
 
 
@@ -42,27 +47,53 @@ def canonical(content: bytes) -> bytes:
     return made.getvalue()
 
 
-def check_size(path: PathLike, content: bytes, max_bytes: int, noun: str, writer: str) -> None:
+def check_members(path: PathLike, content: bytes, max_bytes: int, noun: str, writer: str) -> None:
     """Refuse an archive that would unpack to more than `max_bytes`, or than a model can.
 
-    The second only up to the usual limit: whoever passes a larger one trusts the file.
+    The second only up to the usual limit: whoever passes a larger one trusts the file. Members that
+    no part of the model names are refused, and so are archives inside, whose sizes are unknown.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+            entries = archive.infolist()
+            names = [entry.filename for entry in entries]
+            _check_size(path, entries, len(content), max_bytes)
+            named = {SCHEMA.encode(), *_NAMED.findall(archive.read(SCHEMA))}
+    except FileError:
+        raise
+    # zlib, zipfile and struct have errors of their own for every way of being damaged
+    except Exception as error:
         raise FileError(
             f"'{path}' is not a file of a {noun}, or was cut short: {error}. "
             f"Give a file that {writer} wrote."
         ) from error
-    total, most = sum(sizes.values()), max_bytes
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    others = [name for name in names if name.encode(errors="replace") not in named]
+    packed = [name for name in names if not name.endswith(PLAIN_ENDINGS)]
+    for found, what in (
+        (twice, "more than once"),
+        (others, "that belong to no part of the model"),
+        (packed, "that cannot be verified"),
+    ):
+        if found:
+            raise FileError(
+                f"'{path}' cannot be read as a {noun}: it holds {listed(found, 'file')} {what}. "
+                f"Give a file that {writer} wrote."
+            )
+
+
+def _check_size(
+    path: PathLike, entries: list[zipfile.ZipInfo], length: int, max_bytes: int
+) -> None:
+    total, most = sum(entry.file_size for entry in entries), max_bytes
+    schema = max((entry.file_size for entry in entries if entry.filename == SCHEMA), default=0)
     if max_bytes <= MAX_BYTES:
-        most = min(max_bytes, max(SMALL, HIGHEST_RATIO * len(content)))
-        if sizes.get(SCHEMA, 0) > MOST_SCHEMA:
-            total, most = sizes[SCHEMA], MOST_SCHEMA
+        most = min(max_bytes, max(SMALL, HIGHEST_RATIO * length))
+        if schema > MOST_SCHEMA:
+            total, most = schema, MOST_SCHEMA
     if total > most:
         raised = "a larger max_bytes" if most == max_bytes else f"max_bytes={MAX_BYTES + 1}"
         raise FileError(
             f"'{path}' unpacks to {size_for_people(total)}, and the limit is "
-            f"{size_for_people(most)}. If you trust the file, pass {raised}."
+            f"{size_for_people(most)}. If you trust the file, pass {raised}, or set {VARIABLE}."
         )
