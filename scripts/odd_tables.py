@@ -195,6 +195,19 @@ def _huge_and_small(cells: np.ndarray, random: np.random.Generator) -> np.ndarra
     return np.where(random.random(cells.shape) < 0.2, random.choice(values, cells.shape), cells)
 
 
+def _tiny_spread(cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Columns that all but agree, each at a place and with a spread of its own."""
+    known = np.isfinite(cells)
+    place = random.choice([0.0, 0.5, 1.0, 1e9], cells.shape[1])
+    spread = random.choice([1e-300, 1e-12, 1e-6, 1.0], cells.shape[1])
+    return np.where(known, place + spread * np.where(known, cells, 0.0), cells)
+
+
+def _huge_unit(cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return cells * random.choice([1e300, 1e150, 1e12, 1e-150, 1e-300])
+
+
 def _endless(cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return np.where(random.random(cells.shape) < 0.1, np.inf, cells)
 
@@ -216,6 +229,8 @@ ODD = {
     "sorted": _sorted_cells,
     "at the ends": _at_the_ends,
     "huge and small": _huge_and_small,
+    "tiny spread": _tiny_spread,
+    "huge unit": _huge_unit,
     "infinite": _endless,
     "nearly alike": _nearly_alike,
 }

@@ -210,6 +210,7 @@ BROKEN = {
     "version zero": (document(version=0), "no usable format version"),
     "latin-1": ('{"schema": "é"}'.encode("latin-1"), "not UTF-8 text: byte 13 is 0xe9"),
     "NaN": (b'{"x": NaN}', "not strict JSON: it holds NaN"),
+    "half a character": (b'{"x": "\\udc00"}', r"it holds \\udc00, which is half a character"),
     "infinity by size": (b'{"x": 1e999}', "1e999, which is too large"),
     "endless number": (b'{"x": ' + b"9" * 10_000 + b"}", "not strict JSON"),
     "deep nesting": (b"[" * 200_000, "nested too deeply"),

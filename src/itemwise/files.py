@@ -14,10 +14,10 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from itemwise.byte_limits import TO_RAISE, most_bytes
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.interrupts import raise_swallowed
 from itemwise.part_files import part_beside
@@ -25,6 +25,8 @@ from itemwise.part_files import part_beside
 JSON_MAX_BYTES = 1024**3
 JSON_MAX_MEMORY = 4 * 1024**3
 JSON_PARTS = {b",": 40, b"[": 64, b"{": 200}  # bytes of memory that each may stand for
+# A whole surrogate pair, half of one, or any other escape.
+JSON_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.", re.DOTALL)
 # Errors raised by the parts of a document that was cut short or edited.
 DAMAGED = (ItemwiseError, AttributeError, KeyError, TypeError, ValueError, OverflowError)
 GIT_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -139,10 +141,10 @@ def write_json(path: PathLike, kind: str, version: int, payload: Mapping[str, An
 
 
 def read_json(
-    path: PathLike, kind: str, version: int, *, max_bytes: int = JSON_MAX_BYTES
+    path: PathLike, kind: str, version: int, *, max_bytes: int | None = None
 ) -> dict[str, Any]:
     """Read a document of this `kind`, in any format up to `version`; its own is under "version"."""
-    content = readable_file(path, max_bytes).read_bytes()
+    content = readable_file(path, most_bytes(max_bytes, JSON_MAX_BYTES)).read_bytes()
     return checked_document(path, content, kind, version)
 
 
@@ -208,8 +210,6 @@ def written_text(value: Any, name: str) -> str:
     """A text as a document holds it."""
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r:.40}, not text.")
-    if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise InputError(f"{name} is {value!r:.40}, with half of a surrogate pair.")
     return value
 
 
@@ -232,8 +232,6 @@ def readable_file(path: PathLike, max_bytes: float) -> Path:
     """The path, once it is known to be a regular file with content, and not too large."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path is {path!r:.60}, but the path of a file is needed.")
-    if not (isinstance(max_bytes, Real) and max_bytes is not True and max_bytes > 0):
-        raise InputError(f"max_bytes is {max_bytes!r:.60}, but it should be a number above 0.")
     file = Path(path)
     try:
         status = file.stat()
@@ -254,13 +252,18 @@ def readable_file(path: PathLike, max_bytes: float) -> Path:
     if status.st_size > max_bytes:
         raise FileError(
             f"'{path}' has {size_for_people(status.st_size)}, and the limit is "
-            f"{size_for_people(max_bytes)}. If you trust the file, pass a larger max_bytes."
+            f"{size_for_people(max_bytes)}. {TO_RAISE}"
         )
     if beginning == GIT_LFS_POINTER:
         raise FileError(
             f"'{path}' is a Git LFS pointer, not the file itself. Fetch the content: git lfs pull"
         )
     return file
+
+
+def real_path(path: PathLike) -> Path:
+    """Where a path leads, links followed; a link to itself stays, where resolve would fail."""
+    return Path(os.path.realpath(path))
 
 
 def is_folder(path: PathLike) -> bool:
@@ -300,7 +303,11 @@ def size_for_people(n_bytes: float) -> str:
 def _writable(path: PathLike) -> Path:
     """Where a write to `path` ends up, links followed, if anything can be written there."""
     try:
-        target = Path(path).resolve()
+        target = real_path(path)
+        if target.is_symlink():
+            raise FileError(
+                f"'{path}' is a link that leads back to itself. Remove it, or name another file."
+            )
         if target.is_dir():
             raise FileError(f"'{path}' is a directory, but a file is needed. Add a file name.")
         if target.exists() and not target.is_file():
@@ -338,19 +345,21 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def parsed_json(path: PathLike, content: bytes, max_bytes: int = JSON_MAX_MEMORY) -> Any:
+def parsed_json(path: PathLike, content: bytes, max_bytes: int | None = None) -> Any:
     """Parse strict JSON: no NaN, no infinity by name or by size, no more than `max_bytes` of it."""
-    n_bytes = sum(n * content.count(sign) for sign, n in JSON_PARTS.items()) + 2 * len(content)
-    if n_bytes > max_bytes:
+    most = most_bytes(max_bytes, JSON_MAX_MEMORY)
+    n_bytes = json_need(content)
+    if n_bytes > most:
         raise FileError(
             f"'{path}' has {size_for_people(len(content))}, which may need "
-            f"{size_for_people(n_bytes)} in memory; the limit is {size_for_people(max_bytes)}. If "
-            "you trust the file, pass a larger max_bytes."
+            f"{size_for_people(n_bytes)} in memory; the limit is {size_for_people(most)}. "
+            f"{TO_RAISE}"
         )
     try:
-        return json.loads(
-            content.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite_float
-        )
+        text = content.decode("utf-8-sig")
+        if half := lone_surrogate(text):
+            _refuse(f"{half}, which is half a character")
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite_float)
     except UnicodeDecodeError as error:
         raise FileError(
             f"'{path}' is not UTF-8 text: byte {error.start + 1:,} is "
@@ -366,8 +375,21 @@ def parsed_json(path: PathLike, content: bytes, max_bytes: int = JSON_MAX_MEMORY
         raise FileError(f"'{path}' is nested too deeply to be a file of Itemwise.") from error
     except ValueError as error:
         raise FileError(
-            f"'{path}' is not strict JSON: {error}. Numbers must be finite; null means missing."
+            f"'{path}' is not strict JSON: {error}. Numbers must be finite, and characters whole; "
+            "null means missing."
         ) from error
+
+
+def json_need(content: bytes) -> int:
+    """The memory that a JSON document may need, by the number of its parts."""
+    return sum(n * content.count(sign) for sign, n in JSON_PARTS.items()) + 2 * len(content)
+
+
+def lone_surrogate(text: str) -> str | None:
+    """The first escape in JSON that is half of a surrogate pair, which no file can hold."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return None
+    return next((match[1] for match in JSON_ESCAPE.finditer(text) if match[1]), None)
 
 
 def _refuse(name: str) -> NoReturn:
@@ -398,12 +420,12 @@ def _why_not_written(path: PathLike, error: Exception) -> str:
     code = error.errno if isinstance(error, OSError) else None
     if code in (errno.ENOSPC, errno.EDQUOT):
         return (
-            f"There is no space left on the disk for '{path}'; nothing was changed. "
+            f"There is no space left on the disk for '{path}'; this file is as it was. "
             "Free some space or write elsewhere."
         )
     if code in (errno.EACCES, errno.EPERM, errno.EROFS):
         return (
-            f"'{path}' may not be written by this user; nothing was changed. "
+            f"'{path}' may not be written by this user; it is as it was. "
             "Change the permissions of the file or its directory, or write elsewhere."
         )
     return f"'{path}' cannot be written: {error}. Check the path, or write elsewhere."

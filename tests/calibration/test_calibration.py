@@ -236,9 +236,9 @@ def test_flags_are_words_and_the_frame_joins_them():
     values = simulate("3pl", 200, 3, random_state=1).responses.cells.astype(float)
     values[:, 2] = 1.0
     cal = calibrate(values, "3pl")
-    assert cal.flags[2] == ("all right",)
-    twice = replace(cal, flags=((), (), ("all right", "guessing at bound")))
-    assert twice.items["flag"].tolist() == ["", "", "all right; guessing at bound"]
+    assert cal.flags[2] == ("solved by all",)
+    twice = replace(cal, flags=((), (), ("solved by all", "guessing at bound")))
+    assert twice.items["flag"].tolist() == ["", "", "solved by all; guessing at bound"]
 
 
 def test_parameters_are_counted_and_a_shared_one_once(subtests):

@@ -257,3 +257,38 @@ def test_who_renames_an_index_renames_no_other():
     table = Responses([[1, 0], [0, 1]])
     table.respondent_index.name = "model"
     assert table.respondent_index.name == "respondent"
+
+
+HALF = "\ud800"
+
+
+@pytest.mark.parametrize(
+    ("what", "make"),
+    {
+        "respondent": lambda: Responses([[1]], [HALF]),
+        "item": lambda: Responses([[1]], items=[HALF]),
+        "codes": lambda: Responses.from_codes(np.array([[1]], np.int8), items=[HALF]),
+        "frame": lambda: Responses.from_frame(
+            pd.DataFrame([[1]], columns=pd.Index([HALF], dtype=object))
+        ),
+        "long": lambda: Responses.from_long(
+            pd.DataFrame(
+                {"respondent": ["a"], "item": pd.Series([HALF], dtype=object), "response": [1]}
+            )
+        ),
+        "prediction": lambda: Responses.from_predictions([1, 0], {HALF: [1, 1]}),
+        "fact": lambda: Responses([[1]]).described(items={"task": [HALF]}),
+        "name of a fact": lambda: Responses([[1]]).described(items={HALF: ["a"]}),
+        "groups": lambda: Responses([[1]]).item_groups([HALF]),
+        "mapped groups": lambda: Responses([[1]]).item_groups({"item_1": HALF}),
+    }.items(),
+)
+def test_half_a_character_is_refused_when_it_is_given(what, make):
+    with pytest.raises(InputError, match=r"'\\ud800'.* holds half a character"):
+        make()
+
+
+def test_a_note_may_name_a_file_whose_name_is_no_text(tmp_path):
+    table = Responses([[1, 0]]).described(notes=["from 'a\udcff.csv'"])
+    assert read_responses(table.save(tmp_path / "a.parquet")).notes == table.notes
+    assert table.notes == ("from 'a\\udcff.csv'",)

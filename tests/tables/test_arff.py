@@ -109,6 +109,6 @@ def test_many_blocks_are_joined_in_order(read, monkeypatch):
 def test_short_sparse_rows_may_not_unpack_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("itemwise.tables.arff._BLOCK_CELLS", 100)
     head = "".join(f"@attribute a{n} numeric\n" for n in range(100))
-    (tmp_path / "a.arff").write_text(f"@relation r\n{head}@data\n" + "{}\n" * 100)
+    (tmp_path / "a.arff").write_text(f"@relation r\n{head}@data\n" + "{}\n" * 1_000)
     with pytest.raises(FileError, match="unpacks to more than"):
-        read_table(tmp_path / "a.arff", max_bytes=10_000)
+        read_table(tmp_path / "a.arff", max_bytes=100_000)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from itemwise.byte_limits import most_bytes
 from itemwise.calibration.bank_writing import HEAD_KEY, KIND, PRIORS, SUM, VERSION, sum_of
 from itemwise.calibration.calibration import Calibration
 from itemwise.calibration.replayed_error import real_error_from
@@ -83,7 +84,7 @@ def is_bank(path: str | os.PathLike[str]) -> bool:
     if suffix != ".parquet":
         return suffix == ".json"
     try:
-        schema = read_schema(readable_file(path, MOST_BYTES))
+        schema = read_schema(readable_file(path, most_bytes(None, MOST_BYTES)))
     except FileError:
         return False
     return HEAD_KEY in (schema.metadata or {})

@@ -31,8 +31,12 @@ ALPHA = 0.05  # share of false discoveries among the items called negative
 FARTHEST = 1e6  # an ability beyond is none
 
 # What flags say of an item
-NEVER_ASKED, ALL_RIGHT, ALL_WRONG = "never asked", "all right", "all wrong"
+NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE = "never asked", "solved by all", "solved by none"
+CONSTANT = "constant"  # a grade or score that all got
+NOMINAL = (NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE, CONSTANT)  # parameters that say nothing
+TOLD = ("difficulty", "discrimination")  # what responses that differ tell of an item
 NEGATIVE, FLAT = "negative discrimination", "no discrimination"
+NOT_IDENTIFIED = "Ability is not identified"  # how the note begins; then nobody is strongest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,13 +245,15 @@ def said_of_scale(calibration: Calibration) -> str:
     said = said_of_items(calibration)
     if calibration.responses is None or calibration.responses.n_respondents < 2:
         return said
+    if any(note.startswith(NOT_IDENTIFIED) for note in calibration.fit_notes):
+        return said
     return f"{_strongest(calibration, calibration.responses)} {said}"
 
 
 def said_of_items(calibration: Calibration) -> str:
     """Say what stands on the scale, and how many items are negative."""
     items = calibration.items
-    negative = int(_negative(items).sum())
+    negative = int(below_zero(items).sum())
     respondents = counted(round(calibration.n_respondents), "respondent")
     part = calibration.parts[1]
     scale = f"{part.max() + 1} scales, one for each part" if part.any() else "one scale"
@@ -274,23 +280,38 @@ def significantly_negative(items: pd.DataFrame) -> np.ndarray:
     from scipy.special import ndtr
 
     se = items["discrimination_se"].to_numpy(float)
-    known = ~_alike(items) & (se > 0)
+    known = ~nominal_items(items) & (se > 0)
     slope = items["discrimination"].to_numpy(float)
     p = ndtr(np.divide(slope, se, out=np.full(len(slope), np.nan), where=known))
     found: np.ndarray = benjamini_hochberg(p) < ALPHA
     return found
 
 
-def _alike(items: pd.DataFrame) -> np.ndarray:
+def nominal_items(items: pd.DataFrame) -> np.ndarray:
     """Items to which all gave one response, or nobody any: the sign of a slope says nothing."""
-    words = "|".join((ALL_RIGHT, ALL_WRONG, NEVER_ASKED))
-    found: np.ndarray = items["flag"].str.contains(words).to_numpy(bool)
+    found: np.ndarray = items["flag"].str.contains("|".join(NOMINAL)).to_numpy(bool)
     return found
 
 
-def _negative(items: pd.DataFrame) -> np.ndarray:
+def told_parameters(items: pd.DataFrame) -> pd.DataFrame:
+    """Items without the parameters that no response tells, for showing them.
+
+    What all solved is infinitely easy, and what none solved infinitely hard, whichever way a prior
+    has turned the curve. Their discriminations are missing, as are all parameters of an item that
+    nobody was asked or to which all gave the same grade.
+    """
+    nominal = nominal_items(items)
+    told = [name for name in items if str(name).removesuffix("_se") in TOLD]
+    found = items.assign(**{str(name): items[name].mask(nominal) for name in told})
+    for word, side in ((SOLVED_BY_ALL, -np.inf), (SOLVED_BY_NONE, np.inf)):
+        there = items["flag"].str.contains(word)
+        found["difficulty"] = found["difficulty"].mask(there, side)
+    return found
+
+
+def below_zero(items: pd.DataFrame) -> np.ndarray:
     """Items of negative discrimination; of constant ones, the sign says nothing."""
-    found: np.ndarray = (items["discrimination"] < 0).to_numpy(bool) & ~_alike(items)
+    found: np.ndarray = (items["discrimination"] < 0).to_numpy(bool) & ~nominal_items(items)
     return found
 
 
@@ -310,7 +331,7 @@ def _strongest(calibration: Calibration, table: Responses) -> str:
     first = tied_with(best, level, found.ability, table.select(respondents=rows))
     names = [found.respondents[k] for k in first]
     near = int(level.sum()) - len(first) + 1
-    text = f"{where}{names[0]} is strongest (ability {_placed(found, best)})"
+    text = f"{where}{names[0]} is strongest by ability, {_placed(found, best)}"
     if len(first) > 1:
         which = "each" if len(first) > 2 else "both"
         text = (
@@ -340,9 +361,7 @@ def rows_on_scale(calibration: Calibration) -> pd.DataFrame:
 
     respondents, there = calibration.parts
     items = calibration.items[there == 0]
-    position = items["difficulty"].mask(_negative(items))
-    position = position.mask(items["flag"].str.contains(ALL_RIGHT), -np.inf)
-    position = position.mask(items["flag"].str.contains(ALL_WRONG), np.inf)
+    position = told_parameters(items)["difficulty"].mask(below_zero(items))
     rows = [_rows("item", items, position, items["difficulty_se"])]
     if calibration.responses is not None:
         scored = calibration.abilities()[respondents == 0]

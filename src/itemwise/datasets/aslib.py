@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from itemwise.byte_limits import most_bytes
 from itemwise.datasets.aslib_description import (
     Better,
     Description,
@@ -25,7 +26,7 @@ from itemwise.datasets.aslib_runs import (
     runs_by_problem,
 )
 from itemwise.errors import FileError, InputError
-from itemwise.files import PathLike, is_folder, is_there
+from itemwise.files import PathLike, is_folder, is_there, real_path
 from itemwise.tables.table_files import MAX_BYTES, read_table
 from itemwise.words import counted, listed, shown
 
@@ -83,13 +84,13 @@ class AslibScenario:
 
 @overload
 def read_aslib(
-    folder: PathLike, measure: str | None = None, *, max_bytes: int = MAX_BYTES
+    folder: PathLike, measure: str | None = None, *, max_bytes: int | None = None
 ) -> AslibScenario: ...
 
 
 @overload
 def read_aslib(
-    folder: PathLike, measure: list[str] | tuple[str, ...], *, max_bytes: int = MAX_BYTES
+    folder: PathLike, measure: list[str] | tuple[str, ...], *, max_bytes: int | None = None
 ) -> dict[str, AslibScenario]: ...
 
 
@@ -97,7 +98,7 @@ def read_aslib(
     folder: PathLike,
     measure: str | list[str] | tuple[str, ...] | None = None,
     *,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
 ) -> AslibScenario | dict[str, AslibScenario]:
     """Read a scenario of the algorithm selection library ASlib from its folder.
 
@@ -133,6 +134,7 @@ def read_aslib(
     >>> iw.read_aslib(".").performance.to_numpy().tolist()
     [[1.5, 100.0]]
     """
+    max_bytes = most_bytes(max_bytes, MAX_BYTES)
     if measure is not None and not isinstance(measure, str):
         return {str(one): read_aslib(folder, str(one), max_bytes=max_bytes) for one in measure}
     path = _scenario_folder(folder)
@@ -140,7 +142,7 @@ def read_aslib(
     if description_file is None or runs_file is None:
         raise _no_scenario(path)
     description = read_description(description_file)
-    name = description.name or path.resolve().name
+    name = description.name or real_path(path).name
     chosen = _measure(name, description, measure)
     performance, status, notes = runs_by_problem(
         runs_file, read_table(runs_file, max_bytes), chosen.name, max_bytes

@@ -12,6 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal
 
+from itemwise.byte_limits import most_bytes
 from itemwise.errors import FileError
 from itemwise.files import readable_file
 from itemwise.tables.text_tables import text_lines
@@ -71,7 +72,8 @@ class _Entry:
 
 def read_description(path: Path) -> Description:
     """Read the entries that describe the runs."""
-    with text_lines(readable_file(path, MAX_BYTES), MAX_BYTES) as lines:
+    most = most_bytes(None, MAX_BYTES)
+    with text_lines(readable_file(path, most), most) as lines:
         entries = _entries(path, lines)
     measures = _several(path, entries, _MEASURES)
     better = [_better(path, text) for text in _as_many(path, entries, _MAXIMIZE, measures)]

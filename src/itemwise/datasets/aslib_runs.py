@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.byte_limits import TO_RAISE
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
 from itemwise.tables.table_files import as_name
@@ -38,8 +39,7 @@ def runs_by_problem(
         raise FileError(
             f"'{path}' names {counted(shape[0], 'problem')} and "
             f"{counted(shape[1], 'algorithm')}: their table needs more than "
-            f"{size_for_people(max_bytes)}. Check how it was made; if it is correct, pass a larger "
-            "max_bytes."
+            f"{size_for_people(max_bytes)}. Check how it was made. {TO_RAISE}"
         )
     cells = problem_codes * shape[1] + algorithm_codes
     statuses, notes = _statuses(runs[STATUS])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from itemwise.byte_limits import most_bytes
 from itemwise.datasets.dataset import CLASSES, Dataset, target_column
 from itemwise.datasets.openml_server import ALIAS, OpenMLServer, Server, number_of
 from itemwise.errors import FileError, InputError, MissingExtraError
@@ -55,7 +56,7 @@ def openml_dataset(
         if document is None:
             return None
         check_file(path, document["sha256"])
-        return document, read_arff(path, MAX_BYTES)
+        return document, read_arff(path, most_bytes(None, MAX_BYTES))
 
     def fetch() -> tuple[dict[str, Any], pd.DataFrame]:
         remote = (server or OpenMLServer()).dataset(dataset)
@@ -66,7 +67,7 @@ def openml_dataset(
             "sha256": keep_file(path, remote.content),
         }
         # The document is written last, and only for a readable file: it marks the copy as complete.
-        frame = read_arff(path, MAX_BYTES)
+        frame = read_arff(path, most_bytes(None, MAX_BYTES))
         keep(described, "openml-dataset", payload)
         return payload, frame
 
@@ -190,7 +191,7 @@ def kept(path: Path, kind: str, shape: Mapping[str, Any]) -> dict[str, Any] | No
     """
     if not is_there(path):
         return None
-    document = read_json(path, kind, 1, max_bytes=1 << 24)
+    document = read_json(path, kind, 1, max_bytes=most_bytes(None, 1 << 24))
     require_keys(path, document, shape)
     for key, wanted in shape.items():
         if not _fits(document[key], wanted):
@@ -213,7 +214,7 @@ def keep_file(path: Path, content: bytes) -> str:
 
 def check_file(path: Path, sha256: str) -> None:
     """Refuse a file that differs from what was downloaded."""
-    with readable_file(path, MAX_BYTES).open("rb") as file:
+    with readable_file(path, most_bytes(None, MAX_BYTES)).open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:
         raise FileError(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from itemwise.byte_limits import TO_RAISE, most_bytes
 from itemwise.datasets.mlflow_runs import is_mlflow, read_mlflow
 from itemwise.datasets.result_frames import known_results, leaderboards
 from itemwise.datasets.run_columns import algorithms_only, failed_runs, measure_of
@@ -14,7 +15,7 @@ from itemwise.datasets.run_tables import ALGORITHM, PROBLEM
 from itemwise.errors import InputError
 from itemwise.files import PathLike, size_for_people
 from itemwise.responses.names_and_facts import is_numbered
-from itemwise.tables.foreign_frames import as_pandas
+from itemwise.tables.foreign_frames import as_pandas, with_whole_texts
 from itemwise.tables.table_files import MAX_BYTES, as_name, read_table
 from itemwise.words import listed, shown
 
@@ -43,7 +44,7 @@ def read_runs(
     problem: str | None = None,
     algorithm: str | None = None,
     features: Sequence[str] | None = None,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
 ) -> pd.DataFrame:
     """Read the performance of algorithms on problems, for `portfolio` and `tournament`.
 
@@ -97,17 +98,18 @@ def read_runs(
         raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
     if isinstance(source, Mapping):
         return leaderboards(source, metric)
+    most = most_bytes(max_bytes, MAX_BYTES)
     given = as_pandas(source)
     if not hasattr(given, "columns"):
         if isinstance(source, str | os.PathLike) and is_mlflow(Path(source)):
-            return read_mlflow(Path(source), metric, problem, algorithm, max_bytes)
-        frame, path = read_table(source, max_bytes), source
+            return read_mlflow(Path(source), metric, problem, algorithm, most)
+        frame, path = read_table(source, most), source
     else:
-        frame, path = _without_index(given), "the frame"
+        frame, path = _without_index(with_whole_texts(given)), "the frame"
     known = known_results(frame, metric) if layout == "auto" else None
     if known is not None:
         return known
-    return _plain(frame, path, layout, max_bytes, metric, features)
+    return _plain(frame, path, layout, most, metric, features)
 
 
 def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
@@ -205,7 +207,7 @@ def _pivoted(
         raise InputError(
             f"'{path}' names {len(axes[0]):,} problems and {len(axes[1]):,} algorithms, whose "
             f"table needs {size_for_people(n_bytes)}; the limit is {size_for_people(max_bytes)}. "
-            "Check its columns."
+            f"Check its columns. {TO_RAISE}"
         )
     wide = long.pivot(index=PROBLEM, columns=ALGORITHM, values="value")  # noqa: PD010
     return wide.reindex(index=axes[0], columns=axes[1])

@@ -16,7 +16,7 @@ from itemwise.responses.repeated_answers import repeat_notes
 from itemwise.responses.response_table import Responses
 from itemwise.responses.stored_cells import refuse_text
 from itemwise.responses.table_layouts import ExtraCells, Found, LongColumns, facts_of_codes, typed
-from itemwise.responses.triples import SPREAD, TRIES, Collector
+from itemwise.responses.triples import CHECKED_EVERY, SPREAD, TRIES, Collector
 from itemwise.tables.text_tables import Rows
 from itemwise.words import shown
 
@@ -76,6 +76,8 @@ def long_from_rows(
                 "Every response needs a respondent and an item."
             )
         collector.add(respondent, item, numerals[text])
+        if not line % CHECKED_EVERY:
+            collector.check_repeats()
         extras.add(respondent, item, row)
         for place, known, codes in slots:
             text = row[place]

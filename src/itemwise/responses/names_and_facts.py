@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,11 +14,12 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.tables.foreign_frames import with_row_names
-from itemwise.words import meant, shown
+from itemwise.words import half_character, meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MANY_REPEATS = 10_000  # which no slip of a pen makes
 MANY_NAMES = 10_000
 
 # Names, positions (a slice of them, too) or a boolean mask.
@@ -42,9 +45,46 @@ def named(names: Iterable[object] | None, count: int, what: str) -> tuple[str, .
         )
     if len(set(given)) < count:
         raise InputError(
-            f"The {what} names must differ, but {_repeated(given)}. Rename or merge the {what}s."
+            f"The {what} names must differ, but {_repeated(given)}. "
+            f"{_no_heading(given) if what == 'item' else ''}Rename or merge the {what}s."
         )
+    check_whole(given, f"The {what} name", f"Rename the {what}.")
     return given
+
+
+def refuse_many_repeats(names: list[str], what: str) -> None:
+    """Refuse names of some rows that are nearly all the same, before the rest is read."""
+    different = set(names)
+    if len(names) - len(different) > MANY_REPEATS:
+        raise InputError(
+            f"The {what} names must differ, but {len(names):,} rows in a row have only "
+            f"{len(different):,} of them, such as {shown(names[-1])}. Rename or merge the {what}s."
+        )
+
+
+def said_of_alike(respondents: Sequence[str], items: Sequence[str]) -> list[str]:
+    """Notes on names that look the same, but differ in spaces or in how letters are composed."""
+    notes = []
+    for what, names in (("respondent", respondents), ("item", items)):
+        odd = [name for name in names if " " in name or not name.isascii()]
+        seen = {name: name for name in names} if odd else {}
+        for name in odd:
+            other = seen.setdefault(" ".join(unicodedata.normalize("NFC", name).split()), name)
+            if other != name:
+                notes.append(
+                    f"The {what} names {other!a} and {name!a} look the same, but differ "
+                    f"in spaces or in how letters are composed: they are two {what}s. If they are "
+                    "one, correct the file."
+                )
+                break
+    return notes
+
+
+def check_whole(texts: Iterable[str], what: str, advice: str) -> None:
+    """Refuse texts with half of a surrogate pair: neither files nor terminals can show them."""
+    broken = half_character(texts)
+    if broken is not None:
+        raise InputError(f"{what} {shown(broken)} holds half a character. {advice}")
 
 
 def name_index(names: tuple[str, ...] | None, count: int, what: str) -> pd.Index:
@@ -105,6 +145,17 @@ def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> ND
     if chosen.dtype.kind in "iu":
         return _placed(chosen, len(names), what)
     return _found([str(name) for name in chosen], names, what)
+
+
+def _no_heading(names: Sequence[str]) -> str:
+    """A hint if names look like responses, as where the line of names is missing."""
+    numbers = sum(bool(re.fullmatch(r"-?\d*\.?\d+(\.\d+)?", name)) for name in names)
+    if 2 * numbers <= len(names):
+        return ""
+    return (
+        "These look like responses: if the line of item names is missing, add one at the top. "
+        "Otherwise: "
+    )
 
 
 def _repeated(names: Sequence[str]) -> str:
@@ -219,6 +270,7 @@ def as_facts(given: GivenFacts, names: Sequence[str], what: str) -> Facts:
     """
     given = with_row_names(given)
     columns: Iterable[tuple[object, Any]] = given.items()
+    check_whole(map(str, given), "The fact", "Rename it.")
     index = getattr(given, "index", None)
     if index is not None and not index.is_unique:
         raise InputError(f"The facts name the {what} {shown(index[index.duplicated()][0])} twice.")
@@ -275,7 +327,7 @@ def _column(column: str, values: Any, names: Sequence[str], what: str) -> tuple[
             raise InputError(
                 f"{shown(column)} names no {what} of the table; its keys should be names."
             )
-        return tuple(_plain(told.get(name)) for name in names)
+        return _whole(column, tuple(_plain(told.get(name)) for name in names))
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError(
             f"The fact {shown(column)} is {shown(values)}; give one value per {what}, as a list or "
@@ -287,7 +339,14 @@ def _column(column: str, values: Any, names: Sequence[str], what: str) -> tuple[
             f"The fact {shown(column)} has {len(listed):,} values, but there are {len(names):,} "
             f"{what}s. Give one value each."
         )
-    return listed
+    return _whole(column, listed)
+
+
+def _whole(column: str, values: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """The values of a fact, if no text among them is broken."""
+    texts = (value for value in values if isinstance(value, str))
+    check_whole(texts, f"In the fact {shown(column)}, the value", "Correct it.")
+    return values
 
 
 def _plain(value: Any) -> Fact:

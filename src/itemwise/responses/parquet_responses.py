@@ -23,6 +23,7 @@ from itemwise.responses.table_layouts import (
 )
 from itemwise.responses.triples import check_cells
 from itemwise.tables.parquet import (
+    check_rows,
     columns_that_fit,
     is_number,
     read_columns,
@@ -54,6 +55,7 @@ def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes:
         if layout == "auto" and names_items(heading) and len(names) > 1:
             return _item_rows(table, first or 0, kind).described(notes=[said_of_turned(heading)])
         return Responses.from_frame(_named_frame(table, first), kind, facts=layout == "auto")
+    check_rows(path, len(columns), max_bytes)  # before other columns are looked at
     roles = [names[column] for column in columns]
     others = _extra_fields(path, schema, roles, max_bytes)
     table = _columns(path, [*(schema.field(column) for column in columns), *others], max_bytes)

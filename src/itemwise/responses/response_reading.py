@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.byte_limits import most_bytes
 from itemwise.errors import FileError, InputError
-from itemwise.files import readable_file
+from itemwise.files import lone_surrogate, readable_file
 from itemwise.progress import at_stage
 from itemwise.responses.logs import is_log, read_logs
 from itemwise.responses.long_reading import long_from_rows, rows_of_records
 from itemwise.responses.model_facts import FactColumns
+from itemwise.responses.names_and_facts import refuse_many_repeats, said_of_alike
 from itemwise.responses.numerals import Numerals
 from itemwise.responses.parquet_responses import responses_from_parquet
 from itemwise.responses.repeated_answers import repeat_notes
@@ -32,19 +34,21 @@ from itemwise.responses.stored_cells import as_floats, checked_kind, compact, re
 from itemwise.responses.table_layouts import (
     ITEM_ROWS,
     LAYOUTS,
+    check_items,
     is_corner,
     is_item,
     long_columns,
     mistyped_long,
     names_and_facts,
     names_items,
+    names_respondents,
     names_rows,
     said_of_shape,
     said_of_turned,
     stated_kind,
     typed,
 )
-from itemwise.responses.triples import Collector
+from itemwise.responses.triples import CHECKED_EVERY, Collector
 from itemwise.tables.text_tables import Rows, delimited_rows, number, text_lines
 from itemwise.words import shown
 
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
     from itemwise.files import PathLike
     from itemwise.progress import Wanted
 
+MAX_BYTES = 2 * 1024**3
 _DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _JSON_LINES = (".jsonl", ".ndjson", ".jsonlines", ".jsonl.gz")
 _PARQUET = (".parquet", ".pq")
@@ -64,7 +69,7 @@ def read_responses(
     *,
     kind: str | None = None,
     layout: str = "auto",
-    max_bytes: int = 2 * 1024**3,
+    max_bytes: int | None = None,
     progress: Wanted = True,
 ) -> Responses:
     """Read responses from the file at `path`; the end of its name says how.
@@ -98,7 +103,8 @@ def read_responses(
     called item, before the respondents are facts of items; if the names of items repeat, all of
     these columns make the name, as in sums/12. `kind` is that of `Responses`.
 
-    `max_bytes` limits the file, its unpacked size, and the cells of its table. `progress` is
+    `max_bytes` limits the file, its unpacked size, and what its rows and cells need; by default it
+    is what the environment variable ITEMWISE_MAX_BYTES says, or 2 GiB. `progress` is
     that of `read_logs`: True, False, or a callable.
 
     >>> import itemwise as iw
@@ -114,17 +120,20 @@ def read_responses(
     if layout not in LAYOUTS:
         known = ", ".join(map(shown, LAYOUTS))
         raise InputError(f"layout is {shown(layout)}, but it should be one of {known}.")
-    if isinstance(path, str | os.PathLike) and holds_logs(Path(path), max_bytes):
-        found = read_logs(path, max_bytes=max_bytes, progress=progress).responses
+    most = most_bytes(max_bytes, MAX_BYTES)
+    if isinstance(path, str | os.PathLike) and holds_logs(Path(path), most):
+        found = read_logs(path, max_bytes=most, progress=progress).responses
         return found if kind is None else found.of_kind(kind)
-    file = readable_file(path, max_bytes)
+    file = readable_file(path, most)
     at_stage(f"reading {file.name}")
     try:
-        return _from_table(file, kind, layout, max_bytes)
+        found = _from_table(file, kind, layout, most)
     except InputError as error:
         turned = layout != ITEM_ROWS and "respondent names must differ" in str(error)
         hint = " If rows are items, pass layout='items'." if turned else ""
         raise InputError(f"In '{path}': {error}{hint}") from error
+    alike = said_of_alike(vars(found).get("respondents") or (), found.items)
+    return found.described(notes=alike) if alike else found
 
 
 def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
@@ -177,6 +186,8 @@ def read_json_lines(path: Path, kind: str | None, max_bytes: int) -> Responses:
         collector = Collector()
         for line, record in records:
             respondent, responses = _parsed(path, line, record)
+            if not line % CHECKED_EVERY:
+                collector.check_repeats()
             collector.respondents.setdefault(respondent, len(collector.respondents))
             for item, response in responses.items():
                 value = None if isinstance(response, str) else number(response)
@@ -200,6 +211,11 @@ def _records(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, 
             ) from error
         if not isinstance(record, dict):
             raise FileError(f"'{path}', line {line:,} is not an object. {_EXPECTED}")
+        if half := lone_surrogate(text):
+            raise FileError(
+                f"'{path}', line {line:,} holds {half}, which is half a character. Correct the "
+                "name, or write the file again."
+            )
         yield line, record
 
 
@@ -274,6 +290,7 @@ def _plain_wide(
             "Add a line of names."
         )
     if names_rows(header[0], layout) or not all(map(numerals.know, first)):
+        check_items(path, header, table)
         return _responses(table, first, header[1:], kind or stated_kind(header[0]))
     return _responses(_with_first(first, numerals, table), None, header, kind)
 
@@ -290,7 +307,9 @@ def _item_rows(path: Path, header: list[str], rows: Rows, kind: str | None) -> R
                 column.append(text)
             yield line, row[width - 1 :]
 
-    first, table = _first_and_table(header[width - 1 :], cut(), Numerals(), "item")
+    first, table = _first_and_table(
+        header[width - 1 :], cut(), Numerals(), "item", unique=width == 1
+    )
     _check_rows(path, first)
     names, facts = names_and_facts(dict(zip(header, cells, strict=False)))
     found = _responses(np.ascontiguousarray(table.T), header[width:], names, kind)
@@ -324,8 +343,10 @@ def _first_and_table(
     rows: Rows,
     numerals: Numerals,
     what: str = "respondent",
+    *,
+    unique: bool = True,
 ) -> tuple[list[str], NDArray[Any]]:
-    """The first column as text, all others as numbers."""
+    """The first column as text, `unique` if it names the rows, all others as numbers."""
     first: list[str] = []
     blocks: list[NDArray[Any]] = []
     width = len(header) - 1
@@ -333,6 +354,8 @@ def _first_and_table(
 
     def close_block() -> None:
         n_rows = len(first) - sum(map(len, blocks))
+        if unique and n_rows and not numerals.know(first[-1]):
+            refuse_many_repeats(first[-n_rows:], what)
         blocks.append(compact(np.array(cells).reshape(n_rows, width)))
         del cells[:]
 
@@ -342,7 +365,9 @@ def _first_and_table(
         except ValueError:
             wrong = next(at for at, text in enumerate(row) if at and not numerals.know(text))
             cell = f"Line {line:,} ({what} {shown(row[0])}), column {shown(header[wrong])}"
-            refuse_text(cell, row[wrong])
+            names = names_respondents(header[wrong])
+            hint = f"If {shown(header[wrong])} names the respondents, put it first. "
+            refuse_text(cell, row[wrong], hint=hint if names else "")
         first.append(row[0])
         if len(cells) > _BLOCK_CELLS:
             close_block()

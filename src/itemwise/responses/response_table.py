@@ -51,7 +51,7 @@ from itemwise.responses.stored_cells import (
 from itemwise.responses.tallies import Tally
 from itemwise.responses.triples import Triples
 from itemwise.tables.foreign_frames import as_pandas, with_row_names
-from itemwise.words import counted
+from itemwise.words import clean, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -296,7 +296,7 @@ class Responses(DescribedTable):
         vars(new).update(
             _item_facts={**self._item_facts, **of_items},
             _respondent_facts={**self._respondent_facts, **of_rows},
-            notes=(*self.notes, *notes),
+            notes=(*self.notes, *map(clean, notes)),
         )
         return new
 

@@ -36,30 +36,24 @@ def write_responses(responses: Responses, path: PathLike) -> Path:
     not. Repeated answers are written to text as a long table, one row per cell with its tries.
     """
     name = Path(path).name.lower()
-    try:
-        if name.endswith(".parquet"):
-            write_atomically(path, lambda file: _write_parquet(responses, file))
-        elif name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
-            _check_names(responses)
-            write_atomically(
-                path,
-                lambda file: _write_delimited(
-                    responses,
-                    file,
-                    delimiter="\t" if ".tsv" in name else ",",
-                    packed=name.endswith(".gz"),
-                ),
-            )
-        else:
-            raise FileError(
-                f"'{path}' ends in {shown(Path(path).suffix)}, but responses are written to "
-                ".csv, .csv.gz, .tsv, .tsv.gz or .parquet. Choose one of these."
-            )
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"A name cannot be written as UTF-8: {shown(error.object)} holds half a character. "
-            "Rename the respondent or item."
-        ) from error
+    if name.endswith(".parquet"):
+        write_atomically(path, lambda file: _write_parquet(responses, file))
+    elif name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
+        _check_names(responses)
+        write_atomically(
+            path,
+            lambda file: _write_delimited(
+                responses,
+                file,
+                delimiter="\t" if ".tsv" in name else ",",
+                packed=name.endswith(".gz"),
+            ),
+        )
+    else:
+        raise FileError(
+            f"'{path}' ends in {shown(Path(path).suffix)}, but responses are written to "
+            ".csv, .csv.gz, .tsv, .tsv.gz or .parquet. Choose one of these."
+        )
     return Path(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, get_args
@@ -31,6 +32,7 @@ _EXPECTED = {
     "graded": f"grades are whole numbers from 0 to {HIGHEST_GRADE:,}",
     "nominal": f"options are whole numbers from 0, the right one, to {HIGHEST_GRADE:,}",
 }
+_PERCENT, _COMMA = re.compile(r"[+-]?\d+([.,]\d+)? ?%"), re.compile(r"[+-]?\d+,\d+")
 _HOW_TO_MISS = "Use NaN where an item was never asked"
 
 
@@ -75,12 +77,26 @@ def as_numbers(values: NDArray[Any], where: Where) -> NDArray[Any]:
     return np.asarray(parsed, dtype=np.float64)
 
 
-def refuse_text(cell: str, value: object, n_more: int = 0) -> NoReturn:
+def refuse_text(cell: str, value: object, n_more: int = 0, hint: str = "") -> NoReturn:
     """Raise an error: this cell holds something that is not a number."""
     raise InputError(
         f"{cell} holds {shown(value)}, which is not a number{_and_more(n_more)}. "
+        f"{_how_to_write(value)}{hint}"
         f"Give 0 and 1, grades or scores as numbers. {_HOW_TO_MISS}."
     )
+
+
+def _how_to_write(value: object) -> str:
+    """What to do about a number as spreadsheets show it."""
+    text = str(value).strip()
+    if _PERCENT.fullmatch(text):
+        share = float(text.rstrip("% ").replace(",", ".")) / 100
+        return f"Write shares without the percent sign, as {share:g}. "
+    if _COMMA.fullmatch(text):
+        return f"Write numbers with a decimal point, as {text.replace(',', '.')}. "
+    if text.startswith("#"):
+        return "This is what a spreadsheet shows for an error: correct its formula. "
+    return ""
 
 
 def coded(values: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArray[Any], Kind]:

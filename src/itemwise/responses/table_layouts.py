@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from itemwise.errors import InputError
+from itemwise.errors import FileError, InputError
 from itemwise.responses.long_identity import Codes, is_known
 from itemwise.responses.names_and_facts import Fact
+from itemwise.responses.stored_cells import NEVER_ASKED
 from itemwise.words import meant, shown
 
 if TYPE_CHECKING:
@@ -123,6 +125,11 @@ def is_item(heading: str) -> bool:
     return _plain(heading) in (*_NAMES_OF_ITEMS, "id")
 
 
+def names_respondents(heading: object) -> bool:
+    """Whether a heading says that names of respondents stand below it."""
+    return str(heading).strip().lower() in _NAMES_OF_RESPONDENTS
+
+
 def names_items(heading: object) -> bool:
     """Whether the first column of a table, by its heading, names items: rows are items then."""
     return isinstance(heading, str) and _plain(heading) in _NAMES_OF_ITEMS
@@ -134,6 +141,22 @@ def said_of_turned(heading: object) -> str:
         f"The names of the rows are called {shown(heading)}: rows are items, and columns are "
         "respondents. If it is the other way round, pass layout='wide'."
     )
+
+
+def check_items(path: Path, header: list[str], table: NDArray[Any]) -> None:
+    """Refuse a table of one column of names, or whose last column is only an ending delimiter."""
+    if len(header) == 1:
+        raise FileError(
+            f"'{path}' has only one column, {shown(header[0])}, and it holds names. Put commas, "
+            "semicolons or tabs between the fields; in a .tsv file, tabs."
+        )
+    own = header[0].startswith("respondents")  # as Itemwise writes it, with items of any name
+    empty = np.isin(table[:, -1], (NEVER_ASKED,)) | np.isnan(table[:, -1])
+    if not own and not header[-1].strip() and empty.all():
+        raise FileError(
+            f"'{path}' has nothing in its last column, and no name above it: its lines end with a "
+            "delimiter. Remove the column."
+        )
 
 
 def names_rows(heading: str, layout: str) -> bool:

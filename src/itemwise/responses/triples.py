@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.byte_limits import TO_RAISE
 from itemwise.errors import InputError
 from itemwise.files import size_for_people
 from itemwise.responses.repeated_answers import Combined, check_spread, check_tries, combined
 from itemwise.responses.stored_cells import NEVER_ASKED, extent_of, pair_in_words
 
+CHECKED_EVERY, MOST_REPEATS = 1 << 16, 200_000  # lines; rows of one respondent and item
 TRIES, SPREAD = "tries", "spread"  # columns of a long table that say what a response is a mean of
 
 
@@ -105,6 +107,18 @@ class Collector:
         self.columns.append(self.items.setdefault(item, len(self.items)))
         self.responses.append(response)
 
+    def check_repeats(self) -> None:
+        """Refuse rows that nearly all repeat the same pairs, before the rest is read."""
+        n_rows, shape = len(self.rows), (len(self.respondents), len(self.items))
+        if n_rows > MOST_REPEATS * shape[0] * shape[1]:
+            raise InputError(
+                f"The first {n_rows:,} rows hold only {shape[0]:,} "
+                f"respondent{'s' if shape[0] > 1 else ''} and {shape[1]:,} "
+                f"item{'s' if shape[1] > 1 else ''}, more than {MOST_REPEATS:,} rows for each "
+                "pair. Check the columns. If they are right, write one row per pair, with the "
+                "share of right answers, and a column tries with their number."
+            )
+
     def triples(self, max_bytes: int) -> Triples:
         """Return what was collected, if its table, at one byte per cell, fits into `max_bytes`.
 
@@ -126,5 +140,5 @@ def check_cells(n_respondents: int, n_items: int, max_bytes: int) -> None:
         raise InputError(
             f"There are {n_respondents:,} respondents and {n_items:,} items, whose table needs "
             f"{size_for_people(n_respondents * n_items)} or more; the limit is "
-            f"{size_for_people(max_bytes)}. Check the columns, or pass a larger max_bytes."
+            f"{size_for_people(max_bytes)}. Check the columns. {TO_RAISE}"
         )

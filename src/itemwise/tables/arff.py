@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from itemwise.byte_limits import TO_RAISE
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
 from itemwise.tables.text_tables import text_lines
@@ -192,7 +193,9 @@ def _blocks(
         if len(rows) == height:
             n_cells += height * len(attributes)
             if 8 * n_cells > max_bytes:
-                raise FileError(f"'{path}' unpacks to more than {size_for_people(max_bytes)}.")
+                raise FileError(
+                    f"'{path}' unpacks to more than {size_for_people(max_bytes)}. {TO_RAISE}"
+                )
             yield _columns(path, attributes, rows, numbers)
             rows, numbers = [], []
     if rows:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError
+from itemwise.words import half_character, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def as_pandas(table: Any) -> Any:
@@ -53,6 +57,19 @@ def _with_signed_codes(table: Any) -> Any:
             plain = table.column(k).cast(kind.value_type)
             table = table.set_column(k, field.name, plain.dictionary_encode())
     return table
+
+
+def with_whole_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame; refuse half of a surrogate pair, which pandas' own text cannot hold."""
+    for name, column in frame.items():
+        if column.dtype == object:
+            broken = half_character([cell for cell in column if isinstance(cell, str)])
+            if broken is not None:
+                raise InputError(
+                    f"Column {shown(name)} has {shown(broken)}, which holds half a character. "
+                    "Correct it, or leave the column out."
+                )
+    return frame
 
 
 def with_row_names(table: Any) -> Any:

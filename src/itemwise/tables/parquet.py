@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from itemwise.byte_limits import TO_RAISE
 from itemwise.errors import FileError, InputError
 from itemwise.files import size_for_people
+from itemwise.tables.text_tables import ROW_BYTES
 from itemwise.words import shown
 
 if TYPE_CHECKING:
@@ -71,25 +73,35 @@ def read_columns(
                 f"({shown(str(field.type))}), but single values are needed. Leave it out."
             )
     texts = [field.name for field in fields if dictionaries and _is_text(field.type)]
+    check_rows(path, len(fields), max_bytes, cell_bytes)
     with parquet_errors(path), pq.ParquetFile(path, read_dictionary=texts) as file:
-        n_rows = file.metadata.num_rows
-        n_bytes = cell_bytes * n_rows * len(fields)
-        if n_bytes > max_bytes:
-            raise InputError(
-                f"'{path}' holds {n_rows:,} rows and {len(fields):,} columns, which need "
-                f"{size_for_people(n_bytes)} or more; the limit is {size_for_people(max_bytes)}. "
-                "If you trust the file, pass a larger max_bytes."
-            )
         everything = len(fields) == len(file.schema_arrow)
         names = None if everything else [field.name for field in fields]
         batches, _ = _gathered(file, names, max_bytes)
         if batches is None:
             raise InputError(
-                f"'{path}' unpacks to more than {size_for_people(max_bytes)}, the limit. "
-                "If you trust the file, pass a larger max_bytes."
+                f"'{path}' unpacks to more than {size_for_people(max_bytes)}, the limit. {TO_RAISE}"
             )
         table = pa.Table.from_batches(batches) if batches else file.read(names)
         return table.replace_schema_metadata(None)
+
+
+def check_rows(path: Path, n_fields: int, max_bytes: int, cell_bytes: int = 1) -> None:
+    """Refuse more rows than fit into `max_bytes` once they are read, before any is.
+
+    Equal values are packed into next to nothing, but each row is numbered and named anew.
+    """
+    import pyarrow.parquet as pq
+
+    with parquet_errors(path):
+        n_rows = pq.read_metadata(path).num_rows
+    n_bytes = n_rows * (ROW_BYTES + cell_bytes * n_fields)
+    if n_bytes > max_bytes:
+        raise InputError(
+            f"'{path}' holds {n_rows:,} rows and {n_fields:,} columns, which need "
+            f"{size_for_people(n_bytes)} or more; the limit is {size_for_people(max_bytes)}. "
+            f"{TO_RAISE}"
+        )
 
 
 def _gathered(
@@ -99,9 +111,13 @@ def _gathered(
     import pyarrow as pa
 
     before, batches, size = pa.total_allocated_bytes(), [], 0
+    rows_left = file.metadata.num_rows
     for batch in file.iter_batches(ROWS_AT_A_TIME, columns=names):
         batch.validate(full=True)  # a damaged page may point outside its dictionary
         batches.append(batch)
+        rows_left -= batch.num_rows
+        if rows_left < 0:
+            raise ValueError("it holds more rows than it says")
         size = pa.total_allocated_bytes() - before
         if size > max_bytes:
             return None, size

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from itemwise.byte_limits import most_bytes
 from itemwise.errors import FileError
 from itemwise.files import PathLike, readable_file
 from itemwise.tables.arff import read_arff
@@ -21,20 +22,21 @@ if TYPE_CHECKING:
 MAX_BYTES = 4 * 1024**3
 
 
-def read_table(path: PathLike, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
+def read_table(path: PathLike, max_bytes: int | None = None) -> pd.DataFrame:
     """Read a table; the end of the file name says how.
 
     `.csv` and `.tsv` (also with `.gz`) begin with a line of names; fields are separated by commas,
     semicolons or tabs, whichever fits. `.arff` may be sparse, and compressed as `.arff.gz`.
     """
-    file = readable_file(path, max_bytes)
+    most = most_bytes(max_bytes, MAX_BYTES)
+    file = readable_file(path, most)
     reader = _READERS.get(_ending(file))
     if reader is None:
         raise FileError(
             f"'{path}' ends in {shown(file.suffix)}, but tables are read from "
             f"{', '.join(_READERS)}. Convert the file, or rename it if it is one of these."
         )
-    frame = reader(file, max_bytes)
+    frame = reader(file, most)
     if not len(frame):
         raise FileError(
             f"'{path}' names its columns, but has no row below them. Check how it was made."

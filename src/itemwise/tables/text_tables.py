@@ -12,12 +12,12 @@ import itertools
 import math
 import re
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from itemwise.byte_limits import TO_RAISE
 from itemwise.errors import FileError
 from itemwise.files import size_for_people
 from itemwise.words import listed, repeated, shown
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 MAX_LINE = 64 * 1024**2  # characters; a row of a million items stays below
 
+ROW_BYTES = 72  # memory that a row needs beside its cells: a name, its number, three references
+CELL_BYTES = 32  # of a cell while pandas reads it: its text, where it begins, its value
+_PIECE = 1 << 20
+# What rows of a gzip file may need: so much of `max_bytes` in any case, else times its own size.
+# Even a column of coin flips stays below, so that only equal lines are refused.
+PACKED_SHARE, MOST_PACKED = 16, 1_000
 _UTF16 = "UTF-16 text", "Save it as UTF-8 (in Excel: CSV UTF-8)."
 _BEGINNINGS = {
     b"\xff\xfe": _UTF16,
@@ -48,10 +54,11 @@ Rows = Iterator[tuple[int, list[str]]]  # line number and fields
 
 @contextmanager
 def text_lines(path: Path, max_bytes: int) -> Iterator[Iterator[str]]:
-    """The lines of a UTF-8 file, also compressed with gzip, at most `max_bytes` in all.
+    """The lines of a UTF-8 file, also compressed with gzip, that need at most `max_bytes` in all.
 
     Whatever goes wrong while the lines are read becomes a `FileError`.
     """
+    _check_lines(path, max_bytes)
     try:
         with text_bytes(path, max_bytes) as stream:
             yield _lines(path, io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""))
@@ -86,6 +93,34 @@ def text_bytes(
         raise FileError(f"'{path}' is not an intact gzip file: {error}. Copy it again.") from error
 
 
+def _check_lines(path: Path, max_bytes: int) -> None:
+    """Refuse more lines than fit into `max_bytes` once they are rows, before any is split.
+
+    Equal short lines are packed into next to nothing; to count them is fast, to split them is not.
+    """
+    packed = path.stat().st_size if path.suffix.lower() == ".gz" else max_bytes
+    most_packed = max(max_bytes // PACKED_SHARE, MOST_PACKED * packed)
+    n_lines = size = 0
+    with text_bytes(path, max_bytes) as stream:
+        while piece := stream.read(_PIECE):
+            n_lines += piece.count(b"\n") or piece.count(b"\r")
+            size += len(piece)
+            need = ROW_BYTES * n_lines
+            if need > max_bytes:
+                raise FileError(
+                    f"'{path}' has {n_lines:,} lines or more, which need "
+                    f"{size_for_people(need)} once they are read; the limit is "
+                    f"{size_for_people(max_bytes)}. {TO_RAISE}"
+                )
+            if need + size > most_packed:
+                raise FileError(
+                    f"'{path}' has {n_lines:,} lines or more, which need "
+                    f"{size_for_people(need + size)} once they are read, over {MOST_PACKED:,} "
+                    "times the size of the file: nearly all of it is the same again and again. "
+                    f"Check how it was made. {TO_RAISE}"
+                )
+
+
 class _Bounded(io.RawIOBase):
     """Reads bytes until there are too many: a small archive may unpack without end."""
 
@@ -102,7 +137,7 @@ class _Bounded(io.RawIOBase):
         if self._total > self._limit:
             raise FileError(
                 f"'{self._path}' unpacks to more than {size_for_people(self._limit)}, the limit. "
-                "If you trust the file, pass a larger max_bytes."
+                f"{TO_RAISE}"
             )
         buffer[: len(content)] = content
         self.passed()
@@ -152,6 +187,11 @@ def delimited_rows(
     """
     rest = iter(lines)
     start = list(itertools.islice(rest, _SAMPLE_LINES))
+    if start and start[0].strip('" \r\n').lower() in {f"sep={sign}" for sign in _DELIMITERS}:
+        raise FileError(
+            f"'{path}' begins with {shown(start[0].strip())}, which only spreadsheets read. Remove "
+            "this line."
+        )
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
     delimiter = "\t" if tabs else _delimiter(start)
     return delimiter, _rows(path, itertools.chain(start, rest), delimiter, skip_spaces=skip_spaces)
@@ -162,28 +202,40 @@ def read_delimited(path: Path, max_bytes: int) -> pd.DataFrame:
     import pandas as pd
 
     with text_lines(path, max_bytes) as lines:
-        text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")
-    delimiter, rows = delimited_rows(path, io.StringIO(text), skip_spaces=True)
-    _, header = next(rows)
-    _check_header(path, header)
-    _, first = next(rows, (0, []))
-    deque(rows, maxlen=0)  # reads on, so that a row of another length is found
+        delimiter, rows = delimited_rows(path, lines, skip_spaces=True)
+        _, header = next(rows)
+        _check_header(path, header)
+        _, first = next(rows, (0, []))
+        _check_cells(path, rows, len(header), max_bytes)
     comma = delimiter != "," and any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in first)
     try:
-        frame: pd.DataFrame = pd.read_csv(
-            io.StringIO(text),
-            sep=delimiter,
-            decimal="," if comma else ".",
-            index_col=False,
-            na_values=list(_MISSING),
-            keep_default_na=False,
-            skipinitialspace=True,
-            low_memory=False,
-        )
+        with text_bytes(path, max_bytes) as stream:
+            frame: pd.DataFrame = pd.read_csv(
+                io.TextIOWrapper(stream, encoding="utf-8-sig"),
+                sep=delimiter,
+                decimal="," if comma else ".",
+                index_col=False,
+                na_values=list(_MISSING),
+                keep_default_na=False,
+                skipinitialspace=True,
+                low_memory=False,
+            )
     except (ValueError, OverflowError) as error:  # pandas' own errors among them
         raise FileError(f"'{path}' is not valid CSV: {shown(str(error))}. Check it.") from error
     frame.columns = pd.Index([name.strip() for name in header])
     return frame
+
+
+def _check_cells(path: Path, rows: Rows, width: int, max_bytes: int) -> None:
+    """Read all rows, so that one of another length is found, and refuse too many cells."""
+    most = max_bytes // (CELL_BYTES * width)
+    for n_rows, _ in enumerate(rows, start=2):
+        if n_rows > most:
+            raise FileError(
+                f"'{path}' has {n_rows:,} rows of {width:,} cells or more, which need "
+                f"{size_for_people(CELL_BYTES * n_rows * width)} while they are read; the limit is "
+                f"{size_for_people(max_bytes)}. {TO_RAISE}"
+            )
 
 
 def _delimiter(start: list[str]) -> str:

@@ -227,6 +227,26 @@ def test_the_same_questions_are_the_same_items(name, tmp_path):
     assert found.complete
 
 
+def test_ids_with_half_a_character_stay_two_and_say_what_they_hold(with_questions, tmp_path):
+    whole, halves = "q\U0001f600", ("q\ud83d", "q\ud83e")
+    questions = dict.fromkeys((whole, *halves), "")
+    questions = {identity: f"question {k}" for k, identity in enumerate(questions)}
+    run = Asked(questions, dict.fromkeys(questions, 1.0) | {whole: 0.0})
+    found = read_logs(written(with_questions, tmp_path, run)).responses
+    names = sorted(name.rpartition("q")[2] for name in found.items)
+    assert names == ["\\ud83d", "\\ud83e", "\U0001f600"]
+
+
+def test_flows_with_broken_bytes_stay_two(tmp_path):
+    for at, broken in enumerate((b"\xfe", b"\xff")):
+        run = Asked(ENGLISH, RIGHT, model="flow")
+        told = openml(tmp_path / str(at), run).with_name("description.xml")
+        told.write_bytes(told.read_bytes().replace(b">flow<", b">flow" + broken + b"<"))
+    found = read_logs(tmp_path).responses
+    assert len(found.respondents) == 2
+    assert any("\\xff" in name for name in found.respondents)
+
+
 def test_the_same_id_with_another_question_is_another_item(with_questions, tmp_path):
     runs = Asked(ENGLISH, RIGHT), Asked(FRENCH, RIGHT, model="lab/two")
     reading = read_logs(written(with_questions, tmp_path, *runs))
@@ -379,7 +399,7 @@ def test_a_log_that_is_there_twice_counts_once(name, tmp_path):
     reading = read_logs(written(name, tmp_path, run, run))
     assert reading.responses.tries is None
     assert reading.responses.values.tolist() == [[1, 0]]
-    assert reading.left_out == {"that are copies of another log": 2}
+    assert reading.left_out == {"that another log holds, too": 2}
     assert any("they count once" in note for note in reading.notes)
 
 

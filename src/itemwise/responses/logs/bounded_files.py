@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import struct
 import zipfile
 import zlib
@@ -18,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TextIO
 
+from itemwise.byte_limits import TO_RAISE, VARIABLE
 from itemwise.errors import FileError
-from itemwise.files import readable_file, size_for_people
+from itemwise.files import JSON_ESCAPE, readable_file, size_for_people
 from itemwise.words import shown
 
 MOST_MEMBERS = 500_000
@@ -65,8 +65,8 @@ class Archive:
         if member.file_size > limit:
             raise FileError(
                 f"{where} unpacks to {size_for_people(member.file_size)}, and the limit is "
-                f"{size_for_people(limit)}. It is damaged, or not a log. If you trust it, pass a "
-                f"max_bytes of {size_for_people(MEMBERS * member.file_size)}."
+                f"{size_for_people(limit)}. It is damaged, or not a log. If you trust it, pass "
+                f"max_bytes={MEMBERS * member.file_size}, or set {VARIABLE} to it."
             )
         if member.flag_bits & 0x1:
             raise FileError(f"{where} is encrypted.")
@@ -132,7 +132,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], max_bytes: int) -
     if size > max_bytes:
         raise FileError(
             f"'{path}' unpacks to {size_for_people(size)}, and the limit is "
-            f"{size_for_people(max_bytes)}. If you trust the file, pass a larger max_bytes."
+            f"{size_for_people(max_bytes)}. {TO_RAISE}"
         )
 
 
@@ -165,8 +165,6 @@ _SPACE = " \t\n\r"
 _NAMES = {"[": "a list", "{": "an object"}
 _PLAIN = '"-0123456789tfn'
 _DECODER = json.JSONDecoder()
-# A whole pair, half of one, or any other escape.
-_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.", re.DOTALL)
 
 
 def loads(content: bytes) -> Any:
@@ -179,8 +177,11 @@ def loads(content: bytes) -> Any:
 
 
 def _mended(text: str) -> str:
-    """JSON in which half of a surrogate pair, which is no character, is U+FFFD instead."""
-    return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
+    """JSON in which half of a surrogate pair, which is no character, is spelled out instead.
+
+    Answers of models may be cut in the middle of a character, but two names stay two.
+    """
+    return JSON_ESCAPE.sub(lambda match: f"\\{match[1].lower()}" if match[1] else match[0], text)
 
 
 def parsed(content: bytes, where: str) -> Any:

@@ -15,7 +15,7 @@ from itemwise.responses.logs.log_runs import Epochs, Run, age
 from itemwise.words import listed, shown
 
 OLDER_RUN = "of an older run of the same model and task"
-COPIED = "that are copies of another log"
+COPIED = "that another log holds, too"
 Ints = NDArray[np.int64]
 
 

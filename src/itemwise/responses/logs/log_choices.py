@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from itemwise.responses.logs.log_answers import Answers
 from itemwise.responses.logs.log_runs import Items, age
-from itemwise.responses.logs.log_values import clean, part, shortened
-from itemwise.words import counted
+from itemwise.responses.logs.log_values import part, shortened
+from itemwise.words import clean, counted
 
 if TYPE_CHECKING:
     from itemwise.responses.response_table import Responses

@@ -10,17 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from itemwise.byte_limits import most_bytes
 from itemwise.errors import FileError, InputError, ItemwiseError
 from itemwise.progress import Progress, Wanted, telling
 from itemwise.responses.logs.known_logs import KnownLogs
 from itemwise.responses.logs.log_formats import SUMMARY, LogFile, as_paths, find_logs
 from itemwise.responses.logs.log_merging import merged
-from itemwise.responses.logs.log_runs import Epochs, Items, LogSettings, Run
-from itemwise.responses.logs.log_values import clean
+from itemwise.responses.logs.log_runs import MAX_BYTES, Epochs, Items, LogSettings, Run
 from itemwise.responses.logs.log_variants import checked_rename, checked_variants
 from itemwise.responses.response_table import Responses
 from itemwise.results import Result
-from itemwise.words import counted, joined, meant, shown
+from itemwise.words import clean, counted, joined, meant, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def read_logs(
     rename: Mapping[str, str] | None = None,
     keep_text: bool = False,
     keep_choices: bool = False,
-    max_bytes: int = 8 * 1024**3,
+    max_bytes: int | None = None,
     progress: Progress | bool = True,
 ) -> LogReading:
     """Read evaluation logs at `paths`, or in folders, into one table: models × items.
@@ -92,7 +92,7 @@ def read_logs(
     [[1.0, 0.0]]
     """
     wanted = replace(
-        _checked(metric, filter, epochs, keep_text, max_bytes),
+        _checked(metric, filter, epochs, keep_text, most_bytes(max_bytes, MAX_BYTES)),
         variants=checked_variants(variants),
         rename=checked_rename(rename),
         keep_choices=bool(keep_choices),

@@ -13,9 +13,8 @@ from typing import Literal, Protocol
 
 from itemwise.errors import FileError
 from itemwise.responses.logs.log_dates import moment
-from itemwise.responses.logs.log_values import clean
 from itemwise.responses.names_and_facts import Fact
-from itemwise.words import shown
+from itemwise.words import clean, shown
 
 Epochs = Literal["mean", "grades", "first"]
 Passed = Callable[[int], None]  # called with the number of bytes read so far
@@ -26,6 +25,7 @@ FAILED = "that ended with an error"
 BROKEN_LINES = "on broken lines"
 ANSWERS = " answers"  # whose tokens or cost are known
 SPENT = ("input_tokens", "output_tokens", "answer_cost")  # facts of respondents: means per answer
+MAX_BYTES = 8 * 1024**3
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class LogSettings:
     filter: str | None = None
     epochs: Epochs = "mean"
     keep_text: bool = False
-    max_bytes: int = 8 * 1024**3
+    max_bytes: int = MAX_BYTES
     variants: str | Sequence[str] = "separate"
     rename: Mapping[str, str] = field(default_factory=dict)
     keep_choices: bool = False

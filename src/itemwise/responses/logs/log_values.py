@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from itemwise.responses.names_and_facts import Fact
+from itemwise.words import clean
 
 LOWEST, HIGHEST = "lowest", "highest"  # facts of items: the bounds of their scores
 LONGEST_TEXT = 2_000
@@ -36,11 +37,6 @@ def as_name(value: object) -> str | None:
         value = int(value) if value.is_integer() else value
     text = clean(str(value))
     return text if 0 < len(text) <= LONGEST_NAME and text.strip() else None
-
-
-def clean(text: str) -> str:
-    """Escape lone surrogates, which JSON and file names may hold, but UTF-8 may not."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def as_fact(value: object) -> Fact:

@@ -102,4 +102,4 @@ def _description(path: Path) -> dict[str, Fact]:
             found = _TOLD.findall(file.read(1 << 20))
     except (OSError, FileError):
         return {}
-    return {key.decode(): value.decode("utf-8", "replace").strip() for key, value in found}
+    return {key.decode(): value.decode("utf-8", "backslashreplace").strip() for key, value in found}
