@@ -5,6 +5,8 @@ import json
 import os
 import re
 import runpy
+import subprocess
+import sys
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,14 +14,15 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from scipy.special import expit
 
 from itemwise import OnePL, Responses, ThreePL, TwoPL, calibrate
 from itemwise.calibration import known_items
 from itemwise.scoring import NormalPopulation
 
-settings.register_profile("itemwise", deadline=None)  # a busy machine is no failure
+# A busy machine is no failure.
+settings.register_profile("itemwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("itemwise")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,6 +103,57 @@ def pytest_fixture_setup(fixturedef, request):
     if fixturedef.scope != "function" and any(isinstance(p, np.random.Generator) for p in parts):
         pytest.fail(f"The fixture {fixturedef.argname} hands one random generator to several tests")
     return made
+
+
+@pytest.fixture(autouse=True)
+def same_environment():
+    """A test leaves the variables as they were: a command sets some for its own children."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+_begin_process = subprocess.Popen.__init__
+_begun = []  # processes that the test started
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    """Note the processes that a test starts; those of fixtures that it shares are not its own."""
+
+    def noted(process, *args, **settings):
+        _begin_process(process, *args, **settings)
+        _begun.append(process)
+
+    subprocess.Popen.__init__ = noted
+    try:
+        return (yield)
+    finally:
+        subprocess.Popen.__init__ = _begin_process
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown():
+    """A test leaves no process, and no pipe of one: the next would meet a ResourceWarning."""
+    done = yield
+    workers = sys.modules.get("itemwise.pools.workers")  # idle ones are kept for the next run
+    kept = [worker.process for worker in workers._idle] if workers else []
+    left = [process for process in _begun if process not in kept and is_left(process)]
+    _begun.clear()
+    for process in left:
+        process.kill()
+        process.communicate()
+    if left:
+        pytest.fail(f"left running, unasked for its status or with open pipes: {left}")
+    return done
+
+
+def is_left(process):
+    """Whether nobody waited for the end of a process, or closed its pipes."""
+    pipes = (process.stdin, process.stdout, process.stderr)
+    return process.returncode is None or any(pipe and not pipe.closed for pipe in pipes)
 
 
 class Witness:

@@ -85,8 +85,10 @@ def test_the_time_left_follows_from_the_steps_that_took_time(monkeypatch):
 def test_false_tells_nobody_and_a_callable_is_called():
     with progress.telling(False, "Work") as told:
         assert told is progress.silent
-    with progress.telling(print, "Work") as told:
-        assert told is print
+    heard = []
+    with progress.telling(lambda *said: heard.append(said), "Work") as told:
+        told(1, 2, "half")
+    assert heard == [(1, 2, "half")]
 
 
 @pytest.fixture
@@ -205,3 +207,20 @@ def test_a_resumed_run_tells_the_bar_what_was_stored(tmp_path):
     iw.run_pool(split, {"bayes": GaussianNB()}, cv=0, folder=tmp_path, progress=False)
     iw.run_pool(split, pool, cv=0, folder=tmp_path, progress=Bar())
     assert told == [1, (1, 2), (2, 2)]
+
+
+def test_the_stages_of_work_without_steps_reach_a_callable():
+    heard = []
+    with progress.telling(lambda *said: heard.append(said), "Working") as report:
+        progress.at_stage("scales of classes")
+        report(1, 4, "class a")
+        progress.at_stage("searching")
+    assert heard == [(0, None, "scales of classes"), (1, 4, "class a"), (1, 4, "searching")]
+    progress.at_stage("nobody hears")
+    assert len(heard) == 3
+
+
+def test_the_stages_of_work_without_steps_reach_a_notebook(notebook, at_once):
+    with progress.telling(True, "Working"):
+        progress.at_stage("scales of classes")
+    assert any("scales of classes" in str(page) for page in notebook.shown)

@@ -66,9 +66,13 @@ def hushed() -> Iterator[None]:
 @contextmanager
 def telling(progress: Wanted, title: str) -> Iterator[Progress]:
     """Turn the value of a `progress` argument into a function to call."""
-    if callable(progress) or not progress:
+    if callable(progress):
+        staged = _Staged(progress)
+        with hushed(), told_of_stages(staged.at_stage):
+            yield staged
+    elif not progress:
         with hushed():
-            yield progress if callable(progress) else silent
+            yield silent
     else:
         with watched(title) as report:
             yield report
@@ -112,8 +116,30 @@ def _is_worker() -> bool:
 
 @contextmanager
 def _after_a_while(bar: Bar, title: str) -> Iterator[Progress]:
-    with ExitStack() as stack:
-        yield _Patient(stack, bar, title)
+    staged = _Staged(_Patient(bars := ExitStack(), bar, title))
+    with told_of_stages(staged.at_stage), bars:
+        yield staged
+
+
+@dataclass
+class _Staged:
+    """Passes progress on, and the stages of work inside as messages."""
+
+    show: Progress
+    done: int = 0
+    total: int | None = None
+
+    def __call__(self, done: int, total: int | None, message: str) -> None:
+        self.done, self.total = done, total
+        self.show(done, total, message)
+
+    def at_stage(self, name: str) -> None:
+        """Tell a stage, at the step that was reached."""
+        self.show(self.done, self.total, name)
+
+    def resumed(self, steps: int) -> None:
+        """Pass it on."""
+        resumed(self.show, steps)
 
 
 @dataclass
@@ -345,7 +371,8 @@ def _notebook_bar(title: str) -> Iterator[Progress]:
             shown.update(page)
 
     try:
-        yield Paced(pace, report)
+        with told_of_stages(_Staged(report).at_stage):
+            yield Paced(pace, report)
     finally:
         if shown is not None:
             shown.update(HTML(""))

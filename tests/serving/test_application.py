@@ -2,16 +2,18 @@ import json
 import re
 import threading
 from itertools import product
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
 
 from itemwise.capability.classifying import ModelError
 from itemwise.errors import FileError, InputError, MissingExtraError
-from itemwise.serving import RequestLimits, admission, make_app, model_calls
+from itemwise.serving import RequestLimits, admission, batching, make_app, model_calls
 from itemwise.serving.admission import Keys, Rates
 
 ANN, BOB = {"age": 30, "sex": "f"}, {"age": 70.5, "sex": "m"}
+OLD = {"age": 99, "sex": "f"}
 
 
 def test_each_row_is_decided_in_its_order(service):
@@ -254,6 +256,24 @@ class TestAModelThatHangs:
         assert service.decide([ANN]).status_code == 200
         assert service.ask("GET", "/ready").status_code == 200
 
+    def test_those_behind_it_wait_until_the_model_answers_again(self, make_service, hanging):
+        service = make_service(hanging, limits=RequestLimits(answer_seconds=0.4))
+        sent = [("POST", "/decide", {"json": {"rows": [row]}}) for row in (OLD, OLD, ANN, BOB)]
+        found = [one.status_code for one in service.together(*sent)]
+        assert found == [503, 503, 200, 200]
+
+    def test_nobody_waits_forever(self, make_service, hanging, monkeypatch):
+        monkeypatch.setattr(batching, "PATIENCE", 2)
+        monkeypatch.setattr(batching, "STARTING", 0)
+        service = make_service(hanging, limits=RequestLimits(answer_seconds=0.2, rows=1))
+        monkeypatch.setattr(batching, "MAX_ROWS", 1)  # one after the other
+        rows = (OLD, OLD, OLD, OLD, ANN)
+        begin = monotonic()
+        found = service.together(*(("POST", "/decide", {"json": {"rows": [row]}}) for row in rows))
+        assert monotonic() - begin < 2
+        assert [one.status_code for one in found] == [503] * 5
+        assert "was busy with other rows" in found[-1].json()["detail"]
+
     def test_after_some_the_service_says_so(self, make_service, hanging, monkeypatch):
         monkeypatch.setattr(model_calls, "MOST_HUNG", 1)
         service = make_service(hanging, limits=RequestLimits(answer_seconds=0.3))
@@ -261,6 +281,23 @@ class TestAModelThatHangs:
         assert service.ask("GET", "/ready").status_code == 503
         assert service.ask("GET", "/health").status_code == 200
         assert service.decide([ANN]).status_code == 503
+
+    def test_threads_that_come_back_count_no_longer(self, make_service, gate, monkeypatch):
+        monkeypatch.setattr(model_calls, "MOST_HUNG", 1)
+        free = threading.Event()
+        free.set()  # the application asks the gate once before it serves
+        plain = gate.decide
+        gate.decide = lambda X: (free.wait(30), plain(X))[1]
+        service = make_service(gate, limits=RequestLimits(answer_seconds=0.3))
+        free.clear()
+        assert service.decide([ANN]).status_code == 503
+        assert service.ask("GET", "/ready").status_code == 503
+        free.set()
+        for _ in range(100):
+            if service.ask("GET", "/ready").status_code == 200:
+                break
+            sleep(0.02)
+        assert service.decide([ANN]).status_code == 200
 
 
 def test_a_model_that_ends_the_program_does_not_end_the_service(make_service, gate, caplog):
@@ -337,3 +374,10 @@ def test_too_many_requests_are_told_so(make_service, gate):
     service = make_service(gate, limits=RequestLimits(per_second=0.01))
     assert [service.decide([ANN]).status_code for _ in range(2)] == [200, 429]
     assert service.ask("GET", "/health").status_code == 200
+
+
+def test_who_closes_an_application_ends_the_process_of_its_model(make_service, gate):
+    app = make_service(gate, own_process=True).app
+    app.state.decider.close()  # while the process starts; whether it is left, conftest asks
+    app.state.decider.close()
+    assert not app.state.decider.ready

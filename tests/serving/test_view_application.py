@@ -1,8 +1,11 @@
 """The server of `itemwise view`: what it answers, and whom it refuses."""
 
+import asyncio
+import errno
 import re
 import subprocess
 import sys
+from pathlib import Path
 from signal import SIGINT
 
 import pytest
@@ -179,3 +182,32 @@ def test_ctrl_c_ends_the_command_with_one_line(path):
     assert process.returncode == 130
     assert said.splitlines()[-1] == "Interrupted."
     assert "Traceback" not in said
+
+
+def test_a_browser_that_goes_away_while_it_drops_a_file_leaves_neither_it_nor_a_traceback(client):
+    put = client.session.dropped_path(BATCH, Path("gone.csv"))
+
+    async def ask():
+        async def receive():
+            return {"type": "http.disconnect"}
+
+        async def send(_message):
+            raise AssertionError("nobody is there")
+
+        headers = [(b"host", b"127.0.0.1:4321"), (b"x-itemwise-token", TOKEN.encode())]
+        scope = {"type": "http", "method": "POST", "path": "/drop", "headers": headers}
+        scope |= {"query_string": f"batch={BATCH}&path=gone.csv".encode(), "http_version": "1.1"}
+        await client.app(scope, receive, send)
+
+    asyncio.run(ask())
+    assert not put.exists()
+
+
+def test_a_file_that_the_disk_does_not_take_is_refused_in_a_sentence(client, monkeypatch):
+    def full(_batch, _inside):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(client.session, "dropped_path", full)
+    refused = client.post("/drop", params={"batch": BATCH, "path": "a.csv"}, content=b"x")
+    assert refused.status_code == 507
+    assert "cannot be kept: No space left" in refused.json()["detail"]

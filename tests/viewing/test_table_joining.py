@@ -51,7 +51,8 @@ def test_parts_that_no_item_links_are_never_on_one_scale():
     table = Responses(
         [[1, 0, NAN], [0, 1, NAN], [NAN, NAN, 1]], ["ann", "bob", "eve"], ["q1", "q2", "q3"]
     )
-    tables, notes = linked({"logs": table, "one": ONE})
-    assert list(tables) == ["logs: ann and 1 more", "logs: eve", "one"]
-    assert tables["logs: eve"].items == ("q3",)
-    assert notes == ["logs: no item links its 2 parts, so each has a scale of its own."]
+    found = linked({"logs": table, "one": ONE})
+    assert list(found.tables) == ["logs: ann and 1 more", "logs: eve", "one"]
+    assert found.tables["logs: eve"].items == ("q3",)
+    assert found.whole == {"logs: ann and 1 more": (table, 0), "logs: eve": (table, 1)}
+    assert found.notes == ["logs: no item links its 2 parts, so each has a scale of its own."]

@@ -75,6 +75,11 @@ def test_a_respondent_comes_with_whom_it_beats_once_all_pairs_are_compared(sessi
     assert session.state()["compared"] == 1
     pairs = iw.leaderboard(responses, calibration=iw.calibrate(responses)).pairs
     names = scale.scale.content["answers"]["respondents"]
+    board = iw.leaderboard(responses, calibration=iw.calibrate(responses))
+    told = scale.respondent(0)["board"]
+    assert told["respondents"] == list(board.respondents)
+    assert told["ranks"] == board.rank.tolist()
+    assert told["means"] == pytest.approx(board.reached.mean.tolist(), abs=1e-3)
     for k, name in enumerate(names):
         columns = {one["name"]: one for one in scale.respondent(k)["pairs"]["columns"]}
         told = {

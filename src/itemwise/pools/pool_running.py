@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Generator
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, closing
@@ -17,8 +16,8 @@ from itemwise.arguments import as_number, whole_number
 from itemwise.datasets import Split
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, tidy_folder
-from itemwise.interrupts import unheard_by_workers
 from itemwise.numerics.error_scores import error_unit
+from itemwise.parallel import one_by_one
 from itemwise.pools import workers
 from itemwise.pools.answers import NO_ANSWER, Answers
 from itemwise.pools.member_scores import unpacked
@@ -184,32 +183,14 @@ def _answered(
     *,
     apart: bool = False,
 ) -> Generator[tuple[int, Outcome], None, None]:
-    """Outcomes as they come, with the position of their task.
-
-    A backend that cannot return one result at a time, such as ray's, works in rounds.
-    """
-    from joblib import Parallel, delayed, effective_n_jobs
+    """Outcomes as they come, with the position of their task."""
+    from joblib import delayed
 
     if not waiting:
         return
     calls = [delayed(_answer)(place, tasks[place], time_limit, apart=apart) for place in waiting]
-    try:
-        # One member per batch: a batch is returned only when all of it is done.
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    except ValueError:
-        size = effective_n_jobs(n_jobs)
-        for start in range(0, len(calls), size):
-            yield from Parallel(n_jobs=n_jobs, batch_size=1)(calls[start : start + size])
-        return
-    with unheard_by_workers():
-        results = parallel(calls)
-    try:
-        for result in results:  # noqa: UP028 - `yield from` would close them loudly
-            yield result
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # members were stopped on purpose
-            results.close()
+    # One member per batch: a batch is returned only when all of it is done.
+    yield from one_by_one(calls, n_jobs, ordered=False, batch_size=1)
 
 
 def _answer(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
+from itemwise.byte_limits import most_bytes
 from itemwise.errors import FileError, InputError
 from itemwise.files import PathLike, readable_file
 
@@ -57,7 +58,7 @@ class Keys:
             return
 
     def _read(self, path: Path) -> list[bytes]:
-        told = readable_file(path, MOST_BYTES).stat()
+        told = readable_file(path, most_bytes(None, MOST_BYTES)).stat()
         found = [_digest(line) for line in map(bytes.strip, path.read_bytes().splitlines()) if line]
         if not found:
             raise FileError(f"'{path}' holds no API key. Write one per line.")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from itemwise.serving.contract import RefusalError
-from itemwise.serving.model_calls import Decisions, Runner, late
+from itemwise.serving.model_calls import Decisions, Runner, busy, late
 
 if TYPE_CHECKING:
     from itemwise.serving.contract import RequestLimits
@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 1_000  # in one call, unless a single request has more
 MAX_GATHERING_SECONDS = 0.01
+# Requests behind rows that keep the model busy wait so many times `answer_seconds`, and so many
+# seconds for its process to be started again.
+PATIENCE, STARTING = 3, 20
+QUICK = 0.25  # of `answer_seconds`: what takes longer is asked alone, after the others
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Waiting:
     columns: Columns
     n_rows: int
     decided: asyncio.Future[Decisions]
-    end: float  # by the clock, when its sender is refused
+    slow: bool = False  # it took long, so it is asked alone, after the others
 
     def settle(self, outcome: Decisions | RefusalError) -> None:
         """Tell the request what became of it, if it still waits."""
@@ -42,11 +46,13 @@ class _Waiting:
 class Decider:
     """Asks the gate elsewhere, so that the service can answer other requests meanwhile.
 
-    A request is refused once it has waited for `answer_seconds`, whatever the gate does.
+    A request is refused if the gate takes more than `answer_seconds` for it. Those behind it wait
+    until the gate has been replaced, but not forever.
     """
 
     def __init__(self, runner: Runner, limits: RequestLimits) -> None:
         self._runner, self._seconds = runner, limits.answer_seconds
+        self._patience = PATIENCE * self._seconds + STARTING
         self._max_waiting = max(limits.waiting_rows, limits.rows)  # a single request always fits
         self._waiting: list[_Waiting] = []
         self._work: asyncio.Task[None] | None = None
@@ -59,15 +65,15 @@ class Decider:
                 503, "Too many rows are waiting. Try again in a second.", {"Retry-After": "1"}
             )
         made = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(columns, n_rows, made, monotonic() + self._seconds)
+        waiting = _Waiting(columns, n_rows, made)
         self._waiting.append(waiting)
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._decide_all())
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._patience):
                 return await waiting.decided
         except TimeoutError:
-            raise late(self._seconds) from None
+            raise busy(self._patience) from None
 
     @property
     def ready(self) -> bool:
@@ -92,31 +98,38 @@ class Decider:
                 await asyncio.sleep(min(perf_counter() - begin, MAX_GATHERING_SECONDS))
 
     async def _decide_batch(self, batch: list[_Waiting]) -> None:
-        """Decide requests in one call; if it takes too long, each on its own."""
+        """Decide requests in one call; if it takes long, each on its own, slow ones last."""
         alone = len(batch) == 1
-        outcomes = await self._runner.run(
-            [one.columns for one in batch], self._seconds * (0.9 if alone else 0.25)
-        )
-        if outcomes is None and not alone:
-            for one in batch:
-                left = one.end - monotonic()
-                if left > 0 and not one.decided.done():
-                    found = await self._runner.run([one.columns], min(left, self._seconds / 4))
-                    one.settle(late(self._seconds) if found is None else found[0])
+        limit = self._seconds * (1 if alone else QUICK)
+        outcomes = await self._runner.run([one.columns for one in batch], limit)
+        if outcomes is not None or alone:
+            for place, one in enumerate(batch):
+                one.settle(late(self._seconds) if outcomes is None else outcomes[place])
             return
-        for place, one in enumerate(batch):
-            one.settle(late(self._seconds) if outcomes is None else outcomes[place])
+        for one in batch:
+            if one.decided.done():
+                continue
+            found = await self._runner.run([one.columns], self._seconds * QUICK)
+            if found is None:
+                one.slow = True
+                self._waiting.append(one)
+            else:
+                one.settle(found[0])
 
     def _waiting_rows(self) -> int:
         return sum(one.n_rows for one in self._waiting)
 
     def _next_batch(self) -> list[_Waiting]:
         self._waiting = [one for one in self._waiting if not one.decided.done()]
+        quick = [one for one in self._waiting if not one.slow]
         total, n = 0, 0
-        for one in self._waiting:
+        for one in quick:
             total += one.n_rows
             if n and total > MAX_ROWS:
                 break
             n += 1
-        batch, self._waiting = self._waiting[:n], self._waiting[n:]
+        if not quick:
+            return [self._waiting.pop(0)] if self._waiting else []
+        slow = [one for one in self._waiting if one.slow]
+        batch, self._waiting = quick[:n], quick[n:] + slow
         return batch

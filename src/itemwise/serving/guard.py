@@ -53,7 +53,7 @@ class Guard:
             refused = self._refused(scope)
             await (answer(refused) if refused else self._app)(scope, receive, sent)
         except Exception as error:
-            if not _hung_up(error):
+            if not hung_up(error):
                 logger.exception("A request failed")
                 if status == GONE:  # nothing was sent yet
                     await answer(RefusalError(500, SENTENCES[500]))(scope, receive, sent)
@@ -94,7 +94,8 @@ def _facts(scope: Scope, status: int, seconds: float) -> dict[str, object]:
     return facts | ({"key": scope[KEY].hex()[:8]} if KEY in scope else {})
 
 
-def _hung_up(error: Exception) -> bool:
+def hung_up(error: Exception) -> bool:
+    """Whether whoever asked is gone, so that nobody waits for an answer."""
     from starlette.requests import ClientDisconnect
 
     return isinstance(error, ClientDisconnect)

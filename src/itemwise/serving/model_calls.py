@@ -35,7 +35,9 @@ Decisions = list[dict[str, Any]]
 Outcomes = list[Decisions | RefusalError]
 START = "from itemwise.serving.model_calls import work; work()"
 START_SECONDS = 120  # for a process to load what the gate needs
-MOST_HUNG = 4  # threads, after which nothing more is asked
+# Threads that hang, after which nothing more is asked. A request that makes the model hang costs
+# up to three: together with others, alone for a short time, and last of all.
+MOST_HUNG = 8
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +68,15 @@ def late(seconds: float) -> RefusalError:
     )
 
 
+def busy(seconds: float) -> RefusalError:
+    """Refuse a request that waited too long for others."""
+    return RefusalError(
+        503,
+        f"The model was busy with other rows for {seconds:g} seconds. Try again.",
+        {"Retry-After": "1"},
+    )
+
+
 class InProcess:
     """Asks the gate in a child process, which is killed when it takes too long."""
 
@@ -88,11 +99,13 @@ class InProcess:
         return await loop.run_in_executor(self._thread, self._ask, list(parts), seconds)
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, and whoever waits for its answer."""
         self._closed, self.ready = True, False
         if self._child is not None:
             self._child.kill()
-        self._thread.shutdown(wait=False)
+        self._thread.shutdown()
+        if self._child is not None:
+            self._child.end()
 
     def _restart(self) -> None:
         self.ready = False
@@ -101,13 +114,16 @@ class InProcess:
         if self._closed:
             return
         self._child = Child(START)
+        if self._closed:  # meanwhile
+            self._child.kill()
         try:
             with _killed_after(self._child, START_SECONDS):
                 self._child.send(self._gate)
                 self._child.receive()
             self.ready = True
         except (EOFError, OSError):
-            logger.error("The process of the model cannot be started")
+            if not self._closed:
+                logger.error("The process of the model cannot be started")
 
     def _ask(self, parts: list[Columns], seconds: float) -> Outcomes | None:
         if not self.ready:
@@ -127,7 +143,9 @@ class InProcess:
                 logger.warning("The model took more than %g s and was ended", seconds)
                 return None
             logger.error("The process of the model ended by itself and is started again")
-            return [RefusalError(500, "The gate failed on these rows.")] * len(parts)
+            if len(parts) > 1:  # others should not suffer for the one that ended it
+                return None
+            return [RefusalError(500, "The gate failed on these rows.")]
         return [_restored(one) for one in found]
 
 
@@ -188,13 +206,15 @@ class InThread:
     """Asks the gate in a thread of this process, for an application in a server of your own."""
 
     def __init__(self, gate: Gate) -> None:
-        self._gate, self._hung = gate, 0
-        self._tasks = self._begin()
+        self._gate = gate
+        self._hung: list[threading.Thread] = []
+        self._tasks, self._thread = self._begin()
 
     @property
     def ready(self) -> bool:
         """Whether it can be asked now."""
-        return self._hung < MOST_HUNG
+        self._hung = [one for one in self._hung if one.is_alive()]  # others came back
+        return len(self._hung) < MOST_HUNG
 
     async def run(self, parts: Sequence[Columns], seconds: float) -> Outcomes | None:
         """What becomes of each request; None if the gate took more than `seconds`."""
@@ -216,9 +236,9 @@ class InThread:
         finally:
             if found.cancelled() or not found.done():
                 logger.warning("The model took more than %g s; its thread is left alone", seconds)
-                self._hung += 1
+                self._hung.append(self._thread)
                 self._tasks.put(None)  # should it ever come back
-                self._tasks = self._begin()
+                self._tasks, self._thread = self._begin()
 
     def wait(self) -> None:
         """Return at once: a thread can be asked from its start."""
@@ -227,11 +247,12 @@ class InThread:
         """Let the thread end when it has finished."""
         self._tasks.put(None)
 
-    def _begin(self) -> queue.SimpleQueue[Any]:
+    def _begin(self) -> tuple[queue.SimpleQueue[Any], threading.Thread]:
         tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # A daemon: one that hangs must not keep the service from ending.
-        threading.Thread(target=self._work, args=[tasks], name="gate", daemon=True).start()
-        return tasks
+        thread = threading.Thread(target=self._work, args=[tasks], name="gate", daemon=True)
+        thread.start()
+        return tasks, thread
 
     def _work(self, tasks: queue.SimpleQueue[Any]) -> None:
         while (task := tasks.get()) is not None:

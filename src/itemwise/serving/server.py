@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from itemwise.errors import InputError, MissingExtraError
@@ -51,7 +52,8 @@ def serve(
         if ready is not None:
             ready(address)
 
-    run_app(app, host=host, port=port, limits=granted, ready=listening)
+    with closing(app.state.decider):
+        run_app(app, host=host, port=port, limits=granted, ready=listening)
 
 
 def run_app(

@@ -13,7 +13,7 @@ from itemwise.errors import ItemwiseError, MissingExtraError
 from itemwise.files import size_for_people
 from itemwise.report.page_assets import SCRIPTS, asset, filled, policy_of, script_of, text
 from itemwise.serving.contract import RefusalError, answer, as_json
-from itemwise.serving.guard import HEADERS, MAX_HEADER_BYTES
+from itemwise.serving.guard import HEADERS, MAX_HEADER_BYTES, hung_up
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -85,6 +85,9 @@ class ViewGuard:
             await (answer(refused) if refused else self._app)(scope, receive, sent)
         except RefusalError as refusal:
             await answer(refusal)(scope, receive, sent)
+        except Exception as error:
+            if not hung_up(error):
+                raise
 
     def _refused(self, scope: Scope) -> RefusalError | None:
         headers = scope["headers"]
@@ -179,12 +182,20 @@ def _number(request: Request, name: str, below: int | None = None) -> int:
 
 def _drop(session: ViewSession) -> Endpoint:
     async def drop(request: Request) -> Response:
-        path = session.dropped_path(_batch(request), _inside(request))
+        batch, inside = _batch(request), _inside(request)
         try:
-            size = await _written(request, path)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+            path = session.dropped_path(batch, inside)
+            try:
+                size = await _written(request, path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise RefusalError(
+                507,
+                f"The file cannot be kept: {error.strerror or error}. Name it in the command line "
+                "instead.",
+            ) from None
         return as_json({"bytes": size})
 
     return drop

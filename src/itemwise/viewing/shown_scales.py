@@ -95,13 +95,16 @@ class ShownScale:
     def respondent(self, place: int) -> dict[str, Any]:
         """Return the responses of one respondent, item by item, and whom it beats."""
         if self.responses is None or self.order is None or self.places is None:
-            return {"responses": [], "pairs": None}
+            return {"responses": [], "pairs": None, "board": None}
         cells = self.responses.cells[self.order[place]]
         found = _values(cells[self.places])
         given = [None if at < 0 else value for at, value in zip(self.places, found, strict=True)]
-        name = self.scale.content["answers"]["respondents"][place]
-        pairs = None if self.board is None else _pairs_of(self.board, name)
-        return {"responses": given, "pairs": pairs}
+        name = self._shown[place]
+        if self.board is None:
+            return {"responses": given, "pairs": None, "board": None}
+        shown = set(self._shown)
+        pairs = _pairs_of(self.board, name, shown)
+        return {"responses": given, "pairs": pairs, "board": _standings(self.board, shown)}
 
     def suspects(self) -> dict[str, Any]:
         """Return the rows of suspect items, how many of the strongest were right, and texts."""
@@ -133,6 +136,11 @@ class ShownScale:
         rows = (row for row, text in enumerate(self._words) if wanted in text)
         return [row for row, _ in zip(rows, range(MOST_FOUND), strict=False)]
 
+    @property
+    def _shown(self) -> list[str]:
+        names: list[str] = self.scale.content["answers"]["respondents"]
+        return names
+
     @cached_property
     def _facts(self) -> pd.DataFrame:
         assert self.responses is not None  # noqa: S101 - only asked for where there are some
@@ -151,8 +159,19 @@ class ShownScale:
         ]
 
 
-def _pairs_of(board: Leaderboard, name: str) -> dict[str, Any]:
-    """Return the verdicts on one respondent; none if it was not compared in pairs."""
+def _standings(board: Leaderboard, shown: set[str]) -> dict[str, Any]:
+    """Return the board of these respondents, the first of them first."""
+    rows = [k for k, name in enumerate(board.respondents) if name in shown]
+    return {
+        "respondents": [board.respondents[k] for k in rows],
+        "ranks": board.rank[rows].tolist(),
+        "means": rounded(board.reached.mean[rows], DIGITS),
+        "measure": board.measure,
+    }
+
+
+def _pairs_of(board: Leaderboard, name: str, shown: set[str]) -> dict[str, Any]:
+    """Return the verdicts on one respondent and others; none if it was not compared in pairs."""
     n, k = board.n_compared, board.respondents.index(name) if name in board.respondents else -1
     before = np.arange(max(k, 0))
     with_others = np.concatenate(  # places in the order of np.triu_indices
@@ -161,7 +180,9 @@ def _pairs_of(board: Leaderboard, name: str) -> dict[str, Any]:
     )  # fmt: skip
     chosen = with_others[: n - 1 if 0 <= k < n else 0]
     columns = ["respondent", "other", "verdict"]
-    return {"columns": columns_of(board.pairs[columns].iloc[chosen].reset_index(drop=True))}
+    found = board.pairs[columns].iloc[chosen]
+    found = found[found["respondent"].isin(shown) & found["other"].isin(shown)]
+    return {"columns": columns_of(found.reset_index(drop=True))}
 
 
 def _values(cells: np.ndarray) -> list[float | None]:

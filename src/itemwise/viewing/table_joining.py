@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,10 +37,23 @@ def joined(tables: Mapping[str, Responses]) -> dict[str, Responses]:
     }
 
 
-def linked(tables: Mapping[str, Responses]) -> tuple[dict[str, Responses], list[str]]:
-    """Return tables whose parts are linked by items, and notes on those that were divided."""
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """Tables whose parts are linked by items, notes on those that were divided, and of which.
+
+    `whole` has, by the name of each part, the table it is from and its number there.
+    """
+
+    tables: dict[str, Responses]
+    notes: list[str]
+    whole: dict[str, tuple[Responses, int]]
+
+
+def linked(tables: Mapping[str, Responses]) -> Divided:
+    """Return tables whose parts are linked by items."""
     found: dict[str, Responses] = {}
     notes: list[str] = []
+    whole: dict[str, tuple[Responses, int]] = {}
     for name, table in tables.items():
         rows, columns = linked_parts(table.observed)
         parts = int(rows.max(initial=0)) + 1
@@ -52,7 +66,8 @@ def linked(tables: Mapping[str, Responses]) -> tuple[dict[str, Responses], list[
             first = part.respondents[0]
             more = f" and {part.n_respondents - 1:,} more" if part.n_respondents > 1 else ""
             found[f"{name}: {first}{more}"] = part
-    return found, notes
+            whole[f"{name}: {first}{more}"] = table, k
+    return Divided(found, notes, whole)
 
 
 def _belong(one: Responses, other: Responses) -> bool:

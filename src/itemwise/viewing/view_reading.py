@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from itemwise.byte_limits import most_bytes
 from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.errors import FileError, ItemwiseError
 from itemwise.files import is_folder, is_plain, is_there
@@ -36,6 +37,7 @@ class Opened:
     banks: dict[str, Calibration] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     notes: tuple[str, ...] = ()
+    whole: dict[str, tuple[Responses, int]] = field(default_factory=dict)  # see `Divided`
 
     @property
     def n_responses(self) -> int:
@@ -96,13 +98,14 @@ def read_paths(paths: Sequence[Path], kept: Kept | None = None) -> Opened:
             tables[path.name] = kept.read(path, _read_table)
     logs = [path for path, kind in kinds.items() if kind == "logs"]
     if logs:
-        settings = LogSettings(keep_text=True, max_bytes=MAX_BYTES)
+        settings = LogSettings(keep_text=True, max_bytes=most_bytes(None, MAX_BYTES))
         tables[_named(logs)] = logs_at(logs, settings, kept.logs).responses
     together = joined(tables)
     placed = {name: _placed(bank, together) for name, bank in banks.items()}
     notes = dict.fromkeys(note for table in together.values() for note in table.notes)
-    parts, divided = linked(together)
-    return Opened(parts, placed, tuple(sections), (*divided, *notes))
+    found = linked(together)
+    said = (*found.notes, *notes)
+    return Opened(found.tables, placed, tuple(sections), said, found.whole)
 
 
 def signature_of(paths: Iterable[Path]) -> Stamp:
@@ -118,7 +121,7 @@ def _kind(path: Path) -> str:
         )
     if is_folder(path):
         return "results" if is_plain(path / SUMMARY) else "logs"
-    if holds_logs(path, MAX_BYTES):
+    if holds_logs(path, most_bytes(None, MAX_BYTES)):
         return "logs"
     return "bank" if path.suffix.lower() in BANK_ENDINGS and is_bank(path) else "responses"
 
@@ -130,7 +133,7 @@ def _named(paths: Sequence[Path]) -> str:
 def _read_table(path: Path) -> Responses:
     """Read a table; of one that is being written, the lines that are whole."""
     try:
-        return read_responses(path, max_bytes=MAX_BYTES, progress=False)
+        return read_responses(path, max_bytes=most_bytes(None, MAX_BYTES), progress=False)
     except ItemwiseError:
         if path.suffix.lower() not in _GROWING:
             raise
@@ -142,7 +145,7 @@ def _read_table(path: Path) -> Responses:
             copy = Path(folder) / path.name
             copy.write_bytes(lines + last)
             try:
-                return read_responses(copy, max_bytes=MAX_BYTES, progress=False)
+                return read_responses(copy, max_bytes=most_bytes(None, MAX_BYTES), progress=False)
             except ItemwiseError:
                 pass  # the first error is about the file itself
         raise

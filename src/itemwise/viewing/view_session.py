@@ -7,20 +7,23 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from itemwise.byte_limits import most_bytes
 from itemwise.diagnostics import LabelTrouble, label_trouble
 from itemwise.diagnostics.reached_accuracy import LEAST
 from itemwise.errors import InputError, ItemwiseError
 from itemwise.estimation import calibrate
+from itemwise.estimation.part_scales import scales_of_parts
 from itemwise.files import file_name_of
 from itemwise.progress import told_of_stages
 from itemwise.report.column_words import words_of_page
 from itemwise.report.sections import as_json, columns_of
 from itemwise.responses.response_reading import holds_logs
-from itemwise.studies import leaderboard
+from itemwise.studies import Leaderboard, leaderboard
 from itemwise.viewing.shown_scales import ShownScale
 from itemwise.viewing.view_reading import MAX_BYTES, Kept, Opened, read_paths, signature_of
 from itemwise.words import counted
@@ -44,6 +47,20 @@ class Snapshot:
     version: int
     scales: tuple[ShownScale, ...]
     document: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A table, its calibration, and the scale of each part that no item links to the others."""
+
+    table: Responses
+    whole: Calibration
+    parts: list[Calibration]
+
+    @cached_property
+    def board(self) -> Leaderboard:
+        """Everybody on boards of one table, as a report has them."""
+        return leaderboard(self.table, calibration=self.whole)
 
 
 @dataclass(frozen=True)
@@ -84,6 +101,7 @@ class ViewSession:
         self._threads: list[threading.Thread] = []
         self._known: dict[str, ShownScale] = {}  # the last scale of each table
         self._remarks: dict[str, tuple[str, ...]] = {}  # on the scale of each table
+        self._last: Fitted | None = None
 
     def look(self) -> None:
         """Read all paths, and show what can be shown at once."""
@@ -164,7 +182,7 @@ class ViewSession:
         files = [path for path in home.rglob("*") if path.is_file()]
         if not files:
             raise InputError("Nothing was dropped. Drop a log, or a folder of logs.")
-        tables = [path for path in files if not holds_logs(path, MAX_BYTES)]
+        tables = [path for path in files if not holds_logs(path, most_bytes(None, MAX_BYTES))]
         alone = len(files) == 1 or len(tables) == len(files)
         return files if alone else sorted(home.iterdir())  # so that scales are named after them
 
@@ -233,26 +251,38 @@ class ViewSession:
                     break
 
     def _calibrate(self, name: str, table: Responses) -> None:
-        if table.n_respondents < LEAST:
+        whole, part = self.opened.whole.get(name, (table, 0))
+        if whole.n_respondents < LEAST:
             self._remark(name, f"a scale needs {LEAST} models, so that only shares are shown.")
+            return
+        if table.n_respondents < 2:
+            self._remark(name, "shares no item with others, so that only shares are shown.")
             return
         try:
             with told_of_stages(self._doing):
-                self._doing(f"calibrating {table.n_respondents:,} × {table.n_items:,} responses")
-                found = calibrate(table, self.model, progress=self._iteration)
+                fitted = self._fitted(whole)
+                found = fitted.parts[part]
                 self._doing("placing respondents")
                 self._keep(name, found, None)
                 self._remark(name, *found.fit_notes)
                 if table.kind == "binary":
                     self._doing("looking for suspect labels")
                     self._keep(name, found, label_trouble(found))
-                self._compare(name, table, found)
+                self._compare(name, fitted, found)
         except ItemwiseError as error:
             self._remark(name, f"there is no scale. {error}")
         except Exception as error:  # the page goes on, and says what happened
             self._remark(name, f"it failed ({type(error).__name__}: {error}).")
         finally:
             self._doing("")
+
+    def _fitted(self, table: Responses) -> Fitted:
+        """Return the scales of a table, fitted once for all its parts, as in a report."""
+        if self._last is None or self._last.table is not table:
+            self._doing(f"calibrating {table.n_respondents:,} × {table.n_items:,} responses")
+            found = calibrate(table, self.model, progress=self._iteration)
+            self._last = Fitted(table, found, scales_of_parts(found))
+        return self._last
 
     def _remark(self, name: str, *said: str) -> None:
         with self._lock:
@@ -267,11 +297,11 @@ class ViewSession:
                 before = self.snapshot.scales
                 self._publish([scale if one.scale.name == name else one for one in before])
 
-    def _compare(self, name: str, table: Responses, found: Calibration) -> None:
+    def _compare(self, name: str, fitted: Fitted, found: Calibration) -> None:
         """Add whom models beat to the scale that is shown, which stays the same otherwise."""
         self._doing("comparing all pairs of models")
         try:
-            board = leaderboard(table, calibration=found)
+            board = fitted.board
         except ItemwiseError as error:
             self._remark(name, *found.fit_notes, f"models were not compared in pairs. {error}")
             return
