@@ -109,8 +109,8 @@ def test_every_table_gives_a_finite_fit(calibrated, binary_name, hold):
 def test_constant_columns_are_flagged_and_said(calibrated, binary_names, subtests):
     for (table, flag, words), binary_name in product(
         [
-            ("column all right", "all right", "answered all right"),
-            ("column all wrong", "all wrong", "answered all wrong"),
+            ("column all right", "solved by all", "solved by all"),
+            ("column all wrong", "solved by none", "solved by none"),
             ("column never asked", "never asked", "never asked"),
         ],
         binary_names,
@@ -125,7 +125,7 @@ def test_constant_columns_are_flagged_and_said(calibrated, binary_names, subtest
 def test_every_item_of_a_constant_table_is_flagged(calibrated, binary_names, subtests):
     for binary_name in binary_names:
         with subtests.test(binary_name):
-            for table, flag in [("all ones", "all right"), ("all zeros", "all wrong")]:
+            for table, flag in [("all ones", "solved by all"), ("all zeros", "solved by none")]:
                 cal = calibrated(table, binary_name)
                 assert cal.items["flag"].str.startswith(flag).all()
 
@@ -264,7 +264,7 @@ def test_flags_follow_weights():
     weights = np.r_[0.0, np.ones(39)]
     weighted, without = calibrate(values, weights=weights), calibrate(values[1:])
     assert calibrate(values).flags[2] == ()
-    assert weighted.flags[2] == ("all right",)
+    assert weighted.flags[2] == ("solved by all",)
     assert weighted.flags[4] == ("never asked",)
     assert weighted.flags == without.flags
 

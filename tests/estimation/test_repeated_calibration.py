@@ -167,7 +167,7 @@ def test_checks_of_single_answers_say_that_they_need_them():
 def test_items_that_nobody_always_gets_right_are_not_flagged():
     table = iw.Responses([[0.5, 1.0, 0.0]] * 20, tries=2)
     flags = iw.calibrate(table, "1pl").items["flag"].tolist()
-    assert [("right" in flag, "wrong" in flag) for flag in flags] == [
+    assert [("solved by all" in flag, "solved by none" in flag) for flag in flags] == [
         (False, False),
         (True, False),
         (False, True),

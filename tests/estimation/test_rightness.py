@@ -142,7 +142,9 @@ def test_wrong_labels_of_one_class_are_said_to_be_possible():
     )
     unsure = Preference(19, 136, "yes", 16, "").opening()
     assert "may not measure being right: 19 of 136" in unsure
-    assert unsure.endswith("Many labels of class yes may be wrong instead.")
+    assert unsure.endswith("Labels of class yes may be wrong instead: check them.")
+    spread = Preference(31, 150, "2", 11, "").opening()  # a third, of three classes
+    assert spread.endswith("11 of them of class 2.")
     plain = Preference(19, 60, "", 0, "").opening()
     assert "may not measure being right: 19 of" in plain
     assert "labels" not in plain

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -144,6 +145,28 @@ def test_a_number_of_workers_that_cannot_be_is_refused(subtests):
             pass
 
 
+def test_work_inside_a_pool_ends_when_nobody_waits_for_it_any_more():
+    """Ctrl-C during cross-validation waited minutes for the fits of the folds."""
+    begun, ended = threading.Event(), []
+
+    def fit(_):
+        with workers(1) as inner:
+            for _ in range(10**7):
+                begun.set()
+                list(inner(str, [1]))
+        ended.append(1)
+
+    def cross_validate():
+        with workers(2) as run:
+            run(fit, [1, 2])
+            begun.wait()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cross_validate()
+    assert not ended
+
+
 def test_workers_keep_the_order_of_results():
     with workers(3) as run:
         assert list(run(lambda k: k * k, range(50))) == [k * k for k in range(50)]
@@ -186,7 +209,7 @@ def test_none_and_minus_one_stand_for_all_cores(monkeypatch):
     monkeypatch.setattr(arrays, "available_cores", lambda: asked.append(1) or 1)
     for n_jobs in (None, -1):
         with workers(n_jobs) as run:
-            assert run is map
+            assert isinstance(run(abs, [-1, -2]), map)  # no threads
     assert len(asked) == 2
 
 

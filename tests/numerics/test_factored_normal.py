@@ -80,3 +80,11 @@ def test_directions_that_were_left_out_come_back():
     expected = normal.maximized(np.zeros(2), np.eye(2), 1e-7)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_where_nothing_varies_the_covariance_is_nothing():
+    normal = FactoredNormal(np.full((6, 2), 3.0), np.full((6, 2), 1.5))  # all see the same
+    for begin in (np.zeros((2, 2)), np.eye(2)):
+        mean, covariance = normal.maximized(np.zeros(2), begin, 1e-9)
+        np.testing.assert_allclose(mean, 0.5, atol=1e-6)
+        np.testing.assert_allclose(covariance, 0.0, atol=1e-4)

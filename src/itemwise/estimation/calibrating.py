@@ -17,6 +17,7 @@ from itemwise.estimation.fits import Engine, Fit, flag_notes, item_flags, table_
 from itemwise.estimation.given_responses import given_responses, rows_of, seen_of
 from itemwise.estimation.held_items import check_engine, held_note, items_held
 from itemwise.estimation.joint import Joint
+from itemwise.estimation.part_scales import at_own_origins
 from itemwise.estimation.shojima import Shojima
 from itemwise.models import AUTO, Continuous, MeasurementModel, Prior, with_priors
 from itemwise.numerics.arrays import Floats
@@ -135,7 +136,7 @@ def calibrate(
             return runner.fit(rows_of(table, runner), chosen, counts, told, **repeats)
 
         found, alike = _fitted(fit, table, chosen, counts)
-    return _calibration(table, chosen, found, counts, runner, picked, alike)
+    return at_own_origins(_calibration(table, chosen, found, counts, runner, picked, alike))
 
 
 def _fitted(

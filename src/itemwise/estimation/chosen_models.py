@@ -65,7 +65,7 @@ def model_with_slopes(
     note = (
         f"Model '{own}', because items are {verb} by a discrimination of their own. With fewer "
         f"than {FEW} respondents it is uncertain, and leaderboards use the '{usual}' model, so "
-        "that abilities here differ from theirs."
+        "that abilities here differ from theirs, as does what is predicted for missing responses."
     )
     return own, [note]
 
@@ -101,7 +101,11 @@ def model_of_choices(
     chosen, picked = model_with_slopes(model, table, "chosen", HANDFUL)
     if not picked or table.kind != "binary" or table.n_respondents < FEW:
         return chosen, picked
-    return "3pl", ["The bank uses the 3pl model, because items of benchmarks can be guessed."]
+    note = (
+        "The bank uses the 3pl model, because items of benchmarks can be guessed; elsewhere, as in "
+        "short forms, 'auto' is 2pl."
+    )
+    return "3pl", [note]
 
 
 def is_auto(model: object) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itemwise.calibration.shown_scale import NOT_IDENTIFIED
 from itemwise.models.measurement import MeasurementModel
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses
@@ -42,7 +43,7 @@ def common_factor(
     if total < LEAST_RESPONDENTS:
         return CommonFactor(
             found=False,
-            note=f"Ability is not identified: fewer than {LEAST_RESPONDENTS} respondents cannot "
+            note=f"{NOT_IDENTIFIED}: fewer than {LEAST_RESPONDENTS} respondents cannot "
             "tell what scores have in common from chance. Rely on the scores themselves.",
         )
     cells = table.cells if weights is None else table.cells[weights > 0]
@@ -55,7 +56,7 @@ def common_factor(
         return CommonFactor(found=True)
     return CommonFactor(
         found=False,
-        note="Ability is not identified: the items have no more in common than chance would give "
+        note=f"{NOT_IDENTIFIED}: the items have no more in common than chance would give "
         f"(p = {share:.2g}, by shuffling each item). Rely on the scores themselves.",
     )
 

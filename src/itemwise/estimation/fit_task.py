@@ -29,7 +29,7 @@ EDGE_MASS = 1e-6  # posterior mass at an end node that calls for a wider range
 WIDENING = 1.5
 FEW = 30  # respondents
 MANY_EACH = 50  # items to a respondent
-MOST_BY_CHANCE = 40  # iterations that a fit is worth where respondents do not identify ability
+MOST_BY_CHANCE = 40  # iterations that a fit is worth where it would explain chance
 COARSENING = 1.4  # sums over posteriors are then right to a thousandth
 
 
@@ -57,9 +57,19 @@ class Task:
 
     @property
     def by_chance(self) -> bool:
-        """Whether so few respondents gave scores that what these have in common may be chance."""
-        few = self.data.n_respondents < LEAST_RESPONDENTS
-        return few and self.model.kind == "continuous" and self.held is None
+        """Whether a longer climb would only explain chance.
+
+        So few respondents gave scores that what these have in common may be chance; or each item
+        has as many numbers as responses, and no prior holds them.
+        """
+        few = self.data.n_respondents < LEAST_RESPONDENTS and self.model.kind == "continuous"
+        return (few or self.saturated) and self.held is None
+
+    @property
+    def saturated(self) -> bool:
+        """Whether every item has a number for each of its responses, and no prior."""
+        bare = all(c.prior is None for c in self.model.coordinates)
+        return bare and self.data.n_respondents <= self.model.width
 
     def stand(self, data: Encoded, coords: Array, nodes: Nodes) -> Place:
         """The E-step at `coords`, and what is climbed there."""

@@ -8,7 +8,14 @@ from typing import Protocol
 import numpy as np
 
 from itemwise.calibration import Uncertainty
-from itemwise.calibration.shown_scale import ALL_RIGHT, ALL_WRONG, FLAT, NEGATIVE, NEVER_ASKED
+from itemwise.calibration.shown_scale import (
+    CONSTANT,
+    FLAT,
+    NEGATIVE,
+    NEVER_ASKED,
+    SOLVED_BY_ALL,
+    SOLVED_BY_NONE,
+)
 from itemwise.calibration.unlinked_parts import note_on_parts
 from itemwise.errors import InputError
 from itemwise.estimation.common_factor import LOOKED_AT, common_factor
@@ -27,7 +34,7 @@ FEW_RESPONDENTS = 30
 
 Flags = tuple[tuple[str, ...], ...]  # of each item; empty where there is nothing to say
 
-CONSTANT, UNSEEN = "constant", "grade never seen"
+UNSEEN = "grade never seen"
 AT_BOUND = "at bound"
 NO_NOISE = f"noise {AT_BOUND}"
 UNDETERMINED = "undetermined"
@@ -36,12 +43,12 @@ MEANINGS = {
         "never asked",
         "without responses, the position means nothing.",
     ),
-    ALL_RIGHT: (
-        "answered all right",
+    SOLVED_BY_ALL: (
+        "solved by all",
         "easier than the table can show, so the difficulty is nominal.",
     ),
-    ALL_WRONG: (
-        "answered all wrong",
+    SOLVED_BY_NONE: (
+        "solved by none",
         "harder than the table can show, so the difficulty is nominal.",
     ),
     CONSTANT: (
@@ -220,7 +227,7 @@ def _constant(tally: Tally, kind: str) -> dict[str, np.ndarray]:
     never = tally.asked == 0
     if kind == "binary":  # of repeated answers, cells are shares
         right, wrong = tally.lowest >= 1, tally.highest <= 0
-        return {NEVER_ASKED: never, ALL_RIGHT: right & ~never, ALL_WRONG: wrong & ~never}
+        return {NEVER_ASKED: never, SOLVED_BY_ALL: right & ~never, SOLVED_BY_NONE: wrong & ~never}
     return {NEVER_ASKED: never, CONSTANT: tally.lowest == tally.highest}
 
 

@@ -192,8 +192,7 @@ class Scores:
         root = xp.astype(xp.sqrt(self.data.counted(rows)), self.slopes.dtype, copy=False)[:, None]
         posterior, _ = self.posterior_of(block)
         if self._steep(negligible):
-            for weights in _node_by_node(posterior):
-                yield [s * root for s in self._scores(block, weights)]
+            yield from self._node_by_node(block, posterior, root)
             return
         orders = MOST_ORDERS if negligible <= NEGLIGIBLE else MOST_ORDERS // 2
         total = 0.0
@@ -204,6 +203,25 @@ class Scores:
             total += size
             if size <= 0.1 * negligible * total:
                 return
+
+    def _node_by_node(self, block: Block, posterior: Array, root: Array) -> Iterator[list[Array]]:
+        """√p times how far scores at a node are from their mean, for each where anybody may be."""
+        xp = array_namespace(posterior)
+        mean, mass = xp.stack(self._scores(block, posterior)), xp.max(posterior, axis=0)
+        for k, slope in enumerate(self._slopes_by_node):
+            if float(mass[k]) > NOBODY:
+                score = slope[:, 0, None, :]
+                if block.observed is not None:
+                    score = score * block.observed
+                for c, statistic in enumerate(block.statistics, start=1):
+                    score = score + statistic * slope[:, c, None, :]
+                yield list(root * xp.sqrt(posterior[:, k : k + 1]) * (score - mean))
+
+    @cached_property
+    def _slopes_by_node(self) -> Array:
+        """The slopes at each fine node, (n_fine, width, n_terms, n_items)."""
+        xp = array_namespace(self.slopes)
+        return xp.moveaxis(self.posterior_of.on_fine(self.slopes), -1, 0)
 
     def _steep(self, negligible: float) -> bool:
         """Whether curves are steps beside the posteriors: no few polynomials carry their scores.
@@ -240,18 +258,6 @@ def _side_by_side(scores: list[Array]) -> Array:
 
 def _one_after_the_other(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
     return [*old, *new]
-
-
-def _node_by_node(posterior: Array) -> Iterator[Array]:
-    """Weights √p (1 - p) at one node and -√p p at all others, for each that anybody may be at."""
-    xp = array_namespace(posterior)
-    mass = xp.max(posterior, axis=0)
-    for k in range(posterior.shape[1]):
-        if float(mass[k]) > NOBODY:
-            root = xp.sqrt(posterior[:, k : k + 1])
-            weights = -root * posterior
-            weights[:, k : k + 1] += root
-            yield weights
 
 
 def _orthogonal(posterior: Array, points: Array, orders: int) -> Iterator[Array]:

@@ -50,15 +50,45 @@ def poolable(task: Task) -> bool:
 
 def pool(task: Task, found: Ascent) -> PooledItems | None:
     """Items given what they have in common; None where they cannot be found."""
+    telling = _telling(task.model, as_numpy(found.coords))
+    if not telling.all():
+        return _beside_constant(task, found, telling)
     errors, learnt = _errors(task, found), False
     for _ in range(TURNS):
-        model = _with_common_priors(task.model, as_numpy(found.coords), errors, learnt=learnt)
+        coords = as_numpy(found.coords)
+        model = _with_common_priors(task.model, coords, errors, learnt=learnt)
         task, learnt = replace(task, model=model), True
         found = ascend(task, found.coords, tolerance=ROUGH, most=MOST_ITERATIONS)
         errors = _errors(task, found)
     coords = as_numpy(found.coords)
     sound = all(np.isfinite(part).all() for part in (coords, errors.covariances, errors.shared))
     return PooledItems(coords, errors.covariances, errors.shared) if sound else None
+
+
+def _beside_constant(task: Task, found: Ascent, telling: np.ndarray) -> PooledItems | None:
+    """The other items given what they have in common; constant ones as they were found."""
+    if telling.sum() < LEAST_ITEMS:
+        return None
+    places = np.flatnonzero(telling)
+    part = replace(task, data=task.data.of_items(places), model=task.model.of_items(places))
+    start = ascend(part, found.coords[places], tolerance=ROUGH, most=MOST_ITERATIONS)
+    pooled = pool(part, start)
+    if pooled is None:
+        return None
+    coords = as_numpy(found.coords).copy()
+    covariances = np.zeros((*coords.shape, coords.shape[1]))
+    shared = np.zeros((len(pooled.shared), *coords.shape))
+    coords[places], covariances[places] = pooled.coords, pooled.covariances
+    shared[:, places] = pooled.shared
+    return PooledItems(coords, covariances, shared)
+
+
+def _telling(model: MeasurementModel, coords: Floats) -> np.ndarray:
+    """Items of which others can learn: a score that all respondents share has no noise."""
+    if model.kind != "continuous":
+        return np.ones(len(coords), dtype=bool)
+    noiseless: np.ndarray = np.asarray(model.at_bound(coords)) & ~model.shared
+    return np.asarray(~noiseless.any(axis=1))
 
 
 def _errors(task: Task, found: Ascent) -> KnownCovariances:
@@ -114,7 +144,11 @@ def asked(data: Encoded) -> Floats:
 
 
 def _with_common_priors(
-    model: MeasurementModel, coords: Floats, errors: KnownCovariances, *, learnt: bool
+    model: MeasurementModel,
+    coords: Floats,
+    errors: KnownCovariances,
+    *,
+    learnt: bool,
 ) -> MeasurementModel:
     """The model with the items' own mean and spread as the prior of each coordinate."""
     own = errors.covariances - np.einsum("kni,knj->nij", errors.shared, errors.shared)

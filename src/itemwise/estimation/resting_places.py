@@ -87,6 +87,13 @@ def upright(task: Task, found: Ascent) -> Ascent:
 
 def unfinished(task: Task, found: Ascent) -> str:
     """The note on a fit that did not converge."""
+    if task.saturated and task.by_chance:
+        return (
+            f"Not converged after {found.iterations} iterations: each item has "
+            f"{task.model.width} parameters for {task.data.n_respondents:g} respondents, and no "
+            "priors, so a longer climb would fit chance. Use priors or a model with fewer "
+            "parameters."
+        )
     if task.by_chance:
         return (
             f"Not converged after {found.iterations} iterations: with fewer than "

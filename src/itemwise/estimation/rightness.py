@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.calibration import Calibration
-from itemwise.calibration.shown_scale import ALL_RIGHT, ALL_WRONG, NEVER_ASKED
+from itemwise.calibration.shown_scale import NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE
 from itemwise.errors import InputError
 from itemwise.estimation.calibrating import calibrate, find_engine
 from itemwise.estimation.fits import Engine, Fit
@@ -36,7 +36,7 @@ ANCHORS = (0.05, 0.4, 0.8)
 MOST_NEGATIVE = 0.25  # of informative items; more are hardly wrong labels
 FEW_NEGATIVE = 0.1  # of informative items; fewer leave the scale what it is, whatever their class
 UNLIKELY = 0.01  # a p-value
-FLAT = (ALL_RIGHT, ALL_WRONG, NEVER_ASKED)
+FLAT = (SOLVED_BY_ALL, SOLVED_BY_NONE, NEVER_ASKED)
 POINTS = 241
 
 
@@ -54,7 +54,8 @@ class Preference:
         """What is known of the scale: wrong labels of one class look as a preference does."""
         if self.preferred:
             return f"By these respondents alone, the scale did not measure being right: {self}."
-        cause = f" Many labels of class {self.turned} may be wrong instead." if self.turned else ""
+        most = self.turned and 2 * self.in_turned > self.negative
+        cause = f" Labels of class {self.turned} may be wrong instead: check them." if most else ""
         return f"By these respondents alone, the scale may not measure being right: {self}.{cause}"
 
     def __str__(self) -> str:

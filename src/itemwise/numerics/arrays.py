@@ -6,11 +6,12 @@ Work over blocks of rows runs in threads, with results that do not depend on the
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, lru_cache, reduce
+from functools import cache, lru_cache, partial, reduce
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ Run = Callable[..., Any]  # a `map` that may use threads
 ITEM_CELLS = 1 << 15
 MOST_AT_ONCE = 1 << 26  # bytes; more go to a GPU by pieces
 PIECE = 1 << 22
+_pool_around = threading.local()  # the pool in whose thread this work runs
 
 
 def array_namespace(array: Array) -> Any:
@@ -152,14 +154,41 @@ def workers(n_jobs: int | None = None) -> Iterator[Run]:
         raise InputError(f"n_jobs is {n_jobs!r}; give 1 or more, or None or -1 for all cores.")
     with _blas_controller().limit(limits=1, user_api="blas"):
         if n_jobs == 1:
-            yield map
+            yield _one_after_another
             return
+        stopped = threading.Event()
         with ThreadPoolExecutor(n_jobs) as pool:  # its threads start when there is work for two
 
             def run(work: Callable[[Any], Value], parts: list[Any]) -> Iterator[Value]:
-                return map(work, parts) if len(parts) == 1 else pool.map(work, parts)
+                if len(parts) == 1:
+                    return _one_after_another(work, parts)
+                _raise_stopped()
+                return pool.map(partial(_work_in, stopped, work), parts)
 
-            yield run
+            try:
+                yield run
+            except BaseException:
+                stopped.set()  # or the pool would wait for whole fits that nobody asks for any more
+                raise
+
+
+def _one_after_another(work: Callable[[Any], Value], parts: list[Any]) -> Iterator[Value]:
+    _raise_stopped()
+    return map(work, parts)
+
+
+def _work_in(stopped: threading.Event, work: Callable[[Any], Value], part: Any) -> Value:
+    """Do work in a thread of a pool, which may itself open pools."""
+    _pool_around.stopped = stopped
+    _raise_stopped()
+    return work(part)
+
+
+def _raise_stopped() -> None:
+    """End the work of this thread, if whoever waited for its pool was interrupted or failed."""
+    stopped = getattr(_pool_around, "stopped", None)
+    if stopped is not None and stopped.is_set():
+        raise KeyboardInterrupt
 
 
 def in_threads(work: Callable[[Any], Value], parts: Sequence[Any]) -> list[Value]:

@@ -55,15 +55,15 @@ class FactoredNormal:
         apart = mean @ (self.shift - 0.5 * self.precision * mean).sum(axis=0)
         value = 0.5 * float((pull * place).sum() - log_size) + float(apart)
         n, width = factor.shape
-        known = (self.precision.T @ spread.reshape(-1, width**2)).reshape(n, width, width)
+        known = (self.precision.T @ spread.reshape(len(spread), width**2)).reshape(n, width, width)
         slope = rest.T @ place - (factor[:, None, :] @ known)[:, 0]
         return value, rest.sum(axis=0), slope
 
     def _posterior(self, mean: Floats, factor: Floats) -> tuple[Floats, Floats, float]:
         """Of the factors of each row: covariance, mean, and Σ log |inverse covariance|."""
         n, width = factor.shape
-        squares = (factor[:, :, None] * factor[:, None, :]).reshape(n, -1)
-        inner = (self.precision @ squares).reshape(-1, width, width)
+        squares = (factor[:, :, None] * factor[:, None, :]).reshape(n, width**2)
+        inner = (self.precision @ squares).reshape(len(self.precision), width, width)
         np.einsum("nii->ni", inner)[:] += 1.0
         roots = np.einsum("nii->ni", np.linalg.cholesky(inner))
         spread: Floats = np.asarray(np.linalg.inv(inner), dtype=float)
@@ -88,7 +88,7 @@ class FactoredNormal:
         rest = self.shift - self.precision * (mean + place @ factor.T)
         n, width = factor.shape
         both = (factor[:, None, :, None] * factor[None, :, None, :]).reshape(n * n, width**2)
-        known = (spread.reshape(-1, width**2) @ both.T).reshape(-1, n, n)
+        known = (spread.reshape(len(spread), width**2) @ both.T).reshape(-1, n, n)
         known = self.precision[:, :, None] * known * self.precision[:, None, :]
         found: Floats = rest.T @ rest - np.diag(self.precision.sum(axis=0)) + known.sum(axis=0)
         return found

@@ -27,6 +27,7 @@ LEAST_VARIANCE = 1e-6  # standardized: what is divided by it stays finite
 LEAST_PRECISION = 1e-3  # of a bell curve, in units of the population: less says nothing
 FINEST = 0.5  # the smallest variance that nodes a unit apart still show
 MOST_TURNS, SETTLED_END = 30, 1e-4  # of the search for an end of an interval
+LARGEST_ERROR = 1.0  # of a correlation between -1 and 1; with a larger one, nothing is known
 SMALL_SAMPLE = 3  # Fisher's correction of the standard error of a transformed correlation
 
 
@@ -173,6 +174,12 @@ class Correlations:
     low: Floats
     high: Floats
     rows: np.ndarray  # how many tell of each
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which are determined at all: abilities that do not differ correlate with nothing."""
+        found: np.ndarray = self.se <= LARGEST_ERROR
+        return found
 
 
 def correlations(found: JointNormal, confidence: float) -> Correlations:

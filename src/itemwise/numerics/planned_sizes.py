@@ -21,41 +21,43 @@ MOST = 10**12
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """What clusters of items add to the variance of a mean, one try each: they sum to it."""
+    """What clusters of items add to the variance of a mean: they sum to it."""
 
-    between: Floats  # (n_clusters,): of the items' own values
-    within: Floats  # (n_clusters,): of one try; NaN where no item was asked twice
+    single: Floats  # (n_clusters,): with a single try of each item
+    within: Floats  # (n_clusters,): of that, chance of the try; NaN where no item was asked twice
     items_per_cluster: float
 
     @classmethod
     def of(
-        cls, values: Floats, noise: Floats, one_try: Floats, clusters: NDArray[np.intp]
+        cls, values: Floats, averaged_out: Floats, one_try: Floats, clusters: NDArray[np.intp]
     ) -> Spread:
-        """From the value of each item, (n_items,).
+        """From the value of each item, (n_items,), the mean over its tries.
 
-        `noise` is the variance that tries leave in these values, `one_try` what a single try would
-        leave; both are NaN where no item was asked twice, and then all is between items.
+        `one_try` is the variance by chance of a single try, NaN where it is unknown;
+        `averaged_out` is how much of it the mean over tries lacks: 0 where an item was asked once,
+        whatever its variance.
         """
         n_items, n_clusters = values.size, int(clusters.max()) + 1
         off = np.bincount(clusters, values - values.mean())
-        between = off**2 * n_clusters / (n_clusters - 1) / n_items
-        known = bool(np.isfinite(noise).all())
-        if known:
-            between = between - np.bincount(clusters, noise) / n_items
-        within = np.bincount(clusters, one_try if known else np.full(n_items, np.nan)) / n_items
-        return cls(between, within, n_items / n_clusters)
+        seen = off**2 * n_clusters / (n_clusters - 1)
+        return cls(
+            (seen + np.bincount(clusters, averaged_out)) / n_items,
+            np.bincount(clusters, one_try) / n_items,
+            n_items / n_clusters,
+        )
 
     def __add__(self, other: Spread) -> Spread:
         """Of the difference of two means over different items."""
         return Spread(
-            self.between + other.between, self.within + other.within, self.items_per_cluster
+            self.single + other.single, self.within + other.within, self.items_per_cluster
         )
 
     def variance(self, epochs: int = 1) -> tuple[float, float]:
         """Variance per item with so many tries of each, and its standard error."""
-        parts, total = self.between, max(float(self.between.sum()), 0.0)
+        parts, total = self.single, float(self.single.sum())
         if self.repeated:
-            parts, total = parts + self.within / epochs, total + float(self.within.sum()) / epochs
+            parts = parts - self.within * (1 - 1 / epochs)
+            total -= min(float(self.within.sum()), total) * (1 - 1 / epochs)
         return total, float(np.sqrt(parts.size * parts.var(ddof=1)))
 
     @property
@@ -63,10 +65,15 @@ class Spread:
         """Whether the pilot shows what a repetition changes."""
         return bool(np.isfinite(self.within).all())
 
-    def within_share(self) -> float:
-        """Share of the variance of single tries that repeating them would remove."""
-        total = self.variance()[0]
-        return float(self.within.sum() / total) if total > 0 else np.nan
+    def within_share(self) -> tuple[float, float]:
+        """Share of the variance of single tries that repeating them would remove, and its error."""
+        single, within = float(self.single.sum()), float(self.within.sum())
+        if not single > 0:
+            return np.nan, np.nan
+        share = within / single
+        pulls = (self.within - share * self.single) / single
+        se = float(np.sqrt(pulls.size * pulls.var(ddof=1)))
+        return float(np.minimum(1.0, share)), se
 
 
 def detectable(

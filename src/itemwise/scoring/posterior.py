@@ -333,6 +333,10 @@ class Posterior:
         joint += self._log_weights
         return normalised(joint)
 
+    def on_fine(self, values: Array) -> Array:
+        """Values on the coarse nodes, (..., n_coarse), as they are on the fine ones."""
+        return values if self._refine is None else values @ self._refine
+
     def on_coarse(self, weights: Array) -> Array:
         """Weights on the fine nodes, (n_rows, n_fine), as the coarse ones carry them."""
         return weights if self._refine is None else weights @ self._refine.T
