@@ -78,8 +78,13 @@ def test_what_is_no_calibration_is_refused_with_the_call_to_make(subtests):
 
 
 def test_diagnose_finds_what_exists_and_says_why_the_rest_does_not(cal):
-    found, missing = diagnose(cal)
-    assert {*found, *missing} == {"dimensionality", *DIAGNOSTICS}
+    checks = diagnose(cal)
+    found, missing = checks.found, checks.missing
+    frame = checks.to_frame()
+    assert set(frame.index) == {*found, *missing} == {"dimensionality", *DIAGNOSTICS}
+    assert set(frame.index[frame["available"]]) == set(found)
+    assert all(frame["meaning"].str.endswith("."))
+    assert isinstance(checks.plot(), Display)
     assert (
         set(missing)
         == {

@@ -60,7 +60,9 @@ def test_two_abilities_that_go_together_are_still_two():
 def test_one_ability_with_gaps_is_one():
     found = dimensionality(simulate("2pl", 500, 30, missing=0.4, random_state=1).responses)
     assert found.n_dimensions == 1
-    assert found.meaning.startswith("One ability is shown, and no second one")
+    assert found.meaning.startswith("One ability is shown, and no second one by this test, which")
+    assert "would have to explain more than" in found.meaning
+    assert "`dimension_scale` and `task_scales` ask for those" in found.meaning
 
 
 @pytest.mark.slow
@@ -242,3 +244,18 @@ def test_guessing_does_not_pass_for_further_abilities():
         z = 1.5 * (random.normal(size=(12, 1)) - random.normal(size=300))
         right = random.random(z.shape) < 0.2 + 0.8 / (1 + np.exp(-z))
         assert dimensionality(right.astype(float), random_state=seed).n_dimensions == 1
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_the_unit_of_scores_does_not_matter(missing):
+    random = np.random.default_rng(4)
+    numbers = latent(60, 8, 1, seed=5)
+    numbers = numbers - numbers.min() + 0.5
+    numbers[random.random(numbers.shape) < missing] = np.nan
+    ordinary = dimensionality(numbers, n_resamples=20)
+    for unit in (1e-300, 1e-12, 1e60):
+        found = dimensionality(unit * numbers, n_resamples=20)
+        assert found.n_dimensions == ordinary.n_dimensions
+        np.testing.assert_allclose(found.eigenvalues, ordinary.eigenvalues, rtol=1e-6, atol=1e-9)
+    few = dimensionality(np.round(numbers) * 5e-324, n_resamples=2)
+    assert np.isfinite(few.eigenvalues).all()

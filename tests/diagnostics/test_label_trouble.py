@@ -203,6 +203,55 @@ def test_turned_items_are_found_among_hard_ones_where_accuracy_is_blind(found):
     assert not found.calibrated
 
 
+def tried(seed, n_tries=4):
+    """Whether each of 100 models is right in each try, on 100 items of which six are turned."""
+    rng = np.random.default_rng(seed)
+    ability, slope, difficulty = (
+        rng.normal(size=100),
+        rng.lognormal(0, 0.3, 100),
+        rng.normal(size=100),
+    )
+    right = 1 / (1 + np.exp(-slope * (ability[:, None] - difficulty)))
+    right[:, :6] = 1 - right[:, :6]
+    return (rng.random((n_tries, 100, 100)) < right).astype(float)
+
+
+def test_all_tries_show_turned_items_at_least_as_well_as_the_first_one():
+    """A cell of which any try was right counted as right: 0 and 1 of 6 were found from all four."""
+    for seed in (40, 41):
+        tries = tried(seed)
+        names = first_items(6)
+        first = label_trouble(calibrate(tries[0], "2pl"))
+        every = label_trouble(calibrate(Responses(tries.mean(axis=0), tries=4), "2pl"))
+        found_first, found_every = (_suspects(each) for each in (first, every))
+        assert found_every <= names
+        assert len(found_every & names) >= max(5, len(found_first & names))
+        assert every.detectable > first.detectable
+
+
+def test_what_stands_beside_repeated_answers_is_of_shares():
+    """The outfit of tries has mean one as that of single answers; shares are those of the cells."""
+    tries = tried(3)
+    share = tries.mean(axis=0)
+    found = label_trouble(calibrate(Responses(share, tries=4), "1pl")).to_frame()
+    rows = found.loc[[f"item_{k}" for k in range(1, 101)]]
+    assert np.allclose(rows["share_right"], share.mean(axis=0))
+    rest = (share.sum(axis=1, keepdims=True) - share) / 99
+    wanted = [np.corrcoef(share[:, k], rest[:, k])[0, 1] for k in range(100)]
+    assert np.allclose(rows["item_rest"], wanted)
+    assert 0.8 < rows["outfit"][6:].mean() < 1.1
+
+
+def test_some_items_of_a_bank_are_judged_from_all_tries():
+    tries = tried(5)
+    bank = calibrate(Responses(tries.mean(axis=0), tries=4), "1pl")
+    part = Responses(tries.mean(axis=0), tries=4).select(items=[f"item_{k}" for k in range(1, 51)])
+    found = label_trouble(bank, part)
+    assert np.isfinite(found.evidence).sum() == 50
+    assert set(found.items[50:]) == {f"item_{k}" for k in range(51, 101)}
+    assert len(_suspects(found) & first_items(6)) >= 5
+
+
 def test_turned_items_are_found_among_gaps():
     found = label_trouble(calibrate(turned(missing=0.4), "2pl"))
     assert len(set(found.items[:10]) & first_items(10)) >= 9
@@ -226,23 +275,24 @@ def test_respondents_who_err_together_count_as_fewer():
     assert 13 < repeated.effective_respondents < 60
 
 
-def test_the_item_itself_is_left_out_of_the_abilities():
+@pytest.mark.parametrize("n_tries", [1, 3])
+def test_the_item_itself_is_left_out_of_the_abilities(n_tries):
     """Counts at each ability against posteriors computed anew without the item."""
-    values = drawn(40, 6, random_state=1)
-    table = Responses(values)
-    scale = turned_items.Scale(table, np.ones(40), calibrate(table, "1pl"))
-    right, wrong = scale.counts(1), scale.counts(0)
-    for item in range(6):
-        others = [k for k in range(6) if k != item]
-        logs = np.where(
-            values[:, others, None] == 1, scale.log_prob[1][others], scale.log_prob[0][others]
-        ).sum(axis=1)
+    each = [drawn(40, 6, random_state=seed) for seed in range(1, n_tries + 1)]
+    values = np.mean(each, axis=0)
+    table = Responses(values, tries=n_tries)
+    plain = calibrate(table, "1pl")
+    scale = turned_items.Scale(table, np.ones(40), plain)
+    worth = n_tries / (1 + (n_tries - 1) * plain.dependence)
+    gained = values[..., None] * scale.log_prob[1] + (1 - values[..., None]) * scale.log_prob[0]
+    counts = zip(*scale.counts(), strict=True)
+    for item, (right, wrong) in enumerate(counts):
+        logs = worth * np.delete(gained, item, axis=1).sum(axis=1)
         weights = np.exp(logs - 0.5 * scale.nodes**2)
         weights /= weights.sum(axis=1, keepdims=True)
-        for counts, response in ((right, 1), (wrong, 0)):
-            expected = weights[values[:, item] == response].sum(axis=0)
-            binned = np.bincount(scale.bin_of, expected)
-            np.testing.assert_allclose(counts[item], binned, atol=1e-6)
+        for found, share in ((right, values[:, item]), (wrong, 1 - values[:, item])):
+            expected = np.bincount(scale.bin_of, worth * (share @ weights))
+            np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_the_frame_has_its_columns_and_its_order(found):
@@ -449,6 +499,28 @@ def test_without_suspects_it_says_how_sure_the_most_suspicious_is(overlapping):
         "None of 600 items is suspect; the largest probability that one has a wrong label is "
     )
     assert found.meaning.endswith("at most 20% of those named, so that one alone needs 80%.")
+
+
+def test_the_most_suspicious_item_is_one_that_some_solve():
+    """What nobody solves is told by no respondent; it had the largest probability nevertheless."""
+    values = drawn(30, 60, random_state=3)
+    values[:, :9] = 0
+    found = label_trouble(calibrate(values, "1pl"))
+    assert set(found.items[:9]) == first_items(9)
+    k = int(np.flatnonzero((found.share_right > 0) & (found.share_right < 1))[0])
+    said = f"respondents is {found.evidence[k]:.1%} ({found.items[k]})."
+    assert "; among items that some solve and some fail, the largest" in found.meaning
+    assert said in found.meaning
+
+
+def test_parts_that_no_item_links_are_said_to_be_judged_together():
+    values = drawn(24, 40, random_state=0)
+    values[:12, 20:] = np.nan
+    values[12:, :20] = np.nan
+    found = label_trouble(calibrate(values, "1pl"))
+    assert found.meaning.startswith(
+        "None of 40 items in 2 parts that no item links, judged together, is suspect"
+    )
 
 
 def test_a_common_slope_says_nothing_of_an_item():

@@ -1,3 +1,4 @@
+import re
 from importlib import import_module
 
 import numpy as np
@@ -198,7 +199,34 @@ def test_the_frame_has_its_columns_and_its_order(copied):
 
 def test_clean_responses_have_nothing_to_report():
     found = local_dependence(calibrate(simulate("2pl", 400, 10, random_state=1).responses, "2pl"))
-    assert found.meaning.startswith("Among 45 pairs of items, no dependence")
+    assert found.meaning.startswith("Among 45 pairs of items, none is shown to depend")
+
+
+def correlated(q, n_respondents, n_items, seed):
+    """Scores of one ability; what two of them leave unexplained correlates by q."""
+    random = np.random.default_rng(seed)
+    ability, error = (
+        random.normal(size=(n_respondents, 1)),
+        random.normal(size=(n_respondents, n_items)),
+    )
+    error[:, 1] = q * error[:, 0] + np.sqrt(1 - q**2) * error[:, 1]
+    return 1 / (1 + np.exp(-(0.8 * ability + error)))
+
+
+@pytest.mark.parametrize("n_respondents", [30, 100])
+def test_where_nothing_is_found_it_says_what_would_have_been(n_respondents):
+    """Of 30 respondents, not even a pair that repeats itself is shown among 1,770."""
+    clean = local_dependence(calibrate(correlated(0.0, n_respondents, 60, 0), "continuous"))
+    assert clean.found_nothing
+    said = re.search(r"\(Q3\) (of about (0\.\d+)|could be)", clean.meaning)
+    least = float(said[2]) if said[2] else 1.0
+    assert (least == 1.0) == (n_respondents == 30)
+    assert "asked by `dimensionality`" in clean.meaning
+    for q, shown in ((least - 0.3, False), (least + 0.2, True)):
+        q = min(q, 0.98)
+        tables = (correlated(q, n_respondents, 60, seed) for seed in (1, 2, 3))
+        found = [local_dependence(calibrate(table, "continuous")) for table in tables]
+        assert [not each.found_nothing for each in found] == [shown and least < 1] * 3
 
 
 def test_weights_stand_for_respondents():

@@ -9,7 +9,8 @@ def test_without_an_ability_nothing_is_said_of_how_well_it_is_measured():
     scores = np.random.default_rng(0).uniform(size=(40, 6))
     cal = iw.calibrate(scores)
     assert any("Ability is not identified" in note for note in cal.notes)
-    found, missing = iw.diagnose(cal)
+    checks = iw.diagnose(cal)
+    found, missing = checks.found, checks.missing
     assert not {"dimensionality", "reliability"} & found.keys()
     for name in ("dimensionality", "reliability"):
         assert missing[name].startswith("Ability is not identified")
@@ -19,6 +20,7 @@ def test_parts_that_no_item_links_have_no_ability_in_common():
     values = np.full((60, 20), np.nan)
     values[:30, :10] = iw.simulate("1pl", 30, 10, random_state=0).responses.values
     values[30:, 10:] = iw.simulate("1pl", 30, 10, random_state=1).responses.values
-    found, missing = iw.diagnose(iw.calibrate(values))
+    checks = iw.diagnose(iw.calibrate(values))
+    found, missing = checks.found, checks.missing
     assert not {"dimensionality", "reliability"} & found.keys()
     assert "No item links 2 parts of this table" in missing["reliability"]

@@ -7,14 +7,14 @@ Hilferty (1931). The standardised log-likelihood: Drasgow, Levine and Williams (
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.calibration.shown_scale import ALL_RIGHT, ALL_WRONG
+from itemwise.calibration.shown_scale import CONSTANT, SOLVED_BY_ALL, SOLVED_BY_NONE
 from itemwise.errors import InputError
 from itemwise.models.categorical import Categorical
 from itemwise.models.measurement import MeasurementModel
@@ -23,6 +23,7 @@ from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Part, Result
 from itemwise.scoring import Population
 from itemwise.scoring.posterior import Nodes, plan_nodes
+from itemwise.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +35,7 @@ TERMS = 8
 LEAST_VARIANCE = sqrt(1e-5)
 NORMAL_KURTOSIS = 3.0  # for models whose fourth moment is not known
 LOWEST_LOG = -700.0  # of a probability; the square of less could overflow
+LEAST_DIFFERING = 5  # scores other than the most frequent; fewer do not show a spread
 LARGEST_ERROR = 1.0  # of a mean square; beyond, Wilson and Hilferty's curve leaves its tail
 LEAST_SPREAD = 1e-12  # of a log-likelihood; where nothing could surprise, nothing is said
 
@@ -85,7 +87,8 @@ def alike(calibration: Calibration) -> tuple[NDArray[np.bool_], NDArray[np.bool_
     """Items that all got right, and items that all got wrong: their parameters mean nothing."""
     flags = calibration.flags
     right, wrong = (
-        np.array([word in words for words in flags], dtype=bool) for word in (ALL_RIGHT, ALL_WRONG)
+        np.array([word in words for words in flags], dtype=bool)
+        for word in (SOLVED_BY_ALL, SOLVED_BY_NONE)
     )
     return right, wrong
 
@@ -93,7 +96,9 @@ def alike(calibration: Calibration) -> tuple[NDArray[np.bool_], NDArray[np.bool_
 def informative(calibration: Calibration) -> NDArray[np.bool_]:
     """Items on which respondents differ."""
     solved, unsolved = alike(calibration)
-    return ~(solved | unsolved)
+    constant = np.array([CONSTANT in words for words in calibration.flags], dtype=bool)
+    found: NDArray[np.bool_] = ~(solved | unsolved | constant)
+    return found
 
 
 def upright_items(calibration: Calibration) -> NDArray[np.bool_]:
@@ -126,6 +131,13 @@ class Material:
     cells: np.ndarray  # categories from 0 with -1, or scores with NaN, where never asked
     ability: Floats  # (n_rows,)
     weights: Floats  # (n_rows,)
+    # (n_items,), or one for all: whose responses differ enough to be judged.
+    told: NDArray[np.bool_] = field(default_factory=lambda: np.ones(1, dtype=bool))
+
+    @property
+    def asked(self) -> NDArray[np.bool_]:
+        """Where an item was asked, whether or not it is judged."""
+        return observed(self.cells)
 
     @property
     def blocks(self) -> list[slice]:
@@ -153,7 +165,7 @@ class Material:
     def _terms(self, rows: slice) -> Floats:
         """What the sums of `Fit` are made of, (8, n_rows, n_items); 0 where never asked."""
         cells, ability = self.cells[rows], self.ability[rows]
-        asked = observed(cells)
+        asked = observed(cells) & self.told
         moments = _of_categories if isinstance(self.model, Categorical) else _of_scores
         found = moments(self.model, self.coords, cells, asked, ability)
         squared, variance, fourth, surprise, spread = found
@@ -221,7 +233,7 @@ class Fit:
 
     @property
     def n(self) -> Floats:
-        """How many responses there are."""
+        """How many responses are judged."""
         counts: Floats = self.sums[0]
         return counts
 
@@ -297,6 +309,40 @@ def _cube_root(mean_square: Floats, sd: Floats) -> Floats:
     return z
 
 
+def _told(calibration: Calibration, cells: np.ndarray) -> NDArray[np.bool_]:
+    """Items whose responses differ enough that their fit can be judged.
+
+    Where all responses are the same, nothing is known of how they vary. Where only a few scores
+    differ from the others, or there are only two of them, so does no normal distribution.
+    """
+    told = informative(calibration)
+    if isinstance(calibration.model, Categorical):
+        return told
+    own = calibration.responses
+    known = cells if own is None else calibration.placed(own)
+    if len(known) < 2 * LEAST_DIFFERING:
+        return told
+    for k in np.flatnonzero(told):
+        column = known[:, k]
+        scores, counts = np.unique(column[observed(column)], return_counts=True)
+        told[k] = len(scores) > 2 and counts.sum() - counts.max() >= LEAST_DIFFERING
+    return told
+
+
+def left_out(calibration: Calibration, judged: NDArray[np.bool_]) -> tuple[str, ...]:
+    """A note on the items whose fit is not judged, if there are any."""
+    names = [calibration.item_names[k] for k in np.flatnonzero(~judged)]
+    if not names:
+        return ()
+    alike = "all responses are the same"
+    if not isinstance(calibration.model, Categorical):
+        alike = (
+            f"all scores are the same, there are only two, or fewer than {LEAST_DIFFERING} differ "
+            "from the most frequent one"
+        )
+    return (f"Left out, because {alike}: {listed(names, 'item')}.",)
+
+
 def material_of(
     calibration: Calibration,
     responses: Table | None,
@@ -314,6 +360,11 @@ def material_of(
     categorical = isinstance(calibration.model, Categorical)
     cells = calibration.cells(table) if categorical else calibration.placed(table)
     material = Material(
-        calibration.model, calibration.coords, cells, scored["ability"].to_numpy(), weights
+        calibration.model,
+        calibration.coords,
+        cells,
+        scored["ability"].to_numpy(),
+        weights,
+        _told(calibration, cells),
     )
     return material, table, scored["se"].to_numpy(), scored["at_bound"].to_numpy()

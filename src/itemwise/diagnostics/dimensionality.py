@@ -105,8 +105,9 @@ class Dimensionality(Diagnosis):
         times = f"{self.ratio:.1f} times the second" if self.ratio == self.ratio else "alone"
         if self.n_dimensions == 1:
             return (
-                f"One ability is shown, and no second one: the first dimension explains {share} of "
-                f"the variance, {times}{self._second()}{said}."
+                f"One ability is shown, and no second one by this test, which does not know which "
+                f"items belong together: the first dimension explains {share} of the variance, "
+                f"{times}{self._second()}{said}."
             )
         return self._several(share, times, said)
 
@@ -117,7 +118,8 @@ class Dimensionality(Diagnosis):
         seen, wanted = (values[1] / self.n_items for values in (self.eigenvalues, self.to_exceed))
         return (
             f"; with {counted(self.n_respondents, 'respondent')}, a second one would have to "
-            f"explain more than {wanted:.1%}, and it explains {seen:.1%}"
+            f"explain more than {wanted:.1%}, and it explains {seen:.1%}. Lesser ones stay unseen: "
+            "`dimension_scale` and `task_scales` ask for those of tasks that you name"
         )
 
     def _several(self, share: str, times: str, said: str) -> str:
@@ -224,7 +226,13 @@ def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
     if chosen.size < differing.size:
         others = " other" if constant.any() else ""
         notes.append(f"from {chosen.size:,} of the {differing.size:,}{others} items, evenly spaced")
-    return as_floats(table.cells[np.ix_(rows, chosen)]), notes
+    return _between_ends(as_floats(table.cells[np.ix_(rows, chosen)])), notes
+
+
+def _between_ends(values: Floats) -> Floats:
+    """Columns from 0 to 1, since squares of tiny scores would vanish."""
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    return np.asarray((values - low) / (high - low), dtype=np.float64)
 
 
 def _constant(table: Responses, rows: np.ndarray) -> np.ndarray:

@@ -103,6 +103,7 @@ class LabelTrouble(Diagnosis):
     detectable: float | None = None  # share of the items that would be named if turned around
     noise_rates: dict[Any, float] | None = None  # of each class: share of its labels changed
     weights: dict[str, float] | None = None  # of each model in the evidence
+    n_parts: int = 1  # of the table, which no item links; they are judged together
 
     def to_frame(self) -> pd.DataFrame:
         """One row per item, the most suspicious first."""
@@ -134,6 +135,8 @@ class LabelTrouble(Diagnosis):
         """How many labels to check, and which ones first."""
         rows = np.flatnonzero(self.suspect)
         total = counted(len(self.items), "item")
+        if self.n_parts > 1:
+            total += f" in {self.n_parts:,} parts that no item links, judged together,"
         if rows.size == 0:
             return f"None of {total} is suspect{self._undetected()}; {self._largest()}"
         one = rows.size == 1
@@ -156,13 +159,18 @@ class LabelTrouble(Diagnosis):
 
     def _largest(self) -> str:
         """How near the first is to being a suspect; it alone must leave few right labels."""
-        known = np.flatnonzero(np.isfinite(self.evidence))
+        told, among = np.isfinite(self.evidence), ""
+        if self.share_right is not None and not self.calibrated:
+            told = told & (self.share_right > 0) & (self.share_right < 1)
+            among = "among items that some solve and some fail, "
+        known = np.flatnonzero(told)
         if not known.size:
-            return "there is no evidence."
+            return f"{among}there is no evidence."
         allowed = CALIBRATED_FALSE_SHARE if self.calibrated else FALSE_SHARE
         what = "has a wrong label" if self.calibrated else "contradicts good respondents"
         return (
-            f"the largest probability that one {what} is {self.evidence[known[0]]:.1%}. {RULE} "
+            f"{among}the largest probability that one {what} is {self.evidence[known[0]]:.1%} "
+            f"({self.items[known[0]]}). {RULE} "
             f"{allowed:.0%} of those named, so that one alone needs {1 - allowed:.0%}."
         )
 
@@ -241,7 +249,8 @@ def label_trouble(
     turned = None if calibration is None else _turned(calibration, responses)
     if scores is None:
         assert turned is not None  # noqa: S101 - one of the two was given
-        return _of_responses(turned)
+        assert calibration is not None  # noqa: S101 - what was turned is its
+        return _of_responses(turned, 1 + int(calibration.parts[1].max(initial=0)))
     names = None if turned is None else turned.items
     return _of_scores(read_probabilities(scores, labels, classes, names), turned)
 
@@ -257,7 +266,7 @@ def _turned(calibration: Calibration, responses: Table | None) -> TurnedItems:
     return turned_items(calibration, responses)
 
 
-def _of_responses(turned: TurnedItems) -> LabelTrouble:
+def _of_responses(turned: TurnedItems, n_parts: int) -> LabelTrouble:
     return _ranked(
         turned.items,
         turned.log_odds,
@@ -266,6 +275,7 @@ def _of_responses(turned: TurnedItems) -> LabelTrouble:
         share_wrong=turned.share,
         detectable=turned.detectable,
         effective_respondents=turned.effective_respondents,
+        n_parts=n_parts,
     )
 
 

@@ -9,6 +9,7 @@ Horton (2017) judge what exceeds the mean of all pairs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table
 from itemwise.scoring.residual_pairs import (
+    ALPHA,
     MOST_ITEMS_IN_MATRIX,
+    STRONG,
     Pairs,
     Residuals,
     are_dependent,
@@ -125,8 +128,8 @@ class LocalDependence(Diagnosis):
         pairs = counted(self.n_pairs, "pair")
         if self.n_dependent == 0:
             return (
-                f"Among {pairs} of items, no dependence beyond the ability was found, after "
-                f"correction for multiple tests{said}."
+                f"Among {pairs} of items, none is shown to depend on each other beyond the "
+                f"ability, after correction for multiple tests{said}{self._undetected()}"
             )
         rows = np.flatnonzero(self.dependent)
         names = [
@@ -139,6 +142,22 @@ class LocalDependence(Diagnosis):
             f"{', '.join(names)}{more}; such items count the same information twice{said}. "
             f"{REMEDY}"
         )
+
+    def _undetected(self) -> str:
+        """How strongly a pair would have to depend to be shown, and what pairs do not show."""
+        from scipy.special import ndtri
+
+        # Of two residuals that correlate by q, the squared product is 1 + 2 q² on average, so that
+        # z is about q √n / √(1 + 2 q²).
+        n, z = float(np.median(self.n)), float(ndtri(1 - ALPHA / (2 * self.n_pairs)))
+        least = max(STRONG, z / sqrt(n - 2 * z**2)) if n > 3 * z**2 else 1.0
+        who = f"with {counted(round(n), 'respondent')} per pair"
+        told = (
+            f"{who}, a residual correlation (Q3) of about {least:.2f} above the mean would be shown"
+            if least < 1
+            else f"{who}, no residual correlation (Q3) could be"
+        )
+        return f": {told}. What many items share weakly is asked by `dimensionality`."
 
     def plot(self, **kw: Any) -> Display:
         """All pairs as a heat map for up to 40 items, else the listed pairs as dots."""

@@ -232,7 +232,7 @@ def _complete(calibration: Calibration, responses: Table | None) -> _Rows:
         raise InputError(
             f"The responses have {count:g} {what}; model_fit needs at least "
             f"{LEAST_RESPONDENTS} respondents who answered every item. Leave out items that few "
-            "were asked, responses.select(items=[...]), or gather more respondents."
+            "were asked, with responses.select(items=[...]), or gather more respondents."
         )
     kept = cells[whole]
     items = items[(kept[:, items].max(axis=0) > kept[:, items].min(axis=0))]
@@ -273,8 +273,8 @@ def _check_size(statistic: str, rows: _Rows, model: Categorical) -> None:
     fewer = "" if statistic == "m2*" or model.n_categories == 2 else ' with statistic="m2*"'
     raise InputError(
         f"{counted(rows.items.size, 'item')} have {needed:,} margins; model_fit takes up to "
-        f"{MOST_MOMENTS:,}, those of 121 items{fewer}. Calibrate a part: "
-        "responses.select(items=[...])."
+        f"{MOST_MOMENTS:,}, those of 121 items{fewer}. Calibrate a part, "
+        "with responses.select(items=[...])."
     )
 
 

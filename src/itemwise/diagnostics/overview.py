@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +23,13 @@ from itemwise.errors import InputError
 from itemwise.estimation.common_factor import common_factor
 from itemwise.numerics.arrays import Floats
 from itemwise.responses import Responses, Table
-from itemwise.results import gathered
+from itemwise.results import Draw, Result, gathered
 from itemwise.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from itemwise.displays import Display
 
 # Those that ask a calibration and its responses.
 DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
@@ -39,18 +45,54 @@ DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
 OF_ONE_ABILITY = ("dimensionality", "reliability")  # which say how many, and how well measured
 
 
-class Diagnoses(NamedTuple):
-    """The diagnoses by name, and the reasons why some are missing."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnoses(Result):
+    """All diagnoses of one calibration.
+
+    `found` holds them by name, `missing` the reasons why others are not available. The frame has
+    one row per diagnosis: whether it is `available`, its `meaning`, or the reason why there is
+    none, and its `notes`.
+    """
 
     found: dict[str, Diagnosis]
     missing: dict[str, str]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per diagnosis: available, meaning, notes."""
+        import pandas as pd
+
+        rows = {
+            name: (True, each.meaning, " ".join(each.notes)) for name, each in self.found.items()
+        }
+        rows |= {name: (False, reason, "") for name, reason in self.missing.items()}
+        names = pd.Index(list(rows), name="diagnosis")
+        return pd.DataFrame(list(rows.values()), names, ["available", "meaning", "notes"])
+
+    def plot(self, **kw: Any) -> Display:
+        """Draw the first diagnosis that there is; `figures` draws each."""
+        for each in self.found.values():
+            return each.plot(**kw)
+        raise InputError(f"There is no diagnosis to draw. {' '.join(set(self.missing.values()))}")
+
+    def sentences(self) -> list[str]:
+        """Return what each diagnosis says, and why others are missing, by name."""
+        said = [f"{name}: {text}" for name, each in self.found.items() for text in each.sentences()]
+        return [*said, *(f"{name}: none. {reason}" for name, reason in self.missing.items())]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the table of all diagnoses, then that of each."""
+        return super().tables() | {name: each.to_frame() for name, each in self.found.items()}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return a function that draws each diagnosis."""
+        return {name: each.plot for name, each in self.found.items()}
 
 
 def diagnose(calibration: Calibration, responses: Table | None = None) -> Diagnoses:
     """Run every diagnosis of a `calibration`: fit, reliability, dependence, dimensions, labels.
 
     `responses` are those of the calibration unless others are given. `found` holds the diagnoses by
-    name, `missing` the reasons why some are not available.
+    name, `missing` the reasons why some are not available; `to_frame()` has one row per diagnosis.
 
     >>> import itemwise as iw
     >>> found = iw.calibrate(iw.simulate("2pl", 200, 10, random_state=0).responses, "2pl")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankComparison(Result):
-    """Mean ranks of respondents over items, and which of them differ.
+    """Mean ranks of respondents over items or data sets, and which of them differ.
 
     Rank 1 is the best on an item; equal scores share their mean rank. `friedman` with `p` tests
     whether all are alike, corrected for ties, and `f` with `f_p` is its sharper form. Two

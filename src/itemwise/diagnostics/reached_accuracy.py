@@ -120,8 +120,12 @@ def reached(
             freedom = np.where(wider, np.minimum(masked[1], means.freedom), means.freedom)
             means = replace(means, freedom=freedom)
         se = np.where(share < 1, np.sqrt(over_items + left), se)
-    extent = (0.0, 1.0) if bounded else (float(np.nanmin(values)), float(np.nanmax(values)))
-    low, high = _limits(mean, se, means, confidence, extent, bounded=bounded)
+    ends = (0.0, 1.0) if bounded else ends
+    ended = bool(np.isfinite(ends).all())
+    extent = ends if ended else (float(np.nanmin(values)), float(np.nanmax(values)))
+    if ended:
+        mean = np.clip(mean, *ends)
+    low, high = _limits(mean, se, means, confidence, extent, ended=ended)
     return Reached(mean, se, np.clip(low, *ends), np.clip(high, *ends), asked)
 
 
@@ -132,9 +136,9 @@ def _limits(
     confidence: float,
     extent: tuple[float, float],
     *,
-    bounded: bool,
+    ended: bool,
 ) -> tuple[Floats, Floats]:
-    """Student's interval; between 0 and 1, Wilson's with the effective number of items.
+    """Student's interval; where scores have two ends, Wilson's with the effective number of items.
 
     A respondent whose responses are all the same shows no spread: within the `extent` of all
     responses, its interval is Wilson's, too.
@@ -142,21 +146,25 @@ def _limits(
     reach = t_reach(means.freedom, confidence)
     lowest, span = extent[0], extent[1] - extent[0]
     flat = ~(se > SMALLEST)
-    if not bounded and not (span > 0 and flat.any()):
+    if not ended and not (span > 0 and flat.any()):
         return mean - reach * se, mean + reach * se
     share = (mean - lowest) / span
     worth = share * (1.0 - share) / np.where(flat, 1.0, se / span) ** 2
     worth = np.where(~flat & (worth > 0), worth, means.clusters)
     low, high = wilson_limits(share * worth, worth, reach)
     low, high = lowest + span * low, lowest + span * high
-    if bounded:
+    if ended:
         return low, high
     return np.where(flat, low, mean - reach * se), np.where(flat, high, mean + reach * se)
 
 
 def ends_of(table: Responses) -> tuple[float, float]:
-    """Bounds that intervals keep to: those of percentages, where responses look like these."""
-    return (0.0, PERCENT) if like_percentages(table) else (-np.inf, np.inf)
+    """Bounds that intervals keep to: the ends of grades and of what looks like percentages."""
+    if like_percentages(table):
+        return 0.0, PERCENT
+    values = table.values
+    seen = float(np.nanmin(values)), float(np.nanmax(values))
+    return seen if table.kind == "graded" and seen[0] < seen[1] else (-np.inf, np.inf)
 
 
 def check_known(known: object, table: Responses) -> None:

@@ -7,6 +7,7 @@ and show by how much a result differs from one table to the next.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -18,8 +19,8 @@ from itemwise.diagnostics.diagnosis import Diagnosis, checked_calibration
 from itemwise.errors import InputError
 from itemwise.estimation.calibrating import calibrate_again
 from itemwise.estimation.simulated_responses import simulate_again
-from itemwise.interrupts import unheard_by_workers
 from itemwise.numerics.arrays import Floats
+from itemwise.parallel import one_by_one
 from itemwise.progress import Progress, Wanted, telling
 from itemwise.words import counted
 
@@ -241,17 +242,16 @@ def _resamples(
     progress: Wanted,
 ) -> list[_Fit]:
     """All resamples, each from a seed of its own, so that workers do not matter."""
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     n, random_state, n_jobs = plan
     seeds = np.random.SeedSequence(random_state).spawn(n)
-    with unheard_by_workers():
-        work = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_resampled)(calibration, statistic, first, seed, k)
-            for k, seed in enumerate(seeds, start=1)
-        )
+    calls = [
+        delayed(_resampled)(calibration, statistic, first, seed, k)
+        for k, seed in enumerate(seeds, start=1)
+    ]
     fits: list[_Fit] = []
-    with telling(progress, "Resampling") as told:
+    with telling(progress, "Resampling") as told, closing(one_by_one(calls, n_jobs)) as work:
         for fit in work:
             fits.append(fit)
             _tell(told, len(fits), n)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.diagnostics.diagnosis import Diagnosis, Fit, material_of, noise_p
+from itemwise.diagnostics.diagnosis import Diagnosis, Fit, left_out, material_of, noise_p
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.words import counted, said_p
@@ -47,6 +47,7 @@ class RespondentFit(Diagnosis):
     outfit: Floats
     outfit_z: Floats
     n: Floats  # items that the respondent was asked
+    notes: tuple[str, ...] = ()
 
     @property
     def unlikely(self) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ def respondent_fit(
     """Judge the responses of each respondent at the ability estimated by `method`.
 
     The responses are those of the calibration unless others are given; each respondent is
-    judged by the items it was asked.
+    judged by the items it was asked, but for those to which all responses are the same.
 
     The frame has one row per respondent: ability, se, zh and its p (Drasgow et al., 1985), infit
     and outfit with their z (Wright and Masters, 1982) and n.
@@ -133,7 +134,8 @@ def respondent_fit(
         infit_z=judged.infit_z,
         outfit=judged.outfit,
         outfit_z=judged.outfit_z,
-        n=fit.n,
+        n=material.asked.sum(axis=1).astype(float),
+        notes=left_out(calibration, material.told),
     )
 
 

@@ -12,6 +12,10 @@ the same, so that wrong items cannot turn the scale, and the item itself is left
 Respondents who err together count as fewer: the log-likelihood is multiplied by their effective
 share. And the share of turned items is estimated, so that a clean table has none.
 
+Of repeated answers, each try that was right counts as right and each other one as wrong. They count
+for less than one answer each as far as tries of one respondent are alike, as where abilities are
+scored.
+
 Where classes overlap, good classifiers contradict many right labels as well. Responses alone cannot
 tell these from wrong ones: that takes the probabilities of `label_noise`.
 """
@@ -31,7 +35,7 @@ from itemwise.estimation import calibrate
 from itemwise.models import OnePL
 from itemwise.numerics.arrays import Floats, evenly_spaced, row_blocks
 from itemwise.responses import Responses, Table
-from itemwise.responses.encoding import encode
+from itemwise.responses.encoding import effective_tries, encode
 from itemwise.scoring.posterior import STANDARD, Posterior
 
 SLOPES = np.array(
@@ -48,6 +52,7 @@ MOST_LEARNED_FROM = 2000  # items from which curves and shares are learned
 MOST_ROWS, MOST_ITEMS = 2000, 1000  # for the effective number of respondents
 BINS = 121
 CELLS = 1 << 20
+MOST_GAINED = 600.0  # log-likelihood that a cell may take away, so that nothing overflows
 SURE_ODDS = np.log(9.0)  # of a probability of 90 %, with which an item is found by itself
 STRONGEST = 1 / 3  # of the respondents are called strong, as many weak
 
@@ -113,9 +118,11 @@ def _binary(calibration: Calibration, responses: Table | None) -> tuple[Response
     given, weights = own_or_given(calibration, responses, "label_trouble")
     if given.items == calibration.item_names:
         return given, weights
-    cells = calibration.cells(given)
-    table = Responses.from_codes(cells, given.respondents, calibration.item_names, "binary")
-    return table, weights
+    cells, tries = calibration.placed(given), calibration.placed_tries(given)
+    names = given.respondents, calibration.item_names
+    if tries is None:
+        return Responses.from_codes(cells, *names, "binary"), weights
+    return Responses(cells, *names, "binary", tries=tries), weights
 
 
 def _plain_scale(
@@ -149,7 +156,9 @@ class Scale:
     def __init__(self, table: Responses, weights: Floats, plain: Calibration) -> None:
         nodes, mass = population_nodes(plain.model, plain.coords, plain.population)
         self.table, self.weights = table, weights
-        self._data = encode(table.cells, plain.model, weights, collapsing=False)
+        tries = None if table.tries is None else effective_tries(table.tries, plain.dependence)
+        self._data = encode(table.cells, plain.model, weights, collapsing=False, tries=tries)
+        self._tries = tries
         self._posterior = Posterior(plain.model.log_terms(plain.coords, nodes.coarse), nodes)
         self.log_prob = OnePL().log_prob(plain.coords, nodes.fine)
         self.mean = float(mass @ nodes.fine)
@@ -167,22 +176,43 @@ class Scale:
         for rows in row_blocks(n_rows, max(16, CELLS // max(n_items, len(self.nodes)))):
             yield rows, self._posterior(self._data.block(rows))[0]
 
-    def counts(self, response: int) -> Floats:
-        """How many respondents at each ability gave this response, (n_items, n_bins).
+    def counts(self) -> tuple[Floats, Floats]:
+        """How many right and wrong answers there are at each ability, (n_items, n_bins) each.
 
-        The ability of each is spread over its posterior without the item in question.
+        The ability of each respondent is spread over its posterior without the item in question.
         """
-        n_items, cells = self.table.n_items, self.table.cells
-        found = np.zeros((n_items, len(self.bins)))
-        without = np.exp(np.minimum(-self.log_prob[response], 60.0))
+        n_items = self.table.n_items
+        right, wrong = (np.zeros((n_items, len(self.bins))) for _ in range(2))
         starts = np.flatnonzero(np.diff(self.bin_of, prepend=-1))
         for rows, posterior in self.posteriors():
+            kinds, kind_of = self._kinds(rows)
             for items in row_blocks(n_items, 1024):
-                chosen = (cells[rows, items] == response) * self.weights[rows][:, None]
-                shares = chosen / np.maximum(posterior @ without[items].T, 1e-300)
-                spread = (shares.T @ posterior) * without[items]
-                found[items] += np.add.reduceat(spread, starts, axis=1)
-        return found
+                for k, (n_right, n_wrong) in enumerate(kinds):
+                    gained = n_right * self.log_prob[1, items] + n_wrong * self.log_prob[0, items]
+                    without = np.exp(np.minimum(-gained, MOST_GAINED))
+                    chosen = (kind_of[:, items] == k) * self.weights[rows][:, None]
+                    shares = chosen / np.maximum(posterior @ without.T, 1e-300)
+                    spread = (shares.T @ posterior) * without
+                    spread = np.add.reduceat(spread, starts, axis=1)
+                    right[items] += n_right * spread
+                    wrong[items] += n_wrong * spread
+        return right, wrong
+
+    def answers(self, rows: Any, items: Any = slice(None)) -> tuple[Floats, Floats]:
+        """Shares that are right, and how many answers each is worth; both 0 where never asked."""
+        cells = self.table.cells[rows][:, items]
+        if self._tries is None:
+            return np.where(cells > 0, 1.0, 0.0), np.where(cells >= 0, 1.0, 0.0)
+        return np.nan_to_num(cells), self._tries[rows][:, items].astype(float)
+
+    def _kinds(self, rows: slice) -> tuple[list[tuple[float, float]], np.ndarray]:
+        """The numbers of right and wrong answers that cells hold, and which of them each has."""
+        if self._tries is None:
+            return [(0.0, 1.0), (1.0, 0.0)], self.table.cells[rows]
+        shares, tries = self.answers(rows)
+        pairs = tries * shares + 1j * tries * (1 - shares)
+        found, place = np.unique(pairs, return_inverse=True)
+        return [(float(pair.real), float(pair.imag)) for pair in found], place.reshape(pairs.shape)
 
     def _effective(self) -> float:
         """How many independent respondents these are worth, given how they err together.
@@ -192,10 +222,10 @@ class Scale:
         """
         rows = evenly_spaced(self.table.n_respondents, MOST_ROWS)
         items = evenly_spaced(self.table.n_items, MOST_ITEMS)
-        cells = self.table.cells[np.ix_(rows, items)]
+        shares, tries = self.answers(rows, items)
         places = np.searchsorted(self.nodes, self.ability[rows]).clip(0, len(self.nodes) - 1)
         right = np.exp(self.log_prob[1][items])[:, places].T
-        residual = np.where(cells >= 0, cells - right, 0.0)
+        residual = np.sqrt(tries) * (shares - right)
         wide = residual.shape[0] <= residual.shape[1]
         products = residual @ residual.T if wide else residual.T @ residual
         largest = float(np.linalg.eigvalsh(products)[-1])
@@ -216,7 +246,7 @@ def turned_log_odds(scale: Scale) -> tuple[Floats, float, Floats]:
     place = (scale.bins - scale.mean) / scale.sd
     rising = 1 / (1 + np.exp(-slope[:, None] * (place - difficulty[:, None])))
     before = np.exp(-0.5 * (np.log(slope) ** 2 + (difficulty / 2.5) ** 2))
-    right, wrong = scale.counts(1), scale.counts(0)
+    right, wrong = scale.counts()
     temper = scale.effective / scale.table.n_respondents
 
     def fit(items: Any, right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
@@ -275,22 +305,23 @@ def _described(
     rank = np.argsort(np.argsort(scale.ability, kind="stable"), kind="stable")
     edge = int(np.ceil(STRONGEST * n_rows))
     coords: Floats = calibration.coords[asked]
-    sums = np.zeros((10, table.n_items))
+    sums = np.zeros((11, table.n_items))
     for rows in row_blocks(n_rows, max(16, CELLS // table.n_items)):
-        cells = table.cells[rows]
-        weight = scale.weights[rows][:, None] * (cells >= 0)
-        x = np.where(cells > 0, 1.0, 0.0)
-        others = np.maximum((cells >= 0).sum(axis=1, keepdims=True) - 1, 1)
+        x, tries = scale.answers(rows)
+        weight = scale.weights[rows][:, None] * (tries > 0)
+        others = np.maximum((tries > 0).sum(axis=1, keepdims=True) - 1, 1)
         rest = (x.sum(axis=1, keepdims=True) - x) / others
         strong = weight * (rank[rows] >= n_rows - edge)[:, None]
         weak = weight * (rank[rows] < edge)[:, None]
         log_odds = calibration.model.log_terms(coords, ability[rows])[1].T
-        surprise = np.exp(np.where(x > 0, -log_odds, log_odds))
-        terms = [weight, weight * x, weight * rest, weight * rest**2, weight * x * rest]
+        against = x**2 * np.exp(-log_odds) + (1 - x) ** 2 * np.exp(log_odds)
+        surprise = tries * (against - 2 * x * (1 - x))  # the squared standardised residual
+        terms = [weight, weight * x, weight * x**2]
+        terms += [weight * rest, weight * rest**2, weight * x * rest]
         terms += [strong, strong * x, weak, weak * x, weight * surprise]
         sums += [term.sum(axis=0) for term in terms]
-    n, hits, rest, rest2, both, strong, strong_hits, weak, weak_hits, surprise = sums
-    spread = np.maximum(hits - hits**2 / n, 0.0) * np.maximum(rest2 - rest**2 / n, 0.0)
+    n, hits, hits2, rest, rest2, both, strong, strong_hits, weak, weak_hits, surprise = sums
+    spread = np.maximum(hits2 - hits**2 / n, 0.0) * np.maximum(rest2 - rest**2 / n, 0.0)
     return {
         "n": n,
         "share_right": hits / n,
