@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import itemwise as iw
 from itemwise.displays import Display
@@ -61,9 +62,15 @@ def test_the_short_form_has_the_size_asked_for_and_beats_lots(short, table):
     assert own["mae"] < 0.8 * lot["mae"]
     assert own["kendall"] > lot["kendall"]
     assert "8 of 30 items" in short.meaning
-    reach = 1.959964 * own["mae_se"]
-    ends = f"({own['mae'] - reach:.3f} to {own['mae'] + reach:.3f})"
+    ends = f"({own['mae_low']:.3f} to {own['mae_high']:.3f})"
     assert f"a mean absolute error of {own['mae']:.3f} {ends}" in short.meaning
+
+
+def test_the_error_is_as_uncertain_as_a_mean_over_the_folds(short):
+    """Errors within a fold share what was learned: as if independent, 79 % held instead of 90 %."""
+    own = short.error.iloc[0]
+    reach = stats.t.ppf(0.975, 5 - 1) * own["mae_se"]
+    np.testing.assert_allclose([own["mae_low"], own["mae_high"]], own["mae"] + [-reach, reach])
 
 
 def test_items_of_weight_zero_are_counted_in_the_sentence(short):
@@ -597,3 +604,17 @@ def test_the_top_tenth_of_real_boards_is_covered_and_no_worse_than_lots(shared, 
 def test_a_single_item_cannot_be_shortened():
     with pytest.raises(InputError, match="There is 1 item, but a short form leaves some out"):
         iw.shorten(np.array([[1], [0], [1], [0], [1]]), 1)
+
+
+def test_turned_items_of_a_short_form_are_named_and_grades_have_no_accuracy():
+    """A form of ten held a graded item that better respondents failed, and said nothing."""
+    grades = iw.simulate("graded", 60, 12, random_state=2).responses.to_frame().to_numpy(copy=True)
+    grades[:, 3:6] = grades.max() - grades[:, 3:6]
+    found = iw.shorten(grades, 11, cv=2, method="stratified", progress=False)
+    said = [note for note in found.notes if "below zero" in note]
+    flagged = found.to_frame().index[found.to_frame()["flag"] == "negative discrimination"]
+    assert len(flagged) >= 2
+    assert len(said) == 1
+    assert all(name in said[0] for name in flagged)
+    assert "predict the mean score on all of them" in found.meaning
+    assert "accuracy" not in found.meaning

@@ -36,7 +36,7 @@ from itemwise.shortening.short_benchmark_file import (
     restored,
     save_short_benchmark,
 )
-from itemwise.words import counted
+from itemwise.words import counted, mean_called
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +89,7 @@ class ShortBenchmark(Result):
 
     @property
     def error(self) -> pd.DataFrame:
-        """One row per way: mean absolute error with its standard error, bias, ranks, coverage."""
+        """One row per way: mean absolute error with its interval, bias, ranks, coverage."""
         import pandas as pd
 
         return pd.DataFrame({name: list(column) for name, column in self.errors.items()})
@@ -163,17 +163,21 @@ class ShortBenchmark(Result):
         """The error of the short form, compared with items chosen at random."""
         own, lot = self._row(OWN), self._row(LOT)
         whole = counted(len(self.calibration.item_names), "item")
-        reach = normal_reach(self.confidence) * own["mae_se"]
-        ends = f"{max(own['mae'] - reach, 0.0):.3f} to {own['mae'] + reach:.3f}"
+        ends = f"{own['mae_low']:.3f} to {own['mae_high']:.3f}"
         idle = int((self.weights == 0).sum())
         remark_on_idle = f" ({idle:,} of them with weight 0: they represent no others)"
         return (
-            f"{len(self.items):,} of {whole}{remark_on_idle if idle else ''} predict the accuracy "
-            f"on all of them with a mean absolute error of {own['mae']:.3f} ({ends}) for held-out "
-            "respondents; "
+            f"{len(self.items):,} of {whole}{remark_on_idle if idle else ''} predict the "
+            f"{self._measure} on all of them with a mean absolute error of "
+            f"{own['mae']:.3f} ({ends}) for held-out respondents; "
             f"for the mean of as many items at random it is {lot['mae']:.3f}{_said_of_gain(own)}. "
             f"{self._said_of_intervals(own['coverage'])}{self._said_of_stronger()}"
         )
+
+    @property
+    def _measure(self) -> str:
+        """What means of responses are called."""
+        return mean_called(self.calibration.model.kind)
 
     @property
     def _says_nothing(self) -> bool:
@@ -184,7 +188,9 @@ class ShortBenchmark(Result):
         """How many intervals hold; those that span everything hold nothing."""
         if self._says_nothing:
             return f"Respondents are too few for {self.confidence:.0%} intervals of predictions."
-        return f"{coverage:.0%} of the {self.confidence:.0%} intervals cover the true accuracy."
+        return (
+            f"{coverage:.0%} of the {self.confidence:.0%} intervals cover the true {self._measure}."
+        )
 
     def _said_of_stronger(self) -> str:
         """The error for respondents stronger than those learned from."""

@@ -54,7 +54,7 @@ KEYS = (
     "form",
     "notes",
 )
-FIGURES = (*COLUMNS, "gain", "gain_se")
+FIGURES = (*COLUMNS, "gain", "gain_se", "mae_low", "mae_high")
 LARGEST = 1e12
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import NEGATIVE
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.chosen_models import HANDFUL, model_with_slopes
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import workers
-from itemwise.numerics.intervals import conformal_rank
+from itemwise.numerics.intervals import conformal_rank, reach_of_parts
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.repeated_answers import tries_in_words
@@ -43,7 +44,7 @@ from itemwise.shortening.short_benchmark import (
     ShortBenchmark,
     checked_confidence,
 )
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, mean_called
 
 __all__ = ["ShortBenchmark", "shorten"]
 
@@ -132,8 +133,9 @@ def shorten(
     told = chosen_forecast(held, ways)
     down, up = cross_reach(held, told, confidence)
     ends = bounds(whole)
+    learned = _learned(table, whole, best, size, groups, held, seed)
     return ShortBenchmark(
-        **_learned(table, whole, best, size, groups, held, seed),
+        **learned,
         method=best[0],
         predictor=best[1],
         margin=trials.margin(best, told, held.score, confidence),
@@ -151,6 +153,7 @@ def shorten(
             *_notes(table, whole, held, ways, groups, size),
             *said_of_folds(held.group, cv),
             *_too_few(len(held.score), confidence),
+            *_negative(whole, learned["items"]),
         ),
     )
 
@@ -195,9 +198,11 @@ def _errors(
 ) -> dict[str, tuple[Any, ...]]:
     """The short form first, also for extremes, then every way by its error, random items last.
 
-    Coverage of extremes is that of intervals that have not been widened by them.
+    Coverage of extremes is that of intervals that have not been widened by them. Errors within a
+    fold share what was learned, so that their mean is as uncertain as one over so many folds.
     """
     held = trials.at_random
+    reach = reach_of_parts(int(held.fold.max()) + 1, confidence)
     rows = [_way(best, OWN, own)]
     for way in sorted(held.told, key=held.mean_error):
         told = held.told[way]
@@ -211,6 +216,9 @@ def _errors(
             rows.append(_way(best, role, figures(side, told.value, inside.reach(told))))
             rows.append(_way(BASELINE, LOT_OF[role], random_figures(side)))
     rows.append(_way(BASELINE, LOT, random_figures(held)))
+    for row in rows:
+        row["mae_low"] = max(row["mae"] - reach * row["mae_se"], 0.0)
+        row["mae_high"] = row["mae"] + reach * row["mae_se"]
     return {name: tuple(row[name] for row in rows) for name in rows[0]}
 
 
@@ -231,7 +239,7 @@ def _notes(
     if not table.complete:
         notes.append(
             f"Missing: {counted(table.n_missing, 'response')} of {table.cells.size:,}. The "
-            "accuracy on all items is completed by the measurement model."
+            f"{mean_called(table.kind)} on all items is completed by the measurement model."
         )
     kinds = int(held.group.max()) + 1
     if kinds < FEW:
@@ -257,8 +265,23 @@ def _repeated(table: Responses) -> list[str]:
     if table.tries is None:
         return []
     note = (
-        f"Accuracy is over repeated answers ({tries_in_words(table.tries)}), and the error is that "
-        "of a short form whose items are asked as often."
+        f"{mean_called(table.kind).capitalize()} is over repeated answers "
+        f"({tries_in_words(table.tries)}), and the error is that of a short form whose items are "
+        "asked as often."
+    )
+    return [note]
+
+
+def _negative(whole: Calibration, items: tuple[str, ...]) -> list[str]:
+    """Which of the chosen items better respondents do worse on."""
+    flags = whole.items["flag"].loc[list(items)]
+    turned = [str(name) for name in flags.index[flags == NEGATIVE]]
+    if not turned:
+        return []
+    note = (
+        f"In the short form, {listed(turned, 'item')} {'has' if len(turned) == 1 else 'have'} an "
+        "estimated discrimination below zero: better respondents do worse there. Look at the key "
+        "or the grading, and shorten again without what is wrong."
     )
     return [note]
 

@@ -432,7 +432,7 @@ def test_scores_between_0_and_1_are_asked_for_as_well(tmp_path):
     journal = tmp_path / "model.jsonl"
     settings = {"budget": 6, "journal": journal, "method": "adaptive"}
     found = iw.evaluate_adaptively(bank, row.get, **settings)
-    assert "mean response" in found.meaning
+    assert "Its predicted mean score on all" in found.meaning
     assert found.trace["response"].tolist() == [row[item] for item in found.items]
     again = iw.evaluate_adaptively(bank, lambda _: 1 / 0, **settings)
     assert again.trace.equals(found.trace)

@@ -117,3 +117,59 @@ def test_intervals_of_the_slope_cover_the_truth():
         row, unit = found.coefficients.loc["x"], np.sqrt(0.36 * x.var() + 0.64)
         inside.append(row["low"] < 0.6 / unit < row["high"])
     assert 0.88 < np.mean(inside) <= 1.0
+
+
+def by_chance(n=30, n_items=40, seed=0):
+    random = np.random.default_rng(seed)
+    answers = (random.random((n, n_items)) < random.uniform(0.2, 0.8, n_items)).astype(int)
+    facts = {"group": ["a", "b"] * (n // 2), "noise": random.normal(size=n)}
+    return iw.Responses(answers).described(
+        respondents=facts, items={"length": random.normal(size=n_items)}
+    )
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        lambda table: iw.explain_ability(table, ["noise"], progress=False),
+        lambda table: iw.group_scale(table, "group", progress=False),
+        lambda table: iw.explain_items(table, ["length"], progress=False),
+    ],
+    ids=["explain_ability", "group_scale", "explain_items"],
+)
+def test_chance_answers_show_no_ability_to_explain_or_to_compare(study):
+    """Their unit of ability is all but 0, so that differences were hundreds of them."""
+    with pytest.raises(InputError, match="show no ability, and no unit"):
+        study(by_chance())
+
+
+def test_signs_that_chance_gave_slopes_do_not_make_respondents_differ():
+    """From 100 respondents on, items have slopes of their own, half of them below zero."""
+    with pytest.raises(InputError, match="show no ability"):
+        iw.explain_ability(by_chance(150, 40), ["noise"], model="2pl", progress=False)
+
+
+def test_what_explains_chance_answers_is_rarely_called_significant():
+    claims = 0
+    for seed in range(20):
+        try:
+            found = iw.explain_ability(by_chance(seed=seed), ["noise"], progress=False)
+        except InputError:
+            continue
+        claims += found.coefficients.loc["noise", "p"] < 0.05
+    assert claims <= 3
+
+
+def test_the_test_of_equal_respondents_holds_its_level_also_with_missing_cells(subtests):
+    from itemwise.studies.groups.shared_ability import p_of_equal
+
+    random = np.random.default_rng(3)
+    for missing in (0.0, 0.3):
+        drawn = random.random((400, 12, 30)) < random.uniform(0.2, 0.8, 30)
+        hidden = random.random(drawn.shape) < missing
+        p = np.array([p_of_equal(table) for table in np.where(hidden, np.nan, drawn)])
+        with subtests.test(missing=missing):
+            assert abs((p < 0.05).mean() - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert p_of_equal(np.ones((5, 4))) == 1.0
+    assert np.isnan(p_of_equal(np.ones((1, 4))))
+    assert p_of_equal(np.repeat([[0.0], [1.0]], 8, axis=1)) < 1e-6

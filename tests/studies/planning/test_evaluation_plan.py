@@ -207,8 +207,10 @@ def test_a_repeated_pilot_plans_for_other_numbers_of_epochs():
 
 def test_sentences_say_what_epochs_would_save():
     found = iw.plan(repeated(np.random.default_rng(7), 300, 4))
-    share = f"{found.within_share:.0%} of the variance of single answers is chance of the try"
-    assert share in found.meaning
+    assert (
+        "Of the variance of the difference of two models' single answers to the same item, "
+        f"{found.within_share:.0%} (95 % interval "
+    ) in found.meaning
     assert "with 10 epochs" in found.meaning
     assert not any("no repeated answers" in note for note in found.notes)
 
@@ -259,3 +261,46 @@ def test_a_pilot_where_some_were_asked_again_is_not_said_to_have_no_repeats():
     assert note.startswith("Items were asked again of 2 of 3 respondents")
     both = iw.plan(pilot, respondents=["respondent_1", "respondent_3"])
     assert both.within_share > 0
+
+
+SHAPES = {
+    "five tries each": (5, 5),
+    "five and one": (5, 1),
+    "ten and two": (10, 2),
+    "all of one, eight items of the other": (3, np.where(np.arange(20_000) < 8, 2, 1)),
+    "hard items more often": "hard",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_however_often_a_pilot_asked_the_items_are_those_that_single_tries_need(shape):
+    """Asked five times and once, a plan named two thirds of the items that are needed."""
+    random = np.random.default_rng(10)
+    easy = random.normal(0.8, 1.2, 20_000)
+    chance = 1 / (1 + np.exp(-np.stack([easy + random.normal(0, 0.5, 20_000) + 0.35, easy])))
+    variance = (chance[0] - chance[1]).var() + (chance * (1 - chance)).sum(axis=0).mean()
+    tries = np.stack([np.where(chance.mean(axis=0) < 0.6, 6, 1)] * 2)
+    if shape != "hard":
+        tries = np.stack([np.broadcast_to(each, 20_000) for each in shape])
+    pilot = iw.Responses(random.binomial(tries, chance) / tries, tries=tries)
+    reach = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    items = first_row(iw.plan(pilot, difference=0.05))["items"]
+    assert items == pytest.approx(variance * (reach / 0.05) ** 2, rel=0.04)
+
+
+def test_the_share_of_tries_is_that_of_the_difference_of_two_models_and_has_an_interval():
+    """It was said to be of single answers, of which it is far less: models share the items."""
+    tries, reps = 3, []
+    table = repeated(np.random.default_rng(3), 400, tries)
+    right = table.values
+    within = (right * (1 - right) * tries / (tries - 1)).sum(axis=0)
+    one_each = np.var(right[0] - right[1], ddof=1) + within.mean() * (1 - 1 / tries)
+    found = iw.plan(table)
+    assert found.within_share == pytest.approx(within.mean() / one_each)
+    single = np.var(right, axis=1, ddof=1).sum() + within.mean() * (1 - 1 / tries)
+    assert found.within_share > within.mean() / single + 0.1
+    for seed in range(40):
+        again = iw.plan(repeated(np.random.default_rng(50 + seed), 100, tries))
+        reps.append((again.within_share, again.within_share_se))
+    shares, errors = np.array(reps).T
+    assert errors.mean() == pytest.approx(shares.std(ddof=1), rel=0.35)

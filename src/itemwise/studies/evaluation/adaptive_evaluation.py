@@ -20,7 +20,7 @@ from itemwise.numerics.score_range import ScoreRange
 from itemwise.responses import Responses
 from itemwise.results import Result
 from itemwise.studies.evaluation.adaptive_forecasts import forecast, range_known, reached
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, mean_called
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,7 @@ def evaluation_of(course: Course) -> AdaptiveEvaluation:
         skipped=session.skipped,
         reason=course.reason,
         n_items=len(bank.item_names),
-        word="accuracy" if bank.model.kind == "binary" else "mean response",
+        word=mean_called(bank.model.kind),
         notes=_notes(course),
     )
 
@@ -209,8 +209,9 @@ def _notes(course: Course) -> tuple[str, ...]:
     if course.recovered:
         notes.append(f"{counted(course.recovered, 'item')} came from the journal.")
     if course.error is None:
+        word = mean_called(course.calibration.model.kind)
         notes.append(
-            "The interval of the accuracy comes from the model and is too narrow if one ability "
+            f"The interval of the {word} comes from the model and is too narrow if one ability "
             "does not explain all items. Use replay_adaptively(responses).bank, which carries the "
             "error that a replay has found."
         )

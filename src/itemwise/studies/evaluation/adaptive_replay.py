@@ -16,8 +16,8 @@ from itemwise.calibration.replayed_error import ADAPTIVE, FORM, RealError
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
 from itemwise.estimation.chosen_models import model_of_choices
-from itemwise.models import AUTO, MeasurementModel
-from itemwise.numerics.intervals import conformal_rank, normal_reach
+from itemwise.models import AUTO, MeasurementModel, find_model
+from itemwise.numerics.intervals import conformal_rank, reach_of_parts
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import (
@@ -47,7 +47,7 @@ from itemwise.studies.evaluation.replayed_predictions import (
     part_without,
     predicted,
 )
-from itemwise.words import counted
+from itemwise.words import counted, mean_called
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,10 +69,10 @@ class AdaptiveReplay(Result):
 
     Accuracy is the mean response, also for grades and scores. `errors` has one row per method and
     number of items: `mae`, `rmse`, `bias` with standard errors, agreement of ranks, `coverage` and
-    `width` of the model's intervals, and for the adaptive method `coverage_widened` of intervals by
-    the error in other folds. `predictions` has one row per method, number of items and respondent.
-    `bank` is calibrated on all models of the source and carries the error found, also in its file:
-    evaluations with it have intervals that are as wide as necessary.
+    `width` of the model's intervals, and for the adaptive method `coverage_observed` of intervals
+    widened by the error in other folds. `predictions` has one row per method, number of items and
+    respondent. `bank` is calibrated on all models of the source and carries the error found, also
+    in its file: evaluations with it have intervals that are as wide as necessary.
     """
 
     errors: pd.DataFrame
@@ -81,6 +81,7 @@ class AdaptiveReplay(Result):
     bank: Calibration
     confidence: float
     n_respondents: int
+    n_parts: int  # folds, each with a bank of its own; without folds, models that differ
     n_items: int
     notes: tuple[str, ...] = ()
 
@@ -90,17 +91,21 @@ class AdaptiveReplay(Result):
         rows = self.errors[self.errors["n_items"] == self.errors["n_items"].max()]
         rows = rows.set_index("method")
         own, others = rows.loc[ADAPTIVE], rows.drop(index=ADAPTIVE)
-        held, widened = f"{own['coverage']:.0%}", own["coverage_widened"]
+        word = mean_called(self.bank.model.kind)
+        held, widened = f"{own['coverage']:.0%}", own["coverage_observed"]
         tail = f"; widened by the observed error, {widened:.0%} do" if widened == widened else ""
         return (
-            f"After {counted(int(own['n_items']), 'item')} of {self.n_items:,}, the accuracy on "
+            f"After {counted(int(own['n_items']), 'item')} of {self.n_items:,}, the {word} on "
             f"all of them is predicted with a mean absolute error of {self._off(own)}; "
             f"{self._said_of_rival(others)}. {held} of the model's {self.confidence:.0%} "
-            f"intervals cover the true accuracy{tail}.{self._said_of_forms(int(own['n_items']))}"
+            f"intervals cover the true {word}{tail}.{self._said_of_forms(int(own['n_items']))}"
         )
 
     def _said_of_rival(self, others: pd.DataFrame) -> str:
-        """How the best of the other ways does with as many items, and whether it is beaten."""
+        """How the best of the other ways does with as many items, and whether it is beaten.
+
+        It is the best because it was chosen, so it is tested as one of all others (Bonferroni).
+        """
         at = int(others["mae"].argmin())
         name, best = str(others.index[at]), others.iloc[at]
         away = (self.predictions["accuracy"] - self.predictions["truth"]).abs()
@@ -110,7 +115,8 @@ class AdaptiveReplay(Result):
         )
         off = off[[name, ADAPTIVE]].dropna().drop_duplicates()  # copies of a model say it once
         gain = off[name] - off[ADAPTIVE]
-        sure = abs(gain.mean()) > normal_reach(self.confidence) * gain.std() / np.sqrt(len(gain))
+        reach = self._reach(1 - (1 - self.confidence) / len(others))
+        sure = abs(gain.mean()) > reach * gain.std() / np.sqrt(len(gain))
         verdict = "significantly" if sure else "not significantly"
         side = "more" if gain.mean() >= 0 else "less"
         what = "other way" if len(others) == 1 else f"best of {len(others)} other ways"
@@ -118,9 +124,17 @@ class AdaptiveReplay(Result):
 
     def _off(self, row: pd.Series[Any]) -> str:
         """The mean absolute error in a sentence; alone if it has no standard error."""
-        reach = normal_reach(self.confidence) * row["mae_se"]
+        reach = self._reach(self.confidence) * row["mae_se"]
         low, high = max(row["mae"] - reach, 0.0), row["mae"] + reach
         return f"{row['mae']:.3f}" + (f" ({low:.3f} to {high:.3f})" if reach == reach else "")
+
+    def _reach(self, confidence: float) -> float:
+        """Standard errors each way of an interval of a mean error, as `shorten` has them.
+
+        Errors within a fold share what was learned, so that a mean over them is as uncertain as
+        one over so many folds.
+        """
+        return reach_of_parts(self.n_parts, confidence)
 
     def _said_of_forms(self, size: int) -> str:
         """Which of both ways is better; empty if short forms were not compared."""
@@ -142,7 +156,7 @@ class AdaptiveReplay(Result):
 
     def preview(self) -> pd.DataFrame:
         """Return errors and coverage."""
-        names = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_widened"]
+        names = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_observed"]
         return self.errors[names].set_index("method")
 
     def plot(self, kind: str = "mae", **kw: Any) -> Display:
@@ -151,7 +165,7 @@ class AdaptiveReplay(Result):
 
         value = one_of(kind, "kind", FIGURES)
         frame = self.errors.rename(columns={"method": "series", "n_items": "x"})
-        reach = normal_reach(self.confidence) * frame[f"{value}_se"]
+        reach = self._reach(self.confidence) * frame[f"{value}_se"]
         ends = {"low": frame[value] - reach, "high": frame[value] + reach}
         frame = frame.assign(panel=FIGURES[value], estimate=frame[value], **ends)
         bands: Any = DISPLAYS["bands"]
@@ -213,7 +227,7 @@ def replay_adaptively(
     table, drawn = one_try(recorded, random_state)
     steps = _checked_sizes(sizes, table.n_items)
     table, left_out = _long_enough(table, max(steps))
-    chosen, picked = _model(source, table, model)
+    chosen, picked = _model(source, responses, table, model)
     groups = copies(table)
     held_out = responses is not None or isinstance(source, Calibration)
     alone = held_out and np.unique(groups).size < 2
@@ -266,6 +280,7 @@ def replay_adaptively(
         bank=replace(bank, replayed=error),
         confidence=confidence,
         n_respondents=table.n_respondents,
+        n_parts=np.unique(groups).size if held_out else count,
         n_items=len(bank.item_names),
         notes=(
             *(*notes, *drawn, *left_out, *picked, *said_of_folds(groups, cv)),
@@ -358,10 +373,18 @@ def bank_from(responses: Responses, model: str | MeasurementModel = AUTO) -> Cal
 
 
 def _model(
-    source: Any, table: Responses, model: str | MeasurementModel
+    source: Any, responses: Table | None, table: Responses, model: str | MeasurementModel
 ) -> tuple[str | MeasurementModel, list[str]]:
-    """The model of the bank, and notes on it; a bank already has one."""
-    return (AUTO, []) if isinstance(source, Calibration) else model_of_choices(model, table)
+    """The model of the bank, and notes on it; a bank already has one.
+
+    It has the grades and bounds of all that is replayed: some are seen in no other fold.
+    """
+    if isinstance(source, Calibration):
+        return AUTO, []
+    chosen, picked = model_of_choices(model, table)
+    if responses is not None:
+        return chosen, picked
+    return find_model(chosen).fitted_to(table.cells, table.items), picked
 
 
 def _too_few(n_respondents: int, confidence: float) -> list[str]:

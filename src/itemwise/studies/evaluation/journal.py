@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
+from itemwise.byte_limits import most_bytes
 from itemwise.errors import FileError
 from itemwise.files import PathLike, readable_file
 
@@ -42,7 +43,9 @@ class ResponseJournal:
         """Open the file; create it if it does not exist."""
         try:
             if self.path.exists() and not self.path.is_file():
-                readable_file(self.path, MAX_BYTES)  # raises an error that says why
+                readable_file(
+                    self.path, most_bytes(None, MAX_BYTES)
+                )  # raises an error that says why
             # Unbuffered: what a full disk refused must not be tried again when the file is closed.
             return self.path.open("ab", buffering=0)
         except FileError:
@@ -87,7 +90,7 @@ class ResponseJournal:
 
     def _read(self, heading: Mapping[str, Any]) -> list[tuple[str, float | None]]:
         """Read the responses so far; a last line that was cut off is removed."""
-        content = readable_file(self.path, MAX_BYTES).read_bytes()
+        content = readable_file(self.path, most_bytes(None, MAX_BYTES)).read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         lines = whole.splitlines()
         self._refuse_unless_same(self._parsed(lines[0], 1) if lines else None, heading)

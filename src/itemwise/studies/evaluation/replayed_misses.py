@@ -31,12 +31,12 @@ def summed_up(
         found = part.sort_values("row")
         value, se, truth = (found[name].to_numpy() for name in ("accuracy", "accuracy_se", "truth"))
         figures = prediction_error(value, truth, groups, reach * se)
-        row = {"method": method, "n_items": items, **figures, "coverage_widened": np.nan}
+        row = {"method": method, "n_items": items, **figures, "coverage_observed": np.nan}
         if method == widened:
             floors.append(float(se.mean()))
             missed = _missed(value - truth, se + floors[-1])
             misses.append(missed)
-            row["coverage_widened"] = _held(missed, fold, confidence)
+            row["coverage_observed"] = _held(missed, fold, confidence)
         rows.append(row)
     return pd.DataFrame(rows), tuple(floors), tuple(misses)
 

@@ -22,6 +22,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.studies.groups.fact_columns import Columns, fact_columns
 from itemwise.studies.groups.fact_regression import FactRegression, coefficient_frame
+from itemwise.studies.groups.shared_ability import check_shared_ability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +104,7 @@ def explain_ability(
     chosen, picked = model_for(model, table)
     with telling(progress, "Explaining ability"):
         bank = calibrate(table, chosen, progress=False)
+        check_shared_ability(bank, table)
         one = np.zeros(table.n_respondents, dtype=int)
         found = explain_population(bank, Facts(_standardised(columns.matrix), one))
     return _explained(found, table, columns, confidence, tuple(picked))

@@ -57,7 +57,7 @@ def difference_frame(
             "likelihood_ratio": found.curves.likelihood_ratio,
             **odds,
             "anchor": found.anchors,
-            "share_right": np.nanmean(values, axis=0) / np.fmax(np.nanmax(values, axis=0), 1.0),
+            "share_reached": np.nanmean(values, axis=0) / np.fmax(np.nanmax(values, axis=0), 1.0),
             "n": seen[split.codes == g].sum(axis=0),
             "n_reference": seen[split.codes == 0].sum(axis=0),
         }

@@ -25,6 +25,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Draw, Result
 from itemwise.studies.groups.respondent_groups import RespondentGroups, respondent_groups
+from itemwise.studies.groups.shared_ability import check_shared_ability
 from itemwise.words import counted, said_p, with_interval
 
 if TYPE_CHECKING:
@@ -170,6 +171,7 @@ def group_scale(
     chosen, picked = model_for(model, table)
     with telling(progress, "Groups on one scale"):
         bank = calibrate(table, chosen, progress=False)
+        check_shared_ability(bank, table)
         found = explain_population(bank, _facts(split))
         ratio, df, p = _invariance(table, split, found)
     return GroupScale(

@@ -19,6 +19,7 @@ from itemwise.progress import Progress, telling
 from itemwise.responses import Table, as_responses
 from itemwise.studies.groups.fact_columns import Columns, fact_columns
 from itemwise.studies.groups.fact_regression import FactRegression, coefficient_frame
+from itemwise.studies.groups.shared_ability import check_shared_ability
 from itemwise.words import listed
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def explain_items(
     chosen, picked = model_for(model, table)
     with telling(progress, "Explaining difficulty"):
         bank = calibrate(table, chosen, progress=False)
+        check_shared_ability(bank, table)
         used = usable_items(bank)
         columns = fact_columns(table, facts, "item", used)
         found = explain_items_of(bank, table, columns.matrix, used)

@@ -31,6 +31,7 @@ __all__ = ["EvaluationPlan", "plan"]
 SAME, OTHER = "same items", "other items"  # for both models, or for each of them
 REACH = normal_reach(0.95)
 STEPS = 25  # points of a curve
+UNTOLD = np.nan, np.nan  # a share, and its standard error
 UNKNOWN = dict.fromkeys(("items_low", "items_high", "smallest_difference"), np.nan)
 CORRELATION = 0.5  # of two models' answers, where no pilot shows it
 ASSUMED = (
@@ -59,7 +60,8 @@ class EvaluationPlan(Result):
 
     `sizes` has one row per design and number of epochs: the items needed to find `difference`,
     with the interval that a small pilot leaves, the answers of both models together, and the
-    smallest difference that the items at hand show.
+    smallest difference that the items at hand show. `within_share` is the share that chance of the
+    try has in the variance of the difference of two models' single answers to the same item.
     """
 
     sizes: pd.DataFrame
@@ -68,7 +70,8 @@ class EvaluationPlan(Result):
     power: float
     alpha: float
     n_items: int | None  # at hand
-    within_share: float  # of the variance of single answers, by chance of the try; NaN if unknown
+    within_share: float  # of a difference's variance, by chance of the try; NaN if unknown
+    within_share_se: float  # over items
     notes: tuple[str, ...] = ()
     shares: bool = True  # whether scores are shares of right answers, said in points
 
@@ -109,9 +112,12 @@ class EvaluationPlan(Result):
         if np.isnan(self.within_share) or len(rows) < 2:
             return ""
         most = rows.iloc[-1]
+        reach = REACH * self.within_share_se
+        low, high = max(0.0, self.within_share - reach), min(1.0, self.within_share + reach)
         return (
-            f" {self.within_share:.0%} of the variance of single answers is chance of the try: "
-            f"with {most['epochs']:.0f} epochs, {most['items']:,.0f} items are enough, and "
+            " Of the variance of the difference of two models' single answers to the same item, "
+            f"{self.within_share:.0%} (95 % interval {low:.0%} to {high:.0%}) is chance of the "
+            f"try: with {most['epochs']:.0f} epochs, {most['items']:,.0f} items are enough, and "
             f"{most['answers']:,.0f} answers instead of {rows.iloc[0]['answers']:,.0f}."
         )
 
@@ -211,7 +217,7 @@ def plan(
         _refuse("give responses, a pilot", respondents=respondents, calibration=calibration)
         rows = _assumed(accuracy, CORRELATION if correlation is None else correlation, aim)
         each = answer_cost(None, (), cost, price)
-        return _planned(rows, aim, n_items, each, np.nan, [ASSUMED], None)
+        return _planned(rows, aim, n_items, each, UNTOLD, [ASSUMED], None)
     _refuse("the responses show it", accuracy=accuracy, correlation=correlation)
     pilot = Pilot.of(table, groups_of(table, cluster, DOCUMENT, "cluster"))
     pairs = pilot.pairs(respondents)
@@ -333,8 +339,8 @@ def _without_repeats(pilot: Pilot) -> str:
 
 def _measured(
     pairs: list[Pair], epochs: list[int], pilot: Pilot
-) -> tuple[list[Variance], float, list[str]]:
-    """Mean variance of pairs of a pilot, the share of single tries in it, and notes."""
+) -> tuple[list[Variance], tuple[float, float], list[str]]:
+    """Mean variance of pairs of a pilot, the share of single tries in it with error, and notes."""
     notes = []
     if len(pairs) > 1:
         notes.append(
@@ -355,8 +361,10 @@ def _measured(
                 design, count, values.mean(), errors.mean(), spreads[0].items_per_cluster
             )
             rows.append(of_pairs)
-    share = np.mean([pair.same_items.within_share() for pair in pairs]) if repeated else np.nan
-    return rows, float(share), notes
+    if not repeated:
+        return rows, UNTOLD, notes
+    share, error = np.mean([pair.same_items.within_share() for pair in pairs], axis=0)
+    return rows, (float(share), float(error)), notes
 
 
 def _planned(
@@ -364,7 +372,7 @@ def _planned(
     aim: _Aim,
     at_hand: int | None,
     each: AnswerCost,
-    share: float,
+    share: tuple[float, float],
     notes: list[str],
     on_scale: tuple[Calibration, float] | None,
 ) -> EvaluationPlan:
@@ -409,7 +417,8 @@ def _planned(
         power=aim.power,
         alpha=aim.alpha,
         n_items=at_hand,
-        within_share=share,
+        within_share=share[0],
+        within_share_se=share[1],
         notes=(*notes, *each.notes),
     )
 

@@ -94,11 +94,15 @@ class Pilot:
         if both.size < LEAST_ITEMS or clusters.max() < 1:
             return None
         scores, one_try = self.scores[rows][:, both], self.one_try[rows][:, both]
-        noise = one_try / self.tries[rows][:, both]
-        alone = [Spread.of(scores[k], noise[k], one_try[k], clusters) for k in (0, 1)]
+        tries = self.tries[rows][:, both]
+        # Some may be asked more often than others: every mean is brought back to single tries.
+        averaged_out = np.where(tries > 1, one_try * (1 - 1 / tries), 0.0)
+        alone = [Spread.of(scores[k], averaged_out[k], one_try[k], clusters) for k in (0, 1)]
         return Pair(
             (self.respondents[first], self.respondents[second]),
-            Spread.of(scores[0] - scores[1], noise.sum(axis=0), one_try.sum(axis=0), clusters),
+            Spread.of(
+                scores[0] - scores[1], averaged_out.sum(axis=0), one_try.sum(axis=0), clusters
+            ),
             alone[0] + alone[1],
         )
 
