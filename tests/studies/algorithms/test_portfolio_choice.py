@@ -32,6 +32,23 @@ def kept(method="airt", epsilon=0.0, size=None, given=None):
     return choose(given or candidates(), NAMES, method=method, epsilon=epsilon, size=size)
 
 
+def test_who_is_kept_by_a_value_that_may_be_0_is_said_to_be():
+    frame = pd.DataFrame({"value": [0.5, 0.1], "value_se": [0.1, 0.1]}, index=["a", "b"])
+    for unsure, end in (
+        ((), "close to the best curve."),
+        (("b",), "; for 1 algorithm (b), its 95% interval includes 0."),
+        (("a", "b"), "; for all of them, its 95% interval includes 0."),
+    ):
+        assert ChosenPortfolio("airt", 0.0, frame, 3, unsure=unsure).meaning.endswith(end)
+
+
+def test_what_problems_scatter_about_0_is_unsure():
+    values = np.tile([[1.0, 0.0, -1.0, -1.0], [0.0, 1.0, -1.0, -1.0]], (51, 1))[:101]
+    values[:, 2] = np.where(np.arange(101) == 0, 2.0, -1.0)  # best on one problem
+    found = choose(candidates(values), NAMES, method="topset", epsilon=0.0, size=3)
+    assert found.unsure == ("near",)
+
+
 def test_airt_keeps_those_that_lead_somewhere():
     found = kept()
     assert found.algorithms == ("falling", "rising")

@@ -85,6 +85,15 @@ def test_shares_that_add_up_to_more_than_all_problems_are_explained():
     assert "add up" not in who_leads(even.assign(occupancy=[0.8, 0.2]))
 
 
+def test_a_leader_whose_interval_overlaps_another_is_said_to():
+    even = pd.DataFrame(
+        {"occupancy": [0.8, 0.5], "occupancy_low": [0.6, 0.3], "occupancy_high": [0.9, 0.7]},
+        index=["a", "b"],
+    )
+    assert "(95% interval 60% to 90%, which overlaps that of 1 other (b))" in who_leads(even)
+    assert "overlaps" not in who_leads(even.assign(occupancy_high=[0.9, 0.5]))
+
+
 def test_the_lowest_line_is_the_weakness_everywhere(splines):
     found = regions(splines, DIFFICULTY, NAMES, 0.0, best=False)
     assert found["algorithm"].tolist() == ["low"]
@@ -179,3 +188,18 @@ def test_problems_that_are_all_alike_are_one_place():
     found = regions(splines, same, NAMES, 0.0, best=True)
     assert found["algorithm"].tolist() == ["rising"]
     assert found["problems"].tolist() == [6]
+
+
+def test_shares_of_regions_add_up_to_the_occupancy():
+    """Both count problems where a curve is best; borders lay between problems and the grid."""
+    random = np.random.default_rng(3)
+    difficulty = np.sort(random.normal(size=300))
+    rising = 0.5 + 0.1 * difficulty + random.normal(0, 0.02, 300)
+    splines = fit_splines(difficulty, np.column_stack([rising, rising[::-1], np.full(300, 0.5)]))
+    for epsilon in (0.0, 0.02):
+        found = regions(splines, difficulty, NAMES, epsilon, best=True)
+        share = found.groupby("algorithm")["share"].sum().reindex(NAMES, fill_value=0.0)
+        whole = occupancy(splines, difficulty, NAMES, epsilon, confidence=0.95, random_state=0)[
+            "occupancy"
+        ]
+        np.testing.assert_allclose(share, whole, atol=1e-12)

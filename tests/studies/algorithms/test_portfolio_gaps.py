@@ -201,6 +201,16 @@ def compared_in_folds(one, other, passes=1):
     return _comparison(rows, passes, 0.0, ())
 
 
+def test_a_portfolio_that_gains_nothing_for_sure_is_not_better_than_the_single_best():
+    far = np.linspace(1, 5, 10)  # the single best leaves 9 in every fold
+    assert "cannot be distinguished" not in compared_in_folds(far, far).meaning
+    level = compared_in_folds(9.0 + np.array([-1.0, 0.8, -0.9, 1.0]), np.full(4, 9.5))
+    assert " (0.00 to " not in level.meaning
+    near = compared_in_folds(np.array([0.0, 0.4, 0.0]), np.full(3, 9.5))
+    assert "a gap of 0.13 (0.00 to 0.71)" in near.meaning  # no algorithm is better than the best
+    assert "leaves 9, from which this cannot be distinguished" in level.meaning
+
+
 def test_methods_are_compared_fold_by_fold():
     """Folds differ far more than methods do, but one method is ahead in all of them."""
     hard = np.linspace(1, 5, 10)

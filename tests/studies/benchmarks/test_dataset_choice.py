@@ -79,6 +79,17 @@ def test_without_noise_two_data_sets_are_enough():
     assert (found.significant_share == 1).all()
 
 
+def test_a_part_whose_range_includes_too_little_may_be_enough(subtests):
+    sure = choose(table(noise=0.0))
+    for low, said in ((0.9, "2 of 12 data sets may be enough"), (1.0, "2 of 12 data sets are ")):
+        held_out = np.ones_like(sure.held_out)
+        held_out[:, : held_out.shape[1] // 10] = low
+        with subtests.test(low=low):
+            found = replace(sure, held_out=held_out, ceiling=np.ones_like(sure.ceiling))
+            assert found.enough.all()
+            assert found.meaning.startswith(said)
+
+
 def test_chosen_data_sets_that_rank_no_better_than_random_ones_are_said_to(subtests):
     level = choose(table(noise=0.0))
     for gain, said in (
@@ -123,7 +134,7 @@ def test_a_part_that_loses_too_much_is_not_enough():
     few = choose(scores, 2)
     assert few.ranked
     assert not few.enough[0]
-    assert "2 of 20 data sets are not enough" in few.meaning
+    assert "2 of 20 data sets are not shown to be enough" in few.meaning
     assert choose(scores, 2, keep=0.3).enough[0]
 
 
@@ -131,7 +142,7 @@ def test_where_no_size_is_enough_all_data_sets_are_kept():
     found = choose(table(12, 20, noise=1.5), keep=1.0)
     assert found.size == 20
     assert set(found.chosen) == set(found.datasets)
-    assert "No part of at most 19 data sets is enough" in found.meaning
+    assert "No part of at most 19 data sets is shown to be enough" in found.meaning
 
 
 def test_a_ranking_that_is_weak_itself_is_said_to_be():

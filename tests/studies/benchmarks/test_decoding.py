@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import PathCollection
 
 from itemwise import (
     Responses,
@@ -133,7 +134,10 @@ def test_discriminations_below_zero_are_counted_after_correction_for_their_numbe
     )
     assert "wrong more often" not in found.meaning
     health = item_health(found.calibrations["one"].responses, found.calibrations["one"])
-    assert found.items["negative"].tolist() == health.items["negative"].tolist()
+    assert (
+        found.items["significantly_negative"].tolist()
+        == health.items["significantly_negative"].tolist()
+    )
     np.testing.assert_allclose(
         found.items["negative_p_adjusted"], health.items["negative_p_adjusted"]
     )
@@ -144,7 +148,10 @@ def test_only_discriminations_surely_below_zero_are_said_to_turn_the_order():
     table = simulate("2pl", 150, items=items, random_state=4).responses.to_frame()
     table["item_7"] = 1 - table["item_7"]
     found = decode_responses({"one": table}, model="2pl")
-    below, sure = int((found.items["discrimination"] < 0).sum()), int(found.items["negative"].sum())
+    below, sure = (
+        int((found.items["discrimination"] < 0).sum()),
+        int(found.items["significantly_negative"].sum()),
+    )
     assert 0 < sure < below
     said = f"{below} have an estimated discrimination below zero ({sure} of them significantly"
     assert said in found.meaning
@@ -210,12 +217,34 @@ def test_difficulties_of_several_data_sets_are_not_pooled_in_one_figure(decoding
     assert "each data set has its own scale" in "\n".join(text.get_text() for text in ax.texts)
 
 
-def test_difficulty_of_a_turned_instance_is_not_in_the_histogram():
+def test_figures_of_parameters_are_of_the_instances_that_the_table_sums_up():
+    """The dot of a data set is its median in the table, and all that is left out is said."""
+    slopes = np.r_[np.full(40, 2.0), -2.0, -1.5, -2.0]
+    items = {"discrimination": slopes, "difficulty": np.linspace(-1, 2, 43)}
+    drawn = simulate("2pl", 200, items=items, random_state=4).responses.to_frame()
+    values = np.column_stack([drawn, np.ones(200)])
+    found = decode_responses({"one": values, "other": values[:, :0:-1]}, model="2pl")
+    for value in ("difficulty", "discrimination"):
+        ax = found.plot("histogram", value=value).ax_
+        dots = [
+            shape.get_offsets()[0, 0]
+            for shape in ax.collections
+            if isinstance(shape, PathCollection)
+        ]
+        np.testing.assert_allclose(dots, found.to_frame()[f"{value}_median"])
+        said = ax.texts[-1].get_text().replace("\n", " ")
+        assert "left out: 2 instances that all got right, or all wrong" in said
+        assert ("with 6 instances of negative discrimination" in said) is (value == "difficulty")
+
+
+def test_an_instance_of_negative_discrimination_is_in_the_histogram_and_said():
     items = {"discrimination": np.r_[np.full(40, 2.0), -2.0], "difficulty": np.zeros(41)}
     table = simulate("2pl", 200, items=items, random_state=4).responses
     found = decode_responses({"one": table}, model="2pl")
     assert (found.items["discrimination"] < 0).sum() == 1
-    assert len(found.plot("histogram").frame) == 40
+    shown = found.plot("histogram")
+    assert len(shown.frame) == 41
+    assert "with 1 instance of negative discrimination" in shown.ax_.texts[-1].get_text()
     assert len(found.plot("histogram", value="discrimination").frame) == 41
 
 
@@ -263,6 +292,8 @@ def test_the_meaning_names_the_hardest_data_set_and_the_best_classifier(decoding
     best = decoding.scores("true_score_positive_mean").mean(axis=1).idxmax()
     assert f"{hardest} is the hardest" in decoding.meaning
     assert f"{best} has the highest true score" in decoding.meaning
+    test = "not significantly lower (paired t tests over 5 data sets, corrected for all pairs): "
+    assert test in decoding.meaning
     assert decoding.meaning in repr(decoding)
     assert decoding.meaning in decoding._repr_html_()
 
@@ -298,6 +329,8 @@ def test_on_one_data_set_equal_classifiers_are_compared_by_their_answers():
         table = simulate("1pl", n_items=40, abilities=np.zeros(8), random_state=seed).responses
         found = decode_responses({"one": table}, model="1pl")
         claims += "7 others" not in found.meaning
+        test = "not significantly lower (McNemar tests of answers, corrected for all pairs): "
+        assert ("not significantly lower" in found.meaning) == (test in found.meaning)
     assert claims <= 1
     clear = simulate("2pl", n_items=200, abilities=[-2.0, -1.9, 3.0], random_state=0).responses
     assert "not significantly lower" not in decode_responses({"one": clear}, model="1pl").meaning

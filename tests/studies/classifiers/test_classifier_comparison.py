@@ -53,7 +53,7 @@ def test_all_models_are_read_with_and_without_doubtful_items(comparison):
     for measure in MEASURES:
         assert {measure, f"{measure}_rank_low", f"{measure}_filtered"} <= set(frame.columns)
     assert comparison.curves.predictions.classes == ("absent", "present")
-    assert comparison.curves.positive == 1
+    assert comparison.curves.positive == "present"
 
 
 def test_items_are_the_instances_of_the_test_part(comparison, sick):

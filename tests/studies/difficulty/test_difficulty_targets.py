@@ -62,6 +62,18 @@ def test_the_average_error_by_hand():
     assert found.abilities.shape == (4, 0)
 
 
+def test_the_average_error_counts_every_try():
+    """A cell with a right try counted as right: errors were 0 and 1/2, not 1/2 and 7/8."""
+    shares = iw.Responses([[0.5, 0.25], [0.5, 0.0]], tries=4)
+    found = difficulty_targets(shares, methods="average_error")
+    np.testing.assert_allclose(found.difficulties["average_error"], [1 / 2, 7 / 8])
+    wanted = [beta(4.5, 4.5).std(), beta(7.5, 1.5).std()]
+    np.testing.assert_allclose(found.errors["average_error"], wanted)
+    easy_and_hard = np.repeat([[0.75, 0.25]], 20, axis=0).T.reshape(1, -1)
+    batch = deal(iw.Responses(easy_and_hard, tries=4), 2, 0)
+    assert [int((batch[:20] == k).sum()) for k in (0, 1)] == [10, 10]
+
+
 def test_items_of_negative_discrimination_are_marked():
     cells = SIMULATED.responses.to_frame()
     cells.iloc[:, 3] = 1 - cells.iloc[:, 3]
@@ -164,7 +176,7 @@ def test_constant_items_and_one_respondent_have_a_defined_result():
     cells = SIMULATED.responses.to_frame()
     cells.iloc[:, 0], cells.iloc[:, 1] = 1.0, 0.0
     found = difficulty_targets(cells, batches=4)
-    assert found.flags[:2] == ("all right", "all wrong")
+    assert found.flags[:2] == ("solved by all", "solved by none")
     assert np.isfinite(found.difficulties["2pl"]).all()
     alone = difficulty_targets([[1, 0, 1, 1]])
     assert np.isfinite(alone.difficulties["2pl"]).all()

@@ -81,6 +81,12 @@ def test_who_is_right_or_wrong_everywhere_has_no_known_generality():
     assert len(found.notes) == 5
 
 
+def test_a_step_of_repeated_answers_has_all_tries_right_and_then_none():
+    shares = iw.Responses([[1, 1, 0, 0], [1, 0.5, 0, 0], [1, 0.5, 0.5, 0]], tries=2)
+    flags = generality(shares, difficulty=[-2.0, -1.0, 1.0, 2.0]).flags
+    assert [flag == "falls at once" for flag in flags] == [True, False, False]
+
+
 def test_where_nothing_falls_nobody_is_called_the_most_general():
     flat = pd.DataFrame(np.tile([1.0, 0.0], (3, 30)), index=["x", "y", "z"])
     found = generality(flat, np.repeat(np.arange(30.0), 2), n_resamples=20)

@@ -5,6 +5,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.errors import InputError
+from itemwise.estimation import dimension_climb
 
 
 def drawn(n_respondents=300, each=8, correlation=0.4, n_dimensions=2, seed=0):
@@ -41,15 +42,30 @@ def test_loadings_correlations_and_abilities_are_found(found):
 
 def test_the_sentence_says_by_how_much_several_predict_better(found):
     assert found.pays
+    assert found.converged
     assert found.meaning.startswith("2 dimensions predict held-out answers better than one: by ")
+    assert "asks for the dimensions that were given" in found.meaning
     assert found.comparison.loc["difference", "low"] > 0
+
+
+def test_a_fit_that_did_not_converge_claims_nothing(monkeypatch):
+    """It said that several dimensions predict better, in numbers, beside a note that it had not."""
+    monkeypatch.setattr(dimension_climb, "MOST_STEPS", 1)
+    monkeypatch.setattr(dimension_climb._Climb.to_top, "__defaults__", (1,))
+    found = iw.dimension_scale(drawn()[0], NAMES, cv=2, progress=False)
+    assert not found.converged
+    assert not found.pays
+    assert found.comparison.loc["difference", "low"] > 0
+    assert found.meaning.startswith("The fit of 2 dimensions did not converge")
+    assert "nothing can be said" in found.meaning
+    assert "nats" not in found.meaning
 
 
 def test_one_dimension_is_told_where_there_is_one():
     answers = iw.simulate("2pl", 300, 16, random_state=1).responses
     found = iw.dimension_scale(answers, NAMES, progress=False)
     assert not found.pays
-    assert "One scale does" in found.meaning or "use one scale" in found.meaning
+    assert "one scale does" in found.meaning or "use one scale" in found.meaning
     assert found.correlations["correlation"].iloc[0] > 0.85
 
 

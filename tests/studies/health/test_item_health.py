@@ -14,7 +14,7 @@ import itemwise as iw
 from itemwise.diagnostics import label_trouble, respondent_fit
 from itemwise.errors import InputError
 from itemwise.studies.health.benchmark_saturation import ALL_ITEMS
-from itemwise.studies.health.item_columns import negative_notes, problems_said
+from itemwise.studies.health.item_columns import negative_notes, problems_said, said_of_none
 from itemwise.studies.health.near_duplicates import (
     Coincidences,
     DuplicateItems,
@@ -48,12 +48,12 @@ def test_planted_problems_are_found_and_said(health):
     items = health.items
     assert items["solved_by"].iloc[EASY] == "all"
     assert items["solved_by"].iloc[HARD] == "none"
-    assert items["negative"].to_numpy().nonzero()[0].tolist() == [WRONG]
+    assert items["significantly_negative"].to_numpy().nonzero()[0].tolist() == [WRONG]
     assert items["suspect_key"].iloc[WRONG]
     assert items["duplicate_of"].iloc[OF] == items.index[COPY]
     assert (items["duplicate_of"] != "").sum() == 1
     assert items["problems"].iloc[WRONG] == (
-        "negative discrimination; suspect key: contradicts good respondents"
+        "significantly negative discrimination; suspect key: contradicts good respondents"
     )
     assert items["problems"].iloc[OF] == f"near-duplicate of {items.index[COPY]}"
     assert set(health.troubled) == {items.index[k] for k in (WRONG, OF, EASY, HARD)}
@@ -64,9 +64,9 @@ def test_planted_problems_are_found_and_said(health):
 
 def test_items_that_have_no_place_on_the_scale_have_no_difficulty(health):
     items = health.items
-    assert items["difficulty"].isna().to_numpy().nonzero()[0].tolist() == [WRONG, EASY, HARD]
-    assert items["difficulty_se"].isna().equals(items["difficulty"].isna())
-    assert items["discrimination"].notna().all()
+    assert items["difficulty"].isna().to_numpy().nonzero()[0].tolist() == [EASY, HARD]
+    for name in ("difficulty_se", "discrimination", "discrimination_se"):
+        assert items[name].isna().equals(items["difficulty"].isna())
 
 
 def test_negative_discrimination_by_chance_is_said_not_flagged():
@@ -75,7 +75,7 @@ def test_negative_discrimination_by_chance_is_said_not_flagged():
     below = int((found.items["discrimination"] < 0).sum())
     assert below > 5
     assert (found.items["negative_p_adjusted"] >= found.items["negative_p"]).all()
-    sure = int(found.items["negative"].sum()) or "none"
+    sure = int(found.items["significantly_negative"].sum()) or "none"
     said = (
         f"{below} items have a negative discrimination, {sure} significantly so with 30 "
         "respondents, after correction for multiple tests."
@@ -123,7 +123,7 @@ def test_figures_are_those_of_other_diagnostics(health, planted):
     trouble = label_trouble(health.calibration).to_frame().loc[list(planted.items)]
     np.testing.assert_array_equal(health.items["contradiction"], trouble["evidence"])
     np.testing.assert_array_equal(health.items["suspect_key"], trouble["suspect"])
-    np.testing.assert_allclose(health.items["share_right"], planted.cells.mean(axis=0))
+    np.testing.assert_allclose(health.items["share_reached"], planted.cells.mean(axis=0))
     fit = respondent_fit(health.calibration).to_frame()
     np.testing.assert_allclose(health.respondents["zh"], fit["zh"])
 
@@ -148,7 +148,7 @@ def test_groups_have_a_row_each_and_leave_themselves_out(health, planted):
     chance = health.calibration.probability(ability).to_numpy()[0, ::2]
     assert (row["group"], row["n_items"]) == ("verbs", 20)
     assert row["expected"] == pytest.approx(chance.mean())
-    assert row["share_right"] == pytest.approx(planted.cells[0, ::2].mean())
+    assert row["share_reached"] == pytest.approx(planted.cells[0, ::2].mean())
 
 
 def test_a_respondent_that_knows_hard_items_is_hinted_at_and_not_accused():
@@ -179,9 +179,34 @@ def test_the_figure_says_the_share_of_information_of_the_table(health):
     row = health.saturation.loc[ALL_ITEMS]
     shown = health.plot("saturation")
     texts = " ".join(text.get_text() for text in shown.figure_.findobj(match=Text))
-    wanted = (row["information_left"], row["information_median"])
-    for share in wanted:
-        assert f"{share:.1%} at the" in texts
+    texts = " ".join(texts.split())  # lines are broken where they end
+    at = f"{row['information_left']:.1%} at ability {row['ability_top']:.2f} (mean of the 5"
+    assert at in texts
+    assert f"{row['information_median']:.1%} at {row['ability_middle']:.2f} (median)" in texts
+    curve = health.information
+    information = np.interp(row["ability_top"], curve["ability"], curve["information"])
+    left = information / curve["information"].max()
+    assert row["information_left"] == pytest.approx(left, rel=0.02)
+
+
+def test_the_best_are_separated_by_items_that_they_answered():
+    """Shares were of all items, also of those that only one of the best was asked."""
+    values = iw.simulate("2pl", 8, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values[np.random.default_rng(0).random(values.shape) < 0.1] = np.nan
+    found = iw.item_health(values)
+    row = found.saturation.loc[ALL_ITEMS]
+    best = [found.responses.respondents.index(row[name]) for name in ("first", "second")]
+    one, other = values[best]
+    both = np.isfinite(one) & np.isfinite(other)
+    assert 30 < both.sum() < 60
+    assert row["separate_share"] == (one != other)[both].sum() / both.sum()
+    assert row["solved_share"] == (one * other)[both].sum() / both.sum()
+    seen = one[np.isfinite(one)]
+    assert (
+        f"(predicted; {seen.mean():.0%} of the {seen.size} it answered)" in found.said_of_saturation
+    )
+    said = f"{row['separate_best']} of the {both.sum()} that both of the best answered"
+    assert said in found.said_of_saturation
 
 
 def test_what_all_answered_alike_is_never_negative_and_all_right_is_easy(bank):
@@ -191,10 +216,11 @@ def test_what_all_answered_alike_is_never_negative_and_all_right_is_easy(bank):
     slope, place = np.full(24, 1.0), np.linspace(-1, 1, 24)
     slope[:3], place[:2] = -0.5, (7.0, -7.0)
     found = iw.item_health(iw.Responses(values), bank(discrimination=slope, difficulty=place))
-    assert found.items["negative"].iloc[:2].tolist() == [False, False]
-    said = negative_notes(found.items.assign(negative=False), 40)
+    assert found.items["significantly_negative"].iloc[:2].tolist() == [False, False]
+    said = negative_notes(found.items.assign(significantly_negative=False), 40)
     assert [note.split(",")[0] for note in said] == ["1 item has a negative discrimination"]
-    assert found._drawn_items()["difficulty"].iloc[:2].tolist() == [-7.0, 7.0]
+    assert found._drawn_items()["difficulty"].iloc[:2].tolist() == [-np.inf, np.inf]
+    assert found.items["discrimination"].iloc[:2].isna().all()
 
 
 def test_an_item_that_strong_and_weak_miss_alike_does_not_contradict_the_good():
@@ -202,7 +228,7 @@ def test_an_item_that_strong_and_weak_miss_alike_does_not_contradict_the_good():
         {
             "n_respondents": 60,
             "solved_by": "",
-            "negative": False,
+            "significantly_negative": False,
             "suspect_key": True,
             "share_right_strong": [0.02, 0.1],
             "share_right_weak": [0.02, 0.6],
@@ -363,7 +389,7 @@ def test_the_same_items_are_called_negative_everywhere():
     below = sum("negative discrimination" in flag for flag in found.calibration.items["flag"])
     assert told[0].startswith(f"{below} items have a negative discrimination")
     assert f"{below} items have an estimated discrimination below zero" in found.calibration.meaning
-    sure = int(found.items["negative"].sum())
+    sure = int(found.items["significantly_negative"].sum())
     assert f"{sure or 'none'} significantly so" in told[0]
     assert f"{sure or 'none'} significantly so" in found.calibration.meaning
     trouble = iw.label_trouble(found.calibration).to_frame()
@@ -377,3 +403,88 @@ def test_a_model_that_skipped_a_task_does_not_stop_the_others_from_being_judged_
     found = iw.item_health(iw.Responses(values), by=tasks)
     assert found.saturation.loc["two", "compared"] == 11
     assert found.saturation["top_share"].notna().all()
+
+
+def graded(n=12, n_items=30, seed=3):
+    random = np.random.default_rng(seed)
+    steps = np.sort(random.normal(0, 1, (n_items, 4)), axis=1)
+    chance = 1 / (1 + np.exp(-1.3 * (random.normal(size=(n, 1, 1)) - steps)))
+    return (random.random((n, n_items, 1)) < chance).sum(axis=2)
+
+
+def test_grades_that_all_share_are_called_so_and_only_the_top_one_is_the_top():
+    """Everybody had grade 2 of 5, which was called solved by all."""
+    grades = graded()
+    grades[:, 0], grades[:, 1], grades[:, 2] = 2, 0, 4
+    found = iw.item_health(grades)
+    said = ["all alike", "all at the bottom", "all at the top"]
+    assert found.items["problems"].iloc[:3].tolist() == said
+    assert found.items["solved_by"].iloc[:3].tolist() == ["alike", "none", "all"]
+    np.testing.assert_allclose(found.items["share_reached"].iloc[:3], [0.5, 0.0, 1.0])
+    assert "1 all at the top, 1 all at the bottom and 1 all alike" in found.meaning
+    assert "solved" not in found.meaning
+    assert found.items["difficulty"].iloc[:3].isna().all()
+
+
+def test_scores_that_all_share_are_a_problem_too():
+    scores = np.random.default_rng(0).uniform(0.1, 0.9, (12, 20))
+    scores[:, 3] = 0.4
+    assert iw.item_health(scores).items["problems"].iloc[3] == "all alike"
+
+
+def test_a_scale_that_does_not_follow_the_mean_grades_is_said_to_have_no_sure_direction():
+    """The weakest of these stood above others, and nothing was said."""
+    random = np.random.default_rng(14)
+    notes = " ".join(iw.item_health(random.integers(0, 5, (12, 30))).notes)
+    sound = " ".join(iw.item_health(graded()).notes)
+    assert "Which end of this scale is the stronger one is not sure" in notes
+    assert "Which end" not in sound
+
+
+def test_grades_that_run_against_all_others_are_negative_items_and_a_problem():
+    """Of turned items none was said: of 25 respondents, the steepest had the widest errors.
+
+    Grades of 0 to 4 allow 4 on every item, also where nobody got it.
+    """
+    random = np.random.default_rng(2)
+    ability = random.normal(size=(25, 1, 1))
+    steps = np.sort(random.normal(0, 1, (60, 4)), axis=1)
+    grades = (random.random((25, 60, 1)) < 1 / (1 + np.exp(-2.5 * (ability - steps)))).sum(axis=2)
+    grades[:, :3] = 4 - grades[:, :3]
+    grades[:, 7] = np.minimum(grades[:, 7], 2)
+    found = iw.item_health(grades)
+    assert found.items["significantly_negative"].to_numpy().nonzero()[0].tolist() == [0, 1, 2]
+    assert (found.items["problems"].iloc[:3] == "significantly negative discrimination").all()
+    assert "3 of 60 items need a look: 3 with significantly negative" in found.meaning
+    assert found.items["share_reached"].iloc[7] == pytest.approx(grades[:, 7].mean() / 4)
+    best = grades.mean(axis=1).max()
+    assert found.saturation["top_share"].iloc[0] == pytest.approx(best / 4)
+
+
+def test_none_needs_a_look_is_not_said_of_few_answers_or_of_turned_items_without_doubt():
+    """Of 505 items with one or two answers each, responses were said to show no problem."""
+    items = pd.DataFrame(
+        {
+            "n_respondents": [2, 3, 9],
+            "share_reached": [0.5, 0.4, 0.3],
+            "discrimination": [1.0, 1.0, -0.5],
+            "solved_by": "",
+        }
+    )
+    assert said_of_none(items) == (
+        "None of 3 items is shown to need a look, but 2 have fewer than 5 answers, too few to show "
+        "a problem and 1 has a negative discrimination, none significantly so."
+    )
+    assert said_of_none(items[:2]).startswith("None of 2 items can be judged: each has fewer")
+    assert said_of_none(items[2:].assign(discrimination=1.0)).endswith("show no problem.")
+
+
+def test_the_best_of_one_of_several_unlinked_parts_is_called_so():
+    values = np.full((12, 60), np.nan)
+    random = np.random.default_rng(2)
+    for part in (0, 1):
+        mine = slice(6 * part, 6 * part + 6), slice(30 * part, 30 * part + 30)
+        values[mine] = random.random((6, 30)) < np.linspace(0.4, 0.9, 6)[:, None]
+    said = iw.item_health(values).said_of_saturation
+    assert "the best respondent of the largest of 2 parts that no item links" in said
+    assert "what its 30 items allow" in said

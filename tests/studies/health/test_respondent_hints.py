@@ -89,7 +89,7 @@ def test_a_bank_of_many_respondents_judges_few_new_ones():
 
 
 def test_repeated_answers_are_right_and_wrong_and_counted():
-    """Two tries of some models: hard items by counts, keys not, and the advice can be followed."""
+    """Two tries of some models: keys and hard items by counts, and the advice can be followed."""
     random = np.random.default_rng(0)
     values = iw.simulate("2pl", 12, 150, random_state=2).responses.to_frame().to_numpy(float).copy()
     tries = np.ones(values.shape, dtype=int)
@@ -103,6 +103,8 @@ def test_repeated_answers_are_right_and_wrong_and_counted():
     assert "1 to 2 tries per cell" in said
     assert "itemwise read ... --epochs first" in said
     assert found.respondents["excess_z"].notna().any()
+    judged = iw.label_trouble(found.calibration).to_frame()["evidence"][found.items.index]
+    assert found.items["contradiction"].tolist() == judged.tolist()  # one rule for both
     assert not found.items["suspect_key"].any()
     assert {kind: draw().ax_.has_data() for kind, draw in found.figures().items()} == dict.fromkeys(
         ("items", "saturation", "respondents"), True

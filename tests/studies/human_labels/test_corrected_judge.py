@@ -191,3 +191,14 @@ def test_tables_figures_and_text_come_with_it(found, tmp_path):
     one = iw.correct_judge(*(table.select(respondents=[0]) for table in tables()))
     assert set(one.figures()) == {"ranks", "bias"}
     assert "highest accuracy" in one.meaning
+
+
+def test_of_a_judge_that_says_what_people_say_no_bias_is_claimed():
+    scores = np.random.default_rng(3).beta(2, 2, size=(3, 60))
+    items = [f"q{k}" for k in range(60)]
+    judge = iw.Responses(scores / 2, NAMES, items)
+    for shift, biased in ((0.0, False), (0.25, True)):
+        human = iw.Responses(scores[:, :30] / 2 + shift, NAMES, items[:30])
+        frame = iw.correct_judge(judge, human).to_frame()
+        assert (frame["judge_biased"] == biased).all()
+        np.testing.assert_allclose(frame["judge_bias"], -shift, atol=1e-12)

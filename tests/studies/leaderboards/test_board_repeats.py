@@ -167,7 +167,7 @@ def test_respondents_with_one_try_have_the_errors_that_are_known_and_no_others()
     for unknown in ("within_sd", "between_sd", "share_of_tries", "se_many_tries"):
         assert frame[unknown].isna().all()
     assert any("2 respondents were asked every item once" in note for note in board.notes)
-    assert "known from 1 of 3 respondents" in board.meaning
+    assert "Of the variance" not in board.meaning
 
 
 def test_equal_answers_have_no_ratio_of_errors():
@@ -187,3 +187,35 @@ def test_respondents_asked_once_are_compared_exactly_beside_others():
     ]
     for name in ("difference", "se", "low", "high", "p"):
         assert abs(row[name]) == pytest.approx(abs(alone[name])), name
+
+
+def test_the_share_of_tries_is_that_of_one_mean_over_the_tries_it_had_with_an_interval():
+    tries = 4
+    table, _ = drawn(3, 150, tries, 5)
+    right = table.values
+    within = (right * (1 - right) * tries / (tries - 1)).mean(axis=1)
+    share = (within / tries / np.var(right, axis=1, ddof=1)).mean()
+    board = iw.leaderboard(table)
+    said = "Of the variance of one respondent's accuracy over 4 tries per item, "
+    assert f"{said}{share:.0%} (95 % interval " in board.meaning
+    found = []
+    for seed in range(60):
+        other, _ = drawn(3, 150, tries, 100 + seed)
+        found.append(variances(other.values, other.tries, other.spread).mean_share)
+    shares, errors = np.array(found).T
+    assert errors.mean() == pytest.approx(shares.std(ddof=1), rel=0.3)
+
+
+def test_a_few_items_asked_again_claim_nothing_of_tries():
+    """Two models with two repeated items each were said to owe all of their variance to tries."""
+    random = np.random.default_rng(4)
+    tries = np.ones((4, 60), dtype=int)
+    tries[0, :2], tries[1, :1] = 4, 4
+    board = iw.leaderboard(iw.Responses(random.binomial(tries, 0.6) / tries, tries=tries))
+    assert "tries" not in board.meaning
+    assert any(
+        note.startswith("Too few items were asked again to say how much") for note in board.notes
+    )
+    tries[:2, :30] = 4
+    more = iw.leaderboard(iw.Responses(random.binomial(tries, 0.6) / tries, tries=tries))
+    assert "known from 2 of 4 respondents: of the others, fewer than 20 items" in more.meaning

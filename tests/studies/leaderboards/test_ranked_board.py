@@ -494,3 +494,23 @@ def test_percentages_of_whole_tasks_have_intervals_between_0_and_100_and_a_note(
     times = iw.leaderboard(shares * 10)  # not percentages: nothing is known of their bounds
     assert times.to_frame()["accuracy_high"].max() > 1000
     assert not any("percentages" in note for note in times.notes)
+
+
+def test_one_lucky_answer_does_not_lead_a_board_nor_the_verdict_on_saturation():
+    """A model that had answered one item of many was the first."""
+    random = np.random.default_rng(6)
+    values = (random.random((8, 40)) < np.linspace(0.75, 0.4, 8)[:, None]).astype(float)
+    values[7] = np.nan
+    values[7, 3] = 1.0
+    board = iw.leaderboard(values)
+    assert board.respondents[-1] == "respondent_8"
+    assert board.rank[-1] == 8
+    assert board.meaning.startswith(board.respondents[0])
+    assert any(
+        note.startswith("Fewer than 5 items answered: ") and "respondent_8" in note
+        for note in board.notes
+    )
+    first = iw.item_health(values).saturation["first"].iloc[0]
+    assert first == board.respondents[0]
+    few = iw.leaderboard(np.where(np.isnan(values[:, :4]), np.nan, values[:, :4]))
+    assert not any("Fewer than" in note for note in few.notes)

@@ -147,6 +147,7 @@ def test_nothing_is_called_drifted_where_nothing_drifted():
     old, new, _, _ = versions(drifting=0)
     assert link(old, new).drifted == ()
     assert "no anchor drifted significantly" in link(old, new).meaning
+    assert "what other samples of them would change is not counted" in link(old, new).meaning
 
 
 def split_by_ability(values, seed=0):

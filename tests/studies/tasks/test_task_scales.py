@@ -1,5 +1,7 @@
 """Many tasks at once, on responses whose correlations are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -125,6 +127,17 @@ def test_tasks_that_nobody_met_both_have_no_correlation(table):
     part.plot()
 
 
+def test_abilities_that_do_not_differ_have_no_correlation():
+    """Between answers by chance it was 0.00, with a standard error of 26 million."""
+    answers = (np.random.default_rng(0).random((14, 9)) < 0.5).astype(float)
+    found = iw.task_scales(answers, by=[*"aaabbbccc"], progress=False)
+    assert found.correlations[["correlation", "se"]].isna().all(axis=None)
+    assert (found.correlations["n_respondents"] == 14).all()
+    assert found.meaning.startswith("No correlation can be estimated: these responses hardly show")
+    assert any("its standard error would be above 1" in note for note in found.notes)
+    found.plot()
+
+
 def test_few_respondents_have_wide_intervals():
     few, _ = answered(TRUTH, 30, 15, seed=2)
     rows = iw.task_scales(few).correlations
@@ -226,3 +239,17 @@ def test_a_few_models_with_one_ability_neither_show_one_scale_nor_rule_it_out():
     assert "nor rule it out" in found.meaning
     assert any("With only 9 respondents" in note for note in found.notes)
     assert found.preview()["correlation"].tolist() == found.correlations["correlation"].tolist()
+
+
+def test_no_correlation_is_called_the_highest_where_intervals_span_everything(table):
+    """Of four models who were asked both tasks, 1.00 (-1.00 to 1.00) was called the highest."""
+    values = cells(table)[:9].copy()
+    groups = np.array(table[0].item_groups("task"))
+    values[:3, groups == "proofs"], values[5:, groups != "proofs"] = np.nan, np.nan
+    few = iw.Responses(values).described(items={"task": groups.tolist()})
+    found = iw.task_scales(few)
+    wide = found.correlations.query("task == 'proofs' or other == 'proofs'")
+    assert (wide["high"] - wide["low"] > 1).all()
+    unknown = replace(found, correlations=wide)
+    assert "highest" not in unknown.meaning
+    assert "No correlation can be estimated" in unknown.meaning

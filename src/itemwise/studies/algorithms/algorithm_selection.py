@@ -7,6 +7,7 @@ algorithm and the virtual best that is closed, under the folds of the scenario.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,10 @@ from itemwise.arguments import whole_number
 from itemwise.datasets.aslib import AslibScenario
 from itemwise.datasets.aslib_description import Better
 from itemwise.errors import InputError
-from itemwise.interrupts import heeded, unheard_by_workers
+from itemwise.interrupts import heeded
 from itemwise.learning.regressor import FEWEST
 from itemwise.numerics.performance_tables import fair_means, worst_where_missing
+from itemwise.parallel import one_by_one
 from itemwise.studies.algorithms.algorithm_selector import AlgorithmSelector
 from itemwise.studies.algorithms.performances import Performances, as_performances
 from itemwise.studies.algorithms.portfolio_gaps import SINGLE, folds_of_problems
@@ -193,23 +195,21 @@ def _paid(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Positions of the algorithms that each selector, and the single best, pick; and the costs."""
     import pandas as pd
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
     index = table.modelled.index
-    with unheard_by_workers():
-        picked = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_picked)(job, rows, table, costs) for job in jobs
-        )
+    calls = [delayed(_picked)(job, rows, table, costs) for job in jobs]
     places, paid = pd.DataFrame({SINGLE: 0}, index=index), pd.DataFrame({SINGLE: 0.0}, index=index)
-    for job, pick in zip(jobs, picked, strict=True):
-        single = np.full(len(job.test), int(fair_means(table.gains[job.train]).argmax()))
-        there, tested = index[job.test], costs.of(job.test)
-        places.loc[there, SINGLE] = single
-        paid.loc[there, SINGLE] = tested.paid(single, features=False)
-        if job.name not in places:
-            places[job.name], paid[job.name] = 0, 0.0
-        places.loc[there, job.name] = pick.places
-        paid.loc[there, job.name] = tested.paid(pick.places, pick.first, features=pick.features)
+    with closing(one_by_one(calls, n_jobs)) as picked:
+        for job, pick in zip(jobs, picked, strict=True):
+            single = np.full(len(job.test), int(fair_means(table.gains[job.train]).argmax()))
+            there, tested = index[job.test], costs.of(job.test)
+            places.loc[there, SINGLE] = single
+            paid.loc[there, SINGLE] = tested.paid(single, features=False)
+            if job.name not in places:
+                places[job.name], paid[job.name] = 0, 0.0
+            places.loc[there, job.name] = pick.places
+            paid.loc[there, job.name] = tested.paid(pick.places, pick.first, features=pick.features)
     return places, paid
 
 

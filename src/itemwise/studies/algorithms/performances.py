@@ -15,6 +15,7 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.binning import edges_by_quantile, places
 from itemwise.responses import Responses
+from itemwise.responses.stored_cells import LARGEST
 from itemwise.results import Result
 from itemwise.studies.algorithms.timeouts import Unsolved, at_worst, solved_by_somebody, timed_out
 from itemwise.tables.foreign_frames import with_row_names
@@ -336,11 +337,13 @@ def _numbers(table: pd.DataFrame) -> Floats:
             f"{PIVOT}"
         )
     values = table.to_numpy(dtype=float, na_value=np.nan)
-    if np.isinf(values).any():
-        row, column = np.argwhere(np.isinf(values))[0]
+    if (np.abs(values) > LARGEST).any():
+        row, column = np.argwhere(np.abs(values) > LARGEST)[0]
+        found = "infinite" if np.isinf(values[row, column]) else f"{values[row, column]:g}"
         raise InputError(
-            f"The performance of '{table.columns[column]}' on '{table.index[row]}' is infinite. "
-            "Give timeouts as the cut-off time, and NaN where there was no run."
+            f"The performance of '{table.columns[column]}' on '{table.index[row]}' is {found}, but "
+            f"performances are below {LARGEST:g}. Give timeouts as the cut-off time, and NaN "
+            "where there was no run."
         )
     return values
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itemwise.arguments import as_number, checked_share, whole_number
 from itemwise.errors import InputError
@@ -23,7 +24,7 @@ from itemwise.numerics.performance_tables import (
 )
 from itemwise.numerics.splines import Splines
 from itemwise.results import Result, stacked
-from itemwise.words import counted
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 GRID = 801  # points of the difficulty line on which regions are found
 PLACES = 201  # points at which curves are sampled for the uncertainty of occupancy
 DRAWS = 400
+NORMAL_REACH = 1.96  # standard errors from an estimate to the end of a 95 % interval
 AIRT, TOPSET, SHAPLEY = "airt", "topset", "shapley"
 TIED = 1e-12
 
@@ -112,7 +114,8 @@ def regions(
     import pandas as pd
 
     low, high = float(difficulty.min()), float(difficulty.max())
-    grid = np.linspace(low, high, GRID if high > low else 1)
+    # With the problems on the grid, those inside regions are those that `occupancy` counts.
+    grid = np.union1d(np.linspace(low, high, GRID if high > low else 1), difficulty)
     near = within(splines.at(grid), epsilon, splines.bounds, best=best)
     ordered = np.sort(difficulty)
     rows = []
@@ -256,18 +259,19 @@ def ranked(candidates: Candidates, method: str, epsilon: float) -> tuple[np.ndar
     return order, value
 
 
-def _errors(candidates: Candidates, method: str, epsilon: float) -> Floats:
-    """Standard error of each value: over sampled curves, or over problems."""
+def _errors(
+    candidates: Candidates, method: str, epsilon: float
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Standard error of each value, over sampled curves or over problems; whether it may be 0."""
     if method == AIRT:
         drawn = drawn_shares(candidates.splines, candidates.difficulty, epsilon)
-        spread: Floats = drawn.std(axis=0, ddof=1)
-        return spread
+        return drawn.std(axis=0, ddof=1), np.quantile(drawn, 0.025, axis=0) <= 0
     if method == TOPSET:
         parts = _wins_of_problems(candidates)
     else:
         parts = shapley_shares(worst_where_missing(candidates.values), candidates.worst)
     error: Floats = parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
-    return error
+    return error, parts.mean(axis=0) <= NORMAL_REACH * error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,6 +283,7 @@ class ChosenPortfolio(Result):
     frame: pd.DataFrame  # index algorithm: rank, value, value_se, mean_performance
     left_out: int
     notes: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()  # kept, though the interval of the value includes 0
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -296,8 +301,16 @@ class ChosenPortfolio(Result):
         names = ", ".join(self.algorithms[:5]) + (", ..." if len(self.algorithms) > 5 else "")
         return (
             f"Keep {names}: {len(self.algorithms)} of {len(self.algorithms) + self.left_out} "
-            f"algorithms, ranked by {WORDS[self.method]}."
+            f"algorithms, ranked by {WORDS[self.method]}{self._unsure()}."
         )
+
+    def _unsure(self) -> str:
+        """For whom that value may be 0."""
+        if not self.unsure:
+            return ""
+        every = len(self.unsure) == len(self.frame)
+        who = "all of them" if every else listed(self.unsure, "algorithm")
+        return f"; for {who}, its 95% interval includes 0"
 
     def to_frame(self) -> pd.DataFrame:
         """One row per kept algorithm: rank, value with its standard error, mean performance."""
@@ -336,11 +349,12 @@ def choose(
     known = candidates.splines.known if method == AIRT else np.ones(len(order), dtype=bool)
     kept = order[known[order]][:size]
     average = means(candidates.values) if mean_performance is None else mean_performance
+    error, unsure = _errors(candidates, method, epsilon)
     frame = pd.DataFrame(
         {
             "rank": np.arange(1, len(kept) + 1),
             "value": value[kept],
-            "value_se": _errors(candidates, method, epsilon)[kept],
+            "value_se": error[kept],
             "mean_performance": average[kept],
         },
         index=algorithms[kept],
@@ -355,4 +369,6 @@ def choose(
             f"Never within epsilon = {epsilon:g} of the best curve: {', '.join(late)}; ranked by "
             "how close they come."
         )
-    return ChosenPortfolio(method, epsilon, frame, len(algorithms) - len(kept), tuple(notes))
+    may_be_0 = tuple(str(algorithms[k]) for k in kept if unsure[k])
+    left_out = len(algorithms) - len(kept)
+    return ChosenPortfolio(method, epsilon, frame, left_out, tuple(notes), may_be_0)

@@ -132,12 +132,14 @@ class PortfolioComparison(Result):
         size = sizes[(len(sizes) - 1) // 2]
         there = rows[(rows["method"] != SINGLE) & (rows["size"] == size)].sort_values("gap")
         first = there.iloc[0]
-        gap = with_interval(first["gap"], self._reach * first["gap_se"])
+        gap = with_interval(first["gap"], self._reach * first["gap_se"], least=0.0)
         text = (
             f"With {counted(int(size), 'algorithm')}, '{first['method']}' leaves a gap of "
             f"{gap} to the virtual best, in the "
             f"unit of the measure; the single best algorithm leaves {alone:,.4g}"
         )
+        if self._level_with_single(str(first["method"]), int(size)):
+            text += ", from which this cannot be distinguished"
         near = self._level_with_first(list(there["method"]), int(size))
         if len(near) > 1:
             return f"{text}. At this size, {joined(near)} do not differ significantly."
@@ -152,12 +154,25 @@ class PortfolioComparison(Result):
     def _folds_of_a_pass(self) -> int:
         return int(self.folds["fold"].nunique()) // self.passes
 
+    def _level_with_single(self, method: str, size: int) -> bool:
+        """Whether a portfolio is not significantly better than the single best."""
+        return bool(self._level([(method, size), (SINGLE, 1)])[1])
+
     def _level_with_first(self, methods: list[str], size: int) -> list[str]:
-        """The first of `methods`, and those not significantly behind it, paired by fold."""
-        rows = self.folds[(self.folds["size"] == size) & (self.folds["definition"] == BEST_MEMBER)]
-        lost = [-rows.loc[rows["method"] == name, "gap"].to_numpy(dtype=float) for name in methods]
-        level = differences_over_units(np.stack(lost), self._folds_of_a_pass).level_with(0)
+        """The first of `methods`, and those not significantly behind it."""
+        level = self._level([(name, size) for name in methods])
         return [name for k, name in enumerate(methods) if k == 0 or level[k]]
+
+    def _level(self, portfolios: list[tuple[str, int]]) -> NDArray[np.bool_]:
+        """Which portfolios are not significantly behind the first, paired by fold."""
+        rows = self.folds[self.folds["definition"] == BEST_MEMBER]
+        lost = [
+            -rows.loc[(rows["method"] == name) & (rows["size"] == size), "gap"].to_numpy(
+                dtype=float
+            )
+            for name, size in portfolios
+        ]
+        return differences_over_units(np.stack(lost), self._folds_of_a_pass).level_with(0)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per method, size and definition."""

@@ -31,11 +31,14 @@ def who_leads(occupancy: pd.DataFrame) -> str:
     )
     if sure.empty:
         return f"Nobody surely leads: {some} somewhere, but every interval includes 0"
-    best = sure.sort_values("occupancy", ascending=False, kind="stable").iloc[0]
+    ordered = sure.sort_values("occupancy", ascending=False, kind="stable")
+    best, others = ordered.iloc[0], ordered.iloc[1:]
+    near = list(map(str, others.index[others["occupancy_high"] >= best["occupancy_low"]]))
+    overlap = f", which overlaps that of {listed(near, 'other')}" if near else ""
     return (
         f"{best.name} has the best curve at {best['occupancy']:.0%} of the problems (95% interval "
-        f"{_percent(best['occupancy_low'])} to {_percent(best['occupancy_high'])}); {some} "
-        f"somewhere, and for {len(sure)} the interval of that share excludes 0"
+        f"{_percent(best['occupancy_low'])} to {_percent(best['occupancy_high'])}{overlap}); "
+        f"{some} somewhere, and for {len(sure)} the interval of that share excludes 0"
         f"{_said_of_ties(share)}"
     )
 

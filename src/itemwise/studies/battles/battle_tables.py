@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.tables.foreign_frames import as_pandas
+from itemwise.tables.foreign_frames import as_pandas, with_whole_texts
 from itemwise.words import counted, listed, meant, shown
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _as_frame(table: Any) -> pd.DataFrame:
             ) from error
     if not len(frame):
         raise InputError("The table of battles has no rows, so there is nothing to analyse.")
-    return frame
+    return with_whole_texts(frame)
 
 
 def _column(frame: pd.DataFrame, name: str | None, known: Sequence[str], word: str) -> Any:

@@ -59,8 +59,9 @@ class ChosenDatasets(Result):
     `known` is `held_out` for the respondents whose scores were used to choose; it is optimistic,
     because a small part can be fitted to them.
 
-    A size is `enough` if the chosen part keeps the share `keep` of the ceiling, and if there is a
-    ranking to keep: points differ more than among equally strong respondents (`p` below 0.05).
+    A size is `enough` if the chosen part keeps the share `keep` of the ceiling on average (the
+    sentence says "may be enough" where the range includes less), and if there is a ranking to keep:
+    points differ more than among equally strong respondents (`p` below 0.05).
     Agreement with the whole (`kendall`) does not decide, because parts are chosen for it. A half
     holds `half` data sets, so that a size is judged by `tested` of these, and with few data sets
     several sizes by the same test.
@@ -138,22 +139,29 @@ class ChosenDatasets(Result):
             )
         if size not in self.sizes:
             most = counted(self.sizes[-1], "data set")
-            return f"No part of at most {most} is enough: {self._judged(-1)}."
+            return f"No part of at most {most} is shown to be enough: {self._judged(-1)}."
         k = self.sizes.index(size)
         verb, they, were = ("is", "it ranks", "it was") if size == 1 else PLURAL
         return (
-            f"{size:,} of {total} {verb if self.enough[k] else f'{verb} not'} enough "
+            f"{size:,} of {total} {self._how_surely(k, verb)} enough "
             f"({_named(self.subset(size))}): {self._judged(k)}; at least {self.keep:.0%} of that "
             f"of all is enough. On all data sets, {they} {who} with a Kendall's tau of "
             f"{self.kendall[k]:.2f} to the ranking by all, for which {were} chosen. "
             f"{self._against_chance(k)}"
         )
 
+    def _how_surely(self, k: int, verb: str) -> str:
+        """Whether a part is enough on average only, or in all of the range over splits, too."""
+        kept = self.held_out[k] - self.keep * self.ceiling
+        if np.quantile(kept, RANGE[0]) >= 0:
+            return verb
+        return "may be" if self.enough[k] else f"{verb} not shown to be"
+
     def _against_chance(self, k: int) -> str:
         """Whether choosing is better than taking as many data sets at random."""
         gain = self.held_out[k] - self.random[k]
         low, high = np.quantile(gain, RANGE)
-        range_said = f"(difference {gain.mean():.2f}, 95 % range {low:.2f} to {high:.2f})"
+        range_said = f"(difference {gain.mean():z.2f}, 95 % range {low:z.2f} to {high:z.2f})"
         if low > 0:
             return f"The chosen rank better than as many at random {range_said}."
         tail = ": as many others may do as well" if self.enough[k] else ""
@@ -169,7 +177,7 @@ class ChosenDatasets(Result):
             f"on held-out {both}data sets, {part} chosen in this way rank with a tau of "
             f"{self.held_out[k].mean():.2f}, {part} at random with {self.random[k].mean():.2f} and "
             f"all {self.half:,} with {self.ceiling.mean():.2f} (difference of the chosen from all "
-            f"{difference.mean():.2f}, 95 % range {low:.2f} to {high:.2f})"
+            f"{difference.mean():z.2f}, 95 % range {low:z.2f} to {high:z.2f})"
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from itemwise.studies.benchmarks.decoding_sentences import (
     SCORE,
     said_of_doubtful,
     said_of_hardest,
+    said_of_instances,
     said_of_strongest,
     said_of_turned,
 )
@@ -95,15 +96,15 @@ class BenchmarkDecoding(Result):
     def items(self) -> pd.DataFrame:
         """One row per instance: its data set, parameters with standard errors, and flag.
 
-        `negative` says whether its discrimination is significantly below 0: `negative_p_adjusted`,
-        corrected for the number of instances of its data set, is below 0.05.
+        `significantly_negative` says whether its discrimination is surely below 0:
+        `negative_p_adjusted`, corrected for the number of instances of its data set, is below 0.05.
         """
         import pandas as pd
 
         parts = []
         for name, calibration in self.calibrations.items():
             adjusted = benjamini_hochberg(p_of_negative(calibration))
-            tested = {"negative": adjusted < ALPHA, "negative_p_adjusted": adjusted}
+            tested = {"significantly_negative": adjusted < ALPHA, "negative_p_adjusted": adjusted}
             parts.append(calibration.items.reset_index().assign(dataset=name, **tested))
         whole = pd.concat(parts, ignore_index=True)
         return whole[["dataset", *whole.columns.drop("dataset")]]
@@ -264,9 +265,9 @@ class BenchmarkDecoding(Result):
         """Draw difficulty and discrimination per data set, or another figure.
 
         "histogram" shows the `value` of the instances of one `dataset`, or one shape for each, as
-        their scales differ; difficulty without instances of negative discrimination, for which it
-        means the opposite. "scores" shows the true scores on a `dataset`; "suspects" the instances
-        of a `dataset` with doubtful labels.
+        their scales differ: of the instances over which `datasets` is summed up, and below the
+        figure stands which these are. "scores" shows the true scores on a `dataset`; "suspects" the
+        instances of a `dataset` with doubtful labels.
         """
         from itemwise.displays import DISPLAYS
 
@@ -289,16 +290,16 @@ class BenchmarkDecoding(Result):
         """How the values of instances are spread: of one data set, or of each by itself."""
         from itemwise.displays import DISPLAYS
 
-        items = self.items[self.told]
-        if value == "difficulty":
-            items = items[~(items["discrimination"] < 0)]
+        items, told = self.items, self.told
         if dataset is None and len(self.calibrations) > 1:
             shapes: Any = DISPLAYS["distributions"]
-            several: Display = shapes(items, value=value, order=tuple(self.to_frame().index))
+            order, notes = tuple(self.to_frame().index), said_of_instances(items, told, value)
+            several: Display = shapes(items[told], value=value, order=order, notes=notes)
             return several.plot(**kw)
         histogram: Any = DISPLAYS["histogram"]
-        items = items[items["dataset"] == self._known(dataset)]
-        display: Display = histogram(items, value=value)
+        mine = (items["dataset"] == self._known(dataset)).to_numpy()
+        notes = said_of_instances(items[mine], told[mine], value)
+        display: Display = histogram(items[mine & told], value=value, notes=notes)
         return display.plot(**kw)
 
     @property

@@ -15,7 +15,7 @@ from itemwise.numerics.differing import (
 from itemwise.numerics.first_places import first_places
 from itemwise.responses.artificial_respondents import are_marks
 from itemwise.responses.stored_cells import as_floats
-from itemwise.words import counted, joined, listed, who_has
+from itemwise.words import counted, joined, listed, said_of_level, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,8 @@ def said_of_doubtful(decoding: BenchmarkDecoding) -> str:
     where = _spread(decoding)
     if all(trouble.calibrated for trouble in decoding.label_troubles.values()):
         found = f"{doubtful:,} probably {'has' if one else 'have'} a wrong label{where}"
-        return found if doubtful else "none is suspected of a wrong label"
+        judged = found if doubtful else "none is suspected of a wrong label"
+        return f"by the class probabilities of classifiers, {judged}"
     if not doubtful:
         return "none contradicts good classifiers so clearly that its label should be checked"
     return (
@@ -81,7 +82,10 @@ def _spread(decoding: BenchmarkDecoding) -> str:
 def said_of_turned(decoding: BenchmarkDecoding) -> str:
     """How many discriminations are below zero, and how many of them significantly."""
     found = decoding.items[decoding.told]
-    below, sure = int((found["discrimination"] < 0).sum()), int(found["negative"].sum())
+    below, sure = (
+        int((found["discrimination"] < 0).sum()),
+        int(found["significantly_negative"].sum()),
+    )
     if not below:
         return "none has an estimated discrimination below zero."
     of_them = ("it is" if sure else "it is not") if below == 1 else f"{sure or 'none'} of them"
@@ -95,6 +99,20 @@ def said_of_turned(decoding: BenchmarkDecoding) -> str:
     return f"{text}: the higher their ability, the more often classifiers get {these} wrong."
 
 
+def said_of_instances(items: pd.DataFrame, told: NDArray[np.bool_], value: str) -> tuple[str, ...]:
+    """Which instances a figure of a parameter shows: those that the table of data sets sums up."""
+    said, out = [], int((~told).sum())
+    below = int((items["discrimination"][told] < 0).sum())
+    if out:
+        said.append(f"left out: {counted(out, 'instance')} that all got right, or all wrong")
+    if below and value == "difficulty":
+        said.append(
+            f"with {counted(below, 'instance')} of negative discrimination, where difficulty means "
+            "the opposite"
+        )
+    return tuple(said)
+
+
 def said_of_strongest(decoding: BenchmarkDecoding) -> str:
     """Who has the highest mean true score, of which instances, and who may be as good."""
     share = decoding.scores(f"{SCORE}_mean").dropna()
@@ -104,10 +122,13 @@ def said_of_strongest(decoding: BenchmarkDecoding) -> str:
     places = first_places(share.mean(axis=1).to_numpy())
     first = [str(name) for name in share.index[places]]
     level = share.index[level_with(decoding, int(places[0]), share)]
-    near = [name for name in level if name not in first]
+    ordered = share.mean(axis=1).sort_values(ascending=False, kind="stable").index
+    near = [str(name) for name in ordered.intersection(level, sort=False) if name not in first]
     accuracy = decoding.scores("accuracy").loc[share.index].mean(axis=1)
-    also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
-    several = " on average" if share.shape[1] > 1 else ""
+    many = share.shape[1] > 1
+    over = f"paired t tests over {share.shape[1]} data sets" if many else "McNemar tests of answers"
+    also = said_of_level(near, over)
+    several = " on average" if many else ""
     return (
         f"{who_has(first)} the highest true score, {share.mean(axis=1).max():.1%}{several}"
         f"{_left_out(decoding)}, and an accuracy of {_accuracies(accuracy, first)}{also}."

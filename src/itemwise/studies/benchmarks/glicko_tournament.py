@@ -101,7 +101,7 @@ class Tournament(Result):
     @property
     def _first(self) -> int:
         """Position of the leader."""
-        return next(int(k) for k in self._order if self._rivals[k])
+        return next(int(k) for k in best_first(self.rating[-1]) if self._rivals[k])
 
     @property
     def leader(self) -> str:
@@ -114,14 +114,28 @@ class Tournament(Result):
 
         Ratings forget, so that of two with equal points the later one to win is rated higher.
         """
+        return tuple(self.respondents[k] for k in np.flatnonzero(self._leading))
+
+    @cached_property
+    def _leading(self) -> NDArray[np.bool_]:
+        """Who shares the first place."""
         first, points = self._first, self.won + 0.5 * self.drawn
         played = ~np.isnan(self.scores)
         same = (played == played[:, [first]]).all(axis=0)
         equal = points.sum(axis=0) == points[:, first].sum()
         rating = np.round(self.rating[-1], FINEST)
-        tied = (self._level & same & equal) | (rating == rating[first]) & self._rivals
+        tied: NDArray[np.bool_] = (self._level & same & equal) | (
+            (rating == rating[first]) & self._rivals
+        )
         tied[first] = True
-        return tuple(self.respondents[k] for k in np.flatnonzero(tied))
+        return tied
+
+    @property
+    def _placing(self) -> Floats:
+        """What places respondents: final ratings, of all that share the first place the highest."""
+        final = self.rating[-1]
+        found: Floats = np.where(self._leading, final[self._first], final)
+        return found
 
     @property
     def level_with_leader(self) -> tuple[str, ...]:
@@ -132,7 +146,7 @@ class Tournament(Result):
     @property
     def _order(self) -> NDArray[np.intp]:
         """Positions of the respondents, part by part, the best of each first; marks come last."""
-        first = best_first(self.rating[-1])
+        first = best_first(self._placing)
         return first[np.lexsort((self.part[first], self.marks[first]))]
 
     @cached_property
@@ -177,7 +191,7 @@ class Tournament(Result):
             games, behind = counted(len(self.items), "game"), rivals - len(leaders)
             whom = "it" if len(leaders) == 1 else "them"
             return (
-                f"{text}; {games} of each two alone are too few to distinguish {whom} from any of "
+                f"{text}; {games} between two are too few to distinguish {whom} from any of "
                 f"{counted(behind, 'rival')}{uncertain}."
             )
         return (
@@ -201,7 +215,7 @@ class Tournament(Result):
         final = self.final
         columns = {
             **({"part": self.part + 1} if self.part.any() else {}),
-            "rank": self._column(self._ranks(final.rating)),
+            "rank": self._column(self._ranks(self._placing)),
             "rating": final.rating,
             "low": final.low,
             "high": final.high,
@@ -223,7 +237,7 @@ class Tournament(Result):
         return pd.array(found, dtype="Int64") if self.marks.any() else np.array(found)
 
     def _ranks(self, rating: Floats) -> list[int | None]:
-        """Ranks within each part; None for marks."""
+        """Ranks within each part by a rating; None for marks."""
         found = np.zeros(rating.size, dtype=np.intp)
         for k in range(int(self.part.max()) + 1):
             mine = (self.part == k) & ~self.marks
@@ -231,15 +245,16 @@ class Tournament(Result):
         return [int(rank) or None for rank in found]
 
     def history(self) -> pd.DataFrame:
-        """One row per period and respondent, in the order of play."""
+        """One row per period and respondent, in the order of play; the last ranks are final."""
         import pandas as pd
 
         n_periods, n = self.rating.shape
+        placing = [*self.rating[:-1], self._placing]
         columns = {
             "period": np.repeat(np.arange(1, n_periods + 1), n),
             "item": np.repeat(np.array(self.items, dtype=object), n),
             "respondent": np.tile(np.array(self.respondents, dtype=object), n_periods),
-            "rank": self._column([k for row in self.rating for k in self._ranks(row)]),
+            "rank": self._column([k for row in placing for k in self._ranks(row)]),
             "rating": self.rating.reshape(-1),
             "low": (self.rating - REACH * self.deviation).reshape(-1),
             "high": (self.rating + REACH * self.deviation).reshape(-1),

@@ -125,7 +125,9 @@ class MetadataRelations(Result):
     def _said(self, among: NDArray[np.bool_]) -> str:
         strength = np.where(among, np.abs(self.correlation), -1.0)
         at = np.unravel_index(int(np.argmax(strength)), strength.shape)
-        reach = f" ({self.low[at]:.2f} to {self.high[at]:.2f})" if np.isfinite(self.low[at]) else ""
+        reach = (
+            f" ({self.low[at]:z.2f} to {self.high[at]:z.2f})" if np.isfinite(self.low[at]) else ""
+        )
         return (
             f"{self.metadata[at[0]]} with {self.parameters[at[1]]}, {self.correlation[at]:.2f}"
             f"{reach}, over {counted(int(self.n[at]), 'data set')}"

@@ -30,7 +30,7 @@ from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses
 from itemwise.results import Draw, Result
-from itemwise.words import counted, listed, meant, who_has
+from itemwise.words import counted, listed, meant, said_of_level, who_has
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +183,8 @@ class RegressionDecoding(Result):
             values = table.select(respondents=list(score.index)).values  # noqa: PD011
         level = differences_over_units(values).level_with(int(places[0]))
         near = [name for name in score.index[level] if name not in first]
-        also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
+        units = "data set" if score.shape[1] > 1 else "instance"
+        also = said_of_level(near, f"paired t tests over {counted(values.shape[1], units)}")
         best = f"{score.mean(axis=1).max():.3f}"
         return f"{who_has(first)} the highest mean score, {best}{also}."
 

@@ -17,7 +17,6 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.differing import differences_of_estimates
 from itemwise.responses import Responses
 from itemwise.results import Draw, Result, picked
 from itemwise.scoring.expected_scores import total_scores, true_scores
@@ -36,7 +35,6 @@ from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from itemwise.displays import Display
 
@@ -57,12 +55,12 @@ class ConfusionCurves(Result):
 
     `measures` has one row per model, `cells` one row per model and cell, `items` one row per item.
     Ranges cover 95 % of resampled tests: items are resampled and ability is estimated again, while
-    item parameters stay fixed.
+    item parameters stay fixed. Ranges of ranks follow from the pairs that differ significantly.
     """
 
     calibration: Calibration
     predictions: Predictions
-    positive: int | None  # code of the positive class, if there are two
+    positive: str | None  # the positive class, if there are two
     ability: Floats  # (n_models,), as all that follow
     ability_se: Floats
     true_score: Floats
@@ -131,7 +129,7 @@ class ConfusionCurves(Result):
         """
         import pandas as pd
 
-        cells = Cells(self.calibration, self.predictions, self.positive)
+        cells = Cells(self.calibration, self.predictions, self._code)
         rows = [row for k, ability in enumerate(self.ability) for row in cells.of(k, ability)]
         return pd.DataFrame(rows)
 
@@ -148,7 +146,7 @@ class ConfusionCurves(Result):
         return _enriched(
             self.calibration.of_items(names),
             self.predictions.of_items(keep),
-            self.positive,
+            self._code,
             self.n_resamples,
             self.random_state,
             chosen=True,
@@ -236,9 +234,18 @@ class ConfusionCurves(Result):
         """The informative items; parameters of the others mean nothing."""
         return self.items[informative(self.calibration)]
 
+    @property
+    def _code(self) -> int | None:
+        """The code of the positive class, if there are two."""
+        return (
+            None
+            if self.positive is None
+            else positive_code(self.positive, self.predictions.classes)
+        )
+
     def curves_of(self, model: str | None = None) -> pd.DataFrame:
         """One row per item and ability: the curve of each item, and its cell."""
-        known = (self.calibration, self.predictions, self.positive)
+        known = (self.calibration, self.predictions, self._code)
         return curve_frame(*known, self._known(model))
 
     def _cell_display(self, model: int) -> Display:
@@ -278,7 +285,7 @@ class ConfusionCurves(Result):
     def _leaders(self, name: str) -> str:
         """Who ranks first, and how many others may be as good on other items.
 
-        These are all that are not significantly lower, and all whose range of ranks includes 1.
+        These are all whose range of ranks includes 1: no model is significantly better.
         """
         k = MEASURES.index(name)
         rank, value = self.measured.rank[k], self.measured.value[k]
@@ -288,19 +295,9 @@ class ConfusionCurves(Result):
         highest = f"{float(np.nanmax(value)):.3f}"
         if self.chosen:
             return f"{who} {'has' if one else 'have'} the highest value ({highest})"
-        may = self._level(k) | (self.measured.rank_low[k] <= 1)
-        near = int((may & (rank != 1)).sum())
+        near = int(((self.measured.rank_low[k] == 1) & (rank != 1)).sum())
         others = f"; {counted(near, 'other')} may be as good" if near else ""
         return f"{who} {'leads' if one else 'lead'} ({highest}{others})"
-
-    def _level(self, k: int) -> NDArray[np.bool_]:
-        """Who is not significantly lower than the first by a measure, over resampled items."""
-        value, drawn = self.measured.value[k], self.measured.drawn[:, k]
-        covariance = np.cov(drawn, rowvar=False).reshape(value.size, value.size)
-        freedom = max(len(self.predictions.items) - 1.0, 1.0)
-        tested = differences_of_estimates(value, covariance, freedom)
-        level: NDArray[np.bool_] = tested.level_with(int(np.nanargmax(value))) & ~np.isnan(value)
-        return level
 
 
 def enrich_confusion(
@@ -395,7 +392,7 @@ def _enriched(
     return ConfusionCurves(
         calibration=calibration,
         predictions=given,
-        positive=positive,
+        positive=None if positive is None else given.classes[positive],
         ability=ability,
         ability_se=se,
         true_score=expected.total,

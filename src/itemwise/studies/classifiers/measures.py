@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import row_blocks
 from itemwise.numerics.classification import auc_of_scores, classic_metrics, confusion_counts
+from itemwise.numerics.differing import Differences, differences_of_estimates
 from itemwise.numerics.rankings import kendall
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 CLASSIC = ("accuracy", "f1", "precision", "recall", "auc", "specificity")
 MEASURES = (*CLASSIC, "true_score", "total_score")
-RANGE = (0.025, 0.975)
+RANGE, CONFIDENCE = (0.025, 0.975), 0.95
 CELLS = 1 << 22  # weights held at once
 NEAR = np.linspace(-6.0, 6.0, 33)  # standard errors of the ability around its estimate
 FAR, FAR_NODES = 6.0, 48  # population standard deviations: resampled abilities may lie far out
@@ -36,7 +37,12 @@ FINEST = 9  # decimals that count in a rank, to ignore rounding errors
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Measures of models and their ranks (1 is best), each with its 95 % range."""
+    """Measures of models with their 95 % ranges, and ranks (1 is best) with their limits.
+
+    Limits of ranks follow from all pairs: one above the number of models that are significantly
+    better, and as many from the end as are significantly worse. So they never contradict each
+    other, and whoever may rank first is not significantly lower than any.
+    """
 
     value: Floats  # (n_measures, n_models), as all that follow; scores are means over items
     low: Floats
@@ -55,9 +61,11 @@ class Measured:
         rows = []
         for one, other in combinations(there, 2):
             low, high = np.quantile(kendall(drawn[:, one], drawn[:, other]), RANGE)
-            tau = kendall(self.value[one], self.value[other])
+            tau = float(kendall(self.value[one], self.value[other]))
             names = {"measure": MEASURES[one], "other": MEASURES[other]}
-            rows.append({**names, "kendall": float(tau), "low": low, "high": high})
+            # Resamples agree less than the items themselves, at times all of them.
+            ends = {"low": min(low, tau), "high": max(high, tau)}
+            rows.append({**names, "kendall": tau, **ends})
         return pd.DataFrame(rows)
 
 
@@ -87,8 +95,39 @@ def measure(
     ]
     values = np.concatenate(drawn)
     low, high = _range(values)
-    rank_low, rank_high = _range(ranks(values), "nearest")
-    return Measured(once, low, high, ranks(once), rank_low, rank_high, values)
+    rank = ranks(once)
+    rank_low, rank_high = _rank_limits(once, rank, values, n_items)
+    return Measured(once, low, high, rank, rank_low, rank_high, values)
+
+
+def _rank_limits(once: Floats, rank: Floats, drawn: Floats, n_items: int) -> Floats:
+    """Lowest and highest rank by each measure, (2, n_measures, n_models); NaN where undefined."""
+    found = np.full((2, *once.shape), np.nan)
+    for k, value in enumerate(once):
+        there = np.flatnonzero(~np.isnan(value))
+        if there.size:
+            tested = differences_over_draws(value[there], drawn[:, k, there], n_items)
+            low, high = tested.rank_limits(CONFIDENCE)
+            mine = rank[k, there]
+            found[:, k, there] = np.minimum(low, mine), np.maximum(high, mine)
+    return found
+
+
+def differences_over_draws(value: Floats, drawn: Floats, n_items: int) -> Differences:
+    """Tests of all pairs by how their differences vary over resampled items, (n_draws, n_models).
+
+    A resample in which a model has no value is left out for its pairs. Differences that are the
+    same on all items do not vary, but few items prove little: no p-value is below a sign test's.
+    """
+    import pandas as pd
+
+    size = value.size
+    covariance = (
+        pd.DataFrame(drawn).cov().to_numpy() if len(drawn) > 1 else np.full((size, size), np.nan)
+    )
+    found = differences_of_estimates(value, covariance, max(n_items - 1.0, 1.0))
+    p = np.maximum(found.p, 2.0 ** (1.0 - n_items))
+    return Differences.of_tests(found.n, found.difference, p)
 
 
 def ranks(values: Floats) -> Floats:
@@ -98,11 +137,11 @@ def ranks(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, 1.0 + above.sum(axis=-1))
 
 
-def _range(values: Floats, method: Any = "linear") -> Floats:
+def _range(values: Floats) -> Floats:
     """The 95 % range of the resamples where the measure is defined; NaN if in none."""
     there = ~np.isnan(values).all(axis=0)
     found = np.full((2, *values.shape[1:]), np.nan)
-    found[:, there] = np.nanquantile(values[:, there], RANGE, axis=0, method=method)
+    found[:, there] = np.nanquantile(values[:, there], RANGE, axis=0)
     return found
 
 

@@ -32,7 +32,7 @@ from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import row_name
 from itemwise.results import Draw, Result
 from itemwise.studies.classifiers.compared_models import sorted_models
-from itemwise.words import counted, listed, who_has, with_interval
+from itemwise.words import counted, said_of_level, who_has, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,13 +170,14 @@ class RegressorComparison(Result):
         tied = [str(frame.index[j]) for j in first_places(frame["score"].to_numpy())]
         level = np.array(self.models)[differences_over_units(self.scores).level_with(k)].tolist()
         near = [name for name in level if name not in tied]
-        also = f"; not significantly lower: {listed(near, 'other')}" if near else ""
+        instances = counted(self.truth.size, "instance")
+        also = said_of_level(near, "paired t tests over them")
         row = frame.iloc[0]
         return (
-            f"On {counted(self.truth.size, 'instance')}, {who_has(tied)} the highest mean score, "
+            f"On {instances}, {who_has(tied)} the highest mean score, "
             f"{row['score']:.3f}{also}. The mean absolute error of {first} is "
-            f"{with_interval(row['mae'], 1.96 * row['mae_se'])}, and {row['same_grade']:.0%} of "
-            "its predictions lie in the grade of the truth."
+            f"{with_interval(row['mae'], 1.96 * row['mae_se'], 0.0)}, and "
+            f"{row['same_grade']:.0%} of its predictions lie in the grade of the truth."
         )
 
 

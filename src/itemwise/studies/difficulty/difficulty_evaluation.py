@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from itemwise.arguments import whole_number
 from itemwise.errors import InputError
-from itemwise.interrupts import heeded, unheard_by_workers
+from itemwise.interrupts import heeded
 from itemwise.learning.feature_columns import Rows
 from itemwise.learning.known_difficulty import PREDICTED, DifficultyTargets, equally_hard
 from itemwise.learning.regressor import pipeline_of, unwrapped
@@ -20,6 +21,7 @@ from itemwise.learning.regressor_presets import PRESETS, checked_name, regressor
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.numerics.rankings import correlation_interval, prediction_figures
+from itemwise.parallel import one_by_one
 from itemwise.progress import Progress, telling
 from itemwise.results import Draw, Result
 from itemwise.studies.difficulty.item_values import (
@@ -317,19 +319,19 @@ def _run(
     report: Progress,
 ) -> pd.DataFrame:
     import pandas as pd
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
-    with unheard_by_workers():
-        scores = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_judged)(
-                job, rows, plan, values[job.target], regressors[job.regressor], random_state
-            )
-            for job in jobs
+    calls = [
+        delayed(_judged)(
+            job, rows, plan, values[job.target], regressors[job.regressor], random_state
         )
+        for job in jobs
+    ]
     named = []
-    for job, figures in zip(jobs, scores, strict=True):
-        named.append((*job[:5], len(job.test), *figures))
-        report(len(named), len(jobs), f"{job.regressor} on {job.target}")
+    with closing(one_by_one(calls, n_jobs)) as scores:
+        for job, figures in zip(jobs, scores, strict=True):
+            named.append((*job[:5], len(job.test), *figures))
+            report(len(named), len(jobs), f"{job.regressor} on {job.target}")
     return pd.DataFrame(named, columns=[*KEYS, "repeat", "fold", "n", "nrmse", "spearman"])
 
 

@@ -24,6 +24,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.pools.paper import misplaced
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.artificial_respondents import OPTIMAL, PESSIMAL
+from itemwise.responses.repeated_answers import tries_or_one
 from itemwise.tables.table_files import as_name
 from itemwise.words import counted, listed
 
@@ -82,8 +83,8 @@ def on_one_scale(table: Responses, model: str, batches: int | None, random_state
 
 def deal(table: Responses, batches: int, random_state: int) -> NDArray[np.intp]:
     """The batch of each item: at random, but with equally many easy and hard ones in each."""
-    asked = np.maximum((table.cells >= 0).sum(axis=0), 1)
-    share = (table.cells > 0).sum(axis=0) / asked
+    wrong, asked = _wrong_and_asked(table)
+    share = (asked - wrong) / np.maximum(asked, 1)
     random = np.random.default_rng(random_state)
     order = np.lexsort([random.uniform(size=share.size), share])
     hands = [random.permutation(batches) for _ in range(-(-share.size // batches))]
@@ -261,10 +262,16 @@ def _checked(
     return chosen
 
 
+def _wrong_and_asked(table: Responses) -> tuple[Floats, Floats]:
+    """How many answers to each item were wrong, and how many there are: all tries count."""
+    tries = tries_or_one(table.tries, table.observed)
+    right = np.where(tries > 0, table.cells, 0) * tries
+    return (tries - right).sum(axis=0).astype(np.float64), tries.sum(axis=0).astype(np.float64)
+
+
 def _average_error(table: Responses) -> Floats:
-    """Share of wrong responses, and its posterior standard deviation (Jeffreys' prior)."""
-    asked = (table.cells >= 0).sum(axis=0).astype(np.float64)
-    wrong = (table.cells == 0).sum(axis=0).astype(np.float64)
+    """Share of wrong answers, and its posterior standard deviation (Jeffreys' prior)."""
+    wrong, asked = _wrong_and_asked(table)
     share: Floats = np.divide(wrong, asked, out=np.full(asked.shape, np.nan), where=asked > 0)
     above, below = wrong + 0.5, asked - wrong + 0.5
     total = asked + 1.0

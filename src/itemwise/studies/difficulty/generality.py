@@ -232,7 +232,7 @@ def _flags(cells: Floats, value: Floats, slope: Floats) -> tuple[str, ...]:
         elif (row[there] == 0).all():
             found.append(WRONG)
         else:
-            at_once = value[row == 1].max() < value[row == 0].min()
+            at_once = value[row > 0].max() < value[row < 1].min()  # of tries: all, then none
             found.append(FLAT if rise >= 0 else STEP if at_once else "")
     return tuple(found)
 

@@ -42,6 +42,10 @@ FIGURES = ("abilities", "loadings", "correlations")
 FEW = 500  # respondents below which loadings are drawn to their mean more strongly
 FEW_PULL = Pull(loading=0.5, threshold=5.0, correlation=0.5)
 MANY_PULL = Pull(loading=2.0, threshold=5.0, correlation=0.5)
+OF_GIVEN = (
+    "This asks for the dimensions that were given; `dimensionality` asks how many show when nobody "
+    "says which items belong together, and sees less."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +56,7 @@ class DimensionScale(Result):
     with one standard deviation of that ability. `correlations` has one row per pair of dimensions,
     `abilities` one per respondent and dimension. `comparison` says how well several dimensions and
     one predict answers that were held out: mean log score of an answer; empty with `cv=None`.
+    Unless all fits `converged`, nothing is claimed of it.
     """
 
     dimensions: tuple[str, ...]
@@ -66,12 +71,13 @@ class DimensionScale(Result):
     bic: float
     n_parameters: int
     confidence: float
+    converged: bool
     notes: tuple[str, ...] = ()
 
     @property
     def pays(self) -> bool:
         """Whether several dimensions surely predict held-out answers better than one."""
-        return self._difference[1] > 0
+        return self.converged and self._difference[1] > 0
 
     @property
     def _difference(self) -> tuple[float, float, float]:
@@ -90,6 +96,12 @@ class DimensionScale(Result):
                 f"{len(self.dimensions)} dimensions were fitted; whether they predict better than "
                 "one was not asked (cv=None)."
             )
+        if not self.converged:
+            return (
+                f"The fit of {len(self.dimensions)} dimensions did not converge, so that nothing "
+                "can be said of whether they predict held-out answers better than one. Give fewer "
+                "dimensions, or answers of more respondents."
+            )
         value, low, high = self._difference
         gain = with_interval(abs(value), (high - low) / 2)
         count = f"{len(self.dimensions)} dimensions"
@@ -97,17 +109,18 @@ class DimensionScale(Result):
             share = 100 * float(np.expm1(value))
             return (
                 f"{count} predict held-out answers better than one: by {gain} nats per answer, "
-                f"which is a probability {share:.2g} % higher for what was answered."
+                f"which is a probability {share:.2g} % higher for what was answered. "
+                f"{OF_GIVEN}"
             )
         if high < 0:
             return (
                 f"{count} predict held-out answers worse than one, by {gain} nats per answer: use "
-                "one scale."
+                f"one scale. {OF_GIVEN}"
             )
         return (
             f"Nothing shows that {count} predict held-out answers better than one: the difference "
             f"is {with_interval(value, (high - low) / 2)} nats per answer. "
-            "One scale does."
+            f"For predictions, one scale does. {OF_GIVEN}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -269,5 +282,6 @@ def _result(
         bic=size * float(np.log(table.n_respondents)) - 2 * value,
         n_parameters=size,
         confidence=confidence,
+        converged=found.fit.converged if held is None else held.converged,
         notes=(*read.notes, *remarks(found, read, correlations)),
     )

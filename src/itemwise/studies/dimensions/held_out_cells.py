@@ -28,6 +28,7 @@ class HeldOut:
     one: float
     se: float  # of the difference
     n_cells: int
+    converged: bool  # whether all fits that predict came to an end
 
     @property
     def difference(self) -> float:
@@ -49,6 +50,7 @@ def compare_held_out(
     one = climb(codes, single, pull, run, (start, posterior_modes(codes, single, start)))
     folds = _folds(codes, cv, random_state)
     scores = [np.zeros(codes.shape), np.zeros(codes.shape)]
+    converged = found.fit.converged and one.converged
     for fold in range(cv):
         report(fold + 1, cv + 1, "held-out answers")
         held = folds == fold
@@ -56,7 +58,9 @@ def compare_held_out(
             continue
         seen = np.where(held, -1, codes).astype(np.int16)
         for k, fit in enumerate((found.fit, one)):
-            scores[k][held] = held_out_scores(_again(fit, seen, run), codes, held, run)
+            again = _again(fit, seen, run)
+            converged = converged and again.converged
+            scores[k][held] = held_out_scores(again, codes, held, run)
     told = folds >= 0
     apart = np.where(told, scores[0] - scores[1], 0.0)
     return HeldOut(
@@ -64,6 +68,7 @@ def compare_held_out(
         one=float(scores[1][told].mean()),
         se=_two_way_error(apart, told),
         n_cells=int(told.sum()),
+        converged=converged,
     )
 
 

@@ -7,7 +7,7 @@ pairs of that test.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
 from itemwise.numerics.compared_rows import Pairs, compare_pairs, n_compared
 from itemwise.numerics.differing import ALPHA
-from itemwise.numerics.first_places import FINEST
+from itemwise.numerics.first_places import FINEST, answered_few
 from itemwise.numerics.intervals import wilson
 from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
@@ -56,12 +56,27 @@ def saturation_frame(
     marks = are_marks(table.respondents)
     rivals = table.select(respondents=~marks) if marks.any() else table
     names = [] if groups is None else list(dict.fromkeys(groups))
-    rows = {ALL_ITEMS: _row(calibration, rivals)}
+    ends = score_ends(calibration)
+    rows = {ALL_ITEMS: _row(calibration, rivals, ends)}
     for name in names:
         places = [k for k, group in enumerate(groups or ()) if group == name]
         items = [table.items[k] for k in places]
-        rows[name] = _row(calibration.of_items(items), rivals.select(items=places))
+        inside = ends[0][places], ends[1][places]
+        rows[name] = _row(calibration.of_items(items), rivals.select(items=places), inside)
     return pd.DataFrame(rows.values(), index=pd.Index(rows, name="group"))
+
+
+def score_ends(calibration: Calibration) -> tuple[Floats, Floats]:
+    """The worst and the best response that each item allows, (n_items,) each.
+
+    Items of grades share the range of all of them, as on a leaderboard: a grade that an item allows
+    need not have been reached.
+    """
+    low, high = (np.asarray(end, dtype=float) for end in calibration.model.extent())
+    if calibration.model.kind == "graded":
+        low, high = low.min(), high.max()
+    n_items = len(calibration.coords)
+    return np.broadcast_to(low, n_items), np.broadcast_to(high, n_items)
 
 
 def information_along(calibration: Calibration, abilities: Floats) -> Floats:
@@ -81,33 +96,54 @@ def best_of(standing: Floats, asked: np.ndarray) -> np.ndarray:
 
 
 def _in_order(standing: Floats, asked: np.ndarray) -> np.ndarray:
-    """Positions of those who were asked, the best first, as on a leaderboard."""
+    """Positions of those who were asked so many items, the best first, as on a leaderboard."""
     there = np.flatnonzero(asked)
-    found: np.ndarray = there[np.argsort(-np.round(standing[there], FINEST), kind="stable")]
+    few = answered_few(asked[there], np.zeros_like(there))
+    found: np.ndarray = there[np.lexsort((-np.round(standing[there], FINEST), few))]
     return found
 
 
-def said_of_saturation(frame: pd.DataFrame) -> str:
-    """A sentence on all items, and which groups are saturated."""
+def said_of_saturation(frame: pd.DataFrame, parts: int = 1) -> str:
+    """A sentence on all items, and which groups are saturated; of how many unlinked parts."""
     row = frame.loc[[ALL_ITEMS]].iloc[0]
     if row["state"] == UNTOLD:
         return _said_of_unknown(row)
     n_items = counted(int(row["n_items"]), "item")
+    its = "its " if parts > 1 else ""
+    whose = f" of the largest of {parts:,} parts that no item links" if parts > 1 else ""
     text = (
-        f"{str(row['state']).capitalize()}: the best respondent, {row['first']}, reaches "
+        f"{str(row['state']).capitalize()}: the best respondent{whose}, {row['first']}, reaches "
         f"{row['top_share']:.0%} (95 % interval {row['top_low']:.0%} to {row['top_high']:.0%}) of "
-        f"what {n_items} allow; {int(row['separate_best']):,} of them ({row['separate_share']:.0%}"
-        f", {row['separate_low']:.0%} to {row['separate_high']:.0%}) still separate the best "
-        f"{int(row['best'])}. {_said_of_lead(row)}"
+        f"what {its}{n_items} allow{_said_of_gaps(row)}; {int(row['separate_best']):,} of "
+        f"{_told_items(row)} ({row['separate_share']:.0%}, {row['separate_low']:.0%} to "
+        f"{row['separate_high']:.0%}) still separate the best {int(row['best'])}. "
+        f"{_said_of_lead(row)}"
     )
-    parts = frame.drop(index=ALL_ITEMS)
-    full = list(parts.index[parts["state"] == SATURATED])
-    if not len(parts):
+    groups = frame.drop(index=ALL_ITEMS)
+    full = list(groups.index[groups["state"] == SATURATED])
+    if not len(groups):
         return text
     if not full:
         return f"{text} No group of items is saturated on its own."
-    still = int((parts["state"] == OPEN).sum())
-    return f"{text} Saturated: {listed(full, 'group')} of {len(parts)}; open: {still}."
+    still = int((groups["state"] == OPEN).sum())
+    return f"{text} Saturated: {listed(full, 'group')} of {len(groups)}; open: {still}."
+
+
+def _said_of_gaps(row: pd.Series[Any]) -> str:
+    """That the share is predicted, with what was seen, where the best was not asked everything."""
+    if row["top_asked"] == row["n_items"]:
+        return ""
+    return f" (predicted; {row['top_observed']:.0%} of the {int(row['top_asked']):,} it answered)"
+
+
+def _told_items(row: pd.Series[Any]) -> str:
+    """The items on which the best can be compared: all of them, if they answered all."""
+    if row["share_answered"] == 1:
+        return "them"
+    which = "both" if row["best"] == 2 else "two or more"
+    return (
+        f"the {round(row['share_answered'] * row['n_items']):,} that {which} of the best answered"
+    )
 
 
 def _said_of_unknown(row: pd.Series[Any]) -> str:
@@ -120,8 +156,8 @@ def _said_of_unknown(row: pd.Series[Any]) -> str:
             f"{int(row['n_items'])}."
         )
     return (
-        f"Saturation is unknown: only {row['told']:.0%} of {n_items} were answered by two or more "
-        "of the best respondents."
+        f"Saturation is unknown: only {row['share_answered']:.0%} of {n_items} were answered by "
+        "two or more of the best respondents."
     )
 
 
@@ -138,20 +174,21 @@ def _said_of_lead(row: pd.Series[Any]) -> str:
     )
 
 
-def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
+def _row(calibration: Calibration, table: Responses, ends: tuple[Floats, Floats]) -> dict[str, Any]:
     """Saturation of the items of a table, or of its largest part where no item links all."""
-    calibration, table = _largest_part(calibration, table)
+    calibration, table, ends = _largest_part(calibration, table, ends)
     ability = calibration.score(table, items_known=True)["ability"].to_numpy()
-    reached, asked = _reached(calibration, table), np.asarray(table.observed.any(axis=1))
+    reached, asked = _reached(calibration, table), table.observed.sum(axis=1)
     order, best = _in_order(reached.mean, asked), best_of(reached.mean, asked)
     compared = {"n_items": table.n_items, "best": best.size, "compared": order.size}
     if not best.size:
         return {**compared, "state": UNTOLD}
-    counts = _counts(calibration, table, best)
-    top = _top(calibration, reached, int(order[0]))
+    counts = _counts(table, best, ends[1])
+    first = int(order[0])
+    top = _top(reached, first, ends) | _seen(table, first, ends)
     lead = _lead(table, order)
     enough = order.size >= LEAST_RESPONDENTS and table.n_items >= LEAST_ITEMS
-    told = enough and counts["told"] >= MOSTLY
+    told = enough and counts["share_answered"] >= MOSTLY
     return {
         **compared,
         **top,
@@ -164,15 +201,18 @@ def _row(calibration: Calibration, table: Responses) -> dict[str, Any]:
     }
 
 
-def _largest_part(calibration: Calibration, table: Responses) -> tuple[Calibration, Responses]:
+def _largest_part(
+    calibration: Calibration, table: Responses, ends: tuple[Floats, Floats]
+) -> tuple[Calibration, Responses, tuple[Floats, Floats]]:
     """The best of parts that no item links cannot be compared, so the largest is taken."""
     rows, items = linked_parts(table.observed)
     if rows.any():
         table = table.select(respondents=rows == 0, items=items == 0)
         calibration = calibration.of_items(table.items)
+        ends = ends[0][items == 0], ends[1][items == 0]
     if calibration.responses is table:  # it scores its own table once
-        return calibration, table
-    return replace(calibration, responses=table, weights=None), table
+        return calibration, table, ends
+    return replace(calibration, responses=table, weights=None), table, ends
 
 
 def _reached(calibration: Calibration, table: Responses) -> Reached:
@@ -185,14 +225,23 @@ def _reached(calibration: Calibration, table: Responses) -> Reached:
     return whole.reached(CONFIDENCE, whole.masked())
 
 
-def _top(calibration: Calibration, reached: Reached, first: int) -> dict[str, float]:
+def _top(reached: Reached, first: int, ends: tuple[Floats, Floats]) -> dict[str, float]:
     """How much of what all items allow the best has reached, with its interval."""
-    lowest, highest = (float(np.mean(end)) for end in calibration.model.extent())
+    lowest, highest = (float(np.mean(end)) for end in ends)
     share, low, high = (
         float(np.clip((each[first] - lowest) / (highest - lowest), 0.0, 1.0))
         for each in (reached.mean, reached.low, reached.high)
     )
     return {"top_share": share, "top_low": low, "top_high": high}
+
+
+def _seen(table: Responses, first: int, ends: tuple[Floats, Floats]) -> dict[str, float]:
+    """How many items the best answered, and how much of what these allow it has reached."""
+    values = as_floats(table.cells[[first]])[0]
+    asked = ~np.isnan(values)
+    lowest, highest = (np.broadcast_to(end, asked.shape) for end in ends)
+    share = (values - lowest)[asked].sum() / (highest - lowest)[asked].sum()
+    return {"top_asked": int(asked.sum()), "top_observed": float(share)}
 
 
 def _lead(table: Responses, order: np.ndarray) -> dict[str, float]:
@@ -232,31 +281,33 @@ def _information(calibration: Calibration, ability: Floats, best: np.ndarray) ->
     }
 
 
-def _counts(calibration: Calibration, table: Responses, best: np.ndarray) -> dict[str, Any]:
-    """Items that all of the best solve, items on which they differ, and the share compared."""
+def _counts(table: Responses, best: np.ndarray, high: Floats) -> dict[str, Any]:
+    """Items that all of the best solve, items on which they differ, and the share compared.
+
+    Shares are of the items that two of them or more answered: others compare nobody.
+    """
     values = as_floats(table.cells[best])
-    _, high = calibration.model.extent()
     asked = ~np.isnan(values)
     enough = asked.sum(axis=0) >= min(2, best.size)
     solved = enough & (asked <= (values >= high)).all(axis=0)
     differ = _differ(values)
     return {
-        **_share("solved", int(solved.sum()), table.n_items),
+        **_share("solved", int(solved.sum()), int(enough.sum())),
         "separate_two": int(_differ(values[:2]).sum()),
-        **_share("separate", int(differ.sum()), table.n_items),
-        "told": float(enough.mean()),
+        **_share("separate", int(differ.sum()), int(enough.sum())),
+        "share_answered": float(enough.mean()),
     }
 
 
 def _share(name: str, count: int, n: int) -> dict[str, Any]:
-    """A count of items, its share of all, and Wilson's interval of it."""
-    low, high = wilson(np.array([float(count)]), np.array([float(n)]), CONFIDENCE)
+    """A count of items, its share of `n`, and Wilson's interval of it; NaN of none."""
+    low, high = wilson(np.array([float(count)]), np.array([max(n, 1.0)]), CONFIDENCE)
     counts = {"solved": "solved_by_best", "separate": "separate_best"}
     return {
         counts[name]: count,
-        f"{name}_share": count / n,
-        f"{name}_low": float(low[0]),
-        f"{name}_high": float(high[0]),
+        f"{name}_share": count / n if n else np.nan,
+        f"{name}_low": float(low[0]) if n else np.nan,
+        f"{name}_high": float(high[0]) if n else np.nan,
     }
 
 
@@ -268,7 +319,7 @@ def _differ(values: Floats) -> np.ndarray:
     return differ
 
 
-def _state(top: dict[str, float], lead_p: float) -> str:
+def _state(top: Mapping[str, float], lead_p: float) -> str:
     """Nearly saturated if the best has reached most; saturated if surely so, and the two tie."""
     if top["top_share"] < CEILING:
         return OPEN

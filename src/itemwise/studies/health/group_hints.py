@@ -12,6 +12,7 @@ from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import as_floats
+from itemwise.studies.health.benchmark_saturation import score_ends
 from itemwise.studies.health.hard_items import ALPHA
 from itemwise.studies.health.known_chances import Judged, items_are_known
 from itemwise.studies.health.scattered_deviates import ENOUGH_TO_SCATTER, among_others
@@ -24,7 +25,7 @@ FARTHEST = 1.0  # standard deviations that the ability elsewhere may lie from th
 NUDGE = 1e-4
 
 _COLUMNS = (
-    *("respondent", "group", "n_items", "share_right", "expected", "expected_se"),
+    *("respondent", "group", "n_items", "share_reached", "expected", "expected_se"),
     *("z", "p", "p_adjusted", "hint"),
 )
 Sums = tuple[Floats, Floats, Floats, Floats, np.ndarray]  # n, seen, mean, error, who is judged
@@ -74,7 +75,7 @@ def _described(
         {
             "respondent": list(table.respondents),
             "n_items": n.astype(int),
-            "share_right": seen / count,
+            "share_reached": seen / count,
             "expected": mean / count,
             "expected_se": error / count,
             "z": among_others(z).z,
@@ -93,7 +94,7 @@ def _by_calibration(calibration: Calibration, table: Responses, inside: np.ndarr
     scored = elsewhere.score(table.select(items=others), items_known=True)
     ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
     model, coords = calibration.model.of_items(there), calibration.coords[there]
-    low, high = (np.broadcast_to(end, table.n_items)[there] for end in calibration.model.extent())
+    low, high = (end[there] for end in score_ends(calibration))
     values = (as_floats(table.cells[:, there]) - low) / (high - low)
     asked = ~np.isnan(values)
     unit = (high - low)[:, None]

@@ -15,13 +15,14 @@ from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.responses import Responses
 from itemwise.responses.repeated_answers import tries_in_words, tries_or_one
 from itemwise.responses.stored_cells import as_floats
+from itemwise.studies.health.benchmark_saturation import score_ends
 from itemwise.studies.health.near_duplicates import (
     PAIR_COLUMNS,
     duplicate_items,
     duplicate_notes,
     effective_share,
 )
-from itemwise.words import counted
+from itemwise.words import counted, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ ALPHA = 0.05  # share of false discoveries among the items called negative
 SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
 MOST_PAIRS = 1000  # pairs listed at most
 LEAST_ANSWERS = 5  # needed to say that all or none solve an item
-LEAST_SLOPE = 0.1  # discrimination below which difficulty is meaningless
+LEAST_SLOPE = 0.1  # size of a discrimination below which difficulty is meaningless
 
 
 def described_items(
@@ -42,24 +43,31 @@ def described_items(
     known = calibration.items[
         ["difficulty", "difficulty_se", "discrimination", "discrimination_se"]
     ]
-    low, high = calibration.model.extent()
-    places = (as_floats(table.cells) - low) / (np.asarray(high) - low)
-    n = np.count_nonzero(~np.isnan(places), axis=0)
+    values = as_floats(table.cells)
+    n = np.count_nonzero(~np.isnan(values), axis=0)
+    alike = np.fmax.reduce(values, axis=0) == np.fmin.reduce(values, axis=0)
+    low, high = score_ends(calibration)
+    # What everybody got is the highest grade of its item for all that is known, but not the best.
+    high = np.where(alike, np.fmax.reduce(values, axis=None), high)
+    places = (values - low) / (high - low)
     count = np.where(n > 0, n, np.nan)
     mean = np.nansum(places, axis=0) / count
     spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
-    negative_p = np.where((mean > 0) & (mean < 1), p_of_negative(calibration), np.nan)
+    two_answers = table.kind in ("binary", "nominal")
+    tested = p_of_negative(calibration) if two_answers else _p_against_rest(values)
+    negative_p = np.where((mean > 0) & (mean < 1) & ~alike, tested, np.nan)
     adjusted = benjamini_hochberg(negative_p)
     enough = n >= LEAST_ANSWERS
-    solved = np.where(enough & (mean == 1), "all", np.where(enough & (mean == 0), "none", ""))
+    cases = [mean == 1, mean == 0, alike & (table.kind != "binary")]
+    solved = np.where(enough, np.select(cases, ["all", "none", "alike"], ""), "")
     shares = {
-        "share_right": mean,
-        "share_right_se": spread / np.sqrt(count),
+        "share_reached": mean,
+        "share_reached_se": spread / np.sqrt(count),
         "n_respondents": n,
     }
     columns = {
         "solved_by": solved.astype(object),
-        "negative": adjusted < ALPHA,
+        "significantly_negative": adjusted < ALPHA,
         "negative_p": negative_p,
         "negative_p_adjusted": adjusted,
         "suspect_key": False,
@@ -69,41 +77,71 @@ def described_items(
         "duplicate_of": "",
         "group": list(groups) if groups is not None else "",
     }
-    nominal = (mean == 1) | (mean == 0) | (known["discrimination"].to_numpy() < LEAST_SLOPE)
-    known = known.assign(
-        difficulty=known["difficulty"].mask(nominal),
-        difficulty_se=known["difficulty_se"].mask(nominal),
-    )
+    nominal = ~(n > 0) | alike
+    known = known.mask(np.broadcast_to(nominal[:, None], known.shape))
+    flat = known["discrimination"].abs() < LEAST_SLOPE
+    unplaced = ["difficulty", "difficulty_se"]
+    known[unplaced] = known[unplaced].mask(flat)
     index = known.index
     return pd.concat([pd.DataFrame(shares, index), known, pd.DataFrame(columns, index)], axis=1)
+
+
+def _p_against_rest(values: Floats) -> Floats:
+    """One-sided p-value of each item that it does not run against the mean of the others.
+
+    Grades and scores of few respondents tell this better than a slope: the standard error of a
+    steep one grows with it, which hides the surest (Hauck and Donner, 1977).
+    """
+    from scipy.special import stdtr
+
+    n = np.count_nonzero(~np.isnan(values), axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = values - np.nansum(values, axis=0) / n
+        spread = np.sqrt(np.nansum(off**2, axis=0))
+        away = np.where(spread > 0, off / spread, np.nan)
+        others = np.count_nonzero(~np.isnan(away), axis=1)[:, None] - 1
+        rest = (np.nansum(away, axis=1)[:, None] - away) / others
+        rest = rest - np.nansum(rest, axis=0) / n
+        r = np.nansum(away * rest, axis=0) / np.sqrt(np.nansum(rest**2, axis=0))
+        freedom = n - 2.0
+        t = np.clip(r, -1, 1) * np.sqrt(freedom / (1 - np.clip(r**2, 0, 1)))
+    found: Floats = np.where(
+        (freedom > 0) & np.isfinite(t), stdtr(np.maximum(freedom, 1), t), np.nan
+    )
+    return found
 
 
 def judged_keys(
     calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[str]]:
     """Write keys and duplicates into `items`; return the pairs and notes on them."""
-    trouble = label_trouble(calibration, table)
-    frame = trouble.to_frame().loc[list(table.items)]
-    items["suspect_key"] = frame["suspect"].to_numpy(bool)
-    items["contradiction"] = frame["evidence"].to_numpy(float)
-    for name in ("share_right_strong", "share_right_weak"):
-        items[name] = frame[name].to_numpy(float)
+    _write_keys(calibration, table, items)
     share = effective_share(calibration, table, ability)
     found = duplicate_items(calibration, table, ability, share)
     items["duplicate_of"] = list(found.original)
     return found.pairs, duplicate_notes(found, table.n_respondents, share)
 
 
+def _write_keys(calibration: Calibration, table: Responses, items: pd.DataFrame) -> None:
+    """Write what `label_trouble` says of each key into `items`."""
+    frame = label_trouble(calibration, table).to_frame().loc[list(table.items)]
+    items["suspect_key"] = frame["suspect"].to_numpy(bool)
+    items["contradiction"] = frame["evidence"].to_numpy(float)
+    for name in ("share_right_strong", "share_right_weak"):
+        items[name] = frame[name].to_numpy(float)
+
+
 def judged_repeats(
     calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[str]]:
-    """No pairs, and why keys and near-duplicates of repeated answers are not judged."""
+    """Write keys into `items`; return no pairs, and why near-duplicates are not judged."""
     import pandas as pd
 
-    del calibration, ability, items
+    del ability
+    _write_keys(calibration, table, items)
     tries = tries_in_words(tries_or_one(table.tries, table.observed))
     note = (
-        "Keys, near-duplicates and the fit of respondents are not judged: their tests need one "
+        "Near-duplicates and the fit of respondents are not judged: their tests need one "
         f"answer per cell, and there are {tries}. To judge them, keep the first answer to "
         "each item: itemwise read ... --epochs first. Everything else counts all answers."
     )
@@ -134,10 +172,17 @@ def judged_residuals(
     return pd.DataFrame(kept), [note]
 
 
-def problems_said(items: pd.DataFrame) -> list[str]:
+def solved_words(kind: str) -> dict[str, str]:
+    """Words for what `solved_by` says, by the kind of responses."""
+    if kind == "binary":
+        return {"all": "solved by all", "none": "solved by none"}
+    return {"all": "all at the top", "none": "all at the bottom", "alike": "all alike"}
+
+
+def problems_said(items: pd.DataFrame, kind: str = "binary") -> list[str]:
     """The problems of each item in words; empty if there are none."""
     found: list[list[str]] = [[] for _ in range(len(items))]
-    for words, mask in _problems(items).items():
+    for words, mask in _problems(items, kind).items():
         for place in mask.to_numpy().nonzero()[0]:
             found[place].append(words)
     for said, original in zip(found, items["duplicate_of"], strict=True):
@@ -146,13 +191,12 @@ def problems_said(items: pd.DataFrame) -> list[str]:
     return ["; ".join(said) for said in found]
 
 
-def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
+def _problems(items: pd.DataFrame, kind: str) -> dict[str, pd.Series[bool]]:
     turned = items["share_right_strong"] < items["share_right_weak"]
     return {
         "never asked": items["n_respondents"] == 0,
-        "solved by all": items["solved_by"] == "all",
-        "solved by none": items["solved_by"] == "none",
-        "negative discrimination": items["negative"],
+        **{words: items["solved_by"] == who for who, words in solved_words(kind).items()},
+        "significantly negative discrimination": items["significantly_negative"],
         "suspect key: contradicts good respondents": items["suspect_key"] & turned,
         "suspect key: strong respondents miss it like weak ones": items["suspect_key"] & ~turned,
     }
@@ -160,11 +204,8 @@ def _problems(items: pd.DataFrame) -> dict[str, pd.Series[bool]]:
 
 def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
     """A note if some negative discriminations are not significant."""
-    # What all answered alike has a nominal discrimination, whose sign says nothing.
-    told = items["share_right"].between(0, 1, inclusive="neither")
-    below = int(((items["discrimination"] < 0) & told).sum())
-    sure = int(items["negative"].sum())
-    if below == sure:
+    below, sure = _below(items), int(items["significantly_negative"].sum())
+    if below <= sure:
         return []
     note = (
         f"{counted(below, 'item')} {'has' if below == 1 else 'have'} a negative discrimination, "
@@ -174,9 +215,44 @@ def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
     return [note]
 
 
+def said_of_none(items: pd.DataFrame) -> str:
+    """That no item needs a look, and what speaks against relying on it."""
+    total, few, below = counted(len(items), "item"), _few_answers(items), _below(items)
+    if few == len(items):
+        return (
+            f"None of {total} can be judged: each has fewer than {LEAST_ANSWERS} answers, too few "
+            "to show a problem."
+        )
+    doubts: list[str] = []
+    if few:
+        doubts.append(
+            f"{few:,} {'has' if few == 1 else 'have'} fewer than {LEAST_ANSWERS} answers, too few "
+            "to show a problem"
+        )
+    if below:
+        doubts.append(
+            f"{below:,} {'has' if below == 1 else 'have'} a negative discrimination, none "
+            "significantly so"
+        )
+    if not doubts:
+        return f"None of {total} needs a look: these responses show no problem."
+    return f"None of {total} is shown to need a look, but {joined(doubts)}."
+
+
+def _few_answers(items: pd.DataFrame) -> int:
+    asked = items["n_respondents"]
+    return int(((asked > 0) & (asked < LEAST_ANSWERS)).sum())
+
+
+def _below(items: pd.DataFrame) -> int:
+    """Negative discriminations; of what all answered alike it is nominal, and has no sign."""
+    told = items["share_reached"].between(0, 1, inclusive="neither") & (items["solved_by"] == "")
+    return int(((items["discrimination"] < 0) & told).sum())
+
+
 def few_answers_notes(items: pd.DataFrame) -> list[str]:
     """A note on items with too few answers to say that all or none solve them."""
-    few = int(((items["n_respondents"] > 0) & (items["n_respondents"] < LEAST_ANSWERS)).sum())
+    few = _few_answers(items)
     if not few:
         return []
     note = (

@@ -11,6 +11,7 @@ import numpy as np
 
 from itemwise.arguments import one_of
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import told_parameters
 from itemwise.calibration.unlinked_parts import note_on_parts
 from itemwise.diagnostics.diagnosis import checked_calibration
 from itemwise.errors import InputError
@@ -18,6 +19,8 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.chosen_models import model_with_slopes
 from itemwise.models import AUTO
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.linked_parts import linked_parts
+from itemwise.numerics.rankings import rank_agreement
 from itemwise.progress import at_stage
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import ROWS_IN_COMMAND, Draw, Part, Result
@@ -35,6 +38,8 @@ from itemwise.studies.health.item_columns import (
     judged_residuals,
     negative_notes,
     problems_said,
+    said_of_none,
+    solved_words,
 )
 from itemwise.studies.health.known_chances import judged_together, unjudged_notes
 from itemwise.studies.health.respondent_hints import (
@@ -55,8 +60,14 @@ COUNTED_TWICE = (
     "Near-duplicates count the same information twice: with them, standard errors of abilities are "
     "too small and discriminations are biased. Keep one of each pair."
 )
+LEAST_AGREEMENT = 0.3  # rank correlation of abilities and mean results
 FIGURES = ("items", "saturation", "respondents")
 CURVE_POINTS = 161
+SHOWN_OF_SATURATION = (
+    *("state", "n_items", "first", "top_asked", "top_observed", "top_share", "top_low", "top_high"),
+    *("second", "lead", "lead_low", "lead_high", "lead_p", "lead_p_adjusted", "best"),
+    *("separate_best", "share_answered", "separate_share", "separate_low", "separate_high"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,17 +112,17 @@ class ItemHealth(Result):
     def meaning(self) -> str:
         """How many items need a look, and why."""
         items = self.items
+        said_alike = solved_words(self.responses.kind)
         counts = {
-            "solved by all": (items["solved_by"] == "all").sum(),
-            "solved by none": (items["solved_by"] == "none").sum(),
-            "with significantly negative discrimination": items["negative"].sum(),
+            **{words: (items["solved_by"] == who).sum() for who, words in said_alike.items()},
+            "with significantly negative discrimination": items["significantly_negative"].sum(),
             "with a suspect key": items["suspect_key"].sum(),
             "answered like another": (items["duplicate_of"] != "").sum(),
             "never asked": (items["n_respondents"] == 0).sum(),
         }
         total, told = counted(len(items), "item"), len(self.troubled)
         if not told:
-            return f"None of {total} needs a look: these responses show no problem."
+            return said_of_none(items)
         said = [f"{int(count):,} {words}" for words, count in counts.items() if count]
         need = "needs" if told == 1 else "need"
         twice = " (an item may count more than once)" if sum(counts.values()) > told else ""
@@ -120,7 +131,8 @@ class ItemHealth(Result):
     @property
     def said_of_saturation(self) -> str:
         """Whether the benchmark still separates the best respondents."""
-        return said_of_saturation(self.saturation)
+        parts = int(linked_parts(self.responses.observed)[0].max()) + 1
+        return said_of_saturation(self.saturation, parts)
 
     @property
     def said_of_respondents(self) -> str:
@@ -163,6 +175,12 @@ class ItemHealth(Result):
         }
         return found | ({"groups": self.groups} if len(self.groups) else {})
 
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the same, of saturation what its sentence says; a file has the rest."""
+        found = self.tables()
+        shown = [name for name in SHOWN_OF_SATURATION if name in self.saturation]
+        return found | {"saturation": self.saturation[shown]}
+
     def figures(self) -> dict[str, Draw]:
         """Return one figure per kind, of respondents if any of them is judged."""
         kinds = FIGURES if self._judged else FIGURES[:2]
@@ -180,7 +198,7 @@ class ItemHealth(Result):
 
     def preview(self) -> pd.DataFrame:
         """Return the first items that need a look."""
-        names = ["difficulty", "discrimination", "discrimination_se", "share_right", "problems"]
+        names = ["difficulty", "discrimination", "discrimination_se", "share_reached", "problems"]
         return self.items.loc[self.items["problems"] != "", names].head(ROWS_IN_COMMAND)
 
     def plot(self, kind: str = "items", **kw: Any) -> Display:
@@ -194,7 +212,8 @@ class ItemHealth(Result):
         if kind == "saturation":
             row = self.saturation.iloc[0]
             people = self._placed[["ability", "se"]].rename_axis("respondent").reset_index()
-            shares = {name: row.get(name) for name in ("information_left", "information_median")}
+            places = ("ability_top", "ability_middle", "best")
+            shares = {k: row.get(k) for k in ("information_left", "information_median", *places)}
             people = people.assign(**shares)
             frame = pd.concat([self.information, people], ignore_index=True)
             return DISPLAYS["saturation"](frame).plot(**kw)
@@ -203,11 +222,11 @@ class ItemHealth(Result):
         return DISPLAYS["excess"](self.respondents).plot(**kw)
 
     def _drawn_items(self) -> pd.DataFrame:
-        """Items with a difficulty to draw: nominal ones too, but what all solve is easy."""
-        difficulty = self.calibration.items["difficulty"]
-        share = self.items["share_right"]
-        difficulty = difficulty.mask(share == 1, -difficulty.abs())
-        return self.items.assign(difficulty=difficulty.mask(share == 0, difficulty.abs()))
+        """Items with their side of the scale: what all solve is easy, what none solve is hard."""
+        told = told_parameters(self.calibration.items)
+        share = self.items["share_reached"]
+        difficulty = told["difficulty"].mask(share == 1, -np.inf).mask(share == 0, np.inf)
+        return self.items.assign(difficulty=difficulty)
 
 
 def item_health(
@@ -215,10 +234,11 @@ def item_health(
 ) -> ItemHealth:
     """Find items that need a look, saturation, and respondents who are right unexpectedly often.
 
-    The frame, also `items`, has one row per item: share_right, its parameters, solved_by, negative
-    (whether its discrimination is significantly below 0), suspect_key, duplicate_of, group,
-    problems. Difficulty is missing where all or none solve an item or its discrimination is below
-    0.1, since it is not determined there.
+    The frame, also `items`, has one row per item: share_reached, parameters, solved_by,
+    significantly_negative (whether its discrimination is surely below 0), suspect_key,
+    duplicate_of, group, problems. Where all or none solve an item, discrimination and difficulty
+    are missing; where discrimination is within ±0.1, difficulty is, since it is not determined
+    there. Below 0, a difficulty has the opposite sense.
 
     Parameters
     ----------
@@ -231,9 +251,11 @@ def item_health(
 
     Notes
     -----
-    Reported are items that nobody or everybody solves, that discriminate significantly negatively
-    (5 % false discoveries), whose key is suspect (`label_trouble`; `contradiction` is its evidence
-    from responses alone), or that are answered like another item, more so than abilities explain.
+    Reported are items that nobody or everybody solves (of grades and scores: on which all have the
+    same one), that discriminate significantly negatively (5 % false discoveries; of grades and
+    scores, by their correlation with the other items), whose key is suspect (`label_trouble`;
+    `contradiction` is its evidence from responses alone), or that are answered like another item,
+    more so than abilities explain.
     With fewer than 100 respondents, each is judged on hard items by what the others answered.
     `benchmarks/health.py` prints how often each is found.
 
@@ -268,7 +290,7 @@ def item_health(
     items = described_items(known, table, groups)
     at_stage("keys and near-duplicates")
     duplicates, notes = _judge(table)(known, table, ability, items)
-    items["problems"] = problems_said(items)
+    items["problems"] = problems_said(items, table.kind)
     at_stage("groups of items")
     binary = table.kind == "binary"
     parts = list(judged_together(known, table, ability)) if binary else []
@@ -288,6 +310,7 @@ def item_health(
         notes=(
             *picked,
             *note_on_parts(table),
+            *_across(people),
             *negative_notes(items, table.n_respondents),
             *few_answers_notes(items),
             *notes,
@@ -322,6 +345,20 @@ def _too_good(of_groups: pd.DataFrame, respondents: Sequence[str]) -> list[str]:
     for name, group in zip(hints["respondent"], hints["group"], strict=True):
         found.setdefault(name, []).append(group)
     return [", ".join(found.get(name, [])) for name in respondents]
+
+
+def _across(people: pd.DataFrame) -> list[str]:
+    """A note where the scale of ability does not run from low results to high ones."""
+    known = people[["ability", "share_reached"]].dropna()
+    agreed = float(rank_agreement(*known.to_numpy().T)["spearman"]) if len(known) > 2 else 1.0
+    if not agreed < LEAST_AGREEMENT:  # also where all are equal
+        return []
+    note = (
+        f"Abilities hardly follow the mean result (rank correlation {agreed:.2f}): many items "
+        "discriminate negatively, or responses are mostly chance. Which end of this scale is the "
+        "stronger one is not sure; read abilities and discriminations with the mean results."
+    )
+    return [note]
 
 
 def _few(table: Responses) -> list[str]:

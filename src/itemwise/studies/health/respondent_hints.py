@@ -15,6 +15,7 @@ from itemwise.calibration import Calibration
 from itemwise.diagnostics import respondent_fit
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import as_floats
+from itemwise.studies.health.benchmark_saturation import score_ends
 from itemwise.studies.health.hard_items import HARD, LEAST_HARD, judged_by_hard_items
 from itemwise.studies.health.known_chances import Judged
 from itemwise.words import counted, joined
@@ -31,17 +32,17 @@ CAUSES = (
 
 
 def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame:
-    """One row per respondent: ability, fit, and how much of its responses is right.
+    """One row per respondent: ability, fit, and how much of the highest grades it reached.
 
     Of repeated answers, the fit is unknown: its test needs one answer per cell.
     """
     frame = _placed(calibration, table)
     frame["n_items"] = frame["n_items"].astype(int)
-    low, high = calibration.model.extent()
-    places = (as_floats(table.cells) - low) / (np.asarray(high) - low)
+    low, high = score_ends(calibration)
+    places = (as_floats(table.cells) - low) / (high - low)
     asked = np.maximum(frame["n_items"].to_numpy(), 1)
     shares = np.where(frame["n_items"] > 0, np.nansum(places, axis=1) / asked, np.nan)
-    frame.insert(2, "share_right", shares)
+    frame.insert(2, "share_reached", shares)
     return frame
 
 

@@ -286,7 +286,10 @@ def _board(
         nothing = np.full_like(bias.se, np.nan)
         bias = Mean(nothing, nothing, nothing)
     bias_low, bias_high = bias.limits(reach, -wide, wide)
-    p = holm(2 * stdtr(found.freedom, -np.abs(bias.estimate / bias.se)))
+    # A judge that differs from people nowhere has no bias, and by the same everywhere, a sure one.
+    sure = np.where(bias.estimate == 0, 0.0, np.inf)
+    away = np.divide(np.abs(bias.estimate), bias.se, out=sure, where=bias.se != 0)
+    p = holm(2 * stdtr(found.freedom, -away))
     level = np.round(found.both.estimate[order], 9)
     rank = 1 + np.searchsorted(-level, -level, side="left")
     rank_low, rank_high = family.rank_limits(confidence)

@@ -15,7 +15,7 @@ from itemwise.numerics.facet_model import Ratings
 from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.stored_cells import LARGEST
-from itemwise.tables.foreign_frames import as_pandas
+from itemwise.tables.foreign_frames import as_pandas, with_whole_texts
 from itemwise.words import counted, listed, meant, shown
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _as_frame(table: Any) -> pd.DataFrame:
         )
     if not len(frame):
         raise InputError("The table of ratings has no rows, so there is nothing to analyse.")
-    return frame
+    return with_whole_texts(frame)
 
 
 def _column(frame: pd.DataFrame, word: str, name: str | Sequence[str] | None) -> Any:

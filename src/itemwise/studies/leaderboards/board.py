@@ -28,7 +28,7 @@ from itemwise.numerics.compared_rows import (
     rank_limits,
     rank_limits_apart,
 )
-from itemwise.numerics.first_places import FINEST
+from itemwise.numerics.first_places import FINEST, LEAST_ASKED, answered_few
 from itemwise.numerics.linked_parts import linked_parts
 from itemwise.responses import Responses
 from itemwise.responses.names_and_facts import UNKNOWN
@@ -41,9 +41,10 @@ from itemwise.studies.leaderboards.many_pairs import (
     PairTests,
     rank_limits_of_many,
 )
-from itemwise.words import counted, listed
+from itemwise.words import counted, listed, mean_called
 
 Average = Literal["items", "tasks"]
+MOST_BOARDS = 6  # whose first is named, if no item links them
 Ranks = NDArray[np.intp]
 
 
@@ -95,7 +96,8 @@ class Board:
         plain = _plain(table, grouped, average, names)
         if n > MOST and np.unique(strata).size > 1 and not (plain or table.complete):  # Bonferroni
             together = whole.reached(1 - (1 - confidence) / n, masked)
-        order = np.lexsort((-np.round(found.mean, FINEST), parts[0]))
+        few = answered_few(found.n, parts[0])
+        order = np.lexsort((-np.round(found.mean, FINEST), few, parts[0]))
         return cls(
             table=table.select(respondents=order),
             order=order,
@@ -125,12 +127,18 @@ class Board:
         return n_compared(self.order.size)
 
     def ranks(self) -> Ranks:
-        """Ranks within each part; 1 is the best, and ties share the better rank."""
+        """Ranks within each part: ties share the better, and who answered few items is last."""
         mean, found = np.round(self.reached.mean, FINEST), np.empty(self.order.size, dtype=np.intp)
         for part in range(int(self.part.max()) + 1):
-            mine = self.part == part
-            found[mine] = 1 + np.searchsorted(-mean[mine], -mean[mine], side="left")
+            mine = np.flatnonzero(self.part == part)
+            new = np.r_[True, (mean[mine][1:] != mean[mine][:-1]) | np.diff(self.few[mine])]
+            found[mine] = 1 + np.maximum.accumulate(np.where(new, np.arange(mine.size), 0))
         return found
+
+    @property
+    def few(self) -> NDArray[np.bool_]:
+        """Who answered too few items to stand before others."""
+        return answered_few(self.reached.n, self.part)
 
     def rank_intervals(self, tests: Pairs) -> tuple[Ranks, Ranks]:
         """Lowest and highest rank of each respondent; all hold simultaneously."""
@@ -222,9 +230,8 @@ class Board:
 
     @property
     def measure(self) -> str:
-        """What means of responses are called: grades have no accuracy."""
-        shares = self.table.kind != "graded" and bool(np.nanmax(np.abs(self.observed)) <= 1)
-        return "accuracy" if shares else "mean score"
+        """What means of responses are called."""
+        return mean_called(self.table.kind)
 
     def remarks(self) -> list[str]:
         """Notes on tasks, clusters and items that were not asked."""
@@ -255,7 +262,18 @@ class Board:
                 f"those of the best {BEST}; {ranks}. To compare others, pass "
                 "responses.select(respondents=[...])."
             )
-        return [*said, *self._of_parts(), *self._of_gaps()]
+        return [*said, *self._of_parts(), *self._of_gaps(), *self._of_few()]
+
+    def _of_few(self) -> list[str]:
+        """A note on who stands behind others for having answered few items."""
+        names = [name for name, few in zip(self.table.respondents, self.few, strict=True) if few]
+        if not names:
+            return []
+        note = (
+            f"Fewer than {LEAST_ASKED} items answered: {listed(names, 'respondent')}. Too few "
+            f"to be compared by {self.measure}: ranked after the others."
+        )
+        return [note]
 
     def _of_parts(self) -> list[str]:
         """A note if some respondents are not linked to others by any items."""
@@ -266,7 +284,21 @@ class Board:
             f"There are {parts:,} separate boards that no item links: ranks hold within "
             "each (column board), and abilities on different boards cannot be compared."
         )
-        return [note]
+        others = [self._first_of(k) for k in range(1, min(parts, MOST_BOARDS))]
+        more = f"; {parts - MOST_BOARDS:,} more in the table" if parts > MOST_BOARDS else ""
+        return [note, f"First on the other boards: {'; '.join(others)}{more}."]
+
+    def _first_of(self, part: int) -> str:
+        """Who has the highest accuracy on one of several boards."""
+        mine = np.flatnonzero(self.part == part)
+        ranks = self.ranks()[mine]
+        first = listed([self.table.respondents[k] for k in mine[ranks == 1]], "respondent")
+        at = mine[0]
+        mean, low, high = (x[at] for x in (self.reached.mean, self.reached.low, self.reached.high))
+        return (
+            f"{first} on board {part + 1} ({self.measure} {mean:.3f}, {low:.3f} to {high:.3f}, "
+            f"of {counted(mine.size, 'respondent')})"
+        )
 
     def _of_gaps(self) -> list[str]:
         """A note on who was not asked all items, and what accuracy means for them."""

@@ -16,6 +16,7 @@ from itemwise.diagnostics.reached_accuracy import Reached, reached
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
+from itemwise.numerics.intervals import normal_reach
 from itemwise.responses import Responses
 from itemwise.words import counted
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.intp]
 SOME, ALL = "pass@", "pass^"  # at least one of k answers is right; all of them are
+LEAST_AGAIN, LEAST_TELLING = 20, 2  # items asked again, of so many respondents, to speak of tries
+REACH = normal_reach(0.95)
+TOO_FEW = (
+    "Too few items were asked again to say how much of the variance comes from single tries: it "
+    f"takes {LEAST_AGAIN} items each of {LEAST_TELLING} respondents."
+)
 USUAL = (1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100)  # numbers of answers that are shown
 
 
@@ -35,6 +42,8 @@ class Variances:
     between: Floats  # variance of the items' own means; NaN if no item was asked twice
     within: Floats  # variance of single answers to an item; NaN likewise
     share: Floats  # of the variance of the mean that tries make, not items; NaN likewise
+    mean_share: tuple[float, float] | None  # over respondents, with its error; None from too few
+    n_telling: int  # respondents of whom enough items were asked again to say so
     one_try: Floats  # variance of single answers, over items and tries
     naive_se: Floats  # as if every answer were to another item
     n: Ints  # items
@@ -70,9 +79,12 @@ class Repeated:
 
     variances: Variances
     attempts: tuple[Attempts, ...]  # of right or wrong answers; by k
+    measure: str = "accuracy"  # what means of responses are called
 
     @classmethod
-    def of(cls, table: Responses, grouping: Grouping, confidence: float) -> Repeated | None:
+    def of(
+        cls, table: Responses, grouping: Grouping, confidence: float, measure: str = "accuracy"
+    ) -> Repeated | None:
         """None if no answer was repeated."""
         tries, spread = table.tries, table.spread
         if tries is None or spread is None:
@@ -92,7 +104,7 @@ class Repeated:
                     for one in passed(right, several, k)
                 )
                 attempts.append(Attempts(k, some, every))
-        return cls(variances(values, tries, spread), tuple(attempts))
+        return cls(variances(values, tries, spread), tuple(attempts), measure)
 
     def attempts_frame(self, respondents: tuple[str, ...]) -> pd.DataFrame:
         """One row per k and respondent."""
@@ -132,31 +144,40 @@ class Repeated:
     @property
     def meaning(self) -> str:
         """Whether more items or more tries would make the board surer."""
-        known = self.variances.share[np.isfinite(self.variances.share)]
-        if not known.size:
+        if self.variances.mean_share is None:
             return ""
-        share = float(known.mean())
+        share, se = self.variances.mean_share
+        low, high = np.clip([share - REACH * se, share + REACH * se], 0.0, 1.0)
+        told = self.variances.tries[~self.variances.asked_once].mean()
         said = (
-            f"Of the variance of an accuracy, {share:.0%} comes from how single tries fell and "
-            f"{1 - share:.0%} from which items were asked{self._of_whom}"
+            f"Of the variance of one respondent's {self.measure} over {told:.3g} tries per item, "
+            f"{share:.0%} (95 % interval {low:.0%} to {high:.0%}) comes from how single tries fell "
+            f"and the rest from which items were asked{self._of_whom}"
         )
-        gain = 1 - np.sqrt(1 - share)
-        if share < 0.5:
-            return f"{said}: ask more items; more tries shorten intervals by {gain:.0%} at most."
-        return f"{said}: ask more tries, too; they can shorten intervals by up to {gain:.0%}."
+        gain, least, most = (f"{1 - np.sqrt(1 - each):.0%}" for each in (share, low, high))
+        any_number = f"any number of tries shortens intervals by {gain} at most ({least} to {most})"
+        if high < 0.5:
+            return f"{said}: ask more items; {any_number}."
+        return f"{said}: ask more tries{', too' if low > 0.5 else ' or more items'}; {any_number}."
 
     @property
     def _of_whom(self) -> str:
         """Whose tries tell it, if not everybody's."""
-        once = self.variances.asked_once
-        if not once.any():
+        n, telling = self.variances.n.size, self.variances.n_telling
+        if telling == n:
             return ""
-        again = int((~once).sum())
+        least = f"{LEAST_AGAIN} items"
         return (
-            f" (known from {again} of {counted(once.size, 'respondent')}: the others had one try)"
+            f" (known from {telling} of {counted(n, 'respondent')}: of the others, fewer than "
+            f"{least} were asked again)"
         )
 
     def notes(self) -> list[str]:
+        """What repeated answers do not tell, and why columns are empty."""
+        few = [] if self.variances.mean_share is not None else [TOO_FEW]
+        return [*few, *self._asked_once()]
+
+    def _asked_once(self) -> list[str]:
         """Why columns are empty for respondents that were asked every item once."""
         once = int(self.variances.asked_once.sum())
         if not once:
@@ -262,7 +283,7 @@ def variances(values: Floats, tries: NDArray[np.int32], spread: Floats) -> Varia
     """
     asked = tries > 0
     n = asked.sum(axis=1)
-    freedom = np.where(np.isnan(spread), 0, np.maximum(tries - 1, 0))
+    freedom = np.where(np.isnan(spread), 0.0, np.maximum(tries - 1, 0))
     squares = freedom * np.nan_to_num(spread) ** 2  # of a single try none
     with np.errstate(divide="ignore", invalid="ignore"):
         within = squares.sum(axis=1) / freedom.sum(axis=1)
@@ -275,7 +296,10 @@ def variances(values: Floats, tries: NDArray[np.int32], spread: Floats) -> Varia
         each = np.nansum(squares + tries * (values - pooled[:, None]) ** 2, axis=1)
         naive = np.sqrt(each / np.maximum(tries.sum(axis=1) - 1, 1) / tries.sum(axis=1))
         between = np.maximum(total - of_tries, 0.0)
+        telling = ((freedom > 0).sum(axis=1) >= LEAST_AGAIN) & np.isfinite(share)
         return Variances(
+            mean_share=_mean_share(*(x[telling] for x in (values, tries, squares, freedom, share))),
+            n_telling=int(telling.sum()),
             tries=tries.sum(axis=1) / n,
             between=between,
             within=within,
@@ -284,3 +308,25 @@ def variances(values: Floats, tries: NDArray[np.int32], spread: Floats) -> Varia
             naive_se=naive,
             n=np.asarray(n),
         )
+
+
+def _mean_share(
+    values: Floats, tries: NDArray[np.int32], squares: Floats, freedom: Floats, share: Floats
+) -> tuple[float, float] | None:
+    """Mean share of tries in the variance of a mean, and its error over items, which all share."""
+    if len(share) < LEAST_TELLING:
+        return None
+    asked = tries > 0
+    off = np.where(asked, values - np.nanmean(values, axis=1)[:, None], 0.0) ** 2
+
+    def pulls(part: Floats) -> Floats:
+        """What each item adds to a sum, as a share of it."""
+        whole = part.sum(axis=1, keepdims=True)
+        found: Floats = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+        return found
+
+    per_item = np.where(asked, 1.0 / np.maximum(tries, 1), 0.0)
+    moved = pulls(squares) - pulls(freedom) + pulls(per_item) - pulls(off)
+    of_items = (share[:, None] * moved).mean(axis=0)
+    n = max(int(asked.any(axis=0).sum()), 2)
+    return float(share.mean()), float(np.sqrt(n / (n - 1) * (of_items**2).sum()))

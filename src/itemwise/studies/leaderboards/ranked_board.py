@@ -390,7 +390,7 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
     low, high = board.rank_intervals(tests)
     at_stage("abilities")
     ability, ability_se, apart_se = board.abilities()
-    repeated = Repeated.of(board.table, board.grouping, board.confidence)
+    repeated = Repeated.of(board.table, board.grouping, board.confidence, board.measure)
     again = [] if repeated is None else repeated.notes()
     return Leaderboard(
         respondents=board.table.respondents,

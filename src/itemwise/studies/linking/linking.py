@@ -13,9 +13,6 @@ from itemwise.calibration import Calibration, join_banks
 from itemwise.diagnostics.group_differences import GroupDifferences
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
-from itemwise.estimation.fit_task import FEW
-from itemwise.models import MeasurementModel
-from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import t_reach
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.results import Result
@@ -41,6 +38,7 @@ from itemwise.studies.linking.linking_lines import (
     shared_slope,
 )
 from itemwise.studies.linking.linking_responses import drift_in_responses
+from itemwise.studies.linking.linking_tables import anchor_table, population_table
 from itemwise.words import counted, listed, with_interval
 
 if TYPE_CHECKING:
@@ -56,7 +54,6 @@ FEW_ANCHORS = 5
 MANY_DRIFTED = 0.3
 WIDE_SCATTER = 0.05  # of the differences of curves, beyond their errors
 DRIFTED = "drifted"
-NAMES = ("difficulty", "discrimination")
 CONFIDENCE = 0.95  # of the interval in the sentence
 
 
@@ -104,7 +101,9 @@ class Linking(Result):
             f"{'+' if self.intercept >= 0 else '-'} {abs(self.intercept):.3f} (standard errors "
             f"{self.slope_se:.3f} and {self.intercept_se:.3f}). On average the new respondents are "
             f"{with_interval(abs(ahead), unsure)} standard deviations "
-            f"{'above' if ahead >= 0 else 'below'} the old ones, and {drift} significantly."
+            f"{'above' if ahead >= 0 else 'below'} the old ones, and {drift} significantly. "
+            "These errors are of the link between these respondents: what other samples of them "
+            "would change is not counted."
         )
 
     @property
@@ -196,7 +195,7 @@ def link(
     else:
         linked = _moved(fresh, line)
     compared = _by_responses(compare(pair, grid, line), told)
-    frame = _anchor_frame(pair, chosen, compared, drifted, line).assign(used=used)
+    frame = anchor_table(pair, chosen, compared, drifted, line).assign(used=used)
     renewed = set(frame.index[frame["drifted"]])
     if anchors is not None:
         renewed |= set(old.item_names) & set(fresh.item_names) - set(anchors)
@@ -209,7 +208,7 @@ def link(
         calibration=replace(linked, flags=_flagged(linked, frame)),
         bank=_bank(old, replace(linked, flags=_flagged(linked, frame)), renewed),
         anchors=frame,
-        populations=_population_frame(old, linked, fresh, line),
+        populations=population_table(old, linked, fresh, line),
         notes=(
             *notes,
             *_remarks(old, fresh, frame, method),
@@ -389,69 +388,3 @@ def _said_of_drift(pair: Anchors, compared: Comparison, *, by_responses: bool) -
             "before using the line."
         )
     return notes
-
-
-def _anchor_frame(
-    anchors: Anchors, names: Sequence[str], found: Comparison, drifted: np.ndarray, line: Line
-) -> pd.DataFrame:
-    """One row per anchor: its parameters on the old scale by both banks, and the test."""
-    import pandas as pd
-
-    linked = line.moved(anchors.model, anchors.new)
-    added = line.covariances(anchors.model, anchors.new, anchors.new_covariances)
-    old, old_error = _parameters(anchors.model, anchors.old, anchors.old_covariances)
-    new, new_error = _parameters(anchors.model, linked, added)
-    columns: dict[str, Floats | np.ndarray] = {}
-    for name in NAMES:
-        columns[f"{name}_old"], columns[f"{name}_new"] = old[name], new[name]
-        columns[f"{name}_difference"] = new[name] - old[name]
-        columns[f"{name}_difference_se"] = np.hypot(old_error[name], new_error[name])
-        if name == NAMES[0]:
-            columns |= {"p_adjusted": found.p_adjusted, "drifted": drifted}
-    columns |= {"distance": found.distance, "statistic": found.statistic, "p": found.p}
-    for name in NAMES:
-        columns[f"{name}_old_se"], columns[f"{name}_new_se"] = old_error[name], new_error[name]
-    return pd.DataFrame(columns, index=pd.Index(names, name="item"))
-
-
-def _population_frame(
-    old: Calibration, linked: Calibration, new: Calibration, line: Line
-) -> pd.DataFrame:
-    """Mean and standard deviation of old and new respondents; errors are those of the line."""
-    import pandas as pd
-
-    (mean, sd), (old_mean, old_sd) = _respondents(new), _respondents(old)
-    way = np.array([mean, 1.0])
-    mean_se = float(np.sqrt(way @ line.covariance @ way))
-    sd_se = float(np.sqrt(line.covariance[0, 0])) * sd
-    there, spread = _respondents(linked)
-    rows = [(old_mean, 0.0, old_sd, 0.0), (there, mean_se, spread, sd_se)]
-    index = pd.Index(["old", "new"], name="respondents")
-    return pd.DataFrame(rows, index=index, columns=["mean", "mean_se", "sd", "sd_se"])
-
-
-def _respondents(calibration: Calibration) -> tuple[float, float]:
-    """Mean and standard deviation of the respondents, on the scale of a calibration.
-
-    They are the population's, except where a few respondents faced so many items that the scale
-    was moved to them, and their prior with it (`estimation/few_respondents.py`).
-    """
-    population, table = calibration.population, calibration.responses
-    if table is None or table.n_respondents >= FEW:
-        return population.mean, population.sd
-    scored = calibration.abilities(items_known=True)
-    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
-    return float(ability.mean()), float(np.sqrt(ability.var() + (se**2).mean()))
-
-
-def _parameters(
-    model: MeasurementModel, coords: Floats, covariances: Floats
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Difficulty and discrimination with their standard errors."""
-    found, jacobian = model.parameters(coords), model.parameter_jacobian(coords)
-    variances = {
-        name: np.einsum("ni,nij,nj->n", jacobian[name], covariances, jacobian[name])
-        for name in NAMES
-    }
-    errors = {name: np.sqrt(np.maximum(variances[name], 0.0)) for name in NAMES}
-    return {name: found[name] for name in NAMES}, errors

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import NOMINAL
 from itemwise.errors import InputError
 from itemwise.estimation.maximization import moved_covariances
 from itemwise.numerics.arrays import Floats
@@ -35,12 +36,6 @@ from itemwise.words import listed
 LEAST_SLOPE = 0.05  # a flatter curve has no well-defined difficulty
 REACH = 4.0  # standard deviations of either population
 MOST_ROUNDS = 20
-NOMINAL = (
-    "never asked",
-    "all right",
-    "all wrong",
-    "constant",
-)  # flags of unknown items
 
 
 def choose_anchors(

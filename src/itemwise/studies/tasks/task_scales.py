@@ -44,6 +44,7 @@ FIGURES = ("correlations",)
 LEAST_RESPONDENTS = 4  # needed for a standard error of a correlation
 CONFIDENCE = 0.95  # of the intervals of correlations
 SAME, SURELY_SAME = 0.95, 0.9  # a correlation, and the lower end of its interval
+WIDEST = 1.0  # interval of a correlation that still says something
 APART = 0.9  # upper end of the interval of a task's highest correlation
 UNRELIABLE = 0.5
 LEAST_TOLD = 0.05  # of an ability by responses; of less, shrinkage cannot be undone
@@ -109,10 +110,18 @@ class TaskScales(Result):
     def meaning(self) -> str:
         """Which tasks correlate so highly that one scale would do, and which stands apart."""
         known = self.correlations.dropna(subset=["correlation"])
-        if known.empty:
+        if known.empty and not self.correlations["n_respondents"].any():
             return "No respondent was asked two tasks, so no correlation can be estimated."
+        if known.empty:
+            return (
+                "No correlation can be estimated: these responses hardly show that respondents "
+                "differ in ability on a task. Ask more respondents or more items of each task."
+            )
         same = known[(known["correlation"] >= SAME) & (known["low"] >= SURELY_SAME)]
-        first = known.iloc[0]
+        sure = known[known["high"] - known["low"] <= WIDEST]
+        if sure.empty:
+            return _said_of_unknown(known.iloc[0])
+        first = sure.iloc[0]
         if same.empty:
             told = _said_of_none(known, first)
         else:
@@ -220,19 +229,21 @@ def _usable(
     values, group = as_floats(table.cells), np.array(groups)
     differ = np.fmax.reduce(values, axis=0) > np.fmin.reduce(values, axis=0)
     parts: dict[str, Responses] = {}
+    left_out: list[str] = []
     for task in dict.fromkeys(groups):
         telling = int((differ & (group == task)).sum())
         if telling >= least:
             parts[task] = table.select(items=group == task)
         else:
-            notes.append(
+            left_out.append(
                 f"{task} is left out: respondents differ on {counted(telling, 'item')} of "
                 f"{int((group == task).sum()):,}, but {least} are needed."
             )
+    notes += left_out
     if len(parts) < 2:
         raise InputError(
             f"Correlations need two tasks or more; usable here: {', '.join(parts) or 'none'}. "
-            f"{' '.join(notes[:3]) or 'Give the task of each item in by.'}"
+            f"{' '.join(left_out[:3]) or 'Give the task of each item in by.'}"
         )
     if table.n_respondents < LEAST_RESPONDENTS:
         raise InputError(
@@ -284,19 +295,19 @@ def _error_of_items(calibration: Calibration, part: Responses) -> Floats:
 
 
 def _pairs(told: Correlations, tasks: list[str]) -> pd.DataFrame:
-    """One row per pair, the highest correlation first; NaN if nobody was asked both tasks."""
+    """One row per pair, the highest correlation first; NaN where the responses tell nothing."""
     import pandas as pd
 
     pairs = np.triu_indices(len(tasks), 1)
-    error, rows = told.se[pairs], told.rows[pairs]
+    known = told.known[pairs]
     columns = {
         "task": [tasks[k] for k in pairs[0]],
         "other": [tasks[k] for k in pairs[1]],
-        "correlation": np.where(rows > 0, told.value[pairs], np.nan),
-        "se": np.where(np.isfinite(error), error, np.nan),
-        "low": told.low[pairs],
-        "high": told.high[pairs],
-        "n_respondents": rows,
+        "correlation": np.where(known, told.value[pairs], np.nan),
+        "se": np.where(known, told.se[pairs], np.nan),
+        "low": np.where(known, told.low[pairs], -1.0),
+        "high": np.where(known, told.high[pairs], 1.0),
+        "n_respondents": told.rows[pairs],
     }
     frame = pd.DataFrame(columns)
     return frame.sort_values("correlation", ascending=False, kind="stable", ignore_index=True)
@@ -312,7 +323,7 @@ def _wide(told: Correlations, tasks: list[str]) -> pd.DataFrame:
     if len(tasks) > 2:
         apart = squareform(1 - told.value, checks=False)
         order = leaves_list(linkage(apart, "average", optimal_ordering=True))
-    known = np.where(told.rows > 0, told.value, np.nan)
+    known = np.where(told.known, told.value, np.nan)
     np.fill_diagonal(known, 1.0)
     names = pd.Index([tasks[k] for k in order], name="task")
     return pd.DataFrame(known[np.ix_(order, order)], index=names, columns=list(names))
@@ -383,6 +394,13 @@ def _remarks(
         )
     if unmet := int((pairs["n_respondents"] == 0).sum()):
         yield f"No correlation for {counted(unmet, 'pair')} of tasks: no respondent was asked both."
+    if open_pairs := int((pairs["correlation"].isna() & (pairs["n_respondents"] > 0)).sum()):
+        yield (
+            f"No correlation for {counted(open_pairs, 'pair')} of tasks whose respondents were "
+            f"asked both: its standard error would be above 1, because true abilities hardly "
+            f"differ as far as these responses show, or fewer than {LEAST_RESPONDENTS} "
+            "respondents were asked both."
+        )
     if len(found.ability) < FEW_MODELS:
         yield (
             f"With only {counted(len(found.ability), 'respondent')}, intervals of correlations are "
@@ -395,6 +413,16 @@ def _remarks(
         )
     if not found.converged:
         yield "The estimation of the correlations did not converge."
+
+
+def _said_of_unknown(row: pd.Series) -> str:
+    """That no interval is narrow enough to call any correlation the highest."""
+    many = counted(int(row["n_respondents"]), "respondent")
+    return (
+        "How abilities on these tasks correlate is not known: no interval is narrower than "
+        f"{WIDEST:g} (of {row['task']} and {row['other']}, of which {many} answered both, it is "
+        f"{row['low']:.2f} to {row['high']:.2f}). Ask more respondents the items of several tasks."
+    )
 
 
 def _said_of_none(known: pd.DataFrame, first: pd.Series) -> str:
