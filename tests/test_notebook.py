@@ -44,6 +44,23 @@ def test_every_result_has_a_title_for_a_reader_and_the_common_view(subtests):
             assert result._repr_html_ is Result._repr_html_
 
 
+# What public calls return besides results: data to work on, and what is said of single calls.
+DATA = {
+    *("AslibScenario", "Answers", "Dataset", "Responses", "ScannedResponses", "Simulation"),
+    *("InspectAsk", "LmEvalAsk", "LogReading", "Publication", "SampleIds", "Split"),
+}
+
+
+def test_every_call_that_analyses_returns_a_result(subtests):
+    known = {name.rpartition(".")[2] for name in every_result()}
+    for name in iw.__all__:
+        call = getattr(iw, name)
+        returned = str(call.__annotations__.get("return")) if inspect.isfunction(call) else ""
+        if re.fullmatch(r"[A-Z]\w+", returned) and returned not in {*DATA, "Any", "None", "Path"}:
+            with subtests.test(name):
+                assert returned in known
+
+
 @pytest.fixture(scope="module")
 def table():
     return iw.simulate("2pl", 60, 24, missing=0.02, random_state=2).responses
@@ -59,6 +76,7 @@ FROM_RESPONSES = {
     "calibration": lambda table, cal: cal,
     "curves": lambda table, cal: cal.curves(),
     "information": lambda table, cal: cal.test_information(),
+    "diagnoses": lambda table, cal: iw.diagnose(cal),
     "comparison": lambda table, cal: iw.compare_models(table, ["1pl", "2pl"]),
     "leaderboard": lambda table, cal: iw.leaderboard(table),
     "health": lambda table, cal: iw.item_health(table),

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from math import floor, isfinite, log10
+from math import floor, inf, isfinite, log10
 
 NOTHING = 0.0001  # whatever is known to be smaller, with its interval, is not given exactly
 TINY = NOTHING / 2
+MOST_PLACES = 4  # of a number that its uncertainty does not distinguish from 0
+FARTHEST = (
+    6  # difficulties beyond belong to flat curves, or to items that (nearly) all answer alike
+)
+BEYOND = (
+    f"Difficulties beyond ±{FARTHEST} are not given exactly: no respondent is near them, because "
+    "an item is answered alike by (nearly) all or has a flat curve."
+)
 MISTYPED = 0.7  # similarity of names; less alike are "compare" and "score"
 LEAST_BEGUN = 4  # letters of a name that is not written to its end
 
@@ -16,6 +24,11 @@ LEAST_BEGUN = 4  # letters of a name that is not written to its end
 def counted(n: int, noun: str) -> str:
     """A number and its noun: 1 item, 2 items, 1,000 items."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def mean_called(kind: str) -> str:
+    """What means of responses of this kind are called: grades and scores have no accuracy."""
+    return "accuracy" if kind in ("binary", "nominal") else "mean score"
 
 
 def repeated(names: Iterable[str]) -> list[str]:
@@ -60,8 +73,8 @@ def who_has(names: Sequence[str], noun: str = "respondent", shown: int = 3) -> s
     return f"{joined(names) if len(names) <= shown else listed(names, noun, shown)} share"
 
 
-def with_interval(value: float, reach: float) -> str:
-    """A number and its interval, to the second digit of half of it.
+def with_interval(value: float, reach: float, least: float = -inf) -> str:
+    """A number and its interval, to the second digit of half of it, and not below the `least`.
 
     For sentences; in tables, `with_reach` puts the standard error beside a number.
 
@@ -71,7 +84,7 @@ def with_interval(value: float, reach: float) -> str:
     if not (isfinite(value) and isfinite(reach)) or reach <= 0 or max(abs(value), reach) < TINY:
         return with_reach(value, reach)
     digits = min(max(0, 1 - floor(log10(reach))), 12)
-    low, high = value - reach, value + reach
+    low, high = max(value - reach, least), value + reach
     return f"{value:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
 
 
@@ -82,18 +95,66 @@ def with_reach(value: float, reach: float) -> str:
 
     >>> with_reach(93.84, 104.2), with_reach(0.7312, 0.0123), with_reach(2e-9, 1e-9)
     ('94 ± 104', '0.731 ± 0.012', '<0.0001')
+    >>> with_reach(-2e-9, 5e-4), with_reach(-2e-9, 0.12)
+    ('0 ± 0.0005', '0.00 ± 0.12')
     """
     if not (isfinite(value) and isfinite(reach)) or reach <= 0:
         return f"{value:,.4g}"
     if max(abs(value), reach) < TINY:
         return f"<{NOTHING}" if value > 0 else f">-{NOTHING}" if value < 0 else "0"
     digits = min(max(0, 1 - floor(log10(reach))), 12)
+    if abs(value) < 0.5 * 10**-digits:
+        if digits > MOST_PLACES:
+            return f"0 ± {reach:.{digits}f}".rstrip("0")
+        value = 0.0  # no minus
     return f"{value:,.{digits}f} ± {reach:,.{digits}f}"
+
+
+def beyond_scale(values: Sequence[float | None]) -> list[str | None]:
+    """How difficulties far from all respondents are shown: not exactly; None for the others.
+
+    On a scale of another unit, most difficulties are far from 0, and none is shown so.
+
+    >>> beyond_scale([626.5, -1.0, 0.5, -485.0])
+    ['> 6', None, None, '< -6']
+    """
+    sizes = sorted(abs(x) for x in values if x is not None and x == x)
+    if not sizes or sizes[len(sizes) // 5] > FARTHEST:
+        return [None] * len(values)
+    return [
+        None
+        if x is None or not abs(x) > FARTHEST
+        else f"> {FARTHEST}"
+        if x > 0
+        else f"< -{FARTHEST}"
+        for x in values
+    ]
 
 
 def said_p(p: float) -> str:
     """A p-value in a sentence; below 0.001 it is not given exactly."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def clean(text: str) -> str:
+    """Escape lone surrogates, which JSON and file names may hold, but UTF-8 may not."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def half_character(texts: Iterable[str]) -> str | None:
+    """The first text with half of a surrogate pair, which no file can hold."""
+    several = list(texts)
+    if _is_whole("".join(several)):
+        return None
+    return next(text for text in several if not _is_whole(text))
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def shown(value: object) -> str:
@@ -104,3 +165,13 @@ def shown(value: object) -> str:
         return text
     quote = text[-1] if text[-1] in "'\"" else ""
     return f"{text[: 57 - len(quote)]}...{quote}"
+
+
+def said_of_level(near: Sequence[str], test: str) -> str:
+    """Who is not significantly lower than the best, and by which test; empty if nobody is.
+
+    Other sections compare the same models by other tests, so that others may be level there.
+    """
+    if not near:
+        return ""
+    return f"; not significantly lower ({test}, corrected for all pairs): {listed(near, 'other')}"

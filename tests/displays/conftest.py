@@ -430,7 +430,7 @@ def item_health_frame(names):
         "",
         "suspect key: contradicts good respondents",
         "",
-        "negative discrimination",
+        "significantly negative discrimination",
         "near-duplicate of x",
     ]
     kinds += ["solved by all", "solved by none"]
@@ -461,7 +461,7 @@ def excess_frame(names):
 def differential_frame(names):
     count = len(names)
     columns = {
-        "share_right": np.linspace(0.1, 0.9, count),
+        "share_reached": np.linspace(0.1, 0.9, count),
         "difference": 0.02,
         "difference_se": 0.03,
     }

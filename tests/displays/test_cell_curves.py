@@ -107,7 +107,7 @@ def test_figures_of_a_cell_are_its_title_and_are_explained():
     frame = some([("yes", "yes"), ("no", "no")])
     written = texts(CellCurvesDisplay(frame, cells=cells).plot().ax_)
     assert (
-        "TP · 25 items\ndiscr. 4.12  diff. −1.33  guess. 0.20\n"
+        "TP · 25 items\ndiscr. 4.12  diff. −1.33  guess. 0.200\n"
         "total 20.1  info. 0.320  negative 4%" in written
     )
     assert "info.: mean information at the" in " ".join(written)

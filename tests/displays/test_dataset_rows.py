@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from itemwise.displays import DatasetsDisplay, DistributionsDisplay
@@ -109,11 +110,11 @@ def test_a_given_order_counts_more_than_means_on_scales_of_their_own():
     assert "each data set has its own scale: compare shapes, not places" in "".join(sets_texts(ax))
 
 
-def test_the_hardest_is_on_top_and_dots_are_means_of_all_values():
+def test_the_hardest_is_on_top_and_dots_are_medians_of_all_values():
     ax = DistributionsDisplay(FRAME).plot().ax_
     assert sets_names(ax) == ["hard", "easy"]
     dots = [dot.get_offsets()[0, 0] for dot in ax.collections if len(dot.get_offsets()) == 1]
-    assert dots[-1] == pytest.approx(FRAME.loc[FRAME["dataset"] == "easy", "difficulty"].mean())
+    assert dots[-1] == pytest.approx(FRAME.loc[FRAME["dataset"] == "easy", "difficulty"].median())
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first row is at the top
 
 
@@ -128,6 +129,16 @@ def test_the_bar_is_the_middle_half():
     ax = DistributionsDisplay(FRAME[:3]).plot().ax_
     (bar,) = [c for c in ax.collections if hasattr(c, "get_segments")]
     np.testing.assert_allclose(bar.get_segments()[0][:, 0], [-1.5, -0.5])
+
+
+def test_the_dot_lies_in_its_own_bar_however_far_a_few_values_are():
+    """A mean of -3 was drawn beside a bar from -2.5 to -2.1."""
+    values = np.r_[np.linspace(-2.5, -2.1, 40), -150.0, -np.inf]
+    ax = DistributionsDisplay(pd.DataFrame({"dataset": "one", "difficulty": values})).plot().ax_
+    (bar,) = [shape for shape in ax.collections if hasattr(shape, "get_segments")]
+    low, high = bar.get_segments()[0][:, 0]
+    (dot,) = [shape for shape in ax.collections if isinstance(shape, PathCollection)]
+    assert low <= dot.get_offsets()[0, 0] <= high
 
 
 def test_the_shape_is_widest_where_values_are_dense():

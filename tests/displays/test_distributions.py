@@ -12,6 +12,7 @@ from itemwise.displays import (
     HistogramDisplay,
     ItemMapDisplay,
 )
+from itemwise.displays.distributions import LEAST_TALLEST
 from itemwise.errors import InputError
 
 
@@ -136,11 +137,21 @@ def test_names_stand_apart_even_when_their_items_do_not():
 def test_what_lies_beyond_six_is_drawn_at_the_edge_and_said():
     ax = ItemMapDisplay(item_map_some([0, 8], [1, np.inf, -12])).plot().ax_
     assert ax.get_ylim()[1] < 7
-    assert "arrow: 1 respondent and 1 item beyond ±6" in texts(ax)
-    assert "arrow: 1 item that all answered alike" in texts(ax)
+    assert "arrow, in no bar: 1 respondent and 1 item beyond ±6" in texts(ax)
+    assert "arrow, in no bar: 1 item that all answered alike" in texts(ax)
     assert {line.get_marker() for line in ax.lines} >= {"^", "v"}
-    assert "item 1  none right" in texts(ax)
+    assert "item 1  solved by none" in texts(ax)
     assert "item 2  below -6" in texts(ax)
+
+
+def test_items_at_one_end_are_counted_once_and_named_together():
+    """Of five that all solved, four had names; each was in a bar and in an arrow."""
+    places = [-np.inf] * 5 + [np.inf] + [0.2, 0.4]
+    ax = ItemMapDisplay(item_map_some([0], places)).plot().ax_
+    assert "5 items  solved by all" in texts(ax)
+    assert "item 5  solved by none" in texts(ax)
+    drawn = [bar for bar in ax.patches if bar.get_width() > 0]
+    assert sum(bar.get_width() for bar in drawn) == pytest.approx(2 / LEAST_TALLEST)
 
 
 def test_rows_without_a_position_are_said():

@@ -160,7 +160,8 @@ def test_a_mark_on_the_scale_is_hollow_and_never_the_leader():
         "the leader and 1 other that is not significantly behind in games of the two"
         in ratings_texts(ax)
     )
-    assert "hollow: 2 artificial respondents, marks on the scale" in ratings_texts(ax)
+    said = "hollow: 2 artificial respondents, marks on the scale, in the last rows whatever their"
+    assert said in ratings_texts(ax)  # the first has the highest rating of all
 
 
 def test_what_is_not_drawn_is_said():
@@ -198,7 +199,7 @@ def test_the_best_is_on_top_and_ranks_stand_beside():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["model 1", "model 2", "model 3"]
     assert ax.yaxis_inverted()
     np.testing.assert_allclose(ax.collections[0].get_segments()[0][:, 0], [0.8, 1.0])
-    assert board_texts(ax)[:4] == ["rank", "1", "2  (1 to 2)", "3  (2 to 3)"]
+    assert board_texts(ax)[:4] == ["rank", "1  (1 to 1)", "2  (1 to 2)", "3  (2 to 3)"]
 
 
 def test_who_leads_has_its_colour():

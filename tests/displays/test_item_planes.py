@@ -93,6 +93,24 @@ def test_bars_are_named_only_where_they_are_drawn():
     assert "bar: ±1.96" in "".join(text.get_text() for text in marked.texts)
 
 
+def test_items_without_a_discrimination_lie_below_the_line_on_their_side():
+    told = {"difficulty": np.linspace(-3, -1, 30), "discrimination": 1.0, "problems": ""}
+    frame = pd.DataFrame(told, index=[f"i{k}" for k in range(30)])
+    suspect = "suspect key: contradicts good respondents"
+    none = ["solved by none", f"solved by none; {suspect}"]
+    frame.loc["easy"] = [-np.inf, np.nan, "solved by all"]
+    frame.loc["hard"], frame.loc["grave"] = [np.inf, np.nan, none[0]], [np.inf, np.nan, none[1]]
+    frame.loc["far"] = [1.8, 0.5, suspect]
+    display = ItemHealthDisplay(frame).plot()
+    left, right = display._points[[30, 31]]
+    assert left[0] < right[0]
+    assert left[1] == right[1] < 0.5
+    assert display._points[33].tolist() == [1.8, 0.5]  # named items are no far ones
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "suspect key (2; 1 solved by none)" in texts
+    assert "below the line: 3 items without a discrimination" in written(display.figure_)
+
+
 def test_a_place_in_a_grid_is_divided_and_its_neighbour_stays():
     figure = Figure(figsize=(12, 4))
     left, right = figure.subplots(1, 2)

@@ -138,6 +138,26 @@ def visit(chromium):
         each.context.close()
 
 
+TURNED = """() => {
+  const paper = matchMedia("print");
+  window.turned = new Promise((done) => paper.addEventListener("change", done, { once: true }));
+  return paper.matches ? "print" : "screen";
+}"""
+
+
+@pytest.fixture(scope="session")
+def shown_on():
+    """Shows a page on "print" or "screen", and waits until the browser has told the page so."""
+
+    def show(page, medium):
+        before = page.evaluate(TURNED)
+        page.emulate_media(media=medium)
+        if medium != before:
+            page.evaluate("window.turned.then(() => new Promise((next) => setTimeout(next)))")
+
+    return show
+
+
 @pytest.fixture(scope="session")
 def axe():
     """What axe-core finds on a page that keeps people out: rules, with where they are broken."""

@@ -65,10 +65,10 @@ def test_keys_open_and_close_a_section(page):
     assert "reliability" not in open_sections(page)
 
 
-def test_paper_shows_all_sections_and_the_screen_folds_them_again(page):
-    page.emulate_media(media="print")
+def test_paper_shows_all_sections_and_the_screen_folds_them_again(page, shown_on):
+    shown_on(page, "print")
     page.wait_for_selector("main details:not([open])", state="detached")
-    page.emulate_media(media="screen")
+    shown_on(page, "screen")
     page.wait_for_selector("main details:not([open])", state="attached")
     assert open_sections(page) == ["leaderboard"]
 

@@ -28,6 +28,10 @@ def page(visit, answers):
 
 def test_a_model_page_says_whom_it_beats(page, board):
     best = board.respondents[0]
+    options = page.locator("#models-model option").all_inner_texts()
+    assert options == list(board.respondents)  # and not by ability, where another may be ahead
+    assert page.inner_text(f"{ONE} .name") == best
+    assert f"place 1 of {len(options)} on the leaderboard, accuracy " in page.inner_text(ONE)
     page.select_option("#models-model", label=best)
     beaten = board.pairs.query("respondent == @best and verdict == 'better'")["other"]
     said = page.inner_text(ONE)

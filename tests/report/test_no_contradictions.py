@@ -86,6 +86,70 @@ def test_all_algorithms_that_are_best_on_a_problem_are_named():
 
 
 @pytest.fixture(scope="module")
+def constant():
+    """Eight respondents, 40 items: four solved by all, four by none, whose slopes say nothing."""
+    values = iw.simulate("2pl", 8, 40, random_state=5).responses.to_frame().to_numpy(copy=True)
+    values[:, :4], values[:, 4:8] = 1.0, 0.0
+    values[:, 8:11] = 1 - values[:, 20:23]
+    return iw.calibrate(iw.Responses(values), "2pl")
+
+
+def test_what_all_answered_alike_has_one_form_everywhere(constant, subtests):
+    """Its nominal curve may rise or fall, so that it was called easy, hard and negative."""
+    (scale,) = scales_of({"scale": constant}, None)
+    health = iw.item_health(constant.responses, constant)
+    assert scale.items["difficulty"].iloc[:8].tolist() == [-np.inf] * 4 + [np.inf] * 4
+    assert scale.items["discrimination"].iloc[:8].isna().all()
+    assert health.items[["difficulty", "discrimination"]].iloc[:8].isna().all(axis=None)
+    words = ["solved by all"] * 4 + ["solved by none"] * 4
+    for name, frame in {
+        "explorer": scale.items["flag"],
+        "health": health.items["problems"],
+    }.items():
+        with subtests.test(name):
+            assert frame.iloc[:8].tolist() == words
+    below = int((scale.items["discrimination"] < 0).sum())
+    assert f"{below} items have an estimated discrimination below zero" in constant.meaning
+    assert any(f"{below} items have a negative discrimination" in note for note in health.notes)
+    both = [scale.items, health.items]
+    told = [frame["difficulty"][frame["discrimination"] < -0.1] for frame in both]
+    pd.testing.assert_series_equal(*told, check_names=False)
+
+
+def test_the_map_shows_what_has_no_place_beside_it_and_nothing_flat_stretches_it(
+    visit, constant, tmp_path
+):
+    page = visit(iw.write_report(tmp_path / "report.html", constant)).page
+    said = page.inner_text("#explorer-beyond")
+    assert "8 items lie below the map" in said
+    assert "4 solved by all (left), 4 solved by none (right)" in said
+    below = int((constant.items["discrimination"].iloc[8:] < 0).sum())
+    page.select_option("#explorer-sign", "negative")
+    assert page.inner_text("#explorer-table .count").startswith(f"{below} of 40 rows")
+    page.click("#explorer-clear")
+    page.fill("#explorer-difficulty-from", "6.5")
+    rows = page.locator("#explorer-table tbody tr").all_inner_texts()
+    assert sum("solved by none" in row for row in rows) == 4
+    assert not [row for row in rows if "solved by all" in row]
+
+
+def test_far_difficulties_do_not_stretch_the_map(chromium):
+    """Flat items made it run from -400 to 400, with all others on one line."""
+    page = chromium.new_page()
+    assets = files("itemwise.report").joinpath("assets")
+    source = assets.joinpath("chart.js").read_text("utf-8").replace("drawChart(chart);\n}", "}")
+    values = [-400.0] * 3 + np.linspace(-2, 2, 40).tolist() + [390.0]
+    code = (
+        f"() => {{ {source}; const chart = {{}}; const difficulty = {values};"
+        "placeItems(chart, difficulty.map((_, k) => k), { difficulty, discrimination: difficulty,"
+        "isFar: (row) => Math.abs(difficulty[row]) > 6 }, []); return chart.across; }"
+    )
+    low, high = page.evaluate(code)
+    assert -3 < low < high < 3
+    page.close()
+
+
+@pytest.fixture(scope="module")
 def shown(chromium):
     """How the page shows the columns of a table: the first row by heading."""
     page = chromium.new_page()
@@ -114,6 +178,8 @@ def test_an_interval_stands_with_the_estimate_that_lies_in_it(shown):
 def test_next_to_nothing_is_not_written_as_zero_or_below_one(shown):
     assert shown(chance=[1e-30, 0])["chance"] == "<0.0001"
     assert shown(difference=[3.7e-6], difference_se=[1.1e-6])["difference ± SE"] == "<0.0001"
+    row = shown(difference=[3e-9], difference_se=[5e-4])
+    assert row["difference ± SE"] == "0 ± 0.0005"
     assert shown(accuracy=[None], accuracy_low=[None], accuracy_high=[None]) == {}
     row = shown(accuracy=[None, 1], accuracy_low=[None, 0.5], accuracy_high=[None, 1])
     assert row["accuracy (interval)"] == "–"
@@ -124,6 +190,8 @@ def test_difficulties_beyond_the_scale_are_not_given_exactly(shown):
     row = shown(**items, discrimination=[0.0, 1, 1], slip=[0, 0, 0], slip_se=[0, 0, 0])
     assert row["difficulty ± SE"] == "> 6"
     assert set(row) == {"difficulty ± SE", "discrimination"}
+    weak = {"difficulty": [-485, 90, 0.5], "difficulty_se": [207, 40, 0.2]}
+    assert shown(**weak, discrimination=[0.01, 0.01, 1])["difficulty ± SE"] == "< −6"
     assert shown(difficulty=[626.5, -1, 1])["difficulty"] == "626.50"  # of problems, not of items
     points = {"difficulty": [626, 480, 510], "discrimination": [0.01, 0.01, 0.02]}
     assert shown(**points)["difficulty"] == "626"  # on a scale of another unit
@@ -149,3 +217,19 @@ def test_whatever_chooses_a_model_for_one_table_chooses_the_same():
     assert health.calibration.model.name == short.bank.model.name == "2pl"
     for found in (health, short):
         assert any("abilities here differ from theirs" in note for note in found.notes)
+
+
+def test_wherever_abilities_of_a_scale_rank_its_caution_stands(visit, tmp_path):
+    """The counts are those of the section of the scale: estimates, and which are significant."""
+    values = iw.simulate("2pl", 60, 20, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values[:, :4] = 1 - values[:, :4]
+    scale = iw.calibrate(iw.Responses(values), "2pl")
+    (told,) = re.findall(r"(\d+) items have an estimated discrimination below zero", scale.meaning)
+    (caution,) = scales_of({"scale": scale}, None)[0].content["cautions"]
+    assert caution.startswith(f"{told} items have an estimated discrimination below zero")
+    page = visit(iw.write_report(tmp_path / "page.html", scale)).page
+    page.wait_for_selector(f"#models-one p.about:text-is('{caution}')")
+    assert caution in page.inner_text("#explorer-legend .remark")
+    assert "estimated discrimination below zero" in page.inner_text("#explorer-legend .negative")
+    upright = iw.calibrate(iw.simulate("2pl", 300, 5, random_state=1).responses, "2pl")
+    assert scales_of({"scale": upright}, None)[0].content["cautions"] == []

@@ -109,16 +109,16 @@ def test_a_table_that_is_too_wide_says_so_and_moves_by_keys(visit, tables):
 EDGE = "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
 
 
-def test_paper_cuts_no_column_and_says_where_further_rows_are(visit, tables, answers):
+def test_paper_cuts_no_column_and_says_where_further_rows_are(visit, shown_on, tables, answers):
     page = visit(tables, viewport={"width": PAPER, "height": 1000}).page
-    page.emulate_media(media="print")
+    shown_on(page, "print")
     page.wait_for_selector("tbody tr:nth-child(12)")
     assert page.locator("tbody tr:nth-child(13)").count() == 0
     assert page.locator("td, th").evaluate_all(EDGE) <= PAPER + 1
     said = page.locator(".on-paper:visible").first.inner_text()
     assert re.fullmatch(r"\d+ more rows: on the page, which saves all as \S+\.csv\.", said)
     other = visit(answers, viewport={"width": PAPER, "height": 1000}).page
-    other.emulate_media(media="print")
+    shown_on(other, "print")
     other.wait_for_selector("#leaderboard .on-paper:has-text('48 more rows')")
     assert other.locator("td, th").evaluate_all(BROKEN) == []
     assert other.locator("td, th, figure svg").evaluate_all(EDGE) <= PAPER + 1
@@ -140,7 +140,7 @@ BROKEN = """all => all.flatMap((cell) => {
 })"""
 
 
-def test_paper_breaks_no_number_and_no_name_and_heads_every_page(visit, tmp_path):
+def test_paper_breaks_no_number_and_no_name_and_heads_every_page(visit, shown_on, tmp_path):
     names = [f"an-odd-name-with-hyphens-{k}" for k in range(40)]
     many = {f"share_of_{k}": [0.123456 + k] * 40 for k in range(24)}
     wide = pd.DataFrame(many, index=pd.Index(names, name="respondent"))
@@ -148,7 +148,7 @@ def test_paper_breaks_no_number_and_no_name_and_heads_every_page(visit, tmp_path
     iw.write_report(path, Section("Wide", tables=(("wide", wide),)), date="2026-01-01")
     page = visit(path, viewport={"width": PAPER, "height": 1000}).page
     before = page.locator("tbody td").first.inner_text()
-    page.emulate_media(media="print")
+    shown_on(page, "print")
     page.wait_for_selector(".on-paper:has-text('28 more rows: on the page')")
     tables = page.locator("table[aria-label^=Wide]")
     assert tables.count() > 1  # in parts, each with the names of the rows
@@ -159,9 +159,9 @@ def test_paper_breaks_no_number_and_no_name_and_heads_every_page(visit, tmp_path
     assert page.locator("td, th").evaluate_all(EDGE) <= PAPER + 1
     repeats = "one => [getComputedStyle(one).display, getComputedStyle(one).breakInside]"
     assert page.locator("thead").first.evaluate(repeats) == ["table-header-group", "avoid"]
-    page.emulate_media(media="screen")
-    page.wait_for_selector(".pager:visible")
+    shown_on(page, "screen")
     assert page.locator("table[aria-label=Wide]").count() == 1
+    assert page.locator(".pager:visible").count() == 1
     assert page.locator("tbody td").first.inner_text() == before
 
 
@@ -202,27 +202,27 @@ def test_the_axes_of_an_item_can_be_read_on_every_screen(visit, answers, width):
     assert min(page.locator("#explorer-item svg text").evaluate_all(SIZES)) >= 10
 
 
-def test_a_table_that_is_hardly_longer_is_printed_whole(visit, tmp_path):
+def test_a_table_that_is_hardly_longer_is_printed_whole(visit, shown_on, tmp_path):
     frame = pd.DataFrame({"value": range(15)})
     path = iw.write_report(tmp_path / "page.html", Section("Some", tables=(("some", frame),)))
     page = visit(path).page
-    page.emulate_media(media="print")
+    shown_on(page, "print")
     page.wait_for_selector("tbody tr:nth-child(15)")
     assert page.locator(".on-paper").first.inner_text() == ""
 
 
 @pytest.mark.parametrize("media", ["screen", "print"])
-def test_lines_that_reproduce_a_report_wrap(visit, calibration, tmp_path, media):
+def test_lines_that_reproduce_a_report_wrap(visit, shown_on, calibration, tmp_path, media):
     path = tmp_path / "page.html"
     iw.write_report(path, calibration, command="itemwise report " + "long-name-of-a-file " * 20)
     page = visit(path, viewport={"width": 390, "height": 800}).page
-    page.emulate_media(media=media)
+    shown_on(page, media)
     code = page.locator("pre.code")
     assert code.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
 
 
-def test_a_figure_on_paper_keeps_words_that_can_be_read(visit, answers):
+def test_a_figure_on_paper_keeps_words_that_can_be_read(visit, shown_on, answers):
     page = visit(answers, viewport={"width": PAPER, "height": 1000}).page
-    page.emulate_media(media="print")
+    shown_on(page, "print")
     page.wait_for_selector("main details:not([open])", state="detached")
     assert min(page.locator(".pane svg text").evaluate_all(SIZES)) >= 7  # pixels: 5 points

@@ -80,11 +80,11 @@ class _PairedBars(Rows):
 
 
 class ScoresDisplay(_PairedBars):
-    """True scores, best on top; each line reaches 1.96 standard errors both ways.
+    """True scores, best on top, marks last; each line reaches 1.96 standard errors both ways.
 
     The frame has one row per respondent, which is its index: `true_score` and `true_score_se`, and
     if known, `true_score_positive` and `true_score_positive_se`, over items of positive
-    discrimination only. Whoever is `artificial` is a hollow mark below all others. At most 40 rows
+    discrimination only. Whoever is `artificial` is a hollow mark in the last rows. At most 40 rows
     are drawn, the best.
     """
 
@@ -103,7 +103,7 @@ class ScoresDisplay(_PairedBars):
             bar for bars in ax.containers for bar, mark in zip(bars, marks, strict=True) if mark
         ):
             bar.set(facecolor=style.paper, edgecolor=style.neutral, linewidth=0.9)
-        said = "hollow: {}, marks on the scale, below all others"
+        said = "hollow: {}, marks on the scale, in the last rows whatever they score"
         return [*notes, *remark(said, int(marks.sum()), "artificial respondent")]
 
 

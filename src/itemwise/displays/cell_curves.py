@@ -42,7 +42,7 @@ class _Figure:
 FIGURES = {
     "discrimination": _Figure("discr.", ".2f", "mean discrimination"),
     "difficulty": _Figure("diff.", ".2f", "mean difficulty"),
-    "guessing": _Figure("guess.", ".2f", "mean guessing"),
+    "guessing": _Figure("guess.", ".3f", "mean guessing"),
     "total_score": _Figure("total", ",.1f", "total score"),
     "information": _Figure("info.", ".3f", "mean information at the model's ability"),
     "share_negative": _Figure("negative", ".0%", "share of items with negative discrimination"),

@@ -149,10 +149,10 @@ class DistributionsDisplay(Display):
 
     The frame has one row per item: `group` names the column of data sets, `value` that of numbers.
     Each shape shows the density of values within ±`limit`; its bar reaches from the first quartile
-    to the third, the dot is the mean. The share of values beyond the limit is written beside it. At
-    most 80 data sets are drawn, the first in `order`, which names the hardest first: where each
-    data set has its own scale, means do not say which is harder. Without it, data sets are ordered
-    by their mean within the limit, the highest first.
+    to the third, the dot is the median, both of all values. The share of values beyond the limit is
+    written beside it. At most 80 data sets are drawn, the first in `order`, which names the hardest
+    first: where each data set has its own scale, medians do not say which is harder. Without it,
+    data sets are ordered by their median, the highest first. `notes` say which items are shown.
     """
 
     infinite = True
@@ -165,10 +165,11 @@ class DistributionsDisplay(Display):
         group: str = "dataset",
         limit: float = 6.0,
         order: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         if not as_number(limit) > 0:
             raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
-        self.value, self.group, self.limit = value, group, limit
+        self.value, self.group, self.limit, self.notes = value, group, limit, notes
         self.order = None if order is None else {name: k for k, name in enumerate(order)}
         self.numbers, self.labels = (value,), (group,)
         self.nothing = f"the column '{value}' holds no number within ±{limit:g}."
@@ -191,9 +192,9 @@ class DistributionsDisplay(Display):
         self._sets = sorted(sets, key=self._place)
 
     def _place(self, one: tuple[Any, Floats, Floats]) -> float:
-        """Where a data set stands: in the given order, or by its mean, the highest first."""
+        """Where a data set stands: in the given order, or by its median, the highest first."""
         if self.order is None:
-            return -float(one[2].mean())
+            return -float(np.median(one[2]))
         return self.order.get(one[0], len(self.order))
 
     def _size(self) -> tuple[float, float]:
@@ -207,7 +208,8 @@ class DistributionsDisplay(Display):
         if low < 0 < high:
             ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
         for height, (_, inside, values) in enumerate(sets, start=1):
-            draw_violin(ax, style, inside, height, (low, high), style.positive, values)
+            whole = values.clip(-self.limit, self.limit)
+            draw_violin(ax, style, inside, height, (low, high), style.positive, whole)
             beyond = 1.0 - inside.size / values.size
             colour = style.ink if beyond else style.neutral
             text_beside(style, ax, _percent(beyond), height, x=1.01, color=colour)
@@ -216,11 +218,12 @@ class DistributionsDisplay(Display):
         width = name_width(ax, style)
         ax.set_yticks(range(1, shown + 1), [label(name, width) for name, *_ in sets])
         ax.tick_params(axis="y", length=0)
-        ax.set_xlabel(f"{in_words(self.value)} (bar: middle half, dot: mean)")
+        ax.set_xlabel(f"{in_words(self.value)} (bar: middle half, dot: median)")
         outside = f"without a value within ±{self.limit:g}"
         own = ["each data set has its own scale: compare shapes, not places"] if self.order else []
         return [
             *own,
+            *self.notes,
             f"right: share of values beyond ±{self.limit:g}, of which only bar and dot tell",
             *not_shown(len(self._sets) - shown, "easier data set"),
             *not_shown(self._empty, "data set", outside),

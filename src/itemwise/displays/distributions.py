@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -72,16 +72,20 @@ class HistogramDisplay(Display):
 
     `value` names a column of numbers, `group` one of names, if there are groups. The five largest
     groups are drawn over each other in the same bins, the rest together. A few far values do not
-    stretch the axis: they are counted below it.
+    stretch the axis: they are counted below it. `notes` say which values are shown.
     """
 
     without = "a finite number"
     y_label, grid_lines = "count", "y"
 
     def __init__(
-        self, frame: pd.DataFrame, value: str = "difficulty", group: str | None = None
+        self,
+        frame: pd.DataFrame,
+        value: str = "difficulty",
+        group: str | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
-        self.value, self.group = value, group
+        self.value, self.group, self.notes = value, group, notes
         self.numbers, self.labels = (value,), () if group is None else (group,)
         self.x_label = in_words(value)
         super().__init__(frame)
@@ -114,7 +118,7 @@ class HistogramDisplay(Display):
             for out, side, edge in sides
             if out.any()
         ]
-        return [f"beyond the axis: {' and '.join(beyond)}"] if beyond else []
+        return [*self.notes, *([f"beyond the axis: {' and '.join(beyond)}"] if beyond else [])]
 
 
 def _edges(values: Floats) -> Floats:
@@ -164,7 +168,8 @@ class ItemMapDisplay(Display):
         ticks: dict[float, str] = {}
         for kind, side in SIDES.items():
             of_kind = self._rows[self._rows["kind"] == kind]
-            counts = np.histogram(of_kind["height"], edges)[0]
+            near = of_kind["position"].abs() <= FARTHEST  # arrows stand for the others
+            counts = np.histogram(of_kind.loc[near, "height"], edges)[0]
             tallest = max(LEAST_TALLEST, int(counts.max()))
             lengths = counts / tallest
             colour = style.positive if kind == "respondent" else style.neutral
@@ -188,7 +193,7 @@ class ItemMapDisplay(Display):
             counts = self._rows.loc[rows, "kind"].value_counts()
             if len(counts):
                 parts = [counted(int(counts[kind]), kind) for kind in SIDES if kind in counts.index]
-                notes.append(f"arrow: {' and '.join(parts)} {where}")
+                notes.append(f"arrow, in no bar: {' and '.join(parts)} {where}")
         medians = self._rows[np.isfinite(self._rows["se"])].groupby("kind")["se"].median()
         if len(medians):
             parts = [f"{kind}s {medians[kind]:.2g}" for kind in SIDES if kind in medians.index]
@@ -204,8 +209,11 @@ def _mark_clipped(ax: Axes, rows: pd.DataFrame, side: int, lengths: Floats, colo
 
 
 def _name_ends(ax: Axes, style: Style, items: pd.DataFrame, edges: Floats, lengths: Floats) -> None:
-    """Name the easiest and hardest items beside the axes, each with a line to its bar."""
-    rows = items.sort_values("position", kind="stable")
+    """Name the easiest and hardest items beside the axes, each with a line to its bar.
+
+    What all or none solved has no order: several on one side have one name.
+    """
+    rows = _together(items.sort_values("position", kind="stable"))
     fit = lines_that_fit(ax, style.small)
     ends = max(1, min(NAMED_AT_EACH_END, (fit - 1) // 2))
     if len(rows) > 2 * ends:
@@ -222,13 +230,22 @@ def _name_ends(ax: Axes, style: Style, items: pd.DataFrame, edges: Floats, lengt
         name_beside(style, ax, text, (length + 0.03, at), (1.18, text_at))
 
 
+def _together(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with those at the same infinity as one, named by their number."""
+    alike = np.isinf(rows["position"])
+    several = rows["position"].map(rows["position"][alike].value_counts())
+    names = rows["name"].astype(object).mask(several > 1, several.map("{:.0f} items".format))
+    found: pd.DataFrame = rows.assign(name=names)[~(alike & rows["position"].duplicated())]
+    return found
+
+
 def _said(position: float, se: float) -> str:
     """Return a position with its standard error; far out, where both say little, only the side.
 
     Items that all got right, or none, have a place at infinity.
     """
     if np.isinf(position):
-        return "none right" if position > 0 else "all right"
+        return "solved by none" if position > 0 else "solved by all"
     if abs(position) > FARTHEST:
         return f"{'above' if position > 0 else 'below'} {np.copysign(FARTHEST, position):g}"
     return f"{position:.2f}{f' ± {se:.2f}' if np.isfinite(se) else ''}"
@@ -270,7 +287,7 @@ class CaseDifficultyDisplay(Display):
         self._draw_violins(violins, style)
         self._foot = outer_and_other(panels)[1]
         return [
-            f"bins of {self._width:g}; bar: middle half, dot: mean",
+            f"bins of {self._width:g}; bar: middle half, dot: median",
             *remark("beyond the axis: {}", self._beyond, "case"),
         ]
 
@@ -293,7 +310,7 @@ class CaseDifficultyDisplay(Display):
         for height, ((_, values), colour) in enumerate(pairs, start=1):
             inside = values[(values >= limits[0]) & (values <= limits[1])]
             if inside.size:
-                draw_violin(ax, style, inside, height, limits, colour)
+                draw_violin(ax, style, inside, height, limits, colour, values)
         width = min(24, name_width(ax, style))
         names = [f"{class_name(name, width)}\n({len(part):,})" for name, part in self._parts]
         ax.set_yticks(range(1, len(names) + 1), names)

@@ -40,18 +40,18 @@ LEAST_REACH = 0.1  # of the axis of differences
 class DifferentialDisplay(Display):
     """Difference of the expected response between groups at the same ability, by share right.
 
-    The frame has one row per item and group, with items as its index: `share_right`, `difference`
+    The frame has one row per item and group, with items as its index: `share_reached`, `difference`
     and its standard error `difference_se`. With `differs`, those rows are coloured and named, with
     the `group` if there are several; bars reach 1.96 standard errors each way.
     """
 
-    numbers = ("share_right", "difference", "difference_se")
+    numbers = ("share_reached", "difference", "difference_se")
     noun, without = "item", "a difference"
     inches = (7.6, 4.6)
     x_label, y_label = "share right, all respondents", "difference at the same ability"
 
     def _prepare(self) -> None:
-        self._points = self._rows[["share_right", "difference"]].to_numpy()
+        self._points = self._rows[["share_reached", "difference"]].to_numpy()
         self._reach: Floats = 1.96 * self._rows["difference_se"].to_numpy()
         self._differs = flags(self._rows, "differs")
 

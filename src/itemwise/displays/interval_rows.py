@@ -246,7 +246,7 @@ class LeaderboardDisplay(Rows):
 
     def _said_rank(self, row: pd.Series) -> str:
         rank, low, high = (row[name] for name in self.ranks)
-        may = f"  ({low:.0f} to {high:.0f})" if low < high else ""
+        may = f"  ({low:.0f} to {high:.0f})" if low <= high else ""
         board = f"board {row['board']}: " if self._boards else ""
         return f"{board}{rank:.0f}{may}"
 

@@ -39,14 +39,20 @@ if TYPE_CHECKING:
 # The gravest first: an item with several problems has the mark of the first.
 MARKS = {
     "suspect key": "X",
-    "negative discrimination": "v",
+    "significantly negative discrimination": "v",
     "near-duplicate": "D",
     "solved by none": "^",
     "solved by all": "s",
+    "all at the bottom": "^",
+    "all at the top": "s",
+    "all alike": "s",
 }
+NOMINAL = tuple(MARKS)[3:]  # answered alike by all
 SOUND = "no problem"
 NAMED = 3  # kinds of problems whose items are named
 MOST_NAMES = 10
+FARTHEST = 6.0  # as in tables: a difficulty beyond is one of a flat curve
+ASIDE = 0.05  # share of the height by which items without a discrimination lie below the others
 MANY = 500  # more dots are drawn small
 PARAMETERS = ("difficulty", "discrimination", "guessing")
 
@@ -56,12 +62,16 @@ class ItemHealthDisplay(Display):
 
     The frame has one row per item, which is its index: `difficulty`, `discrimination` and
     `problems`, a text that is empty for a sound item. With `discrimination_se`, bars of named items
-    reach 1.96 standard errors both ways. Far items are drawn at the edge and counted below.
+    reach 1.96 standard errors both ways. Far items are drawn at the edge and counted below. What
+    all or none solved has an infinite difficulty and no discrimination: it lies below the line, on
+    its side.
     """
 
     numbers = ("difficulty", "discrimination")
     labels = ("problems",)
-    noun, without = "item", "two finite numbers"
+    needed = ("difficulty",)
+    infinite = True
+    noun, without = "item", "a place on the scale"
     inches = (8.4, 4.8)
     x_label, y_label = numbers
 
@@ -71,16 +81,23 @@ class ItemHealthDisplay(Display):
         self._limits = self._ends(values)
         ends = np.array(self._limits)
         self._points = np.clip(values, ends[:, 0], ends[:, 1])
-        self._far = int((self._points != values).any(axis=1).sum())
+        self._aside = np.isnan(values[:, 1])
+        self._far = int((self._points != values)[~self._aside].any(axis=1).sum())
+        low, high = self._limits[1]
+        self._line = low - ASIDE * (high - low)
+        if self._aside.any():
+            self._points[self._aside, 1] = self._line - ASIDE * (high - low)
+            self._limits[1] = (float(self._points[self._aside, 1].min()), high)
 
     def _ends(self, values: Floats) -> list[tuple[float, float]]:
-        """Return the limits of both axes, for named items too, but not for nominal difficulties."""
-        nominal = np.char.startswith(self._kind, "solved by")
-        rows = np.ones(len(values), dtype=bool) if nominal.all() else ~nominal
-        across, up = (robust_limits(column[rows]) for column in values.T)
+        """Return the limits of both axes, for named items too unless they are as good as flat."""
         named = np.isin(self._kind, list(MARKS)[:NAMED])
-        slopes = np.append(values[named, 1], up)
-        return [across, (float(slopes.min()), float(slopes.max()))]
+        limits = []
+        for column, farthest in zip(values.T, (FARTHEST, np.inf), strict=True):
+            own = column[named & np.isfinite(column) & (np.abs(column) <= farthest)]
+            both = np.append(own, padded(robust_limits(column), 0.0))
+            limits.append((float(both.min()), float(both.max())))
+        return limits
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         ax.set_xlim(padded(self._limits[0]))
@@ -102,14 +119,29 @@ class ItemHealthDisplay(Display):
             dots = ax.scatter(*self._points[rows].T, **look)
             say_on_hover(dots, [f"{name}: {kind}" for name in self._rows.index[rows]])
             handles.append(dots)
-            texts.append(f"{kind} ({int(rows.sum()):,})")
+            texts.append(f"{kind} ({'; '.join([f'{int(rows.sum()):,}', *self._also(kind)])})")
         named = self._name(ax, style, colours)
         _legend_above(ax, style, handles[::-1], texts[::-1])
         notes = remark("drawn at the edge: {} far from the others", self._far, "item")
+        if self._aside.any():
+            ax.axhline(self._line, color=style.neutral, linewidth=0.9, zorder=1)
+            ax.set_yticks([at for at in ax.get_yticks() if self._line < at <= self._limits[1][1]])
+            notes += remark(
+                "below the line: {} without a discrimination", self._aside.sum(), "item"
+            )
+        grave = int(np.isin(self._kind, list(MARKS)[:NAMED]).sum())
+        if 0 < named < grave:
+            notes.append(f"named: {named} of {grave:,} with a mark, the gravest first")
         if named and "discrimination_se" in self._rows:
             middle = self._rows["discrimination_se"].astype(float).median()
             notes.append(f"bar: ±1.96 standard errors of discrimination (median {middle:.2g})")
         return notes
+
+    def _also(self, kind: str) -> list[str]:
+        """Return how many items with the mark of a grave problem all or none solved as well."""
+        words = self._rows["problems"].astype(str)[self._kind == kind]
+        counts = {other: int(words.str.contains(other).sum()) for other in NOMINAL}
+        return [f"{n:,} {other}" for other, n in counts.items() if n and kind not in NOMINAL]
 
     def _named(self, lines: int) -> Array:
         """Return positions of the items to name, the gravest problems first."""
@@ -119,11 +151,11 @@ class ItemHealthDisplay(Display):
         order = np.lexsort((slope, ranks))
         return order[ranks[order] < NAMED][: max(1, min(MOST_NAMES, lines - 7))]
 
-    def _name(self, ax: Axes, style: Style, colours: dict[str, str]) -> bool:
-        """Name items with a problem, and draw their bars; return whether there are any."""
+    def _name(self, ax: Axes, style: Style, colours: dict[str, str]) -> int:
+        """Name items with a problem, and draw their bars; return how many are named."""
         rows = self._named(lines_that_fit(ax, style.small))
         if not rows.size:
-            return False
+            return 0
         if "discrimination_se" in self._rows:
             reach = 1.96 * self._rows["discrimination_se"].to_numpy(float)[rows]
             x, y = self._points[rows].T
@@ -131,7 +163,7 @@ class ItemHealthDisplay(Display):
             ax.vlines(x, y - reach, y + reach, color=shades, linewidth=1.0, alpha=0.5)
         ink = [style.ink] * len(rows)
         name_points(style, ax, self._rows.index[rows], self._points[rows], ink, 26)
-        return True
+        return int(rows.size)
 
 
 def _kind(words: str) -> str:

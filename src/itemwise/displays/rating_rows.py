@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class RatingsDisplay(Rows):
-    """Ratings with 95 % ranges, best on top; blue: the leader and others not significantly behind.
+    """Ratings with 95 % ranges, best on top, marks last; blue: not significantly behind the leader.
 
     The frame has one row per respondent, which is its index: `rating`, `low` and `high`, and if
     known, whether it is `level` with the leader; else those are whose range overlaps the leader's.
-    Who is `artificial` is a hollow mark below all others, and never the leader. At most
+    Who is `artificial` is a hollow mark in the last rows, and never the leader. At most
     60 rows are drawn, the best ones.
     """
 
@@ -46,7 +46,11 @@ class RatingsDisplay(Rows):
         if marks.any():
             edge = style.neutral
             ax.scatter(rating[marks], height[marks], s=22, c=style.paper, edgecolors=edge, zorder=3)
-        said = remark("hollow: {}, marks on the scale", int(marks.sum()), "artificial respondent")
+        said = remark(
+            "hollow: {}, marks on the scale, in the last rows whatever their rating",
+            int(marks.sum()),
+            "artificial respondent",
+        )
         return [*said, *self._said_of_level(level, known=known)]
 
     def _said_of_level(self, level: np.ndarray, *, known: bool) -> list[str]:

@@ -321,8 +321,8 @@ class SaturationDisplay(Display):
     The frame has two kinds of rows. Those of the curve have `ability` and `information`, and their
     `respondent` is missing; those of respondents have `ability` and its `se`. Bars of the best
     reach 1.96 standard errors both ways; all others are ticks on the axis. The share of the maximum
-    information is said if rows of respondents have `information_left`, at the ability of the best,
-    and `information_median`.
+    information is said if rows of respondents have `information_left`, at `ability_top`, the mean
+    of the `best` few, and `information_median`, at `ability_middle`.
     """
 
     numbers = ("ability", "information", "se")
@@ -371,14 +371,15 @@ class SaturationDisplay(Display):
 
     def _shares(self) -> list[str]:
         """Say how much of the maximum information is left, if the frame does."""
-        names = ("information_left", "information_median")
+        names = ("information_left", "information_median", "ability_top", "ability_middle", "best")
         if not set(names) <= set(self._people):
             return []
-        here, there = (float(self._people[name].iloc[0]) for name in names)
-        if not np.isfinite([here, there]).all():
+        row = self._people.iloc[0]
+        if not np.isfinite(row[list(names)].to_numpy(float)).all():
             return []
         note = (
-            f"share of the maximum information: {here:.1%} at the best, {there:.1%} at the "
-            "median ability"
+            f"share of the maximum information: {row['information_left']:.1%} at ability "
+            f"{row['ability_top']:.2f} (mean of the {row['best']:.0f} with the best results), "
+            f"{row['information_median']:.1%} at {row['ability_middle']:.2f} (median)"
         )
         return [note]

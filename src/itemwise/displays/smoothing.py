@@ -48,20 +48,20 @@ def draw_violin(
     height: float,
     limits: tuple[float, float],
     colour: str,
-    every: Floats | None = None,
+    every: Floats,
 ) -> None:
-    """Draw a violin, a bar for the middle half and a dot for the mean; equal values are a dot.
+    """Draw a violin, a bar for the middle half and a dot for the median; equal values are a dot.
 
-    Bar and dot are those of `every` value, also of those that the violin leaves out.
+    Bar and dot are those of `every` value, also of those that the violin leaves out. A mean would
+    lie beside its own bar where a few values are far out.
     """
-    every = values if every is None else every
     if np.ptp(values) > 0:
         at, density, _ = smoothed(values, NARROWEST * (limits[1] - limits[0]))
         reach = HALF * density / density.max()
         ax.fill_between(at, height - reach, height + reach, color=colour, alpha=0.3, linewidth=0)
         first, third = np.quantile(every, [0.25, 0.75])
         ax.hlines(height, first, third, color=colour, linewidth=2.4, zorder=3)
-    ax.scatter(every.mean(), height, s=16, color=style.ink, zorder=4)
+    ax.scatter(np.median(every), height, s=16, color=style.ink, zorder=4)
 
 
 def blended(

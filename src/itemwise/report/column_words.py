@@ -39,6 +39,8 @@ WORDS = {
     "responses": "How many responses there are.",
     "expected": "What the scale expects at this ability: the mean chance of being right.",
     "share_right": "Share of the respondents that are right.",
+    "share_reached": "Mean share of the highest grade or score; of right and wrong responses, the "
+    "share that is right.",
     "share_right_strong": "Share right among the strongest third of the respondents.",
     "share_right_weak": "Share right among the weakest third of the respondents.",
     "item_rest": "Correlation of the responses to the item with the share right on all others; "
@@ -54,7 +56,8 @@ WORDS = {
     "better.",
     "converged": "Whether the calibration reached its end.",
     # Suspect labels.
-    "suspect": "Whether its label should be checked.",
+    "suspect": "Whether its label should be checked: by class probabilities where these are known, "
+    "otherwise by right and wrong answers alone.",
     "evidence": "Probability that the label is wrong; with responses alone, that the item "
     "contradicts good respondents.",
     "changed": "Whether its label was changed on purpose.",
@@ -127,19 +130,24 @@ WORDS = {
     "guessing_mean": "Mean guessing of the items.",
     "metadatum": "A fact about data sets, such as their number of classes.",
     "correlation": "Rank correlation over data sets, with its interval.",
+    # Metadata of data sets, by the names of OpenML.
+    "NumberOfFeatures": "How many features there are with the target, which OpenML counts as one.",
     # Health of items.
-    "solved_by": "All or none, if all or none of the respondents solve it.",
-    "negative": "Whether the discrimination is below zero after correction for multiple tests.",
+    "solved_by": "All or none, if all or none solve it; alike, if all answered the same.",
+    "significantly_negative": "Whether the discrimination is below zero after correction for "
+    "multiple tests; a negative estimate alone is not.",
     "negative_p": "p value of a discrimination that is not below zero.",
-    "suspect_key": "Whether the item contradicts good respondents, as with a wrong key.",
+    "negative_p_adjusted": "The same after correction for multiple tests.",
+    "suspect_key": "Whether the item contradicts good respondents by right and wrong answers "
+    "alone; class probabilities, where known, may name others.",
     "duplicate_of": "An item that is answered alike.",
     "problems": "What to look at.",
     "best": "How many of the best respondents are looked at.",
     "solved_by_best": "Items that all of the best solve.",
-    "solved_share": "Share of the items that all of the best solve.",
+    "solved_share": "Share that all of the best solve, of the items that two of them answered.",
     "separate_two": "Items on which the best two differ.",
     "separate_best": "Items on which any of the best differ.",
-    "told": "Share of the items that at least two of the best answered.",
+    "share_answered": "Share of the items that at least two of the best answered.",
     "ability_top": "Mean ability of the best.",
     "ability_middle": "Ability in the middle of all respondents.",
     "information_top": "Information of all items at the ability of the best.",
@@ -195,10 +203,12 @@ WORDS = {
     "weight": "How much the item counts in the prediction of the whole accuracy.",
     "n_items": "Number of items.",
     "mae": "Mean absolute error.",
+    "mae_low": "Lower end of the interval of the mean absolute error.",
+    "mae_high": "Upper end of the interval of the mean absolute error.",
     "rmse": "Root of the mean squared error.",
     "bias": "Mean of prediction less truth.",
     "coverage": "Share of the model's 95 % intervals that hold the truth.",
-    "coverage_widened": "The same for intervals that are widened by the error in other folds.",
+    "coverage_observed": "The same for intervals that are widened by the error in other folds.",
     "width": "Mean width of the intervals.",
     "truth": "Accuracy on all items.",
     "method": "How the accuracy on all items is predicted.",
@@ -294,10 +304,12 @@ OF_TABLES: dict[str, dict[str, str]] = {
     "saturation": {
         "group": "All items, or one group of them.",
         "compared": "How many respondents are linked by items, and compared.",
+        "top_asked": "Items that the first respondent answered.",
+        "top_observed": "What it reaches of all that these items allow.",
         "top_share": "What the first respondent reaches of all that the items allow.",
         "top_low": "Lower end of the interval of that share.",
         "top_high": "Upper end of the interval of that share.",
-        "separate_share": "Share of the items on which the best respondents still differ.",
+        "separate_share": "Share on which any of the best differ, of the items that two answered.",
         "separate_low": "Lower end of the interval of that share.",
         "separate_high": "Upper end of the interval of that share.",
     },

@@ -5,23 +5,31 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import (
+    below_zero,
+    nominal_items,
+    significantly_negative,
+    told_parameters,
+)
 from itemwise.datasets import Dataset
 from itemwise.diagnostics import LabelTrouble
 from itemwise.errors import InputError
+from itemwise.estimation.rightness import said_of_direction
 from itemwise.models.logistic import Logistic
 from itemwise.report.counted_items import counted_items
 from itemwise.report.packed_answers import answers_of, packed
-from itemwise.report.sections import columns_of, text_of
+from itemwise.report.sections import columns_of, rounded, text_of
 from itemwise.responses.names_and_facts import is_numbered, row_name
 from itemwise.responses.stored_cells import as_floats
 from itemwise.results import Result
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,6 +181,11 @@ class Scale:
     name: str
     items: pd.DataFrame
     content: dict[str, Any]
+    answered: Responses | None = None  # from which the items were calibrated
+
+    def is_of(self, items: Set[str], answered: Responses | None) -> bool:
+        """Return whether these are its items and answers: names alone may be of another table."""
+        return set(self.items.index) == items and not _contradict(self.answered, answered)
 
 
 def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
@@ -216,13 +229,43 @@ def _calibrations(
 
 def _explored(calibration: Calibration, found: Mapping[str, Any]) -> bool:
     """Return whether these items can be explored already, on a scale of their own."""
-    names = set(calibration.item_names)
-    return any(set(known.item_names) == names for known, *_ in found.values())
+    names, own = set(calibration.item_names), calibration.responses
+    return any(
+        set(known.item_names) == names and not _contradict(known.responses, own)
+        for known, *_ in found.values()
+    )
+
+
+def _contradict(one: Responses | None, other: Responses | None) -> bool:
+    """Return whether the same respondents answered differently: then they are two tables."""
+    if one is None or other is None or one is other:
+        return False
+    both, here, there = np.intersect1d(one.respondents, other.respondents, return_indices=True)
+    if not both.size:
+        return False
+    place = {item: k for k, item in enumerate(other.items)}
+    known = [k for k, item in enumerate(one.items) if item in place]
+    same = [place[one.items[k]] for k in known]
+    first, second = as_floats(one.cells[here][:, known]), as_floats(other.cells[there][:, same])
+    return bool((np.isfinite(first) & np.isfinite(second) & (first != second)).any())
 
 
 def _matching(calibration: Calibration, troubles: list[LabelTrouble]) -> LabelTrouble | None:
-    names = set(calibration.item_names)
-    return next((each for each in troubles if set(each.items) == names), None)
+    names, own = set(calibration.item_names), calibration.responses
+    return next(
+        (each for each in troubles if set(each.items) == names and _is_about(each, own)), None
+    )
+
+
+def _is_about(trouble: LabelTrouble, answered: Responses | None) -> bool:
+    """Return whether suspects are of these answers, not of other ones to items of equal names."""
+    if trouble.share_right is None or answered is None:
+        return True
+    told = dict(zip(trouble.items, trouble.share_right, strict=True))
+    asked = np.maximum(answered.tally.asked, 1)
+    means = np.nansum(answered.values, axis=0) / asked
+    shares = np.array([told.get(item, np.nan) for item in answered.items])
+    return bool(np.allclose(shares[asked > 0], means[asked > 0], atol=1e-6, equal_nan=True))
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
@@ -257,6 +300,7 @@ def scale_of(
     content: dict[str, Any] = {"name": name, "model": calibration.model.name}
     if _are_parallel(calibration):  # then the map needs another axis than discrimination
         content["upward"] = REST
+    content["cautions"] = _cautions(calibration)
     content["curve"] = _curves(calibration)
     content["groups"] = _groups(plain, own) + [str(c) for c in items if c not in plain]
     content["answers"] = (
@@ -265,12 +309,12 @@ def scale_of(
     content["facts"] = [] if facts is None else columns_of(facts)
     if instances is not None:
         content["instances"] = instances_of(instances, calibration.item_names, suspects)
-    return Scale(name, items, content)
+    return Scale(name, items, content, own)
 
 
 def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFrame:
     """Return one row per item: parameters with standard errors, flags, and short facts."""
-    frame, responses = calibration.items, calibration.responses
+    frame, responses = told_parameters(calibration.items), calibration.responses
     idle = [name for name in ("guessing", "slip") if name in frame and not frame[name].any()]
     frame = frame.drop(columns=[*idle, *(f"{name}_se" for name in idle)])
     if not frame["flag"].any():
@@ -288,6 +332,21 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
         doubts = every[["evidence", "suspect", *told]].astype(dict.fromkeys(told, str))
         frame = frame.join(doubts).assign(suspect=lambda f: f["suspect"].fillna(False).astype(bool))
     return frame
+
+
+def _cautions(calibration: Calibration) -> list[str]:
+    """Return why places by ability may differ from those by right answers; see `said_of_items`."""
+    items = calibration.items
+    below = int(below_zero(items).sum()) if "discrimination" in items else 0
+    if not below:
+        return list(said_of_direction(calibration))
+    surely = int(significantly_negative(items).sum())
+    said = (
+        f"{counted(below, 'item')} {'has' if below == 1 else 'have'} an estimated discrimination "
+        f"below zero, {surely:,} of them significantly so after correction for multiple tests. "
+        "Right answers to these lower ability, so compare means of responses, too."
+    )
+    return [*said_of_direction(calibration), said]
 
 
 def _are_parallel(calibration: Calibration) -> bool:
@@ -331,6 +390,13 @@ def _groups(items: pd.DataFrame, responses: Responses | None) -> list[str]:
     return [str(name) for name in items if name in known]
 
 
+def _nominal(calibration: Calibration) -> dict[int, list[float]]:
+    """Return what the prior says of items that all answered alike: only sums of chances use it."""
+    items = calibration.items[["discrimination", "difficulty"]].to_numpy()
+    rows = np.flatnonzero(nominal_items(calibration.items))
+    return {int(row): rounded(items[row]) for row in rows}
+
+
 def _curves(calibration: Calibration) -> dict[str, Any]:
     """Return the range of the scale, and curves that a page cannot compute itself."""
     low, high = calibration.population.reach(CURVE_REACH)
@@ -338,7 +404,12 @@ def _curves(calibration: Calibration) -> dict[str, Any]:
     bottom, top = (float(np.min(end)) for end in calibration.model.extent())
     bottom, top = (end if np.isfinite(end) else 0.0 for end in (bottom, top))
     if isinstance(calibration.model, Logistic):
-        return content | {"kind": "logistic", "low": 0.0, "high": 1.0}
+        return content | {
+            "kind": "logistic",
+            "low": 0.0,
+            "high": 1.0,
+            "nominal": _nominal(calibration),
+        }
     grid = np.linspace(low, high, CURVE_POINTS)
     expected = calibration.model.expected(calibration.coords, grid)
     bottom, top = min(bottom, float(expected.min())), max(top, float(expected.max()))

@@ -11,19 +11,25 @@ MOST_SENTENCES = 5
 WHO, FOUND = "Who is better", "What was found"
 TITLES = {"items": "Which items to look at", "check": "Whether to believe it"}
 PARTS = ("finding", *TITLES)
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9])")
+_END = re.compile(r"(?<=[.!?])\s+")
+_SHORTENED = re.compile(r"(?:^|[\s(])(?:[A-Za-z]|e\.g|i\.e|vs|cf|no|pp?|approx)\.$")
 
 
 def sentences_in(text: str) -> list[str]:
     """Split a text where a sentence ends; nothing inside brackets ends one.
 
-    >>> sentences_in("A leads (p. 5. It says so). Three of 6 pairs differ.")
-    ['A leads (p. 5. It says so).', 'Three of 6 pairs differ.']
+    A sentence may begin with a name in small letters. Names may hold a bracket alone, so that
+    brackets which the text never closes are not waited for.
+
+    >>> sentences_in("A leads (p. 5. It says so). gpt-4 is next. Three of 6 pairs differ.")
+    ['A leads (p. 5. It says so).', 'gpt-4 is next.', 'Three of 6 pairs differ.']
     """
-    found = [""]
-    for part in _END.split(text):
-        whole = found[-1].count("(") <= found[-1].count(")")
-        found = [*found, part] if whole else [*found[:-1], f"{found[-1]} {part}"]
+    found, parts = [""], _END.split(text)
+    for k, part in enumerate(parts):
+        open_ = found[-1].count("(") > found[-1].count(")")
+        closed = any(each.count(")") > each.count("(") for each in parts[k:])
+        ends = not (open_ and closed) and not _SHORTENED.search(found[-1])
+        found = [*found, part] if ends else [*found[:-1], f"{found[-1]} {part}"]
     return [part for part in found if part]
 
 

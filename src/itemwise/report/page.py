@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import count
@@ -22,7 +22,7 @@ from itemwise.report.page_assets import asset, filled, policy_of, script_of, tex
 from itemwise.report.provenance import commit, install_lines, requirements
 from itemwise.report.sections import Gathered, Section, as_json, columns_of, gather, sections_of
 from itemwise.results import Result
-from itemwise.words import counted
+from itemwise.words import clean, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,9 +244,13 @@ class Page:
         )
         body += f'<div class="figures">{figures}</div>' if figures else ""
         for caption, frame in section.tables:
-            level = dict(section.settings).get("confidence") if section.items else None
+            level = (
+                dict(section.settings).get("confidence")
+                if section.ranks and section.items
+                else None
+            )
             words = caption.replace("_", " ")
-            body += self._table(words, frame, section.title, section.items, level)
+            body += self._table(words, frame, section.title, section, level)
         gist = section.sentences[0] if section.sentences else ""
         return self._folded(anchor, section.title, body, gist)
 
@@ -299,29 +303,30 @@ class Page:
         caption: str,
         frame: pd.DataFrame,
         owner: str,
-        items: Set[str] = frozenset(),
+        section: Section | None = None,
         confidence: str | None = None,
     ) -> str:
         if not len(frame):
             return f'<p class="about">{text(_sentence(caption))}: none.</p>'
         known = self._known(caption, frame, owner)
-        if about := self._scale_of(owner, items):
+        if section is not None and (about := self._scale_of(section)):
             self.tables[known]["scale"] = about
-        if items:  # models are compared on these, and on no other scale
-            self.tables[known]["scales"] = self._scales_with(items)
+        if section is not None and section.ranks and section.items:  # pairs are of these alone
+            self.tables[known]["scales"] = self._scales_with(section)
         if confidence is not None:
             self.tables[known]["confidence"] = float(confidence)
         return f'<div class="table" data-table="{known}"></div>'
 
-    def _scale_of(self, title: str, items: Set[str]) -> str | None:
-        """Return the scale that a section is about: its title names it, or it has these items."""
-        names = (title, title.rpartition(": ")[2])
+    def _scale_of(self, section: Section) -> str | None:
+        """Return the scale that a section is about: its title names it, or it has its items."""
+        names = (section.scale, section.title, section.title.rpartition(": ")[2])
         named = [scale.name for scale in self.shown if scale.name in names]
-        found = named or self._scales_with(items)
+        found = named or self._scales_with(section)
         return found[0] if len(found) == 1 else None
 
-    def _scales_with(self, items: Set[str]) -> list[str]:
-        return [scale.name for scale in self.shown if set(scale.items.index) == items]
+    def _scales_with(self, section: Section) -> list[str]:
+        about = section.items, section.answered
+        return [scale.name for scale in self.shown if scale.is_of(*about)]
 
     def _known(self, caption: str, frame: pd.DataFrame, owner: str = "") -> str:
         """Add a table to the data of the page, and return its key."""
@@ -356,7 +361,8 @@ def _definitions(rows: Sequence[tuple[str, str]]) -> str:
 def _settings_frame(settings: Sequence[tuple[str, str, str]]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame(list(settings), columns=["result", "setting", "value"])
+    rows = [[*map(clean, row)] for row in settings]  # names of files may be no text
+    return pd.DataFrame(rows, columns=["result", "setting", "value"])
 
 
 def _sentence(words: str) -> str:

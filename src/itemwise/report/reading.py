@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from itemwise.byte_limits import most_bytes
 from itemwise.calibration import BANK_ENDINGS, Calibration, is_bank
 from itemwise.diagnostics import diagnose
+from itemwise.diagnostics.reached_accuracy import LEAST
 from itemwise.errors import FileError
 from itemwise.estimation import calibrate
-from itemwise.estimation.chosen_models import model_for
+from itemwise.estimation.part_scales import scales_of_parts
 from itemwise.files import PathLike, file_name_of, is_folder, is_plain, read_json, readable_file
-from itemwise.numerics.linked_parts import Parts, linked_parts
 from itemwise.progress import at_stage
 from itemwise.report.folder import BANKS, FIGURES, FORMAT, KIND, SUMMARY
 from itemwise.report.pictures import image_of
@@ -26,8 +26,10 @@ from itemwise.results import gathered
 from itemwise.saved_files import load_only
 from itemwise.studies import Leaderboard, leaderboard
 from itemwise.tables.csv_text import restored
+from itemwise.words import listed
 
-MOST_PARTS, FEWEST_IN_PART = 5, 3  # parts of a table that are calibrated, and respondents in each
+MOST_PARTS = 5  # unlinked parts of a table that are diagnosed
+MOST_SCALES = 20  # of them whose items and respondents are shown; a page of more would not open
 MOST_BYTES = 200 * 1024**2  # of a table
 MOST_LOG_BYTES = 8 * 1024**3  # of each log, as `read_logs` has it
 FIGURE_BYTES = 20 * 1024**2
@@ -55,33 +57,62 @@ def _holds_logs(folder: Path) -> bool:
 def analysed(responses: Responses, model: str = "auto") -> list[Any]:
     """Rank the respondents, calibrate and diagnose responses.
 
-    Parts that no item links are ranked on boards of their own and calibrated one by one: they are
-    never on one scale.
+    Parts that no item links are on boards of their own, and each has its scale and its diagnoses.
     """
-    parts = linked_parts(responses.observed)
-    if parts[0].any():
-        return _in_parts(responses, model, *parts)
     at_stage(f"calibrating {responses.n_respondents:,} × {responses.n_items:,} responses")
     found = calibrate(responses, model)
     ranked = Ranked(*gathered({"leaderboard": partial(leaderboard, responses, calibration=found)}))
-    return [ranked, found, diagnose(found)]
+    parts = scales_of_parts(found)
+    if len(parts) == 1:
+        return [ranked, found, diagnose(found)]
+    return [ranked, *_in_parts(parts)]
 
 
-def _in_parts(responses: Responses, model: str, rows: Parts, items: Parts) -> list[Any]:
-    """Rank within the parts of a table, then calibrate and diagnose the largest ones."""
-    found: list[Any] = [Ranked(*gathered({"leaderboard": partial(leaderboard, responses)}))]
-    chosen, picked = model_for(model, responses)
-    for k in range(min(MOST_PARTS, int(rows.max()) + 1)):
-        if (rows == k).sum() < FEWEST_IN_PART:
-            break
-        at_stage(f"calibrating part {k + 1}")
-        part = responses.select(respondents=rows == k, items=items == k)
-        scale = calibrate(part, chosen)
-        scale = replace(scale, fit_notes=(*picked, *scale.fit_notes))
-        checks = diagnose(scale).found
-        titles = {f"{name.replace('_', ' ')}, part {k + 1}": each for name, each in checks.items()}
-        found.append({f"Calibration, part {k + 1}": scale} | titles)
-    return found
+def _in_parts(parts: list[Calibration]) -> list[Any]:
+    """The scales of unlinked parts, and diagnoses of the largest; what is missing is named."""
+    found: list[Any] = []
+    missing: dict[str, str] = {}
+    shown = [part for part in parts[:MOST_SCALES] if part.n_respondents > 1]
+    for k, part in enumerate(shown, start=1):
+        found.append({f"Calibration, part {k}": part})
+        if k > MOST_PARTS or part.n_respondents < LEAST:
+            missing[f"diagnoses of part {k}"] = _why_undiagnosed(part)
+            continue
+        at_stage(f"checking part {k}")
+        checks = diagnose(part)
+        titles = {f"{name}, part {k}": each for name, each in checks.found.items()}
+        reasons = {f"{name}, part {k}": each for name, each in checks.missing.items()}
+        found.append(Checked(titles, reasons))
+    for k, part in enumerate(parts[len(shown) :], start=len(shown) + 1):
+        missing[f"scale of part {k}"] = _why_not_shown(part)
+    return [*found, Checked({}, missing)]
+
+
+def _why_undiagnosed(part: Calibration) -> str:
+    if part.n_respondents < LEAST:
+        return f"{_who(part)}: diagnoses need at least {LEAST} respondents that items link."
+    return f"{_who(part)}: {MOST_PARTS} parts are diagnosed. Give this one by itself."
+
+
+def _why_not_shown(part: Calibration) -> str:
+    if part.n_respondents < 2:
+        return (
+            f"{_who(part)} shares no item with others, and is on the leaderboard only: how hard "
+            "its items are is not known."
+        )
+    return f"{_who(part)}: {MOST_SCALES} parts are shown. Give this one by itself."
+
+
+def _who(part: Calibration) -> str:
+    assert part.responses is not None  # noqa: S101 - it was made here, not loaded
+    return listed(part.responses.respondents, "respondent")
+
+
+class Checked(NamedTuple):
+    """Diagnoses by title, and why some are missing."""
+
+    found: dict[str, Any]
+    missing: dict[str, str]
 
 
 class Ranked(NamedTuple):
@@ -159,7 +190,7 @@ def _table(path: Path) -> Any:
     import pandas as pd
 
     try:
-        return restored(pd.read_csv(readable_file(path, MOST_BYTES)))
+        return restored(pd.read_csv(readable_file(path, most_bytes(None, MOST_BYTES))))
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     except (ValueError, pd.errors.ParserError) as error:
@@ -179,7 +210,7 @@ def _picture(path: Path) -> str:
     """Return a figure that is narrower and has few colours, to save space."""
     from PIL import Image
 
-    content = readable_file(path, FIGURE_BYTES)
+    content = readable_file(path, most_bytes(None, FIGURE_BYTES))
     try:
         with Image.open(content, formats=["PNG"]) as picture:
             whole = picture.convert("RGB")

@@ -21,6 +21,8 @@ from itemwise.results import Draw, Part, Result, fields_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.responses import Responses
+
 # Fields that say how a result was made, not what was found.
 SETTINGS = {
     *("method", "random_state", "n_resamples", "tolerance", "tau", "confidence", "alpha"),
@@ -50,7 +52,9 @@ class Section:
     part: Part = "finding"
     ranks: bool = False  # whether it says who is better
     headline: str = ""  # what the page may say first
-    items: frozenset[str] = frozenset()  # those that its verdicts on pairs are about, if it ranks
+    items: frozenset[str] = frozenset()  # those of its scale, which verdicts on pairs are about
+    answered: Responses | None = None  # the answers to these
+    scale: str | None = None  # which its tables are about, if its title does not say it
 
 
 def sections_of(
@@ -95,6 +99,7 @@ def section_of(
     most = 0 if result.found_nothing else most
     pictures, lacking = _drawn(islice(result.page_figures().items(), most), title, numbered)
     tables, cut = _within_limits(result.page_tables())
+    scale = _own_scale(result)
     return Section(
         title=title,
         about=_about(result),
@@ -106,13 +111,14 @@ def section_of(
         part=result.page_part,
         ranks=result.name() == "leaderboard",
         headline=result.meaning,
-        items=_ranked_items(result),
+        items=frozenset(() if scale is None else scale.item_names),
+        answered=None if scale is None else scale.responses,
     )
 
 
-def _ranked_items(result: Result) -> frozenset[str]:
-    scale = getattr(result, "calibration", None) if result.name() == "leaderboard" else None
-    return frozenset(scale.item_names) if isinstance(scale, Calibration) else frozenset()
+def _own_scale(result: Result) -> Calibration | None:
+    scale = result if isinstance(result, Calibration) else getattr(result, "calibration", None)
+    return scale if isinstance(scale, Calibration) else None
 
 
 def _within_limits(
@@ -137,6 +143,10 @@ def _about(result: Result) -> str:
     return (type(result).__doc__ or "").strip().partition("\n")[0]
 
 
+# Names of figures that are short as names of files, but no words.
+FIGURES = {"mae": "mean absolute error", "bump": "ranks along the periods"}
+
+
 def _drawn(
     figures: Iterable[tuple[str, Draw]], title: str, numbered: Callable[[], str]
 ) -> tuple[list[tuple[str, str]], list[str]]:
@@ -152,13 +162,17 @@ def _drawn(
             lacking.append(f"Figure {_words(name)!r} is not drawn: {display.instead}")
             continue
         about = (type(display).__doc__ or "").strip().partition("\n")[0]
-        named = title if _words(name) == title.lower() else _sentence(_words(name))
+        words = FIGURES.get(name, _words(name).replace("cells ", "cells of "))
+        named = title if words == title.lower() else _sentence(words)
         pictures.append((f"{named}. {about}", picture_of(display, named, numbered())))
     return pictures, lacking
 
 
+SPELLED = {"mae": "mean absolute error", "bump": "ranks over the periods"}  # names of figures
+
+
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return SPELLED.get(name, name.replace("_", " "))
 
 
 def _sentence(text: str) -> str:
@@ -225,14 +239,14 @@ def gather(given: Any) -> Gathered:
 
 
 def _add(found: Gathered, given: Any, title: str | None) -> None:
-    if isinstance(given, Result):
+    if hasattr(given, "found") and hasattr(given, "missing"):
+        _add_chapters(found, given)
+    elif isinstance(given, Result):
         found.results[_free(title or title_of(given), found.results)] = given
     elif isinstance(given, Section):
         found.sections.append(given)
     elif isinstance(given, Banks):
         found.explored |= given.calibrations
-    elif hasattr(given, "found") and hasattr(given, "missing"):
-        _add_chapters(found, given)
     elif isinstance(given, Mapping):
         for name, each in given.items():
             _add(found, each, str(name))

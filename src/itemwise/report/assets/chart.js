@@ -1,10 +1,12 @@
 // The map of items: difficulty against discrimination, on a canvas, since there may be thousands.
 
 const MARGIN = { left: 48, right: 14, top: 12, bottom: 40 };
+const LANE = 22; // pixels below the map, for items that have no place on it
+const LANE_STEP = 8; // pixels between those on the same side
 const REACH = 14; // pixels within which a click finds an item
 
 function makeChart(place, canvas) {
-  const chart = { place, canvas, xs: [], ys: [], rows: [], marks: [], beyond: [], chosen: null, names: {} };
+  const chart = { place, canvas, xs: [], ys: [], rows: [], lane: [], marks: [], beyond: [], chosen: null, names: {} };
   new ResizeObserver(() => drawChart(chart)).observe(place);
   return chart;
 }
@@ -21,13 +23,23 @@ function limitsOf(values) {
   return [low - pad, high + pad];
 }
 
-function placeItems(chart, rows, difficulty, discrimination, marks) {
+function placeItems(chart, rows, { difficulty, discrimination, isFar }, marks) {
   chart.rows = rows;
   chart.marks = marks;
   chart.values = { difficulty, discrimination };
-  chart.across = limitsOf(rows.map((row) => difficulty[row]));
+  chart.lane = rows.filter((row) => !isOnMap(chart, row));
+  chart.across = limitsOf(rows.filter((row) => !isFar(row)).map((row) => difficulty[row]));
   chart.up = limitsOf(rows.map((row) => discrimination[row]));
   drawChart(chart);
+}
+
+// What all or none solved has no discrimination, and what nobody was asked no place at all.
+function isOnMap({ values }, row) {
+  return Number.isFinite(values.difficulty[row]) && Number.isFinite(values.discrimination[row]);
+}
+
+function floorOf(chart, height) {
+  return height - MARGIN.bottom - (chart.lane.length ? LANE : 0);
 }
 
 function drawChart(chart) {
@@ -79,14 +91,33 @@ function setPlaces(chart, width, height) {
   const [left, right] = chart.across;
   const [low, high] = chart.up;
   chart.x = (value) => MARGIN.left + inside((value - left) / (right - left)) * (width - MARGIN.left - MARGIN.right);
-  chart.y = (value) => height - MARGIN.bottom - inside((value - low) / (high - low)) * (height - MARGIN.top - MARGIN.bottom);
-  chart.xs = chart.rows.map((row) => chart.x(chart.values.difficulty[row]));
-  chart.ys = chart.rows.map((row) => chart.y(chart.values.discrimination[row]));
+  const floor = floorOf(chart, height);
+  chart.y = (value) => floor - inside((value - low) / (high - low)) * (floor - MARGIN.top);
+  const lane = placesInLane(chart, MARGIN.left + 6, width - MARGIN.right - 6);
+  chart.xs = chart.rows.map((row) => lane.get(row) ?? chart.x(chart.values.difficulty[row]));
+  chart.ys = chart.rows.map((row) => (lane.has(row) ? floor + LANE / 2 : chart.y(chart.values.discrimination[row])));
   chart.beyond = chart.rows.map((row) => wayOut(chart, row));
 }
 
+// Below the map, the easy side is left and the hard side right; what has neither lies between.
+function placesInLane(chart, left, right) {
+  const sides = new Map();
+  for (const row of chart.lane) {
+    const side = chart.values.difficulty[row];
+    if (!sides.has(side)) sides.set(side, []);
+    sides.get(side).push(row);
+  }
+  const places = new Map();
+  for (const [side, rows] of sides) {
+    const step = Math.min(LANE_STEP, (right - left) / 3 / rows.length);
+    const first = { "-Infinity": left, Infinity: right, NaN: (left + right - step * (rows.length - 1)) / 2 }[side] ?? chart.x(side);
+    rows.forEach((row, k) => places.set(row, first + k * step * (side === Infinity ? -1 : 1)));
+  }
+  return places;
+}
+
 function drawFrame(pen, chart, width, height, colours) {
-  const floor = height - MARGIN.bottom;
+  const floor = floorOf(chart, height);
   pen.clearRect(0, 0, width, height);
   pen.font = "12px system-ui, sans-serif";
   pen.fillStyle = colours.quiet;
@@ -95,7 +126,7 @@ function drawFrame(pen, chart, width, height, colours) {
   pen.textAlign = "center";
   for (const value of ticks(...chart.across, 7)) {
     line(pen, chart.x(value), MARGIN.top, chart.x(value), floor);
-    pen.fillText(shownNumber(value), chart.x(value), floor + 16);
+    pen.fillText(shownNumber(value), chart.x(value), height - MARGIN.bottom + 16);
   }
   pen.fillText(chart.names.difficulty ?? "difficulty", (MARGIN.left + width - MARGIN.right) / 2, height - 6);
   pen.textAlign = "right";
@@ -106,6 +137,10 @@ function drawFrame(pen, chart, width, height, colours) {
   if (chart.up[0] < 0 && chart.up[1] > 0) {
     pen.strokeStyle = colours.quiet;
     line(pen, MARGIN.left, chart.y(0), width - MARGIN.right, chart.y(0));
+  }
+  if (chart.lane.length) {
+    line(pen, MARGIN.left, floor, width - MARGIN.right, floor);
+    pen.fillText("–", MARGIN.left - 5, floor + LANE / 2 + 4);
   }
   pen.save();
   pen.translate(12, (MARGIN.top + floor) / 2);
@@ -158,6 +193,7 @@ function drawBeyond(pen, chart, mark, colour) {
 
 // The way to an item outside the limits, to the side first; null for all others.
 function wayOut(chart, row) {
+  if (!isOnMap(chart, row)) return null;
   const out = (value, [low, high]) => (value < low ? -1 : value > high ? 1 : 0);
   const across = out(chart.values.difficulty[row], chart.across);
   const up = out(chart.values.discrimination[row], chart.up);

@@ -43,14 +43,15 @@ function preparedScale(content) {
   // Where all discriminations are equal, items lie along what each has of its own.
   scale.upward = content.upward ?? "discrimination";
   scale.upwardName = content.axes?.discrimination ?? UPWARD[scale.upward] ?? scale.upward;
-  scale.heights = parameters[scale.upward].map((value) => (Number.isNaN(value) && scale.upward !== "discrimination" ? 0 : value));
+  scale.heights = parameters[scale.upward];
+  scale.isFar = (row) => !scale.axes && farOut(table, columnOf(table, "difficulty"), row) !== null;
   return scale;
 }
 
 // Before a calibration, means and correlations say where an item lies on the map.
 function countsAsPlaces({ parameters, curve }) {
   parameters.difficulty = parameters.mean_response.map((mean) => curve.high - mean);
-  parameters.discrimination = parameters.item_rest.map((value) => (Number.isNaN(value) ? 0 : value));
+  parameters.discrimination = parameters.item_rest;
   parameters.difficulty_se = parameters.mean_response_se;
   parameters.discrimination_se = parameters.item_rest_se;
 }
@@ -77,7 +78,6 @@ function fillScales(state) {
 function listen(state) {
   byId("explorer-scale").addEventListener("change", (event) => {
     useScale(state, Number(event.target.value));
-    chosen.scale = state.scale.name;
   });
   for (const id of ["search", "sign", "suspects", ...RANGES]) {
     byId(`explorer-${id}`).addEventListener("input", () => filter(state));
@@ -168,7 +168,7 @@ function fillGroups(state) {
 function fillLegend(scale) {
   const marks = markOf(scale);
   const kinds = new Set(scale.names.map((_, row) => marks(row)));
-  const words = { plain: ["●", "item"], negative: ["▼", `negative ${scale.upwardName}`], suspect: ["◆", "suspect label"] };
+  const words = { plain: ["●", "item"], negative: ["▼", `estimated ${scale.upwardName} below zero`], suspect: ["◆", "suspect label"] };
   const entries = Object.entries(words).filter(([kind]) => kinds.has(kind)).map(([kind, [mark, text]]) => (
     element("span", { className: kind, textContent: text, "data-mark": mark })));
   byId("explorer-legend").replaceChildren(...entries, ...remarkOnNegatives(scale));
@@ -176,12 +176,25 @@ function fillLegend(scale) {
 
 const BEYOND_MAP = "An arrow at the edge: the item lies further out, beyond the map.";
 
-// Items that nobody solves can lie on the far left, as if they were the easiest.
-const OPPOSITE = "Items of negative discrimination: better respondents do worse on them, so their difficulty has the opposite sense. Do not read it as easy or hard.";
+const BELOW_MAP = "below the map, for their responses do not tell how they discriminate";
+
+// Where items lie that have no dot on the map.
+function saidOfPlaces({ chart, shown, scale }) {
+  const said = shown.some((row) => wayOut(chart, row)) ? [BEYOND_MAP] : [];
+  if (!chart.lane.length) return said.join("");
+  const sides = chart.lane.map((row) => scale.parameters.difficulty[row]);
+  const many = (side, words) => [sides.filter((one) => one === side).length, words];
+  const parts = [many(-Infinity, "solved by all (left)"), many(Infinity, "solved by none (right)")].filter(([count]) => count);
+  const named = parts.map(([count, words]) => `${count.toLocaleString("en")} ${words}`).join(", ");
+  return [...said, `${counted(chart.lane.length, "item")} lie${chart.lane.length === 1 ? "s" : ""} ${BELOW_MAP}${named && `: ${named}`}.`].join(" ");
+}
+
+const OPPOSITE = "Items below zero: their difficulty has the opposite sense. Do not read it as easy or hard.";
 
 function remarkOnNegatives(scale) {
   const some = !scale.axes && scale.parameters.discrimination.some((value) => value < 0);
-  return some ? [element("span", { className: "remark", textContent: OPPOSITE })] : [];
+  const said = [OPPOSITE, ...(scale.cautions ?? [])].join(" ");
+  return some ? [element("span", { className: "remark", textContent: said })] : [];
 }
 
 function markOf(scale) {
@@ -202,10 +215,11 @@ function filter(state) {
   const { scale } = state;
   const tests = [...rangeTests(scale), ...wordTests(state), ...groupTests(state), ...compareTests(state)];
   state.shown = scale.names.map((_, row) => row).filter((row) => tests.every((test) => test(row)));
-  placeItems(state.chart, state.shown, scale.parameters.difficulty, scale.heights, state.shown.map(markOf(scale)));
+  const places = { difficulty: scale.parameters.difficulty, discrimination: scale.heights, isFar: scale.isFar };
+  placeItems(state.chart, state.shown, places, state.shown.map(markOf(scale)));
   state.table.state.page = 0;
   state.table.show();
-  byId("explorer-beyond").textContent = state.shown.some((row) => wayOut(state.chart, row)) ? BEYOND_MAP : "";
+  byId("explorer-beyond").textContent = saidOfPlaces(state);
   if (!state.shown.length) showNothing(state);
   else if (!state.shown.includes(state.chosen)) choose(state, firstRow(state));
   sayCount(state);
@@ -310,7 +324,7 @@ function onMove(state, event) {
 function orderAlong(state, name) {
   if (state.along?.shown !== state.shown) state.along = { shown: state.shown };
   const values = state.scale.parameters[name];
-  state.along[name] ??= state.shown.filter((row) => Number.isFinite(values[row])).sort((a, b) => values[a] - values[b] || a - b);
+  state.along[name] ??= state.shown.filter((row) => !Number.isNaN(values[row])).sort((a, b) => values[a] - values[b] || a - b);
   return state.along[name];
 }
 
@@ -336,11 +350,16 @@ function nextSuspect(state) {
   chooseByHand(state, rows[(rows.indexOf(state.chosen) + 1) % rows.length]);
 }
 
+// Items of several scales may have the same name: without a scale, a name leads nowhere unless it is of one alone.
 function scaleOf(state, name, scale) {
   const having = state.scales.map((_, k) => k).filter((k) => state.scales[k].places.has(name));
-  const named = (wanted) => having.find((k) => state.scales[k].name === wanted);
-  if (scale !== null && state.scales.length > 1) return named(scale) ?? null;
-  return named(chosen.scale) ?? having[0] ?? null;
+  if (scale !== null && state.scales.length > 1) return having.find((k) => state.scales[k].name === scale) ?? null;
+  return having.length === 1 ? having[0] : null;
+}
+
+// An item by its name, and by its scale where there are several.
+function calledOf(scale, row) {
+  return DATA.scales.length > 1 ? `${scale.names[row]} of ${scale.name}` : scale.names[row];
 }
 
 function openItem(state, name, scale) {
@@ -387,11 +406,12 @@ function saidOfItem(scale, row) {
   const suspect = scale.suspects?.[row] ? "; its label is suspect" : "";
   const first = `${scale.axes?.difficulty ?? "difficulty"} ${at("difficulty")}`;
   const second = `${scale.upwardName} ${at(scale.axes ? "discrimination" : scale.upward)}`;
-  return `${scale.names[row]}: ${first}, ${second}${suspect}.`;
+  return `${calledOf(scale, row)}: ${first}, ${second}${suspect}.`;
 }
 
 function partsOfItem(scale, row) {
   const parts = [element("h3", { textContent: scale.names[row] })];
+  if (DATA.scales.length > 1) parts.push(element("p", { className: "about of-scale", textContent: `An item of ${scale.name}.` }));
   if (scale.suspects?.[row]) {
     const sure = `${Math.round(100 * scale.parameters.evidence[row])} %`;
     parts.push(element("p", { className: "badge", textContent: `Suspect label: the evidence that it is wrong is ${sure}` }));
@@ -413,7 +433,7 @@ function parameterList(scale, row) {
   const rows = columns.filter((column) => column.name !== "item" && !errors.has(column.name) && isKnown(column, row)).map((column) => {
     const error = errors.get(`${column.name}_se`);
     const far = farOut(scale.content, column, row);
-    const text = far ? `${far} (beyond the scale)` : error ? withError(valueAt(column, row), valueAt(error, row)) : shownValue(column, row);
+    const text = far ? `${far}${far === UNTOLD ? "" : " (beyond the scale)"}` : error ? withError(valueAt(column, row), valueAt(error, row)) : shownValue(column, row);
     return definition(column.name.replaceAll("_", " "), text);
   });
   return element("dl", { className: "facts" }, rows);

@@ -9,14 +9,12 @@ function unfold(target) {
 // Addresses: #section, #item=scale/name and #model=scale/name. Whoever shows an item or a model
 // returns the place where it is, or null where there is none of that name.
 const routes = {};
-const chosen = { scale: null }; // the one that somebody chose last, of items or of models
 
 function addressFor(kind, scale, name) {
   return `#${kind}=${encodeURIComponent(scale)}/${encodeURIComponent(name)}`;
 }
 
 function keepAddress(kind, scale, name) {
-  chosen.scale = scale;
   setAddress(addressFor(kind, scale, name));
 }
 

@@ -13,6 +13,7 @@ function makeModels(scales) {
     addressOf(state);
   });
   byId("models-model").addEventListener("change", (event) => {
+    state.unchosen = false;
     showModel(state, Number(event.target.value));
     addressOf(state);
   });
@@ -21,14 +22,13 @@ function makeModels(scales) {
     const k = at < 0 ? -1 : state.scales[at].answers.respondents.indexOf(name);
     if (k < 0) return null;
     useModels(state, at, k);
-    chosen.scale = scale;
     return byId("models");
   };
+  // As of items: without a scale, as in a table about all of them, a name leads nowhere unless it is of one alone.
   respondents.scaleOf = (name, scale) => {
     const having = state.scales.filter((one) => namesOn(one).has(name)).map((one) => one.name);
-    const wanted = scale ?? chosen.scale;
-    if (having.includes(wanted)) return wanted;
-    return scale === null || state.scales.length === 1 ? having[0] ?? null : null;
+    if (scale !== null && state.scales.length > 1) return having.includes(scale) ? scale : null;
+    return having.length === 1 ? having[0] : null;
   };
   respondents.open = (name, scale) => goTo("model", scale, name);
   renewModels(state, scales);
@@ -50,17 +50,20 @@ function renewModels(state, scales) {
   byId("models-scale").replaceChildren(...state.scales.map((scale, k) => element("option", { value: String(k), textContent: scale.name })));
   byId("models-scale-label").hidden = state.scales.length < 2;
   const at = Math.max(0, state.scales.findIndex((scale) => scale.name === before.scale));
-  useModels(state, at, Math.max(0, state.scales[at].answers.respondents.indexOf(before.model)));
+  const k = state.unchosen ? -1 : state.scales[at].answers.respondents.indexOf(before.model);
+  useModels(state, at, k < 0 ? null : k);
 }
 
-function useModels(state, at, k = 0) {
+// Without a model that was chosen, the first of the leaderboard is shown.
+function useModels(state, at, k = null) {
+  state.unchosen = k === null;
   if (state.scale !== state.scales[at]) {
     state.scale = state.scales[at];
     const names = state.scale.answers.respondents.map((name, place) => element("option", { value: String(place), textContent: name }));
     byId("models-scale").value = String(at);
     byId("models-model").replaceChildren(...names);
   }
-  showModel(state, k);
+  showModel(state, k ?? 0);
 }
 
 function addressOf(state) {
@@ -78,12 +81,15 @@ async function showModel(state, k) {
   state.chosen = k;
   byId("models-model").value = String(k);
   const name = scale.answers.respondents[k];
-  const { responses, pairs } = await toldOf(scale, k);
+  const { responses, pairs, board } = await toldOf(scale, k);
   if (state.scale !== scale || state.chosen !== k) return; // chosen anew meanwhile
+  const leader = inBoardOrder(scale, board);
+  if (state.unchosen && leader !== k) return showModel(state, leader);
   const given = responses.map((answer, row) => responseOf(scale, row, k, answer)).filter(Boolean);
   byId("models-one").replaceChildren(
     element("h4", { className: "name", textContent: name }),
-    element("p", { textContent: saidOfModel(scale, k, given) }),
+    element("p", { textContent: saidOfModel(scale, k, given, board) }),
+    ...(isPlaced(scale) ? scale.cautions ?? [] : []).map((said) => element("p", { className: "about", textContent: said })),
     ...pairParts(pairs, name, scale.name),
     ...failureParts(scale, given),
     ...(isPlaced(scale) ? surpriseParts(scale, given) : []),
@@ -93,10 +99,34 @@ async function showModel(state, k) {
 // All responses of one respondent, item by item, and its pairs: from the page, or from the server.
 async function toldOf(scale, k) {
   if (scale.source) return scale.source.respondent(k);
-  return { responses: scale.names.map((_, row) => answerAt(scale.answers, row, k)), pairs: pairsTable(scale) };
+  return { responses: scale.names.map((_, row) => answerAt(scale.answers, row, k)), pairs: pairsTable(scale), board: boardTable(scale) };
 }
 
-function saidOfModel(scale, k, given) {
+// The leaderboard of a scale, the first first, if the page has one.
+function boardTable(scale) {
+  const mine = (table) => (table.scales ? table.scales.includes(scale.name) : DATA.scales.length === 1);
+  const table = Object.values(DATA.tables).find((one) => mine(one) && ["respondent", "rank", "rank_low"].every((name) => columnOf(one, name)));
+  if (!table) return null;
+  const rows = Array.from({ length: rowsOf(table) }, (_, row) => row).filter((row) => namesOn(scale).has(valueAt(columnOf(table, "respondent"), row)));
+  const all = (name) => rows.map((row) => valueAt(columnOf(table, name), row));
+  const measure = columnOf(table, "accuracy") ? "accuracy" : "mean_score";
+  return { respondents: all("respondent"), ranks: all("rank"), means: columnOf(table, measure) ? all(measure) : null, measure: measure.replace("_", " ") };
+}
+
+// List models as the board does, and return where its first one is; without a board the strongest.
+function inBoardOrder(scale, board) {
+  const first = board ? scale.answers.respondents.indexOf(board.respondents[0]) : -1;
+  if (first < 0) return 0;
+  const place = new Map(board.respondents.map((name, at) => [name, at]));
+  const select = byId("models-model");
+  const chosenNow = select.value;
+  const sorted = [...select.options].sort((a, b) => (place.get(a.textContent) ?? Infinity) - (place.get(b.textContent) ?? Infinity) || a.value - b.value);
+  if (sorted.some((one, at) => one !== select.options[at])) select.replaceChildren(...sorted);
+  select.value = chosenNow;
+  return first;
+}
+
+function saidOfModel(scale, k, given, board) {
   const { answers } = scale;
   const of = answers.respondents.length + (answers.left_out ?? 0);
   const mean = meanOf(given, (one) => one.answer);
@@ -107,7 +137,8 @@ function saidOfModel(scale, k, given) {
   const what = answers.kind === "bits" ? rights : `mean response to ${asked}`;
   const share = `${what} ${withError(mean, errorOfMean(given, mean, answers.kind === "bits"))}`;
   const placed = !answers.left_out && of > 1 && answers.comparable !== false;
-  const place = placed ? `, ${placeOf(answers.ability, k)} of ${of.toLocaleString("en")} by ${answers.measure ?? "ability"}` : "";
+  const ranked = board ? board.respondents.indexOf(answers.respondents[k]) : -1;
+  const place = ranked >= 0 && of > 1 ? onBoard(board, ranked) : placed ? `, ${placeOf(answers.ability, k)} of ${of.toLocaleString("en")} by ${answers.measure ?? "ability"}` : "";
   if (!isPlaced(scale)) return `${share[0].toUpperCase()}${share.slice(1)}${answers.measure ? place : ""} (± standard error).`;
   const where = DATA.scales.length > 1 ? ` This is the scale of ${scale.name} in the item explorer; a section with a scale of its own may rank differently.` : "";
   return `Ability ${withError(answers.ability[k], answers.se?.[k] ?? NaN)}${place}; ${share} (± standard error).${where}`;
@@ -116,6 +147,11 @@ function saidOfModel(scale, k, given) {
 // Whether abilities say where respondents stand: too few of them make no scale.
 function isPlaced({ curve, answers }) {
   return curve.kind !== "none" && answers.placed !== false;
+}
+
+function onBoard({ respondents, ranks, means, measure }, at) {
+  const mean = means ? `, ${measure} ${shownNumber(means[at])}` : "";
+  return `, place ${ranks[at].toLocaleString("en")} of ${respondents.length.toLocaleString("en")} on the leaderboard${mean}`;
 }
 
 // Models of equal ability share the first of their places.
@@ -165,7 +201,7 @@ function failureParts(scale, given) {
   if (!tables.length) tables.push(byGroup("By difficulty", given, binary, thirdsOf(scale)));
   const note = !isPlaced(scale)
     ? "The worst first. What is expected of it is known once there is a scale."
-    : "The worst first, compared with what is expected at its ability: below 0, it fails there more often than models of equal ability.";
+    : "The worst first, compared with what is expected at its ability: two standard errors below 0 or more, it fails there more often than models of equal ability; smaller differences may be chance.";
   return [element("h4", { textContent: "Where it fails" }), element("p", { className: "about", textContent: note }), ...tables];
 }
 

@@ -43,7 +43,9 @@ function withError(value, error) {
   const nothing = 10 ** -FINEST / 2;
   if (error < nothing && Math.abs(value) < nothing) return shownTo(value, FINEST);
   const decimals = decimalsOf(error);
-  return `${grouped(value, decimals)} ± ${grouped(error, decimals)}`;
+  const uncertain = `± ${grouped(error, decimals)}`;
+  if (Math.abs(value) < 10 ** -decimals / 2 && decimals > FINEST) return `0 ${uncertain.replace(/0+$/, "")}`;
+  return `${grouped(value, decimals)} ${uncertain}`;
 }
 
 // Decimals of a whole column: three digits of a usual value, so that its numbers can be compared.
@@ -109,6 +111,7 @@ function isIdle(column) {
 
 // Difficulties that no respondent comes near: the items are too hard, too easy, or hardly tell anybody apart.
 const FARTHEST = 6;
+const UNTOLD = "–"; // a side of the scale without a number: of what all or none solved
 const BEYOND = `Difficulties beyond ±${FARTHEST} are not given exactly: no respondent is near them, because an item is answered alike by (nearly) all or has a flat curve.`;
 
 // How a difficulty far out is shown; null if it is shown as it is.
@@ -119,9 +122,10 @@ function farOut(table, column, row) {
 
 function farOf(column) {
   if (!/^difficulty(_\d+)?$/.test(column.name) || column.kind !== "number") return () => null;
-  const sizes = column.values.map((value) => Math.abs(Number(value ?? NaN))).filter((size) => !Number.isNaN(size)).sort((a, b) => a - b);
-  if (!(sizes[Math.floor(sizes.length / 2)] <= FARTHEST)) return () => null; // a scale of another unit
-  return (value) => (Math.abs(value) > FARTHEST ? (value > 0 ? `> ${FARTHEST}` : `< −${FARTHEST}`) : null);
+  const untold = (value) => (Math.abs(value) === Infinity ? UNTOLD : null);
+  const sizes = column.values.map((value) => Math.abs(Number(value ?? NaN))).filter(Number.isFinite).sort((a, b) => a - b);
+  if (!(sizes[Math.floor(sizes.length / 5)] <= FARTHEST)) return untold; // a scale of another unit
+  return (value) => untold(value) ?? (Math.abs(value) > FARTHEST ? (value > 0 ? `> ${FARTHEST}` : `< −${FARTHEST}`) : null);
 }
 
 function shownParts(table, column, { error, ends }) {
@@ -133,7 +137,8 @@ function shownParts(table, column, { error, ends }) {
   if (!error) return [{ column, name: `${name} (interval)`, text: intervalText(column, ends) }];
   const estimate = { column, name: `${name} ± SE`, text: (row) => farOut(table, column, row) ?? withError(at(column, row), at(error, row)) };
   if (!ends) return [estimate];
-  const decimals = (row) => Math.min(decimalsOf(at(error, row)), FINEST);
+  const usual = decimalsOfColumn(column.values); // where no error says how many
+  const decimals = (row) => (at(error, row) > 0 ? Math.min(decimalsOf(at(error, row)), FINEST) : usual);
   const text = (row) => ends.map((end) => shownTo(at(end, row), decimals(row))).join(" to ");
   return [estimate, { column: ends[0], name: `${name} interval`, text }];
 }

@@ -81,7 +81,7 @@ function tableParts(state) {
 
 // What a reader must know to read the numbers.
 function remarksOn(table) {
-  const far = table.columns.some((column) => column.kind === "number" && column.values.some((_, row) => farOut(table, column, row)));
+  const far = table.columns.some((column) => column.kind === "number" && column.values.some((_, row) => ![null, UNTOLD].includes(farOut(table, column, row))));
   return far ? [element("p", { className: "about", textContent: BEYOND })] : [];
 }
 
@@ -284,19 +284,15 @@ function respondentLink(name, scale) {
   return linkTo("model", respondents, name, scale) ?? wholeWords(name);
 }
 
-// A name as a link with an address of its own, so that it also opens in another tab. Where no scale is given, it leads
-// to the one that is chosen when it is used.
+// A name as a link with an address of its own, so that it also opens in another tab.
 function linkTo(kind, known, name, scale) {
-  const address = () => addressFor(kind, known.scaleOf(name, scale), name);
-  if (known.scaleOf(name, scale) === null) return null;
-  const link = element("a", { className: "link", href: address() }, wholeWords(name));
-  const renew = () => { link.href = address(); };
-  for (const moment of ["pointerenter", "pointerdown"]) link.addEventListener(moment, renew);
-  link.addEventListener("focus", renew);
+  const place = known.scaleOf(name, scale);
+  if (place === null) return null;
+  const link = element("a", { className: "link", href: addressFor(kind, place, name) }, wholeWords(name));
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return; // the browser opens another tab
     event.preventDefault();
-    known.open(name, known.scaleOf(name, scale));
+    known.open(name, place);
   });
   return [link];
 }
