@@ -11,6 +11,7 @@ import numpy as np
 
 from itemwise.capability import measure_capability
 from itemwise.datasets import Dataset, load_datasets, split_dataset
+from itemwise.diagnostics import label_trouble
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.report.sections import Section
 from itemwise.responses.artificial_respondents import are_marks
@@ -272,9 +273,13 @@ class Demonstration:
     def meaning(self) -> str:
         """How many of the changed labels were found."""
         found = self.suspects["changed"]
+        keys = label_trouble(self.decoding.calibrations[MISLABELLED]).to_frame()["suspect"]
+        by_answers = keys.index[keys].isin(list(self.changed))
         return (
-            f"{len(self.changed)} labels of {MISLABELLED} were changed on purpose; its "
-            f"{len(found)} suspects include {found.sum()} of them."
+            f"{len(self.changed)} labels of {MISLABELLED} were changed on purpose; "
+            f"{found.sum()} of them are among its {len(found)} suspects by class probabilities, "
+            f"and {by_answers.sum()} among its {by_answers.size} suspect keys "
+            "by right and wrong answers alone, as in item health."
         )
 
     def section(self) -> Section:
@@ -286,6 +291,7 @@ class Demonstration:
             tables=(("suspects", self.suspects),),
             part="items",
             headline=self.meaning,
+            scale=MISLABELLED,
         )
 
 

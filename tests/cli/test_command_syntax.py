@@ -48,3 +48,12 @@ def test_arguments_become_options_where_the_command_has_them(python, command):
 )
 def test_sentences_of_results_suggest_options_and_keep_their_subjects(python, command):
     assert in_command_prose(python, lambda: OPTIONS) == command
+
+
+def test_checks_are_called_as_commands():
+    for said, told in {
+        "see local_dependence().": "see itemwise diagnose.",
+        "see local_dependence() and respondent_fit().": "see itemwise diagnose.",
+        "variants=['...'] names them": "--variants ... names them",
+    }.items():
+        assert in_command_prose(said, lambda: {"variants": "--variants"}) == told

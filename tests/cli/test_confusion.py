@@ -56,7 +56,7 @@ def test_regressors_are_compared_by_grades_of_numbers(run, tmp_path):
     cells = pd.read_csv(tmp_path / "there" / "cells.csv")
     assert len(models) == 73
     assert (cells.groupby("model")["count"].sum() == 18).all()
-    assert "has the highest mean score" in done.stdout
+    assert "the highest mean score" in done.stdout  # one has it, or equal ones share it
 
 
 @pytest.mark.parametrize(

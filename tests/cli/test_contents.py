@@ -118,6 +118,21 @@ def test_every_command_has_help(subtests, run):
             assert "--install-completion" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["--help"], 0), (["paint"], 2), (["calibrate", "absent.csv"], 3)],
+)
+def test_python_m_itemwise_is_the_command(run, words, code, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "itemwise", *words], capture_output=True, text=True, cwd=tmp_path
+    )
+    mine = run(*words)
+    assert done.returncode == mine.exit_code == code
+    assert " ".join(mine.stdout.replace("root", "itemwise").split()) in " ".join(
+        done.stdout.split()
+    )
+
+
 def test_help_needs_neither_numpy_nor_any_study():
     program = (
         "import sys; from itemwise.cli import app; "

@@ -34,13 +34,16 @@ def test_files_are_written_and_said(run, tmp_path, small):
     folder = tmp_path / "itemwise-demo"
     for figure in ("datasets", "tournament", "wine_scores"):
         assert (folder / "figures" / f"{figure}.png").exists()
-    assert "12 labels of breast_cancer were changed on purpose" in done.stdout
+    assert "12 labels of breast_cancer were changed on purpose" in done.stderr
+    assert done.stdout.startswith("dataset,items,respondents,")
+    assert done.stdout.count("\n") == 3
     page = (folder / "report.html").read_text()
     for study in ("Leaderboard", "Short benchmark", "Portfolio", "Capability"):
         assert f">{study}: " in page, study
     assert "Respondents: 12 classifiers, on a scale of their own." in page
     in_short = page.partition("In short")[2].partition("</ul>")[0].partition("</ol>")[0]
     assert "12 labels of breast_cancer were changed on purpose" in in_short
+    assert "suspect keys by right and wrong answers alone" in in_short
     assert "Performance is the probability that a classifier gives to the true class" in page
     assert "The short form of 25 items is that of the section on a short benchmark" in page
     assert "The classifier is a logistic regression on standardised features" in page

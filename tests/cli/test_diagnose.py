@@ -5,7 +5,8 @@ def test_every_diagnosis_is_a_sentence(run, scores):
     done = run("diagnose", scores)
     assert done.exit_code == 0
     for name in ("dimensionality", "reliability", "model_fit", "item_fit", "label_trouble"):
-        assert f"{name}: " in done.stdout
+        assert f"{name}: " in done.stderr
+        assert f"\n{name},True," in done.stdout
 
 
 def test_tables_and_figures_go_to_a_folder(run, scores, tmp_path):

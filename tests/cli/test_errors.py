@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -106,14 +107,52 @@ def test_version_and_help(run):
     assert "130 interrupted" in words
 
 
+@contextmanager
+def running(words):
+    """A process that ends with the test, also where the test fails."""
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def test_a_reader_that_stops_early_is_no_error(scores):
     words = [*COMMAND, "simulate", "--respondents", "3000", "--items", "200"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.readline().startswith(b"respondent,item_1,")
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait(timeout=20) == 0
+    with running(words) as process:
+        assert process.stdout.readline().startswith(b"respondent,item_1,")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_closed_or_full_output_ends_in_a_sentence(subtests, scores):
+    table = ("leaderboard", str(scores))
+    cases = ((table, ">&-", 0), (table, "> /dev/full", 3), (("--version",), "> /dev/full", 3))
+    for words, output, code in cases:
+        with subtests.test(words=words, output=output):
+            line = f'exec "$0" "$@" {output}'
+            found = subprocess.run(
+                ["sh", "-c", line, *COMMAND, *words], stderr=subprocess.PIPE, text=True, timeout=60
+            )
+            assert found.returncode == code
+            assert "Traceback" not in found.stderr
+            assert ("Error: The output cannot be written: No space" in found.stderr) == (code == 3)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_full_standard_error_ends_no_command(scores):
+    for name, code in ((str(scores), 0), ("none.csv", 3)):
+        line = 'exec "$0" "$@" 2> /dev/full'
+        found = subprocess.run(
+            ["sh", "-c", line, *COMMAND, "leaderboard", name],
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+        assert found.returncode == code
+        assert found.stdout.startswith("respondent,") == (code == 0)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +198,7 @@ def test_ctrl_c_ends_with_130(tmp_path):
     words = [*COMMAND[:2], f"from time import sleep; {heard}; {endless}; {COMMAND[2]}"]
     words += ["decode", str(tmp_path / "few.csv#kind"), "--out", str(tmp_path / "there")]
     words += ["--pool", "real", "--jobs", "1"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with running(words) as process:
         first = next(line for line in process.stderr if line.strip())
         assert first.startswith(b"Running classifiers")
         while not list((tmp_path / "there").glob("answers/*/*.json")):  # until one is finished

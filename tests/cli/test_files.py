@@ -1,6 +1,11 @@
+import io
+import os
+import sys
+
 import pytest
 
 import itemwise as iw
+from itemwise.cli import command_table
 from itemwise.cli.command_arguments import bank_or_responses
 from itemwise.errors import FileError
 
@@ -28,3 +33,40 @@ def test_a_damaged_bank_is_refused_as_a_bank(tmp_path, bank):
 def test_a_file_that_is_missing_is_said_to_be(tmp_path):
     with pytest.raises(FileError, match="There is no file"):
         bank_or_responses(tmp_path / "no.parquet", "auto", None)
+
+
+@pytest.fixture
+def strange(tmp_path, scores):
+    """A table in a file whose name is no UTF-8."""
+    path = tmp_path / os.fsdecode(b"a\xff.csv")
+    try:
+        return scores.rename(path)
+    except OSError:
+        pytest.skip("this file system knows only names that are UTF-8")
+
+
+def test_a_name_of_a_file_need_not_be_text(run, strange):
+    ended = run("report", strange, "--out", "page.html")
+    assert ended.exit_code == 0, ended.output
+    assert "Report: page.html" in ended.output
+
+
+def test_such_a_name_is_printed_with_an_escape(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "utf-8", "strict"))
+    monkeypatch.setattr(command_table, "app", lambda **_: sys.stdout.write("a\udcff"))
+    command_table.run()
+    sys.stdout.flush()
+    assert written.getvalue() == b"a\\udcff"
+
+
+def test_a_link_to_itself_is_neither_read_nor_replaced(run, tmp_path, bank):
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    for words in (["score", loop, loop], ["score", bank, loop], ["link", loop, bank]):
+        ended = run(*words)
+        assert ended.exit_code == 3
+        assert "leads back to itself" in " ".join(ended.output.split())
+    with pytest.raises(FileError, match="leads back to itself"):
+        iw.load(bank).save(loop)
+    assert loop.is_symlink()

@@ -32,7 +32,7 @@ def test_without_a_folder_the_items_are_printed_as_csv(run, table):
     done = run("health", table)
     assert done.exit_code == 0, done.output
     lines = [line for line in done.stdout.splitlines() if line]
-    assert lines[0].startswith("item,share_right,share_right_se,n_respondents,difficulty,")
+    assert lines[0].startswith("item,share_reached,share_reached_se,n_respondents,difficulty,")
     assert len(lines) == 1 + 12
     assert "solved by all" in lines[4]
     assert "1 of 12 items needs a look" in done.stderr
@@ -61,12 +61,14 @@ def test_a_folder_is_filled(run, table, undrawn, tmp_path):
 def test_a_bank_takes_the_place_of_a_calibration(run, table, tmp_path):
     bank = iw.calibrate(iw.read_responses(table), "1pl").save(tmp_path / "bank.json")
     document = json.loads(run("health", table, "--calibration", bank, "--json").stdout)
-    assert len({row["discrimination"] for row in document["items"]}) == 1
+    told = [row for row in document["items"] if not row["solved_by"]]
+    assert len({row["discrimination"] for row in told}) == 1
 
 
 def test_the_model_of_a_calibration_made_here_may_be_chosen(run, table, tmp_path):
     document = json.loads(run("health", table, "--model", "1pl", "--json").stdout)
-    assert len({row["discrimination"] for row in document["items"]}) == 1
+    told = [row for row in document["items"] if not row["solved_by"]]
+    assert len({row["discrimination"] for row in told}) == 1
     done = run("health", table, "--model", "1pl", "--calibration", "bank.json")
     assert done.exit_code == 3
     assert "Leave one of them out" in done.stderr

@@ -47,6 +47,18 @@ def test_responses_become_a_page_that_can_be_explored(run, scores, tmp_path, mon
     assert scale["answers"]["never"]  # some were never asked
 
 
+def test_the_page_of_a_command_suggests_what_can_be_done_at_a_terminal(run, tmp_path):
+    values = iw.simulate("2pl", 8, 30, random_state=1).responses.to_frame()
+    values.mask(np.random.default_rng(0).random(values.shape) < 0.2).to_csv(tmp_path / "few.csv")
+    assert run("report", "few.csv", "--out", "page.html").exit_code == 0
+    assert run("diagnose", "few.csv", "--out", "checks").exit_code == 0
+    for path in (tmp_path / "page.html", tmp_path / "checks" / "report.html"):
+        page = path.read_text("utf-8")
+        assert "model_fit needs at least 30 respondents" in page
+        assert "with a file without their columns" in page
+        assert "responses.select(" not in page
+
+
 def test_instances_are_shown_beside_their_items(run, scores, tmp_path):
     names = list(iw.read_responses(scores).items)
     frame = pd.DataFrame({"item": names, "question": [f"Why {name}?" for name in names]})

@@ -50,6 +50,22 @@ RUN = {
     "tasks": "facts.parquet --by task",
     "tournament": "scores.csv --tau 0.05",
 }
+# More that are run in a pipe only; what trains models does so on a small data set.
+PIPED = {
+    **{name: words for name, words in RUN.items() if name != "read"},
+    "adapt": "scores.csv --budget 3 --cv 2",
+    "capability": "sklearn:wine --n-resamples 2 --budget 4",
+    "confusion": "sklearn:wine --models artificial --pool real --model 1pl --jobs 1",
+    "decode": "sklearn:wine --pool real --cv 0 --model 1pl --jobs 1",
+    "diagnose": "scores.csv",
+    "difficulty evaluate": "features.csv --difficulty difficulty -r elastic-net --cv 2",
+    "dimensions": "facts.parquet --dimensions task",
+    "explain-items": "facts.parquet --facts length",
+}
+# Those that tests of their own pipe: they need more than a table, or long.
+ELSEWHERE = {"demo", "difficulty alarm", "difficulty predict", "distractors", "evaluate"} | {
+    *("gate compare", "gate decide", "portfolio evaluate", "portfolio select")
+}
 QUICK = {"calibrate", "leaderboard", "read", "score", "simulate"}
 VERDICT = {"score", "simulate"}  # whose answer is the table itself
 
@@ -64,7 +80,9 @@ def tables(tmp_path, monkeypatch):
     drawn.save("human.csv")
     iw.calibrate(drawn).save("bank.json")
     facts = {"size": np.arange(30.0), "family": ["f0", "f1"] * 15}
-    told = drawn.described(items={"task": ["sums", "maps"] * 6}, respondents=facts)
+    told = drawn.described(
+        items={"task": ["sums", "maps"] * 6, "length": range(12)}, respondents=facts
+    )
     told.save("facts.parquet")
     for model in ("ann", "bob"):
         (tmp_path / "logs" / model).mkdir(parents=True)
@@ -85,6 +103,8 @@ def tables(tmp_path, monkeypatch):
     ]
     columns = ["model_a", "model_b", "winner", "prompt"]
     pd.DataFrame(pairs, columns=columns).to_csv("battles.csv", index=False)
+    features = pd.DataFrame(rng.normal(size=(40, 2)), columns=["length", "digits"])
+    features.assign(difficulty=features["length"]).rename_axis("item").to_csv("features.csv")
     runs = pd.DataFrame(rng.exponential(9.0, (40, 18)), columns=[f"solver{k}" for k in range(18)])
     runs.rename_axis("problem").to_csv("runs.csv")
     return tmp_path
@@ -149,6 +169,32 @@ def test_csv_is_whole_in_a_terminal_as_in_a_pipe(subtests, tables, terminal, run
         with subtests.test(command=name):
             words = f"{name} {RUN[name]}"
             assert terminal(f"{words} --csv", 80)[1] == run(*words.split()).stdout
+
+
+def test_every_command_with_a_table_is_piped():
+    assert set(COMMANDS) - WITHOUT_TABLE == {*PIPED, *ELSEWHERE}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [QUICK & {*PIPED}, pytest.param({*PIPED} - QUICK, marks=pytest.mark.slow)],
+    ids=["quick", "others"],
+)
+def test_a_pipe_gets_the_table_and_nothing_else(subtests, tables, run, names):
+    for name in sorted(names):
+        with subtests.test(command=name):
+            words = [*name.split(), *shlex.split(PIPED[name])]
+            done = run(*words)
+            assert done.exit_code in (0, 4), done.output
+            frame = pd.read_csv(io.StringIO(done.stdout))
+            assert len(frame)
+            assert len(frame.columns) > 1
+            assert not frame.isna().all(axis=1).any(), "a sentence stands between the rows"
+            assert not any(" " in column.strip() for column in frame.columns)
+            assert name in VERDICT or done.stderr.count(".") > 1  # what is left is said there
+            if name in QUICK:
+                assert run(*words, "--csv").stdout == done.stdout
+                assert isinstance(json.loads(run(*words, "--json").stdout), dict)
 
 
 def test_what_is_not_shown_is_named_with_the_way_to_get_it(tables, terminal):

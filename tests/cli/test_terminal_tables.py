@@ -30,6 +30,13 @@ def board(rows=40):
     )
 
 
+def test_text_that_is_cut_ends_with_a_whole_word():
+    text = "for comparison: stronger than all others"
+    assert short(text, 32, words=True) == "for comparison: stronger than …"
+    assert short("x" * 40, 32, words=True) == "x" * 31 + "…"
+    assert short(f"a {'x' * 40}", 32, words=True) == f"a {'x' * 29}…"  # little would be left
+
+
 def test_a_table_fits_every_width_and_says_what_it_leaves_out(subtests):
     frame = board()
     for width in (40, 80, 120, 200):
@@ -140,3 +147,25 @@ def test_a_few_more_rows_are_shown_rather_than_counted():
         lines, missing = terminal_table(board(rows), 200)
         assert sum("model-" in line for line in lines) == rows
         assert not [each for each in missing if "row" in each]
+
+
+def test_difficulties_beyond_the_scale_are_not_given_exactly_and_say_why():
+    items = pd.DataFrame(
+        {
+            "discrimination": [0.01, 0.01, -0.02, 1.2],
+            "discrimination_se": [0.1] * 4,
+            "difficulty": [-485.0, 90.0, 626.0, 0.5],
+            "difficulty_se": [207.0, 40.0, 186.0, 0.21],
+        }
+    )
+    lines, _ = terminal_table(items, 80)
+    text = "\n".join(lines)
+    assert "485" not in text
+    assert "207" not in text
+    assert "< -6" in text
+    assert "> 6" in text
+    assert "0.50 ± 0.21" in text
+    assert " ".join(text.split()).endswith("has a flat curve.")
+    assert max(map(places_of, lines)) <= 80
+    other = items.assign(difficulty=[480.0, 510, 626, 500])  # a scale of another unit
+    assert "480 ± 207" in "\n".join(terminal_table(other, 80)[0])

@@ -49,7 +49,11 @@ Models = Annotated[
         show_default=LOGISTIC,
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for tables, figures and banks.")]
+FOLDER = "itemwise-capability"
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Folder for tables, figures and banks.", show_default=FOLDER),
+]
 CodingFile = Annotated[
     Path | None,
     typer.Option(
@@ -79,7 +83,7 @@ def capability(
     dataset: Source,
     target: Target = None,
     model: Models = None,
-    out: Out = Path("itemwise-capability"),
+    out: Out = None,
     coding: CodingFile = None,
     levels: Levels = None,
     rule: Rule = "information",
@@ -96,7 +100,7 @@ def capability(
     """
     check_share("--test-size", test_size)
     scale = case_difficulty(coding, levels)
-    folder = report_folder(out, file_of(dataset), present=False)
+    folder = report_folder(out or Path(FOLDER), file_of(dataset), present=False)
     from itemwise.capability import measure_capability
     from itemwise.capability.capability_result import CapabilityComparison
     from itemwise.capability.named_classifiers import named_classifier
@@ -130,9 +134,10 @@ def capability(
             "random_state": random_state,
         }
         page = write_page(folder, found, "Capability", settings)
-    _show(console, found, table.notes)
-    console.say(f"Tables and figures: {folder}")
-    console.say(f"Report: {page}")
+    _show(console, found, table.notes, out)
+    say = console.speaker(out)
+    say(f"Tables and figures: {folder}")
+    say(f"Report: {page}")
     content: dict[str, Any] = {"out": folder, "files": [*files, page], "notes": table.notes}
     said = {name: one.sentences() for name, one in found.items()}
     console.document({**content, "meaning": said, "classes": _classes(found)})
@@ -194,15 +199,21 @@ def _classes(found: dict[str, Capability]) -> pd.DataFrame:
     return pd.concat(parts, names=["model", "class"]).reset_index().set_index("model")
 
 
-def _show(console: Console, found: dict[str, Capability], notes: tuple[str, ...]) -> None:
+def _show(
+    console: Console, found: dict[str, Capability], notes: tuple[str, ...], out: Path | None
+) -> None:
     """Show the meaning and the limits by model, then the notes, each once."""
+    csv, say = console.gives_csv(out), console.speaker(out)
     for name, one in found.items():
-        console.say(f"{name}:")
-        console.say(one.meaning)
-        console.show(one.classes[SHOWN])
-        console.say()
+        say(f"{name}:")
+        say(one.meaning)
+        if not csv:
+            console.show(one.classes[SHOWN])
+            console.say()
+    if csv:
+        console.table(_classes(found))
     for note in dict.fromkeys(note for said in (notes, *_notes(found)) for note in said):
-        console.say(note)
+        say(note)
 
 
 def _notes(found: dict[str, Capability]) -> list[tuple[str, ...]]:

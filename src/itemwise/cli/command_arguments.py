@@ -10,7 +10,14 @@ import typer
 
 from itemwise.cli.console import Console, at_the_end, typed, with_counts
 from itemwise.errors import FileError, InputError
-from itemwise.files import check_present, check_writable, make_folder, tidy_folder, write_bytes
+from itemwise.files import (
+    check_present,
+    check_writable,
+    make_folder,
+    real_path,
+    tidy_folder,
+    write_bytes,
+)
 from itemwise.models import AUTO, MODELS
 from itemwise.responses.stored_cells import KINDS
 from itemwise.responses.table_layouts import LAYOUTS
@@ -175,7 +182,7 @@ def check_targets(
     `targets` maps an option to its path, if it was given, and the endings it may have. Without
     `present`, a source need not be a file.
     """
-    taken = {source.resolve(): "the input" for source in sources}
+    taken = {real_path(source): "the input" for source in sources}
     for option, (path, endings) in targets.items():
         if path is None:
             continue
@@ -185,11 +192,11 @@ def check_targets(
                 "Change its ending."
             )
         _check_place(option, path)
-        if path.resolve() in taken:
+        if real_path(path) in taken:
             raise InputError(
-                f"{option} is '{path}', which is also {taken[path.resolve()]}. Name another file."
+                f"{option} is '{path}', which is also {taken[real_path(path)]}. Name another file."
             )
-        taken[path.resolve()] = option
+        taken[real_path(path)] = option
     if present:
         check_sources(*sources)
 
@@ -209,7 +216,7 @@ def out_folder(out: Path) -> Path:
 
 def report_folder(out: Path, source: Path | None, *, present: bool = True) -> Path:
     """Return the folder of a report, checked to be writable and not that of the input."""
-    if source is not None and out.resolve() in (source.resolve(), source.resolve().parent):
+    if source is not None and real_path(out) in (real_path(source), real_path(source).parent):
         raise InputError(
             f"--out is '{out}', the folder of the input, which a table might replace. Name another."
         )
@@ -270,12 +277,15 @@ def finish(
     title: str,
     settings: Mapping[str, Any],
     beside: Sequence[Result] = (),
+    *,
+    named: bool = True,
     **more: Any,
 ) -> None:
     """End a command that shows one result: files, text, JSON, and the exit code.
 
     With a `folder`, tables, figures, item banks and a page are written to it, also of the results
-    `beside`; without, the main table is printed as CSV. `more` goes into the document of --json.
+    `beside`; without, or where nobody `named` the folder, the main table is printed as CSV in a
+    pipe. `more` goes into the document of --json.
     """
     from itemwise.report.folder import Contents, write_folder
 
@@ -289,11 +299,12 @@ def finish(
     console.finding(
         found,
         first,
-        folder,
+        folder if named else None,
         shown=with_counts(found.preview(), first),
         written={"Tables and figures": folder, "Report": page_of(folder)},
         files=files,
         beside=beside,
+        out=folder,
         **found.key_facts(),
         **tables,
         **more,

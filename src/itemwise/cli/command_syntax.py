@@ -26,6 +26,12 @@ REMEDIES = {
     r"\bChoose others with metric and filter\b": "Choose others with --metric and --filter",
     r"\bname these as respondents\b": "name these with --respondents",
     r"\blogs that were read with epochs='first'": "logs read by itemwise read LOGS --epochs first",
+    r"\bgive a frame, or add them: responses\.described\(respondents=\{'\w+': \[\.\.\.\]\}\)": (
+        "or give a long table or a .parquet file that has them as columns"
+    ),
+    r"\bitem_health\(\)": "itemwise health",
+    r"\blocal_dependence\(\)( and respondent_fit\(\))?": "itemwise diagnose",
+    r"\bgive accuracy instead": "give --accuracy instead",
     r" by AIC with compare_models\b": " by AIC, which diagnose shows",
     r"\bUse NaN (for both )?where\b": "Leave the cell empty where",
     r" \(pandas\.qcut\)": "",
@@ -37,7 +43,7 @@ REMEDIES = {
     r"itemwise\.calibrate\(\w+, '(\w+)'\)": r"itemwise calibrate FILE --model \1",
 }
 _KEYWORD = re.compile(
-    r"(?:(?:pass|use|Use|Give|give) )?\b([a-z][a-z_]*)=('[^']*'|\[\.\.\.\]|[\w+-]+(?:\.\d+)?)"
+    r"(?:(?:pass|use|Use|Give|give) )?\b([a-z][a-z_]*)=('[^']*'|\['?\.\.\.'?\]|[\w+-]+(?:\.\d+)?)"
 )
 # The subject of a sentence, or a name that is no English word.
 _SUBJECT = re.compile(
@@ -82,6 +88,6 @@ def _with_options(text: str, options: Mapping[str, str]) -> str:
         if value in ("True", "False"):
             return verb + (flag if value == "True" else f"--no-{flag.lstrip('-')}")
         quoted = value if _PLAIN.fullmatch(value) else f"'{value}'"
-        return f"{verb}{flag} {'...' if value == '[...]' else quoted}"
+        return f"{verb}{flag} {'...' if value.startswith('[') else quoted}"
 
     return _KEYWORD.sub(keyword, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
+from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -189,6 +191,8 @@ BOTH = {DEBUG, CSV}  # options that may follow any command
 SILENT = frozenset({"--quiet", "-q", "--json", "serve", "view"})  # where nobody waits for words
 NAME = "name"
 BAD_INPUT = 3
+# Errors that name no file and come from writing: a full disk, a closed or broken stream.
+UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 NO_MEMORY = ("failed to map segment", "can't start new thread", "Cannot allocate memory")
 QUIET_TRACKER = (
     "ignore:resource_tracker:UserWarning"  # it cleans up after an interrupt, and says so
@@ -269,6 +273,8 @@ def explained(
     except (ItemwiseError, OSError) as error:
         if debug:
             traceback.print_exc()
+        if isinstance(error, OSError) and error.filename is None and error.errno in UNWRITTEN:
+            raise _stop(_unwritten(error), BAD_INPUT) from None
         raise _stop(in_command_words(error, options()), BAD_INPUT) from None
     except (MemoryError, ImportError, RuntimeError) as error:
         if not _lacks_memory(error):
@@ -304,6 +310,42 @@ def resumable(*, kept: bool = True) -> Iterator[None]:
 def _stop(message: str, code: int) -> typer.Exit:
     tell(f"Error: {message}", err=True)
     return typer.Exit(code)
+
+
+def _unwritten(error: OSError) -> str:
+    """Say that standard output takes no more, as on a full disk."""
+    _forget_stdout()
+    return f"The output cannot be written: {error.strerror or error}. Write it somewhere else."
+
+
+def _open_streams() -> None:
+    """Let what is written to a closed stream (`>&-`) go nowhere; others would take its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
+class _Lossy(FileIO):
+    """Standard error: what a full disk does not take is lost, and the work goes on."""
+
+    def write(self, data: Any) -> int:
+        """Write what can be written."""
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _lose_unwritten() -> None:
+    """Let a full or broken standard error end no command; its exit code still tells."""
+    if type(sys.stderr) is TextIOWrapper:
+        sys.stderr = TextIOWrapper(
+            BufferedWriter(_Lossy(sys.stderr.fileno(), "w", closefd=False)),
+            encoding=sys.stderr.encoding,
+            errors="backslashreplace",
+            line_buffering=True,
+        )
 
 
 def _forget_stdout() -> None:
@@ -350,5 +392,15 @@ def run() -> None:
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # workers import nothing from where they start
     known = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = f"{known},{QUIET_TRACKER}" if known else QUIET_TRACKER
-    with hushed():  # commands show their own progress, unless --quiet
-        app(prog_name="itemwise")
+    _open_streams()
+    _lose_unwritten()
+    if isinstance(sys.stdout, TextIOWrapper):  # which, unlike stderr, refuses some names of files
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with hushed():  # commands show their own progress, unless --quiet
+            app(prog_name="itemwise")
+    except OSError as error:  # of help and --version, which no command has printed
+        if error.errno not in UNWRITTEN:
+            raise
+        tell(f"Error: {_unwritten(error)}", err=True)
+        sys.exit(BAD_INPUT)

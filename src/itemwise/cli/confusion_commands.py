@@ -39,8 +39,15 @@ Models = Annotated[
     ),
 ]
 Positive = Annotated[str | None, typer.Option(help="The positive class.", show_default="the last")]
+FOLDER = "itemwise-confusion"
 Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Folder for tables, figures, the item bank and answers.")
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Folder for tables, figures, the item bank and answers.",
+        show_default=FOLDER,
+    ),
 ]
 MaxTestSize = Annotated[
     int | None, typer.Option(min=1, help="Maximum number of test instances.", show_default="all")
@@ -51,7 +58,7 @@ def confusion(
     dataset: Source,
     models: Models = "tuned",
     pool: Pool = "random-200",
-    out: Out = Path("itemwise-confusion"),
+    out: Out = None,
     target: Target = None,
     positive: Positive = None,
     model: Binary = "3pl",
@@ -69,7 +76,7 @@ def confusion(
     the folder: the same command resumes an interrupted run. With --pool regressors, the target is a
     number, and its grades take the place of classes.
     """
-    folder = out_folder(out)
+    folder = out_folder(out or Path(FOLDER))
     from itemwise.datasets import load_dataset
     from itemwise.report import write_folder
     from itemwise.studies import compare_classifiers
@@ -82,6 +89,7 @@ def confusion(
             dataset,
             REGRESSORS if models == "tuned" else given,
             folder,
+            named=out is not None,
             target=target,
             test_size=test_size,
             max_test_size=max_test_size,
@@ -119,9 +127,10 @@ def confusion(
     console.finding(
         found,
         frame,
-        folder,
+        out,
         shown=frame[[name for name in COLUMNS if name in frame]],
         written={"Tables and figures": folder, "Report": page},
+        out=folder,
         files=[*files, page],
         failures=found.failures,
         models=frame,
@@ -131,7 +140,7 @@ def confusion(
 
 
 def _compare_regressors(
-    console: Console, dataset: str, models: Any, folder: Path, **settings: Any
+    console: Console, dataset: str, models: Any, folder: Path, *, named: bool, **settings: Any
 ) -> None:
     """Compare regressors on a data set with numbers to predict."""
     from itemwise.studies import compare_regressors
@@ -141,7 +150,7 @@ def _compare_regressors(
             dataset, models, REGRESSORS, folder=folder / "answers", progress=report, **settings
         )
     shown = {"pool": REGRESSORS, "random_state": settings["random_state"]}
-    finish(console, found, folder, f"Regressors on {found.dataset}", shown)
+    finish(console, found, folder, f"Regressors on {found.dataset}", shown, named=named)
 
 
 def _predictions(path: str) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,21 @@ csv_wanted: ContextVar[bool] = ContextVar("csv_wanted", default=False)
 own_words: ContextVar[Callable[[str], str]] = ContextVar("own_words", default=str)
 # What is done when the command that runs ends, however it ends.
 at_the_end: ContextVar[ExitStack | None] = ContextVar("at_the_end", default=None)
+
+
+def with_own_words(results: Sequence[Any]) -> list[Any]:
+    """Return the results with reasons why some are missing in the words of the command."""
+    return [_with_own_reasons(each) for each in results]
+
+
+def _with_own_reasons(each: Any) -> Any:
+    missing = getattr(each, "missing", None)
+    if not isinstance(missing, dict):
+        return each
+    said = {name: own_words.get()(str(reason)) for name, reason in missing.items()}
+    if is_dataclass(each) and not isinstance(each, type):
+        return replace(each, missing=said)
+    return each._replace(missing=said)
 
 
 @dataclass(frozen=True)
@@ -80,6 +95,14 @@ class Console:
             named = any(name is not None for name in frame.index.names)
             tell(csv_text(frame, index=named), nl=False, whole=True)
 
+    def gives_csv(self, out: Path | None) -> bool:
+        """Whether stdout carries the table as CSV: unless a person reads it or `out` has it all."""
+        return csv_wanted.get() or (out is None and not sys.stdout.isatty())
+
+    def speaker(self, out: Path | None) -> Callable[[str], None]:
+        """Return what prints sentences: on stderr where stdout carries the table."""
+        return self.remark if self.gives_csv(out) else self.say
+
     def document(self, content: Mapping[str, Any]) -> None:
         """Print the JSON document of `--json`; frames become lists of records."""
         if self.json:
@@ -126,8 +149,7 @@ class Console:
         gets all of it on stdout, and the sentences on stderr. With `out`, the few columns `shown`
         are printed, and the files `written` by what they are.
         """
-        csv = csv_wanted.get() or (out is None and not sys.stdout.isatty())
-        speak = self.remark if csv else self.say
+        csv, speak = self.gives_csv(out), self.speaker(out)
         for sentence in sentences[:1]:
             speak(sentence)
         few = shown if shown is not None and len(shown) else None

@@ -20,7 +20,7 @@ from itemwise.cli.command_arguments import (
     write_page,
 )
 from itemwise.cli.command_table import resumable
-from itemwise.cli.console import Console
+from itemwise.cli.console import ALL, Console
 from itemwise.errors import InputError
 from itemwise.models import MODELS
 from itemwise.pools.pool import POOLS
@@ -46,9 +46,15 @@ Sources = Annotated[
         show_default=False,
     ),
 ]
+FOLDER, DEMO_FOLDER = "itemwise-decode", "itemwise-demo"
 Out = Annotated[
-    Path,
-    typer.Option("--out", "-o", help="Folder for tables, figures, item banks, answers and a page."),
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Folder for tables, figures, item banks, answers and a page.",
+        show_default=FOLDER,
+    ),
 ]
 Target = Annotated[
     str | None,
@@ -118,7 +124,7 @@ Pool = Annotated[
 def decode(
     datasets: Sources,
     pool: Pool = "paper",
-    out: Out = Path("itemwise-decode"),
+    out: Out = None,
     target: Target = None,
     model: Binary = "3pl",
     method: Staged = "eap",
@@ -144,7 +150,7 @@ def decode(
     A pool of classifiers answers the test part of each data set. Each finished classifier is kept
     in the folder: the same command resumes an interrupted run.
     """
-    wanted, folder = _count_or_share(size), out_folder(out)
+    wanted, folder = _count_or_share(size), out_folder(out or Path(FOLDER))
     from itemwise.report import read_benchmark, write_folder
     from itemwise.studies import Limits, decode_benchmark
 
@@ -154,6 +160,7 @@ def decode(
             console,
             datasets,
             folder,
+            named=out is not None,
             target=target,
             test_size=test_size,
             max_test_size=max_test_size,
@@ -200,13 +207,13 @@ def decode(
         }
         behind = None if responses else _instances(datasets, target)
         files.append(write_page(folder, chapters, "Decoded benchmark", settings, behind))
-    show_decoding(console, chapters, folder)
-    console.say(f"Report: {page_of(folder)}")
+    show_decoding(console, chapters, folder, out)
+    console.speaker(out)(f"Report: {page_of(folder)}")
     finished(console, chapters, folder, files)
 
 
 def _decode_regression(
-    console: Console, datasets: list[str], folder: Path, **settings: Any
+    console: Console, datasets: list[str], folder: Path, *, named: bool, **settings: Any
 ) -> None:
     """Run regressors on data sets with numbers to predict."""
     from itemwise.studies import decode_regression
@@ -214,25 +221,27 @@ def _decode_regression(
     with console.progress("Running regressors") as report, resumable():
         found = decode_regression(datasets, folder=folder / "answers", progress=report, **settings)
     shown = {"pool": "regressors", "random_state": settings["random_state"]}
-    finish(console, found, folder, "Decoded regression", shown)
+    finish(console, found, folder, "Decoded regression", shown, named=named)
 
 
-def show_decoding(console: Console, chapters: Chapters, folder: Path) -> None:
-    """Print what was found."""
+def show_decoding(console: Console, chapters: Chapters, folder: Path, out: Path | None) -> None:
+    """Print what was found; `folder` has it all, which --out may have named."""
     columns = ["items", "chance", "chance_se", "share_right", "share_right_se"]
     columns += ["discrimination_mean", "share_negative"]
+    frame, say = chapters.decoding.to_frame(), console.speaker(out)
     for place, (name, (meaning, *notes)) in enumerate(chapters.sentences.items()):
-        console.say(f"{name}: {meaning}")
-        if place == 0:
+        say(f"{name}: {meaning}")
+        if place == 0 and console.gives_csv(out):
+            console.table(frame)
+        elif place == 0:
             console.say(f"\n{CHANCE_SAID}")
-            frame = chapters.decoding.to_frame()
-            console.show(frame[columns], whole=frame)
+            console.show(frame[columns], whole=frame, rest=ALL)
             console.say()
         for note in notes:
-            console.say(f"  - {note}")
+            say(f"  - {note}")
     for name, reason in chapters.missing.items():
-        console.say(f"{name}: none. {reason}")
-    console.say(f"Tables and figures: {folder}")
+        say(f"{name}: none. {reason}")
+    say(f"Tables and figures: {folder}")
 
 
 def finished(
@@ -292,8 +301,14 @@ def _count_or_share(size: float | None) -> float | None:
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder to write to; created if missing.")
-    ] = Path("itemwise-demo"),
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder to write to; created if missing.",
+            show_default=DEMO_FOLDER,
+        ),
+    ] = None,
     jobs: Jobs = -1,
     random_state: RandomState = 0,
     quiet: Quiet = False,
@@ -307,7 +322,7 @@ def demo(
     difficulty, capability. Writes tables, figures, item banks and one page that shows it all.
     Takes a minute or two and needs no network.
     """
-    folder = out_folder(out)
+    folder = out_folder(out or Path(DEMO_FOLDER))
     from itemwise.demo import demonstrate
     from itemwise.report import read_benchmark, write_folder
 
@@ -322,10 +337,14 @@ def demo(
         settings = {"labels changed on purpose": len(found.changed), "random_state": random_state}
         shown = [chapters, found.tour(), found.section()]
         page = write_page(folder, shown, "Itemwise demonstration", settings, found.datasets)
-    show_decoding(console, chapters, folder)
-    console.say(f"\n{found.meaning} Strong and weak classifiers are right on them this often:")
-    console.show(found.suspects)
-    console.say(f"\nReport: {page}")
+    show_decoding(console, chapters, folder, out)
+    say = console.speaker(out)
+    if console.gives_csv(out):
+        say(found.meaning)
+    else:
+        say(f"\n{found.meaning} Strong and weak classifiers are right on them this often:")
+        console.show(found.suspects)
+    say(f"Report: {page}")
     finished(console, chapters, folder, [*files, page], changed=found.changed)
 
 

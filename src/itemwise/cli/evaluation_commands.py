@@ -37,6 +37,7 @@ from itemwise.cli.command_arguments import (
 )
 from itemwise.cli.console import ALL, Console, for_people
 from itemwise.errors import InputError
+from itemwise.files import real_path
 from itemwise.models import AUTO
 from itemwise.shortening.short_form import METHODS
 from itemwise.studies.evaluation.adaptive_replay import METHODS as REPLAYS
@@ -229,7 +230,7 @@ def adapt(
 
     console = Console(quiet, json)
     given, recorded = bank_or_responses(source, layout, kind), None
-    if replay is not None and replay.resolve() != source.resolve():
+    if replay is not None and real_path(replay) != real_path(source):
         recorded = iw.read_responses(replay, layout=layout, kind=kind)
     facts = given if recorded is None else recorded
     if isinstance(facts, iw.Responses):

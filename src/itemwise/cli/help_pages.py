@@ -23,8 +23,7 @@ OPTIONS = "[OPTIONS]"
 CSV_HELP = "Print the table as CSV, also in a terminal."
 # Commands whose result is no single table.
 WITHOUT_TABLE = frozenset(
-    {"capability", "decode", "demo", "diagnose", "difficulty fit", "gate fit", "publish", "read"}
-    | {"report", "serve", "view"}
+    {"difficulty fit", "gate fit", "publish", "read", "report", "serve", "view"}
 )
 
 

@@ -185,7 +185,7 @@ def _lost(found: LogReading) -> list[str]:
 def _show(console: Console, found: LogReading) -> None:
     """Show the files by name, unless there are many."""
     if len(found.files) <= MOST_FILES:
-        counts = found.files[["format", "model", "task", "rows", "read", "dropped"]]
+        counts = found.files[["rows", "read", "dropped", "task", "model", "format"]]
         console.show(counts.set_index(found.files["file"].map(_distinct(found.files["file"]))))
 
 

@@ -19,7 +19,7 @@ from itemwise.cli.command_arguments import (
     check_targets,
     with_facts,
 )
-from itemwise.cli.console import Console, typed
+from itemwise.cli.console import Console, typed, with_own_words
 from itemwise.cli.expected_time import say_if_long
 from itemwise.errors import InputError
 from itemwise.models import AUTO
@@ -96,7 +96,7 @@ def report(
         names = ", ".join(source.name for source in sources)
         write_report(
             out,
-            results,
+            with_own_words(results),
             title=title or names,
             instances=behind,
             command=typed(),

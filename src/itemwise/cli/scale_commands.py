@@ -30,7 +30,7 @@ from itemwise.cli.command_arguments import (
     write_page,
     write_table,
 )
-from itemwise.cli.console import Console, for_people
+from itemwise.cli.console import Console, for_people, with_own_words
 from itemwise.cli.expected_time import say_if_long
 from itemwise.estimation import ENGINES
 from itemwise.models import AUTO
@@ -41,6 +41,7 @@ from itemwise.scoring import METHODS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from itemwise.diagnostics import Diagnoses
     from itemwise.responses import Responses
 
 Engine = Annotated[str, choice("--engine", names=ENGINES, text="Estimation engine.")]
@@ -200,11 +201,12 @@ def diagnose(
     """Diagnose the calibration of a table.
 
     One sentence per diagnosis: dimensionality, reliability, fit of the model, of items and of
-    respondents, local dependence, labels that look wrong.
+    respondents, local dependence, labels that look wrong. In a pipe or with --csv, one row each.
     """
     check_sources(responses)
     folder = None if out is None else out_folder(out)
     import itemwise as iw
+    from itemwise.calibration.shown_scale import said_of_items
     from itemwise.diagnostics import diagnose as look
 
     console = Console(quiet, json)
@@ -215,21 +217,20 @@ def diagnose(
         found = iw.calibrate(table, model, priors=None if priors == "none" else "default")
         report(1, 2, "checking the fit")
         diagnoses = look(found)
-    console.say(repr(table))
-    console.say(repr(found))
-    console.say(found.meaning)
-    for name, diagnosis in diagnoses.found.items():
-        console.say(f"{name}: {diagnosis.meaning}")
-        if folder is not None:
+    say = console.speaker(folder)
+    for text in (repr(table), repr(found), said_of_items(found), *_first_sentences(diagnoses)):
+        say(text)
+    if console.gives_csv(folder):
+        console.table(diagnoses.to_frame())
+    if folder is not None:
+        for name, diagnosis in diagnoses.found.items():
             diagnosis.save(folder / f"{name}.csv")
             diagnosis.plot().save(folder / f"{name}.png")
-    for name, reason in diagnoses.missing.items():
-        console.say(f"{name}: none. {reason}")
-    if folder is not None:
         with console.progress("Writing the page"):
-            page = write_page(folder, [found, diagnoses], "Diagnoses", {"model": model})
-        console.say(f"Tables and figures: {folder}")
-        console.say(f"Report: {page}")
+            told = with_own_words([found, diagnoses])
+            page = write_page(folder, told, "Diagnoses", {"model": model})
+        say(f"Tables and figures: {folder}")
+        say(f"Report: {page}")
     console.document(
         {
             "model": found.model.name,
@@ -238,10 +239,20 @@ def diagnose(
             "meaning": {name: each.sentences() for name, each in diagnoses.found.items()},
             "missing": diagnoses.missing,
             "out": folder,
+            "diagnoses": diagnoses.to_frame(),
         }
     )
     if not found.converged:
         raise typer.Exit(NOT_CONVERGED)
+
+
+def _first_sentences(diagnoses: Diagnoses) -> list[str]:
+    """What each diagnosis means, and why others are missing."""
+    frame = diagnoses.to_frame()
+    return [
+        f"{row.Index}: {row.meaning}" if row.available else f"{row.Index}: none. {row.meaning}"
+        for row in frame.itertuples()
+    ]
 
 
 def simulate(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
-from itemwise.words import counted, with_reach
+from itemwise.words import BEYOND, beyond_scale, counted, with_reach
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,9 @@ def terminal_table(
             left -= fitting.width + GAP
     seen = {name for column in shown for name in column.made_of}
     hidden = [name for column in _columns(of.iloc[:0], of) for name in column.made_of]
-    return _lines(names, shown), _said(
+    far = any(cell.startswith(("> ", "< -")) for one in shown if _far(one) for cell in one.cells)
+    reason = wrapped(BEYOND, width).splitlines() if far else []
+    return [*_lines(names, shown), *reason], _said(
         len(of) - len(top), [name for name in hidden if name not in seen]
     )
 
@@ -134,6 +136,7 @@ def _columns(top: pd.DataFrame, whole: pd.DataFrame) -> list[Column]:
         if name in used or _empty(whole.iloc[:, place]):
             continue
         column = _column(top, there, place)
+        column = _within_scale(column, _values(top.iloc[:, place]), there)
         used |= set(column.made_of)
         made.append(column)
     return made
@@ -159,6 +162,19 @@ def _column(top: pd.DataFrame, there: Sequence[str], place: int) -> Column:
         cells = [_with_error(*row) for row in zip(values, _values(top[error]), strict=True)]
         return Column(f"{name} ± se", cells, (name, error))
     return Column(name, _numbers(values), (name,))
+
+
+def _far(column: Column) -> bool:
+    """Whether difficulties of the column may lie beyond the scale."""
+    return any(re.fullmatch(r"difficulty(_\d+)?", name) for name in column.made_of)
+
+
+def _within_scale(column: Column, values: Sequence[float | None], there: Sequence[str]) -> Column:
+    """The column with difficulties of items that are beyond the scale not given exactly."""
+    if not _far(column) or "discrimination" not in there:
+        return column
+    told = zip(beyond_scale(values), column.cells, strict=True)
+    return replace(column, cells=[cell if far is None else far for far, cell in told])
 
 
 def _has_plain_ends(top: pd.DataFrame, there: Sequence[str], place: int) -> bool:
@@ -232,7 +248,7 @@ def _cut(column: Column, left: int) -> Column | None:
     if not column.text:
         return column if column.width <= left else None
     room = min(left, WIDEST_TEXT)
-    cells = [short(cell, max(room, 1)) for cell in column.cells]
+    cells = [short(cell, max(room, 1), words=True) for cell in column.cells]
     cut = Column(column.heading, cells, column.made_of, text=True)
     return cut if cut.width <= room and (room >= NARROWEST or cut.width < NARROWEST) else None
 
@@ -282,14 +298,15 @@ def _said(rows: int, hidden: Sequence[str]) -> list[str]:
     return said
 
 
-def short(text: str, widest: int) -> str:
-    """Return a text on one line, cut where it is too long."""
+def short(text: str, widest: int, *, words: bool = False) -> str:
+    """Return a text on one line, cut where it is too long; between `words`, if they are short."""
     plain = one_line(text)
     if places_of(plain) <= widest:
         return plain
     while places_of(plain) > widest - 1:
         plain = plain[: min(len(plain) - 1, widest)]
-    return f"{plain}…"
+    whole = plain.rpartition(" ")[0]
+    return f"{whole} …" if words and 2 * len(whole) > len(plain) else f"{plain}…"
 
 
 def places_of(text: str) -> int:

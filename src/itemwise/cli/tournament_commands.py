@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from itemwise.byte_limits import most_bytes
 from itemwise.cli.command_arguments import (
     FIGURE,
     TABLE,
@@ -118,13 +119,14 @@ HEADINGS = ("item", "name", "dataset", "data set", "data_set")
 MOST_ITEMS = 1_000_000
 
 
-def read_order(path: PathLike, *, max_bytes: int = 64 * 1024**2) -> list[str] | dict[str, float]:
+def read_order(path: PathLike, *, max_bytes: int | None = None) -> list[str] | dict[str, float]:
     """The names in a file, one per line; with a number after a comma, the values to sort them by.
 
     A first line that begins with item, name or dataset is a heading.
     """
-    file = readable_file(path, max_bytes)
-    with text_lines(file, max_bytes) as lines:
+    most = most_bytes(max_bytes, 64 * 1024**2)
+    file = readable_file(path, most)
+    with text_lines(file, most) as lines:
         try:
             rows = [
                 [cell.strip() for cell in row]
