@@ -55,7 +55,7 @@ def figures(name: str, known: iw.Responses, unseen: iw.Responses) -> list[list[o
             f"{row.bias:+.4f}",
             f"{row.spearman:.3f}",
             f"{row.coverage:.3f}",
-            "" if pd.isna(row.coverage_widened) else f"{row.coverage_widened:.3f}",
+            "" if pd.isna(row.coverage_observed) else f"{row.coverage_observed:.3f}",
         ]
         for row in found.errors.itertuples()
     ]

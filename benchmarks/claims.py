@@ -14,7 +14,6 @@ import itemwise as iw
 from common import machine, print_table
 from itemwise.calibration.compared_abilities import level_with_strongest
 from itemwise.numerics.differing import differences_over_units
-from itemwise.studies.classifiers.measures import MEASURES
 
 DATASETS = (2, 4, 7, 20, 60)
 RIVALS = 10
@@ -164,9 +163,8 @@ def confusion(replications: int) -> list[tuple[object, ...]]:
         equal = {f"m{k}": np.where(right[k], truth, 1 - truth) for k in range(RIVALS)}
         whole = iw.enrich_confusion(bank, truth, equal, n_resamples=200)
         for name, found in zip(wrong, (whole, whole.without_negative()), strict=True):
-            k = MEASURES.index("accuracy")
-            level = found._level(k)  # noqa: SLF001 - without negative items no sentence asks it
-            wrong[name] += int(level.sum() < RIVALS - 1)
+            row = found.measures.nlargest(1, "accuracy").iloc[0]
+            wrong[name] += int(row["accuracy_rank_high"] < RIVALS)
     return [(name, replications, f"{count / replications:.3f}") for name, count in wrong.items()]
 
 

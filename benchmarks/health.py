@@ -83,7 +83,7 @@ def item_rows(runs: int) -> list[tuple[object, ...]]:
         for seed in range(runs):
             sound = iw.item_health(clean(n, m, seed)).items
             found[seed, :3] = [
-                sound["negative"].mean(),
+                sound["significantly_negative"].mean(),
                 sound["suspect_key"].mean(),
                 (sound["duplicate_of"] != "").any(),
             ]
@@ -93,7 +93,7 @@ def item_rows(runs: int) -> list[tuple[object, ...]]:
             names = [(items.index[i], items.index[j]) for i, j in pairs]
             told = set(zip(health.duplicates["item"], health.duplicates["other"], strict=True))
             found[seed, 3:] = [
-                items["negative"].to_numpy()[bad].mean(),
+                items["significantly_negative"].to_numpy()[bad].mean(),
                 items["suspect_key"].to_numpy()[bad].mean(),
                 items["suspect_key"].to_numpy()[~bad].mean(),
                 np.mean([pair in told for pair in names]),

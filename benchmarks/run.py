@@ -45,6 +45,7 @@ SCRIPTS = [
     "populations.py",
     "nominal.py",
     "explained.py",
+    "diagnoses.py",
     "robust_errors.py",
     "choices.py",
     "labels.py",
@@ -60,6 +61,7 @@ REPEATED = (
     "nominal.py",
     "explained.py",
     "dimensions.py",
+    "diagnoses.py",
     "robust_errors.py",
 )  # which take a number of replications
 

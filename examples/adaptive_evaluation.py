@@ -19,7 +19,7 @@ new, known = (
 bank = iw.calibrate(known, "3pl")
 
 replay = iw.replay_adaptively(known, sizes=[10, 25], cv=2)
-print(replay.errors[["method", "n_items", "mae", "coverage", "coverage_widened"]].round(3))
+print(replay.errors[["method", "n_items", "mae", "coverage", "coverage_observed"]].round(3))
 print(replay.meaning)
 
 recorded = dict(zip(new.items, new.values[0], strict=True))
