@@ -110,6 +110,28 @@ def test_the_information_of_a_score_that_is_cut_off_is_the_mean_square_of_its_sl
     assert (found.information[0] < Continuous().information(coords, ABILITIES)[0]).all()
 
 
+@pytest.mark.parametrize("noise", [0.5, 6.0, 20.0])
+@pytest.mark.parametrize("model", [Censored(), fitted()], ids=["not cut off", "cut off"])
+def test_moments_of_noisy_scores_are_those_of_an_adaptive_integral(noise, model):
+    coords = np.array([[0.7, -0.4, np.log(noise)]])
+    mean = 0.7 * noise * 1.0 - 0.4
+    low, high = (float(end[0]) for end in model.ends(coords))
+    worst, best = expit(low), expit(high)
+
+    def moment(power):
+        def density(x):
+            return norm.pdf(x) * np.clip(expit(mean + noise * x), worst, best) ** power
+
+        kinks = [(place - mean) / noise for place in (low, 0.0, high)]
+        inside = [x for x in kinks if abs(x) < 9]
+        return quad(density, -9, 9, points=inside, epsabs=1e-13, epsrel=1e-12, limit=500)[0]
+
+    first, second = moment(1), moment(2)
+    at = np.array([1.0])
+    assert model.expected(coords, at)[0, 0] == pytest.approx(first, rel=1e-8)
+    assert model.variance(coords, at)[0, 0] == pytest.approx(second - first**2, rel=1e-7)
+
+
 def test_limits_that_cannot_be_are_refused():
     for limits in [(0.9, 0.2), (0.2, np.nan), "ab", (0.2,), 3]:
         with pytest.raises(InputError, match="limits"):

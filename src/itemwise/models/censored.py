@@ -12,6 +12,7 @@ of its own, whose term replaces the density at the limit by the chance of lying 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ NOWHERE = 700.0  # log-odds that no score has: the limits of a model that has se
 LEAST_NOISE = 0.05  # in log-odds: with less, posteriors are too narrow for nodes
 STEEPEST = 20.0
 FARTHEST = 8.5  # standard deviations that hold all of a normal distribution
-POINTS, WEIGHTS = np.polynomial.legendre.leggauss(64)
+POINTS_PER_LOGIT, FEWEST_POINTS, MOST_POINTS = 5, 64, 1024  # moments to 1e-9 over 400 log-odds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +259,7 @@ class Censored(Continuous):
         mean = coords[:, :1] * noise * abilities + coords[:, 1:2]
         start, end = xp.clip(cuts.low, -FARTHEST, FARTHEST), xp.clip(cuts.high, -FARTHEST, FARTHEST)
         half, total = 0.5 * (end - start), 0 * mean
-        for point, weight in zip(POINTS.tolist(), WEIGHTS.tolist(), strict=True):
+        for point, weight in zip(*_legendre_rule(float(xp.max(half * noise))), strict=True):
             x = start + half * (1 + point)
             dense = half * weight * xp.exp(-0.5 * x**2 - 0.5 * LOG_2PI)
             total = total + dense * sigmoid_pair(mean + noise * x)[0] ** power
@@ -315,6 +316,19 @@ def _told(cuts: Cuts) -> Told:
         + below * (start**3 + start + start**2 * low)
         - above * (end**3 + end - end**2 * high),
     )
+
+
+def _legendre_rule(reach: float) -> tuple[list[float], list[float]]:
+    """Points and weights on (-1, 1) for a normal density times a logistic curve.
+
+    The more log-odds the interval holds (`reach` each way), the steeper is the curve in it.
+    """
+    needed = np.clip(POINTS_PER_LOGIT * reach, FEWEST_POINTS, MOST_POINTS)
+    points, weights = _legendre(64 * int(np.ceil(needed / 64)))
+    return points.tolist(), weights.tolist()
+
+
+_legendre = cache(np.polynomial.legendre.leggauss)
 
 
 def _mills(x: Array) -> Array:
