@@ -125,3 +125,11 @@ def test_pooling_is_for_few_respondents_and_ten_items(subtests):
             assert poolable(task) == wanted
     shared = SimpleNamespace(data=data, held=None, model=OnePL())
     assert not poolable(shared)
+
+
+def test_a_coordinate_of_which_no_item_tells_anything_keeps_its_prior():
+    cells = np.zeros((3, 90))
+    cells[2] = np.repeat([1, 2, 3, 4], [7, 15, 29, 39])
+    found = iw.calibrate(iw.Responses(cells, kind="nominal"), "nominal", priors=None)
+    assert np.isfinite(found.abilities().to_numpy(float)).all()
+    assert any("leave a parameter undetermined" in note for note in found.notes)

@@ -158,6 +158,11 @@ def _with_common_priors(
         prior, some = coordinate.prior, there[:, k]
         if prior is None or isinstance(prior, Normal):
             values, noise = coords[some, k], np.maximum(own[some, k, k], LEAST_NOISE)
+            known = np.isfinite(noise)  # without priors, responses may say nothing of an item
+            if not known.any():
+                coordinates.append(coordinate)
+                continue
+            values, noise = values[known], noise[known]
             if prior is not None and learnt:
                 mean, square = _next(values, noise, prior.sd)
             else:
