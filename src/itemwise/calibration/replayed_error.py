@@ -123,9 +123,9 @@ class RealError:
             mean, of_other = (first[0] + first[1]) / 2, (second[0] + second[1]) / 2
             decides = f"; the mean of both decides, {mean:.4f} against {of_other:.4f}"
         return (
-            f"With {counted(size, 'item')}, {better} is preferred to {other}: in a replay of this "
-            f"benchmark, its mean absolute error was {told}{decides}. Whether they differ "
-            "significantly was not tested."
+            f"With {counted(size, 'item')}, {better} is asked rather than {other}: in a replay of "
+            f"this benchmark, its mean absolute error was {told}{decides}. This is a choice, not a "
+            "claim that they differ significantly."
         )
 
     def document(self) -> dict[str, Any]:

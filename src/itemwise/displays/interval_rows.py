@@ -115,8 +115,9 @@ class RankingDisplay(AllRows):
     """Estimates in order, best on top; each bar reaches 1.96 standard errors both ways.
 
     The frame has one row per name, which is its index; `better` says whether "higher" or "lower" is
-    best. Beyond 60 rows, or on an axes too small
-    for a name at each row, the vertical axis shows ranks and only both ends are named.
+    best. With `ends`, bars are the intervals of columns `_low` and `_high`. Beyond 60 rows, or on
+    an axes too small for a name at each row, the vertical axis shows ranks and only both ends are
+    named.
     """
 
     infinite = True
@@ -129,11 +130,13 @@ class RankingDisplay(AllRows):
         *,
         estimate: str = "ability",
         se: str = "se",
+        ends: bool = False,
         better: str = "higher",
     ) -> None:
         self.estimate, self.se = estimate, se
+        self.ends = (f"{estimate}_low", f"{estimate}_high") if ends else ()
         self.better = one_of(better, "better", ("higher", "lower"))
-        self.numbers, self.needed = (estimate, se), (estimate,)
+        self.numbers, self.needed = (estimate, *(self.ends or (se,))), (estimate,)
         self.without = label(estimate)
         super().__init__(frame)
 
@@ -143,29 +146,37 @@ class RankingDisplay(AllRows):
 
     def _draw_rows(self, ax: Axes, style: Style, height: Floats, *, few: bool) -> list[str]:
         value = self._rows[self.estimate].to_numpy()
-        reach = 1.96 * self._rows[self.se].to_numpy()
+        low, high = self._bars(value)
         finite = np.isfinite(value)
-        sure = finite & np.isfinite(reach)
-        limits = _ranking_limits(value, reach)
+        sure = finite & np.isfinite(low) & np.isfinite(high)
+        limits = _ranking_limits(value, low, high)
         size, width, colour = 22.0 if few else 5.0, 1.6 if few else 0.7, style.positive
-        left, right = value[sure] - reach[sure], value[sure] + reach[sure]
-        ax.hlines(height[sure], left, right, color=colour, linewidth=width, alpha=0.45, zorder=2)
+        look: dict[str, Any] = {"color": colour, "linewidth": width, "alpha": 0.45, "zorder": 2}
+        ax.hlines(height[sure], low[sure], high[sure], **look)
         for rows, fill in ((sure, colour), (finite & ~sure, style.paper)):
             x, y = value[rows], height[rows]
             ax.scatter(x, y, s=size, facecolor=fill, edgecolor=colour, zorder=3)
         for marker, beyond, edge in zip("<>", (-np.inf, np.inf), limits, strict=True):
             y = height[value == beyond]
-            edges, look = np.full(len(y), edge), {"color": colour, "marker": marker}
-            ax.scatter(edges, y, s=1.6 * size, zorder=3, clip_on=False, **look)  # type: ignore[arg-type]
+            edges, arrow = np.full(len(y), edge), {"color": colour, "marker": marker}
+            ax.scatter(edges, y, s=1.6 * size, zorder=3, clip_on=False, **arrow)  # type: ignore[arg-type]
         ax.set_xlim(limits)
-        bar = f" (bar: ±1.96 {label(self.se)})" if sure.any() else ""
-        ax.set_xlabel(f"{in_words(self.estimate)}{bar}")
+        bar = "interval" if self.ends else f"±1.96 {label(self.se)}"
+        ax.set_xlabel(f"{in_words(self.estimate)}{f' (bar: {bar})' if sure.any() else ''}")
+        unsure = "interval" if self.ends else "finite standard error"
         return [
-            *remark("hollow: no finite standard error ({})", int((finite & ~sure).sum()), "row"),
+            *remark(f"hollow: no {unsure} ({{}})", int((finite & ~sure).sum()), "row"),
             *remark(
                 f"arrow: infinite {label(self.estimate)} ({{}})", int(np.isinf(value).sum()), "row"
             ),
         ]
+
+    def _bars(self, value: Floats) -> tuple[Floats, Floats]:
+        """Lower and upper ends of the bars."""
+        if self.ends:
+            return self._rows[self.ends[0]].to_numpy(), self._rows[self.ends[1]].to_numpy()
+        reach = 1.96 * self._rows[self.se].to_numpy()
+        return value - reach, value + reach
 
     def _name_some(self, ax: Axes, style: Style, names: list[str]) -> None:
         """Write rank and name of the first and the last rows beside the axes."""
@@ -181,16 +192,19 @@ class RankingDisplay(AllRows):
             write(style, ax, "\n".join(lines), (1.02, height), **look)
 
 
-def _ranking_limits(value: Floats, reach: Floats) -> tuple[float, float]:
+def _ranking_limits(value: Floats, low: Floats, high: Floats) -> tuple[float, float]:
     """Return limits for all dots and their bars, unless a few huge bars would squash the rest."""
     seen = np.isfinite(value)
     if not seen.any():
         return -1.0, 1.0
-    value, reach = value[seen], np.where(np.isfinite(reach), reach, 0.0)[seen]
-    shown = np.minimum(reach, max(np.ptp(value), 2.0 * np.median(reach)))
-    low, high = float((value - shown).min()), float((value + shown).max())
-    pad = 0.04 * (high - low) or max(1.0, 0.1 * abs(low))
-    return low - pad, high + pad
+    value, low, high = value[seen], low[seen], high[seen]
+    sure = np.isfinite(low) & np.isfinite(high)
+    down, up = np.where(sure, (value - low, high - value), 0.0)
+    most = max(np.ptp(value), float(np.median(down + up)))
+    first = float((value - np.minimum(down, most)).min())
+    last = float((value + np.minimum(up, most)).max())
+    pad = 0.04 * (last - first) or max(1.0, 0.1 * abs(first))
+    return first - pad, last + pad
 
 
 def _rank_ticks(count: int) -> list[int]:

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from itemwise.numerics.arrays import Floats
+from itemwise.numerics.intervals import reach_of_parts
 from itemwise.numerics.rankings import rank_agreement
 
 COLUMNS = (
@@ -51,6 +52,18 @@ def prediction_error(
     held = ((error <= down) & (-error <= up)).astype(float)
     coverage = {"coverage": float(held.mean()), "coverage_se": grouped_se(held, groups)}
     return {**found, **coverage, "width": float(np.mean(down + up))}
+
+
+def mean_error_ends(
+    mean: Floats, se: Floats, n_parts: int, confidence: float
+) -> tuple[Floats, Floats]:
+    """Ends of the interval of a mean absolute error over so many folds (Student's t).
+
+    Errors within a fold share what was learned, so that a mean over them is as uncertain as one
+    over so many folds.
+    """
+    reach = reach_of_parts(n_parts, confidence) * se
+    return np.maximum(mean - reach, 0.0), mean + reach
 
 
 def grouped_se(values: Floats, groups: NDArray[np.int64]) -> float:

@@ -157,6 +157,9 @@ WORDS = {
     "se_middle": "Standard error of an ability in the middle.",
     "first": "The best respondent.",
     "second": "The second best respondent.",
+    "first_tied": "How many others have the mean response of the first.",
+    "second_tied": "How many others have the mean response of the second.",
+    "cut_tied": "How many others, not among the best, have the mean response of the last of these.",
     "lead": "Accuracy of the best less that of the second.",
     "lead_p": "p value of the lead.",
     "state": "Open, nearly saturated, or saturated: whether the best can still be separated.",
@@ -237,6 +240,8 @@ WORDS = {
     "nrmse": "Root mean squared error over the standard deviation of the target: 1 is no better "
     "than the mean.",
     "nrmse_sd": "Standard deviation of the nrmse over folds.",
+    "nrmse_low": "Lower end of the interval of the nrmse, which counts that folds share items.",
+    "nrmse_high": "Upper end of the interval of the nrmse, which counts that folds share items.",
     "repeat": "How often the folds were drawn before.",
     "fold": "The number of the fold.",
     # Confusion matrices.

@@ -15,7 +15,8 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.chosen_models import HANDFUL, model_with_slopes
 from itemwise.models import AUTO, MeasurementModel
 from itemwise.numerics.arrays import workers
-from itemwise.numerics.intervals import conformal_rank, reach_of_parts
+from itemwise.numerics.intervals import conformal_rank
+from itemwise.numerics.prediction_error import mean_error_ends
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.repeated_answers import tries_in_words
@@ -198,11 +199,10 @@ def _errors(
 ) -> dict[str, tuple[Any, ...]]:
     """The short form first, also for extremes, then every way by its error, random items last.
 
-    Coverage of extremes is that of intervals that have not been widened by them. Errors within a
-    fold share what was learned, so that their mean is as uncertain as one over so many folds.
+    Coverage of extremes is that of intervals that have not been widened by them.
     """
     held = trials.at_random
-    reach = reach_of_parts(int(held.fold.max()) + 1, confidence)
+    n_folds = int(held.fold.max()) + 1
     rows = [_way(best, OWN, own)]
     for way in sorted(held.told, key=held.mean_error):
         told = held.told[way]
@@ -217,8 +217,8 @@ def _errors(
             rows.append(_way(BASELINE, LOT_OF[role], random_figures(side)))
     rows.append(_way(BASELINE, LOT, random_figures(held)))
     for row in rows:
-        row["mae_low"] = max(row["mae"] - reach * row["mae_se"], 0.0)
-        row["mae_high"] = row["mae"] + reach * row["mae_se"]
+        ends = mean_error_ends(row["mae"], row["mae_se"], n_folds, confidence)
+        row["mae_low"], row["mae_high"] = map(float, ends)
     return {name: tuple(row[name] for row in rows) for name in rows[0]}
 
 

@@ -303,12 +303,11 @@ def test_references_of_a_scenario_are_those_that_its_runs_give(shared):
 
 
 @pytest.mark.slow
-def test_performance_of_each_closes_more_than_one_difficulty(shared):
+def test_difficulty_and_performance_of_each_close_most_of_the_gap_of_a_scenario(shared):
+    """The best selectors that others published for it close 0.81 and 0.82 (SATzilla'11)."""
     scenario = iw.read_aslib(shared / "data" / "aslib" / "BNSL-2016")
-    found = evaluate_selectors(scenario, selectors=QUICK)
-    more, error = found.difference("by performance", "by difficulty")
-    assert more > 1.96 * error
-    assert found.to_frame().loc["by difficulty", "closed_gap"] > 0.3
+    frame = evaluate_selectors(scenario, selectors=QUICK).to_frame()
+    assert (frame.loc[["by difficulty", "by performance"], "closed_gap"] > 0.7).all()
 
 
 def test_a_selector_needs_no_more_than_fit_and_predict():

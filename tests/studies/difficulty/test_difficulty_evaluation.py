@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr, wilcoxon
+from scipy.stats import t as student
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
 
 from itemwise import DifficultyRegressor, evaluate_difficulty
 from itemwise.displays import Display
@@ -69,6 +71,22 @@ def test_others_are_held_against_the_best_by_wilcoxon():
     assert "p-values are too small" in found.notes[-1]
 
 
+def test_the_least_error_of_many_is_judged_as_the_least_of_many():
+    """An interval that just ends below 1 is no finding once thirty were tried."""
+    found = evaluate_difficulty(*items(), regressors={"line": LinearRegression()})
+    end = row(found).nrmse_high
+    near = found.folds.assign(nrmse=found.folds["nrmse"] + 0.99 - end)
+    many = [near.assign(regressor=f"line {k}", nrmse=near["nrmse"] + k / 1e9) for k in range(30)]
+    assert ": significantly better" in replace(found, folds=near).meaning
+    assert ": not significantly better" in replace(found, folds=pd.concat(many)).meaning
+
+
+def test_too_few_folds_say_nothing_of_others():
+    found = evaluate_difficulty(*items(), regressors=QUICK, cv=3, n_resamples=1)
+    assert "; folds are too few to say whether others are worse." in found.meaning
+    assert "not significantly worse" not in found.meaning
+
+
 def test_p_values_are_said_to_be_too_small_only_where_there_are_some():
     X, y = items()
     many = evaluate_difficulty(X, y, regressors=QUICK, cv=4, n_resamples=2)
@@ -116,14 +134,44 @@ def test_several_targets_stand_in_one_table_and_gaps_are_left_out():
     assert any(f"average_error: left out (no finite value): {lost} i" in n for n in found.notes)
 
 
+def test_errors_have_an_interval_that_counts_shared_training_items():
+    """The corrected resampled t-test by hand: 5 folds, drawn twice."""
+    found = evaluate_difficulty(*items(), regressors=QUICK)
+    errors = found.folds.loc[found.folds["regressor"] == "line", "nrmse"]
+    reach = student.ppf(0.975, 9) * errors.std() * np.sqrt(1 / 10 + 1 / 4)
+    line = row(found, regressor="line")
+    assert line.nrmse_low == pytest.approx(errors.mean() - reach)
+    assert line.nrmse_high == pytest.approx(errors.mean() + reach)
+    ax = found.plot().ax_
+    (bars,) = [each for each in ax.collections if hasattr(each, "get_segments")]
+    first, last = bars.get_segments()[0][:, 0]
+    assert (first, last) == pytest.approx((line.nrmse_low, line.nrmse_high))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "cv", "n_resamples"), [(60, 5, 1), (100, 5, 2), (100, 10, 1)])
+def test_intervals_of_errors_hold_what_they_promise(n, cv, n_resamples):
+    """Truth: the mean error over many tables. Folds counted as independent hold 0.88 to 0.93."""
+    rows = []
+    for seed in range(200):
+        given = {"cv": cv, "n_resamples": n_resamples, "progress": False}
+        knn = {"knn": KNeighborsRegressor(7)}
+        rows.append(row(evaluate_difficulty(*items(n, seed), regressors=knn, **given)))
+    found = pd.DataFrame(rows)
+    truth = found["nrmse"].mean()
+    held = ((found["nrmse_low"] <= truth) & (truth <= found["nrmse_high"])).mean()
+    assert held > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 200)
+
+
 def test_the_best_is_named_in_words():
     found = evaluate_difficulty(*items(), regressors={"line": LinearRegression()})
+    line = row(found)
+    interval = f"(95 % interval {line.nrmse_low:.2f} to {line.nrmse_high:.2f})"
     assert found.meaning.startswith("line predicts 2pl with an error of 0.4")
-    assert "always predicting the mean has about 1: better by more than the scatter" in (
-        found.meaning
-    )
+    better = f"{interval}, where always predicting the mean has about 1: significantly better."
+    assert better in found.meaning
     unsure = replace(found, folds=found.folds.assign(nrmse=found.folds["nrmse"] + 0.5))
-    assert "has about 1: not better by more than the scatter" in unsure.meaning
+    assert "has about 1: not significantly better." in unsure.meaning
     X, y = items()
     noise = pd.Series(np.random.default_rng(5).normal(size=100), name="noise")
     useless = evaluate_difficulty(X, noise, regressors=["knn"], n_resamples=1)

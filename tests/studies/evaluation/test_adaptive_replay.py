@@ -350,7 +350,7 @@ def test_short_forms_are_judged_on_the_same_respondents(compared):
             (0.0108, 0.0091),
             (0.0145, 0.0082),
             (
-                "an adaptive test is preferred to a fixed short form: in a replay of this "
+                "an adaptive test is asked rather than a fixed short form: in a replay of this "
                 "benchmark, "
                 "its mean absolute error was smaller for models like those seen (0.0108 against "
                 "0.0145) and larger for stronger ones (0.0091 against 0.0082); the mean of both "
@@ -361,7 +361,7 @@ def test_short_forms_are_judged_on_the_same_respondents(compared):
             (0.02, 0.03),
             (0.03, 0.01),
             (
-                "a fixed short form is preferred to an adaptive test: in a replay of this "
+                "a fixed short form is asked rather than an adaptive test: in a replay of this "
                 "benchmark, "
                 "its mean absolute error was larger for models like those seen (0.0300 against "
                 "0.0200) and smaller for stronger ones (0.0100 against 0.0300); the mean of both "
@@ -406,7 +406,7 @@ def test_the_best_of_several_others_is_tested_as_one_of_them(replay):
         parts = [pd.DataFrame({"method": m, "accuracy": errors[m], **columns}) for m in methods]
         mean = [errors[m].mean() for m in methods]
         rows = pd.DataFrame({"method": methods, "n_items": 9, "mae": mean, "mae_se": 0.01})
-        rows = rows.assign(coverage=0.9, coverage_observed=np.nan)
+        rows = rows.assign(mae_low=0.1, mae_high=0.3, coverage=0.9, coverage_observed=np.nan)
         made = {"errors": rows, "predictions": pd.concat(parts), "n_parts": n_parts}
         return replace(replay, **made).meaning
 
@@ -435,7 +435,7 @@ def test_the_better_way_is_asked_and_said(compared, tmp_path):
         assert found.items == short.items
         assert found.accuracy == pytest.approx(told["accuracy"])
         assert found.accuracy_low == pytest.approx(max(told["accuracy_low"], 0), abs=1e-9)
-        assert "a fixed short form is preferred to an adaptive test" in " ".join(found.notes)
+        assert "a fixed short form is asked rather than an adaptive test" in " ".join(found.notes)
     adaptive = iw.evaluate_adaptively(compared.bank, answers.get, budget=6, method="adaptive")
     assert set(adaptive.items) != set(short.items)
 

@@ -151,14 +151,18 @@ function isPlaced({ curve, answers }) {
 
 function onBoard({ respondents, ranks, means, measure }, at) {
   const mean = means ? `, ${measure} ${shownNumber(means[at])}` : "";
-  return `, place ${ranks[at].toLocaleString("en")} of ${respondents.length.toLocaleString("en")} on the leaderboard${mean}`;
+  const others = ranks.filter((one) => one === ranks[at]).length - 1;
+  return `, ${sharedPlace(ranks[at], others)} of ${respondents.length.toLocaleString("en")} on the leaderboard${mean}`;
+}
+
+function sharedPlace(place, others) {
+  return `place ${place.toLocaleString("en")}${others ? ` (shared with ${counted(others, "other")})` : ""}`;
 }
 
 // Models of equal ability share the first of their places.
 function placeOf(ability, k) {
   const others = ability.filter((one) => one === ability[k]).length - 1;
-  const place = ability.indexOf(ability[k]) + 1;
-  return `place ${place.toLocaleString("en")}${others ? ` (shared with ${counted(others, "other")})` : ""}`;
+  return sharedPlace(ability.indexOf(ability[k]) + 1, others);
 }
 
 // Whom it beats, by tests of pairs that allow for all of them.

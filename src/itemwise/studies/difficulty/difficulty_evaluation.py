@@ -19,18 +19,22 @@ from itemwise.learning.known_difficulty import PREDICTED, DifficultyTargets, equ
 from itemwise.learning.regressor import pipeline_of, unwrapped
 from itemwise.learning.regressor_presets import PRESETS, checked_name, regressor_of
 from itemwise.numerics.arrays import Floats
-from itemwise.numerics.multiplicity import benjamini_hochberg
-from itemwise.numerics.rankings import correlation_interval, prediction_figures
+from itemwise.numerics.rankings import prediction_figures
 from itemwise.parallel import one_by_one
 from itemwise.progress import Progress, telling
 from itemwise.results import Draw, Result
+from itemwise.studies.difficulty.compared_regressors import (
+    KEYS,
+    compared_regressors,
+    said_of_regressors,
+)
 from itemwise.studies.difficulty.item_values import (
     columns_of_items,
     feature_rows,
     labels_of_items,
     negative_items,
 )
-from itemwise.words import counted, listed
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,10 +47,7 @@ __all__ = ["DifficultyEvaluation", "evaluate_difficulty"]
 ALL = "all items"
 WITHOUT_NEGATIVE = "without negative"  # all items but those of negative discrimination
 FEWEST = 4  # items in a test fold; with fewer, ranks say nothing
-FEWEST_DIFFERENCES = 6  # over folds, below which no signed-rank test is significant
-LEVEL = 0.05
 TOO_SMALL = "Folds share training items, so p-values are too small: take them as a guide."
-KEYS = ["target", "training", "regressor"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,9 +56,10 @@ class DifficultyEvaluation(Result):
 
     NRMSE is the root mean squared error divided by the standard deviation of the target, both in
     the test part of a fold: 1 is no better than the mean of these items, and 1 − NRMSE² is R².
-    `nrmse` is the mean over folds, `nrmse_sd` the standard deviation. `spearman` is the mean over
-    folds of the rank correlation of predicted and true difficulty; its 95 % interval counts every
-    item once, however often folds are resampled.
+    `nrmse` is the mean over folds, `nrmse_sd` the standard deviation, and `nrmse_low` and
+    `nrmse_high` the ends of a 95 % interval, which counts that folds share training items (Nadeau
+    and Bengio, 2003). `spearman` is the mean over folds of the rank correlation of predicted and
+    true difficulty; its 95 % interval counts every item once, however often folds are resampled.
 
     `p` compares a regressor with the best one for the same target and training items, by Wilcoxon's
     signed-rank test over folds; `p_adjusted` corrects for multiple tests (Benjamini and Hochberg).
@@ -71,39 +73,11 @@ class DifficultyEvaluation(Result):
     @property
     def meaning(self) -> str:
         """Which regressor is best, how good it is, and which do not differ significantly."""
-        frame = self.to_frame()
-        best = frame[frame["best"]]
-        if best.empty:
-            return "In every target all items are equally hard: there is nothing to predict."
-        top = best.iloc[int(best["spearman"].argmax())]
-        if len(best) == 1:
-            rivals = frame[~frame["best"] & (frame["p_adjusted"] >= LEVEL)]["regressor"].tolist()
-            tail = f"; not significantly worse: {listed(rivals, 'other')}" if rivals else ""
-            said = f"{_said(top)}{tail}."
-            return said[0].upper() + said[1:] if top["nrmse"] >= 1 else said
-        wins = best["regressor"].value_counts()
-        lead = "the best ranking of items: " if top["nrmse"] < 1 else ""
-        return (
-            f"{wins.index[0]} has the smallest error in {wins.iloc[0]} of {len(best)} tables; "
-            f"{lead}{_said(top)}."
-        )
+        return said_of_regressors(self.to_frame(), self.folds)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per target, set of training items, and regressor."""
-        import pandas as pd
-
-        found = [
-            _summary(dict(zip(KEYS, names, strict=True)), part)
-            for names, part in self.folds.groupby(KEYS, sort=False)
-        ]
-        frame = pd.DataFrame(found)
-        return pd.concat(
-            [
-                _compared(part, self.folds)
-                for _, part in frame.groupby(["target", "training"], sort=False)
-            ],
-            ignore_index=True,
-        )
+        return compared_regressors(self.folds)
 
     def table(self) -> pd.DataFrame:
         """A printable table: NRMSE ± standard deviation and Spearman for each regressor."""
@@ -148,18 +122,14 @@ class DifficultyEvaluation(Result):
         if kind == "nrmse" and parts:
             return DISPLAYS["heat_map"](_matrix(frame.assign(row=where))).plot(**kw)
         if kind == "nrmse":
-            error = frame["nrmse_sd"] / np.sqrt(self.folds.groupby("regressor").size().max())
-            shown = frame[["nrmse"]].assign(**{"standard errors": error})
-            shown = shown.set_index(frame["regressor"]).rename(columns={"nrmse": RELATIVE})
-            made: Any = RankingDisplay
-            ranking: Display = made(shown, estimate=RELATIVE, se="standard errors", better="lower")
-            return ranking.plot(**kw)
+            shown = frame.set_index("regressor").rename(
+                columns=lambda c: c.replace("nrmse", RELATIVE)
+            )
+            return RankingDisplay(shown, estimate=RELATIVE, ends=True, better="lower").plot(**kw)
         if kind != "spearman":
             raise InputError(f"kind is {kind!r}, but it should be 'spearman' or 'nrmse'.")
         names = frame["regressor"] + [f" ({place})" if place else "" for place in where]
-        error = (frame["spearman_high"] - frame["spearman_low"]) / (2 * 1.959963984540054)
-        shown = frame[["spearman"]].assign(**{"standard errors": error}).set_index(names)
-        return RankingDisplay(shown, estimate="spearman", se="standard errors").plot(**kw)
+        return RankingDisplay(frame.set_index(names), estimate="spearman", ends=True).plot(**kw)
 
 
 RELATIVE = "error, in standard deviations of the target"
@@ -349,48 +319,6 @@ def _judged(
     return figures["nrmse"], figures["spearman"]
 
 
-def _summary(names: dict[str, Any], part: pd.DataFrame) -> dict[str, Any]:
-    once = part[part["repeat"] == 0]
-    mean = float(part["spearman"].mean())
-    low, high = correlation_interval(mean, float((once["n"] - 3).sum() + 3), ranks=True)
-    return {
-        **names,
-        "n": int(once["n"].sum()),
-        "nrmse": part["nrmse"].mean(),
-        "nrmse_sd": part["nrmse"].std(),
-        "spearman": mean,
-        "spearman_low": low,
-        "spearman_high": high,
-    }
-
-
-def _compared(rows: pd.DataFrame, folds: pd.DataFrame) -> pd.DataFrame:
-    """The rows of one table, with the best marked and all others compared with it."""
-    if rows["nrmse"].isna().all():
-        return rows.assign(p=np.nan, p_adjusted=np.nan, best=False)
-    first = rows.iloc[0]
-    part = folds[(folds["target"] == first["target"]) & (folds["training"] == first["training"])]
-    errors = {name: own["nrmse"].to_numpy() for name, own in part.groupby("regressor")}
-    best = rows["nrmse"].argmin()
-    winner = rows["regressor"].iloc[best]
-    p = np.array(
-        [
-            np.nan if name == winner else _signed_rank(errors[name] - errors[winner])
-            for name in rows["regressor"]
-        ]
-    )
-    return rows.assign(p=p, p_adjusted=benjamini_hochberg(p), best=np.arange(len(rows)) == best)
-
-
-def _signed_rank(differences: Floats) -> float:
-    from scipy.stats import wilcoxon
-
-    there = differences[np.isfinite(differences) & (differences != 0)]
-    if 0 < there.size < FEWEST_DIFFERENCES:
-        return np.nan  # the test has no power
-    return float(wilcoxon(there).pvalue) if there.size else 1.0
-
-
 def _matrix(rows: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
@@ -403,23 +331,6 @@ def _matrix(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _shown(number: Any, text: str) -> str:
     return text if np.isfinite(number) else "–"
-
-
-def _said(row: pd.Series) -> str:
-    if not row["nrmse"] < 1:
-        return (
-            f"no regressor predicts {row['target']} better than its mean (the best, "
-            f"{row['regressor']}: NRMSE {row['nrmse']:.2f}, standard deviation over folds "
-            f"{row['nrmse_sd']:.2f})"
-        )
-    better = "" if row["nrmse"] + row["nrmse_sd"] < 1 else " not"
-    return (
-        f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} standard "
-        f"deviations, where always predicting the mean has about 1:{better} better by more than "
-        f"the scatter of the error over folds (a standard deviation of {row['nrmse_sd']:.2f}). "
-        f"It ranks {counted(row['n'], 'item')} with a Spearman correlation of "
-        f"{row['spearman']:.2f} ({row['spearman_low']:.2f} to {row['spearman_high']:.2f})"
-    )
 
 
 def _notes(

@@ -18,6 +18,7 @@ from itemwise.estimation import calibrate
 from itemwise.estimation.chosen_models import model_of_choices
 from itemwise.models import AUTO, MeasurementModel, find_model
 from itemwise.numerics.intervals import conformal_rank, reach_of_parts
+from itemwise.numerics.prediction_error import mean_error_ends
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.study_tables import (
@@ -124,9 +125,9 @@ class AdaptiveReplay(Result):
 
     def _off(self, row: pd.Series[Any]) -> str:
         """The mean absolute error in a sentence; alone if it has no standard error."""
-        reach = self._reach(self.confidence) * row["mae_se"]
-        low, high = max(row["mae"] - reach, 0.0), row["mae"] + reach
-        return f"{row['mae']:.3f}" + (f" ({low:.3f} to {high:.3f})" if reach == reach else "")
+        known = row["mae_high"] == row["mae_high"]
+        ends = f" ({row['mae_low']:.3f} to {row['mae_high']:.3f})" if known else ""
+        return f"{row['mae']:.3f}{ends}"
 
     def _reach(self, confidence: float) -> float:
         """Standard errors each way of an interval of a mean error, as `shorten` has them.
@@ -156,8 +157,8 @@ class AdaptiveReplay(Result):
 
     def preview(self) -> pd.DataFrame:
         """Return errors and coverage."""
-        names = ["method", "n_items", "mae", "mae_se", "spearman", "coverage", "coverage_observed"]
-        return self.errors[names].set_index("method")
+        names = ["mae", "mae_low", "mae_high", "spearman", "coverage", "coverage_observed"]
+        return self.errors[["method", "n_items", *names]].set_index("method")
 
     def plot(self, kind: str = "mae", **kw: Any) -> Display:
         """Draw the mean absolute error by number of items, "mae", or "coverage" of intervals."""
@@ -273,14 +274,18 @@ def replay_adaptively(
         forms=better_forms(forms, own, others) if forms else {},
     )
     shown = predictions.drop(columns=["row", "bottom", "top"])
+    n_parts = np.unique(groups).size if held_out else count
+    off, se = (errors[name].to_numpy(dtype=float) for name in ("mae", "mae_se"))
+    errors["mae_low"], errors["mae_high"] = mean_error_ends(off, se, n_parts, confidence)
+    errors = pd.concat([errors, form_rows(forms)], ignore_index=True)
     return AdaptiveReplay(
-        errors=pd.concat([errors, form_rows(forms)], ignore_index=True),
+        errors=errors,
         predictions=pd.concat([shown, form_predictions(forms, confidence)], ignore_index=True),
         real_error=error,
         bank=replace(bank, replayed=error),
         confidence=confidence,
         n_respondents=table.n_respondents,
-        n_parts=np.unique(groups).size if held_out else count,
+        n_parts=n_parts,
         n_items=len(bank.item_names),
         notes=(
             *(*notes, *drawn, *left_out, *picked, *said_of_folds(groups, cv)),

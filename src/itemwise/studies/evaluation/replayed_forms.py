@@ -108,7 +108,7 @@ def form_rows(forms: Mapping[int, ShortBenchmark]) -> pd.DataFrame:
     rows = []
     for size, short in forms.items():
         own = _of(short, OWN)
-        figures = {name: own[name] for name in COLUMNS}
+        figures = {name: own[name] for name in (*COLUMNS, "mae_low", "mae_high")}
         rows.append({"method": FORM, "n_items": size, **figures, "coverage_observed": np.nan})
     return pd.DataFrame(rows)
 

@@ -112,11 +112,13 @@ def said_of_saturation(frame: pd.DataFrame, parts: int = 1) -> str:
     its = "its " if parts > 1 else ""
     whose = f" of the largest of {parts:,} parts that no item links" if parts > 1 else ""
     text = (
-        f"{str(row['state']).capitalize()}: the best respondent{whose}, {row['first']}, reaches "
+        f"{str(row['state']).capitalize()}: the best respondent{whose}, {row['first']}"
+        f"{_said_of_ties(row['first_tied'])}, reaches "
         f"{row['top_share']:.0%} (95 % interval {row['top_low']:.0%} to {row['top_high']:.0%}) of "
         f"what {its}{n_items} allow{_said_of_gaps(row)}; {int(row['separate_best']):,} of "
         f"{_told_items(row)} ({row['separate_share']:.0%}, {row['separate_low']:.0%} to "
-        f"{row['separate_high']:.0%}) still separate the best {int(row['best'])}. "
+        f"{row['separate_high']:.0%}) still separate the best {int(row['best'])}"
+        f"{_said_of_ties(row['cut_tied'], 'the last of them')}. "
         f"{_said_of_lead(row)}"
     )
     groups = frame.drop(index=ALL_ITEMS)
@@ -134,6 +136,16 @@ def _said_of_gaps(row: pd.Series[Any]) -> str:
     if row["top_asked"] == row["n_items"]:
         return ""
     return f" (predicted; {row['top_observed']:.0%} of the {int(row['top_asked']):,} it answered)"
+
+
+def _said_of_ties(others: float, who: str = "") -> str:
+    """That others have the same mean response, so that their order says nothing."""
+    if not others:
+        return ""
+    names = counted(int(others), "other")
+    if not who:
+        return f" (tied with {names})"
+    return f" ({names} {'ties' if others == 1 else 'tie'} with {who})"
 
 
 def _told_items(row: pd.Series[Any]) -> str:
@@ -163,7 +175,8 @@ def _said_of_unknown(row: pd.Series[Any]) -> str:
 
 def _said_of_lead(row: pd.Series[Any]) -> str:
     """How much the best two differ, and whether significantly, by the rule of leaderboards."""
-    two = f"The best two, {row['first']} and {row['second']},"
+    tied = _said_of_ties(row["second_tied"])
+    two = f"The best two, {row['first']} and {row['second']}{tied},"
     if not row["lead_p"] <= 1:
         return f"{two} have no item in common."
     verdict = "significantly" if row["lead_p_adjusted"] <= ALPHA else "not significantly"
@@ -196,9 +209,22 @@ def _row(calibration: Calibration, table: Responses, ends: tuple[Floats, Floats]
         **_information(calibration, ability, best),
         "first": table.respondents[order[0]],
         "second": table.respondents[order[1]] if order.size > 1 else "",
+        **_ties(reached.mean[order], best.size),
         **lead,
         "state": _state(top, lead["lead_p_adjusted"]) if told else UNTOLD,
     }
+
+
+def _ties(means: Floats, n_best: int) -> dict[str, int]:
+    """How many others share the mean of the first, of the second and of the last of the best.
+
+    `means` are in order; those of the best who share it with the last of them are not others.
+    """
+    alike = np.round(means, FINEST)
+    first, last = (int((alike == alike[at]).sum()) - 1 for at in (0, n_best - 1))
+    second = int((alike == alike[1]).sum()) - 1 if alike.size > 1 else 0
+    inside = int((alike[:n_best] == alike[n_best - 1]).sum()) - 1
+    return {"first_tied": first, "second_tied": second, "cut_tied": last - inside}
 
 
 def _largest_part(

@@ -332,9 +332,10 @@ def _judge(table: Responses) -> Judge:
 
 
 BY_RESPONSES = (
-    "A suspect key is one that strong respondents miss as often as weak ones, or more often, by "
-    "right and wrong alone; it may be right. Where probabilities of classes are known, "
-    "label_trouble(scores=...) says how likely each label is wrong, and may name fewer or others."
+    "A suspect key is one that the responses contradict with a probability above 0.5 (column "
+    "contradiction), by right and wrong alone; the key may be right. Where probabilities of "
+    "classes are known, label_trouble(scores=...) says how likely each label is wrong, and may "
+    "name fewer or others."
 )
 
 
