@@ -93,6 +93,16 @@ def test_bars_are_named_only_where_they_are_drawn():
     assert "bar: ±1.96" in "".join(text.get_text() for text in marked.texts)
 
 
+def test_the_names_are_those_of_the_keys_that_are_contradicted_most():
+    suspect = "suspect key: contradicts good respondents"
+    told = {"difficulty": np.linspace(-2, 2, 60), "discrimination": -np.linspace(0.1, 2, 60)}
+    frame = pd.DataFrame(told, index=[f"i{k}" for k in range(60)]).assign(problems=suspect)
+    frame["contradiction"] = [0.5] * 57 + [0.97, 0.98, 0.99]
+    assert frame.index[ItemHealthDisplay(frame)._named(10)].tolist() == ["i59", "i58", "i57"]
+    frame["contradiction"] = [0.97, 0.98, 0.99] + [0.5] * 57
+    assert frame.index[ItemHealthDisplay(frame)._named(10)].tolist() == ["i2", "i1", "i0"]
+
+
 def test_items_without_a_discrimination_lie_below_the_line_on_their_side():
     told = {"difficulty": np.linspace(-3, -1, 30), "discrimination": 1.0, "problems": ""}
     frame = pd.DataFrame(told, index=[f"i{k}" for k in range(30)])

@@ -116,6 +116,27 @@ def test_what_all_answered_alike_has_one_form_everywhere(constant, subtests):
     pd.testing.assert_series_equal(*told, check_names=False)
 
 
+def test_no_asymptote_is_shown_of_what_all_answered_alike_but_sums_of_chances_use_it(constant):
+    """A guessing of 0.21 stood beside an infinite difficulty, and sums took it for 0."""
+    cal = iw.calibrate(constant.responses, "4pl")
+    (scale,) = scales_of({"scale": cal}, None)
+    asymptotes = scale.items[["guessing", "guessing_se", "slip", "slip_se"]]
+    assert asymptotes.iloc[:8].isna().all(axis=None)
+    assert asymptotes.iloc[8:].notna().all(axis=None)
+    nominal = scale.content["curve"]["nominal"]
+    curve = cal.items[["discrimination", "difficulty", "guessing", "slip"]]
+    assert {row: pytest.approx(list(curve.iloc[row]), rel=1e-3) for row in range(8)} == nominal
+
+
+def test_the_page_says_why_an_item_that_all_answered_alike_has_no_curve(visit, constant, tmp_path):
+    path = iw.write_report(tmp_path / "report.html", constant)
+    for item, curves in (("item_1", False), ("item_20", True)):
+        page = visit(path, folded=True, at=f"#item=Calibration/{item}").page
+        assert page.inner_text("#explorer-item h3") == item
+        words = page.locator("#explorer-item svg text").all_text_contents()
+        assert any("No curve" in word for word in words) is not curves
+
+
 def test_the_map_shows_what_has_no_place_beside_it_and_nothing_flat_stretches_it(
     visit, constant, tmp_path
 ):

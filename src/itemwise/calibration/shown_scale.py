@@ -34,7 +34,7 @@ FARTHEST = 1e6  # an ability beyond is none
 NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE = "never asked", "solved by all", "solved by none"
 CONSTANT = "constant"  # a grade or score that all got
 NOMINAL = (NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE, CONSTANT)  # parameters that say nothing
-TOLD = ("difficulty", "discrimination")  # what responses that differ tell of an item
+TOLD = ("difficulty", "discrimination", "guessing", "slip")  # if responses to an item differ
 NEGATIVE, FLAT = "negative discrimination", "no discrimination"
 NOT_IDENTIFIED = "Ability is not identified"  # how the note begins; then nobody is strongest
 

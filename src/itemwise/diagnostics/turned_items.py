@@ -105,11 +105,12 @@ def _own_slopes(calibration: Calibration) -> dict[str, Floats]:
         return {}
     items = calibration.items
     slope, se = (items[name].to_numpy(float) for name in ("discrimination", "discrimination_se"))
-    known = informative(calibration) & (se > 0)
+    known = informative(calibration)
+    slope, se = (np.where(known, column, np.nan) for column in (slope, se))
     return {
         "discrimination": slope,
         "discrimination_se": se,
-        "probability_negative": ndtr(-slope / np.where(known, se, np.nan)),
+        "probability_negative": ndtr(-slope / np.where(se > 0, se, np.nan)),
     }
 
 

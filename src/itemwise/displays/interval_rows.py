@@ -172,10 +172,10 @@ class RankingDisplay(AllRows):
         ]
 
     def _bars(self, value: Floats) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the bars."""
+        """Lower and upper ends of the bars; what lies infinitely far has none."""
         if self.ends:
             return self._rows[self.ends[0]].to_numpy(), self._rows[self.ends[1]].to_numpy()
-        reach = 1.96 * self._rows[self.se].to_numpy()
+        reach = np.where(np.isfinite(value), 1.96 * self._rows[self.se].to_numpy(), np.nan)
         return value - reach, value + reach
 
     def _name_some(self, ax: Axes, style: Style, names: list[str]) -> None:

@@ -62,7 +62,8 @@ class ItemHealthDisplay(Display):
 
     The frame has one row per item, which is its index: `difficulty`, `discrimination` and
     `problems`, a text that is empty for a sound item. With `discrimination_se`, bars of named items
-    reach 1.96 standard errors both ways. Far items are drawn at the edge and counted below. What
+    reach 1.96 standard errors both ways; with `contradiction`, of items with equal problems those
+    it is greatest for are named first. Far items are drawn at the edge and counted below. What
     all or none solved has an infinite difficulty and no discrimination: it lies below the line, on
     its side.
     """
@@ -148,8 +149,14 @@ class ItemHealthDisplay(Display):
         places = {kind: place for place, kind in enumerate(MARKS)}
         ranks = np.array([places.get(kind, len(MARKS)) for kind in self._kind])
         slope = self._rows["discrimination"].to_numpy()
-        order = np.lexsort((slope, ranks))
+        order = np.lexsort((slope, -self._evidence(), ranks))
         return order[ranks[order] < NAMED][: max(1, min(MOST_NAMES, lines - 7))]
+
+    def _evidence(self) -> Array:
+        """How grave each problem is: by what contradicts a key, if that is known."""
+        if "contradiction" not in self._rows:
+            return np.zeros(len(self._rows))
+        return self._rows["contradiction"].fillna(0.0).to_numpy(float)
 
     def _name(self, ax: Axes, style: Style, colours: dict[str, str]) -> int:
         """Name items with a problem, and draw their bars; return how many are named."""

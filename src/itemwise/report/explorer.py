@@ -392,7 +392,8 @@ def _groups(items: pd.DataFrame, responses: Responses | None) -> list[str]:
 
 def _nominal(calibration: Calibration) -> dict[int, list[float]]:
     """Return what the prior says of items that all answered alike: only sums of chances use it."""
-    items = calibration.items[["discrimination", "difficulty"]].to_numpy()
+    curve = ["discrimination", "difficulty", "guessing", "slip"]
+    items = calibration.items.reindex(columns=curve, fill_value=0.0).to_numpy()
     rows = np.flatnonzero(nominal_items(calibration.items))
     return {int(row): rounded(items[row]) for row in rows}
 

@@ -18,9 +18,9 @@ function expectedAt(scale, row, ability) {
   const { curve, parameters } = scale;
   if (curve.kind === "logistic") {
     const at = (name) => (parameters[name] ? parameters[name][row] ?? 0 : 0);
-    const [slope, place] = curve.nominal?.[row] ?? [at("discrimination"), at("difficulty")];
-    const rise = 1 / (1 + Math.exp(-slope * (ability - place)));
-    return at("guessing") + (1 - at("slip") - at("guessing")) * rise;
+    const [slope, place, guessing, slip] = curve.nominal?.[row]
+      ?? ["discrimination", "difficulty", "guessing", "slip"].map(at);
+    return guessing + (1 - slip - guessing) / (1 + Math.exp(-slope * (ability - place)));
   }
   const place = ((ability - curve.from) / (curve.to - curve.from)) * (curve.points - 1);
   const k = Math.min(Math.max(Math.floor(place), 0), curve.points - 2);
@@ -71,7 +71,12 @@ function drawCurve(picture, scale, row) {
   picture.setAttribute("viewBox", `0 0 ${PLOT.width} ${PLOT.height}`);
   drawAxes(picture, curve, places, scale.answers?.measure ?? "ability");
   drawAnswers(picture, scale, row, places);
-  if (curve.kind === "none" || curve.nominal?.[row]) return; // that curve would be of the prior alone
+  if (curve.kind === "none") return;
+  if (curve.nominal?.[row]) { // its curve would be of the prior alone
+    const middle = { x: (PLOT.left + PLOT.width - PLOT.right) / 2, y: PLOT.height / 2, "text-anchor": "middle" };
+    picture.append(drawn("text", middle, "No curve: all responses are alike"));
+    return;
+  }
   const points = Array.from({ length: 81 }, (_, k) => curve.from + (k / 80) * (curve.to - curve.from));
   const line = points.map((ability, k) => (
     `${k ? "L" : "M"}${places.x(ability).toFixed(1)} ${places.y(expectedAt(scale, row, ability)).toFixed(1)}`));

@@ -191,8 +191,8 @@ class Tournament(Result):
             games, behind = counted(len(self.items), "game"), rivals - len(leaders)
             whom = "it" if len(leaders) == 1 else "them"
             return (
-                f"{text}; {games} between two are too few to distinguish {whom} from any of "
-                f"{counted(behind, 'rival')}{uncertain}."
+                f"{text}; the {games} between two, taken alone, are too few to distinguish {whom} "
+                f"from any of {counted(behind, 'rival')}{uncertain}."
             )
         return (
             f"{text}; by their games against {'it' if len(leaders) == 1 else self.leader}, "
