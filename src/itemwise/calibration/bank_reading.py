@@ -101,10 +101,10 @@ def calibration_from(document: Mapping[str, Any]) -> Calibration:
 def _calibration(document: Mapping[str, Any]) -> Calibration:
     items = document["items"]
     names = written_texts(items["item"], "items' names")
-    model = _model(document["model"])
-    model.check(np.zeros((0, len(names))), names)
     if len(set(names)) != len(names) or not names:
         raise ValueError("item names must be there, and unique.")
+    model = _model(document["model"])
+    model.check(np.zeros((0, len(names))), names)
     coords = np.stack([_numbers(items[c.name], c.name, len(names)) for c in model.coordinates], 1)
     for c, column in zip(model.coordinates, coords.T, strict=True):
         low, high = max(c.low, -FARTHEST), min(c.high, FARTHEST)
