@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -82,3 +83,15 @@ def test_an_unknown_fact_is_refused(run, table):
 
 def test_the_folder_of_the_input_is_refused(run, table, tmp_path):
     assert run("health", table, "--out", tmp_path).exit_code == 3
+
+
+def test_a_scale_that_has_not_converged_is_said_where_the_exit_code_says_it(run, monkeypatch):
+    """Exit code 4 stood alone: only the item bank in the folder said why."""
+    from itemwise.studies.health import item_health
+
+    iw.simulate("2pl", 60, 12, random_state=0).responses.save("r.csv")
+    short = partial(iw.calibrate, engine=iw.EM(max_iterations=1))
+    monkeypatch.setattr(item_health, "calibrate", short)
+    done = run("health", "r.csv", "--json")
+    assert done.exit_code == 4
+    assert any("Not converged after" in note for note in json.loads(done.stdout)["notes"])

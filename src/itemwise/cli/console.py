@@ -126,11 +126,13 @@ class Console:
         What results `beside` it say follows what it says.
         """
         words = own_words.get()
-        said = [words(text) for each in (found, *beside) for text in each.sentences()]
+        results = (found, *beside)
+        unsettled = [words(text) for text in unsettled_scales(results)]
+        said = [words(text) for each in results for text in each.sentences()] + unsettled
         measure = str(getattr(found, "measure", ACCURACY))
         self.answer(said, table, out, shown=shown, written=written, accuracy=measure)
-        notes = [words(note) for each in (found, *beside) for note in getattr(each, "notes", ())]
-        self.document({"meaning": said, "notes": notes, "out": out, **more})
+        notes = [words(note) for each in results for note in getattr(each, "notes", ())]
+        self.document({"meaning": said, "notes": [*notes, *unsettled], "out": out, **more})
 
     def answer(
         self,
@@ -174,6 +176,18 @@ class Console:
         else:
             with lines(title) as report:
                 yield report
+
+
+def unsettled_scales(results: Sequence[Result]) -> list[str]:
+    """Why scales behind results have not converged, unless the results say so themselves."""
+    said = {note for each in results for note in getattr(each, "notes", ())}
+    banks = {name: bank for each in results for name, bank in each.banks().items()}
+    return [
+        note if len(banks) == 1 else f"{name}: {note}"
+        for name, bank in banks.items()
+        for note in getattr(bank, "notes", ())
+        if note.startswith("Not converged") and note not in said
+    ]
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,22 @@ def test_a_board_whose_best_misses_a_sixth_is_open_and_named():
     assert "The best two, respondent_1 and respondent_2, differ by 0.017 (95 % interval " in said
 
 
+def test_items_that_allow_different_grades_have_no_verdict_that_one_range_alone_gives():
+    """Full marks on 15 items of 0 or 1 and 15 of 0 to 4 were 62 % of what they allow, and open."""
+    values = iw.simulate("2pl", 30, 30, random_state=0).responses.to_frame().to_numpy()
+    values = values * np.repeat([1, 4], 15)
+    values[0] = np.repeat([1, 4], 15)
+    found = iw.item_health(iw.Responses(values, kind="graded"))
+    assert found.saturation.loc[ALL_ITEMS, "state"] == "unknown"
+    assert (
+        "the items seem to allow different grades: the best respondent, respondent_1, reaches 62% "
+        "of what 30 items allow if each allows the highest grade of all, and 100% if each"
+        in found.said_of_saturation
+    )
+    divided = iw.item_health(iw.Responses(values / np.repeat([1, 4], 15)))
+    assert divided.saturation.loc[ALL_ITEMS, "top_share"] == 1
+
+
 @pytest.mark.parametrize("shape", [(1, 450), (2, 60), (30, 1), (30, 19)])
 def test_too_few_models_or_items_have_no_verdict_and_no_infinite_errors(shape):
     values = np.random.default_rng(0).integers(0, 2, shape)

@@ -426,6 +426,48 @@ def test_grades_that_all_share_are_called_so_and_only_the_top_one_is_the_top():
     assert found.items["difficulty"].iloc[:3].isna().all()
 
 
+@pytest.mark.parametrize("value", [0, 3, 0.4])
+def test_a_table_of_one_value_ends_in_words_and_no_warning(value):
+    """The grade 3 of everybody on every item was all at the bottom."""
+    found = iw.item_health(np.full((12, 6), value))
+    assert found.meaning == (
+        f"6 of 6 items need a look: 6 {'all alike' if value else 'solved by none'}."
+    )
+
+
+def test_an_item_that_runs_against_the_others_without_error_is_the_surest():
+    """Its statistic was infinite and taken for unknown, and rounding named the good ones."""
+    grades = np.random.default_rng(0).integers(0, 5, 40)
+    items = iw.item_health(np.stack([grades, grades, 4 - grades], axis=1)).items
+    assert items["negative_p"].iloc[2] < 1e-9
+    assert items["significantly_negative"].tolist() == [False, False, True]
+    few = iw.item_health(np.stack([[0, 1, 2], [0, 1, 2], [0, 1, 2], [2, 1, 0]], axis=1))
+    assert few.items["negative_p"].iloc[-1] == pytest.approx(1 / 6)  # one order of six
+
+
+def test_items_against_the_rest_are_tested_by_their_correlation_with_it():
+    from scipy.stats import pearsonr
+
+    values = np.random.default_rng(4).random((20, 5))
+    apart = (values - values.mean(axis=0)) / values.std(axis=0)
+    found = iw.item_health(values).items["negative_p"]
+    for k in range(5):
+        rest = np.delete(apart, k, axis=1).sum(axis=1)
+        p = pearsonr(values[:, k], rest, alternative="less").pvalue
+        assert found.iloc[k] == pytest.approx(p)
+
+
+def test_every_try_is_a_response_when_items_are_too_few_answered():
+    """Three models with four tries each gave 12 answers, which were fewer than 5."""
+    shares = np.random.default_rng(0).integers(0, 5, (3, 30)) / 4
+    shares[:, 0] = 1.0
+    table = iw.Responses(shares, kind="binary", tries=np.full((3, 30), 4))
+    found = iw.item_health(table)
+    assert found.items["n_responses"].eq(12).all()
+    assert found.items["problems"].iloc[0] == "solved by all"
+    assert not any("fewer than 5 answers" in note for note in found.notes)
+
+
 def test_scores_that_all_share_are_a_problem_too():
     scores = np.random.default_rng(0).uniform(0.1, 0.9, (12, 20))
     scores[:, 3] = 0.4

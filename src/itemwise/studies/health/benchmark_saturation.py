@@ -72,9 +72,15 @@ def score_ends(calibration: Calibration) -> tuple[Floats, Floats]:
     Items of grades share the range of all of them, as on a leaderboard: a grade that an item allows
     need not have been reached.
     """
-    low, high = (np.asarray(end, dtype=float) for end in calibration.model.extent())
+    low, high = _ends_reached(calibration)
     if calibration.model.kind == "graded":
-        low, high = low.min(), high.max()
+        low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
+    return low, high
+
+
+def _ends_reached(calibration: Calibration) -> tuple[Floats, Floats]:
+    """The same of each item by itself: of grades, those that anybody got."""
+    low, high = (np.asarray(end, dtype=float) for end in calibration.model.extent())
     n_items = len(calibration.coords)
     return np.broadcast_to(low, n_items), np.broadcast_to(high, n_items)
 
@@ -167,6 +173,13 @@ def _said_of_unknown(row: pd.Series[Any]) -> str:
             f"items link and {LEAST_ITEMS} items; there are {int(row['compared'])} and "
             f"{int(row['n_items'])}."
         )
+    if row["share_answered"] >= MOSTLY:
+        return (
+            f"Saturation is unknown, for the items seem to allow different grades: the best "
+            f"respondent, {row['first']}, reaches {row['top_share']:.0%} of what {n_items} allow "
+            f"if each allows the highest grade of all, and {row['top_of_reached']:.0%} if each "
+            "allows what anybody reached. Divide grades by the highest that their item allows."
+        )
     return (
         f"Saturation is unknown: only {row['share_answered']:.0%} of {n_items} were answered by "
         "two or more of the best respondents."
@@ -199,9 +212,11 @@ def _row(calibration: Calibration, table: Responses, ends: tuple[Floats, Floats]
     counts = _counts(table, best, ends[1])
     first = int(order[0])
     top = _top(reached, first, ends) | _seen(table, first, ends)
+    if calibration.model.kind == "graded":
+        top["top_of_reached"] = _top(reached, first, _ends_reached(calibration))["top_share"]
     lead = _lead(table, order)
     enough = order.size >= LEAST_RESPONDENTS and table.n_items >= LEAST_ITEMS
-    told = enough and counts["share_answered"] >= MOSTLY
+    told = enough and counts["share_answered"] >= MOSTLY and _one_range(top)
     return {
         **compared,
         **top,
@@ -259,6 +274,12 @@ def _top(reached: Reached, first: int, ends: tuple[Floats, Floats]) -> dict[str,
         for each in (reached.mean, reached.low, reached.high)
     )
     return {"top_share": share, "top_low": low, "top_high": high}
+
+
+def _one_range(top: Mapping[str, float]) -> bool:
+    """Whether the verdict is the same if items allow no grade that nobody got."""
+    share = top["top_share"]
+    return (share >= CEILING) == (top.get("top_of_reached", share) >= CEILING)
 
 
 def _seen(table: Responses, first: int, ends: tuple[Floats, Floats]) -> dict[str, float]:

@@ -31,6 +31,7 @@ ALPHA = 0.05  # share of false discoveries among the items called negative
 SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
 MOST_PAIRS = 1000  # pairs listed at most
 LEAST_ANSWERS = 5  # needed to say that all or none solve an item
+ROUNDING = 1e-9  # of sums of standardised responses; what is less is no spread
 LEAST_SLOPE = 0.1  # size of a discrimination below which difficulty is meaningless
 
 
@@ -46,24 +47,26 @@ def described_items(
     values = as_floats(table.cells)
     n = np.count_nonzero(~np.isnan(values), axis=0)
     alike = np.fmax.reduce(values, axis=0) == np.fmin.reduce(values, axis=0)
+    two_answers = table.kind in ("binary", "nominal")
     low, high = score_ends(calibration)
-    # What everybody got is the highest grade of its item for all that is known, but not the best.
-    high = np.where(alike, np.fmax.reduce(values, axis=None), high)
     places = (values - low) / (high - low)
-    count = np.where(n > 0, n, np.nan)
+    lone = np.fmax.reduce(values, axis=None) == np.fmin.reduce(values, axis=None)
+    # Where the only grade of a table lies, nobody knows.
+    count = np.where((n > 0) & (two_answers or not lone), n, np.nan)
     mean = np.nansum(places, axis=0) / count
     spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
-    two_answers = table.kind in ("binary", "nominal")
     tested = p_of_negative(calibration) if two_answers else _p_against_rest(values)
     negative_p = np.where((mean > 0) & (mean < 1) & ~alike, tested, np.nan)
     adjusted = benjamini_hochberg(negative_p)
-    enough = n >= LEAST_ANSWERS
+    answers = tries_or_one(table.tries, table.observed).sum(axis=0)
+    enough = answers >= LEAST_ANSWERS
     cases = [mean == 1, mean == 0, alike & (table.kind != "binary")]
     solved = np.where(enough, np.select(cases, ["all", "none", "alike"], ""), "")
     shares = {
         "share_reached": mean,
         "share_reached_se": spread / np.sqrt(count),
         "n_respondents": n,
+        **({} if table.tries is None else {"n_responses": answers}),
     }
     columns = {
         "solved_by": solved.astype(object),
@@ -94,21 +97,42 @@ def _p_against_rest(values: Floats) -> Floats:
     """
     from scipy.special import stdtr
 
-    n = np.count_nonzero(~np.isnan(values), axis=0)
+    off = _from_mean(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = values - np.nansum(values, axis=0) / n
-        spread = np.sqrt(np.nansum(off**2, axis=0))
-        away = np.where(spread > 0, off / spread, np.nan)
+        away = off / _size(off)
         others = np.count_nonzero(~np.isnan(away), axis=1)[:, None] - 1
         rest = (np.nansum(away, axis=1)[:, None] - away) / others
-        rest = rest - np.nansum(rest, axis=0) / n
-        r = np.nansum(away * rest, axis=0) / np.sqrt(np.nansum(rest**2, axis=0))
-        freedom = n - 2.0
-        t = np.clip(r, -1, 1) * np.sqrt(freedom / (1 - np.clip(r**2, 0, 1)))
-    found: Floats = np.where(
-        (freedom > 0) & np.isfinite(t), stdtr(np.maximum(freedom, 1), t), np.nan
-    )
+        away, rest = (np.where(np.isfinite(away * rest), each, np.nan) for each in (away, rest))
+        away, rest = _from_mean(away), _from_mean(rest)
+        size = np.where(_size(rest) > ROUNDING, _size(away) * _size(rest), np.nan)
+        r = np.clip(np.nansum(away * rest, axis=0) / size, -1, 1)
+        freedom = np.count_nonzero(~np.isnan(rest), axis=0) - 2.0
+        t = r * np.sqrt(freedom / (1 - r**2))
+    p = np.where((freedom > 0) & ~np.isnan(t), stdtr(np.maximum(freedom, 1), t), np.nan)
+    found: Floats = np.maximum(p, [_rarest(column) for column in values.T])
     return found
+
+
+def _from_mean(values: Floats) -> Floats:
+    """How far each response is from the mean of its item; NaN where there is none."""
+    n = np.count_nonzero(~np.isnan(values), axis=0)
+    found: Floats = values - np.nansum(values, axis=0) / np.where(n > 0, n, np.nan)
+    return found
+
+
+def _size(off: Floats) -> Floats:
+    """Root of the sum of squares of each column; NaN where there is nothing but zeros."""
+    size = np.sqrt(np.nansum(off**2, axis=0))
+    found: Floats = np.where(size > 0, size, np.nan)
+    return found
+
+
+def _rarest(responses: Floats) -> float:
+    """How likely chance puts these responses into their order: no p-value is below that."""
+    from scipy.special import gammaln
+
+    _, counts = np.unique(responses[~np.isnan(responses)], return_counts=True)
+    return float(np.exp(gammaln(counts + 1).sum() - gammaln(counts.sum() + 1)))
 
 
 def judged_keys(
@@ -240,7 +264,7 @@ def said_of_none(items: pd.DataFrame) -> str:
 
 
 def _few_answers(items: pd.DataFrame) -> int:
-    asked = items["n_respondents"]
+    asked = items["n_responses" if "n_responses" in items else "n_respondents"]
     return int(((asked > 0) & (asked < LEAST_ANSWERS)).sum())
 
 

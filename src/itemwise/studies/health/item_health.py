@@ -65,8 +65,8 @@ FIGURES = ("items", "saturation", "respondents")
 CURVE_POINTS = 161
 SHOWN_OF_SATURATION = (
     *("state", "n_items", "first", "top_asked", "top_observed", "top_share", "top_low", "top_high"),
-    *("second", "lead", "lead_low", "lead_high", "lead_p", "lead_p_adjusted", "best"),
-    *("separate_best", "share_answered", "separate_share", "separate_low", "separate_high"),
+    *("top_of_reached", "second", "lead", "lead_low", "lead_high", "lead_p", "lead_p_adjusted"),
+    *("best", "separate_best", "share_answered", "separate_share", "separate_low", "separate_high"),
 )
 
 
