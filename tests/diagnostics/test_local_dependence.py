@@ -213,20 +213,33 @@ def correlated(q, n_respondents, n_items, seed):
     return 1 / (1 + np.exp(-(0.8 * ability + error)))
 
 
-@pytest.mark.parametrize("n_respondents", [30, 100])
-def test_where_nothing_is_found_it_says_what_would_have_been(n_respondents):
-    """Of 30 respondents, not even a pair that repeats itself is shown among 1,770."""
-    clean = local_dependence(calibrate(correlated(0.0, n_respondents, 60, 0), "continuous"))
-    assert clean.found_nothing
-    said = re.search(r"\(Q3\) (of about (0\.\d+)|could be)", clean.meaning)
-    least = float(said[2]) if said[2] else 1.0
-    assert (least == 1.0) == (n_respondents == 30)
+@pytest.mark.parametrize(("n_respondents", "n_items"), [(60, 30), (100, 20), (300, 12)])
+def test_the_correlation_that_would_be_shown_is_shown_in_four_of_five_tables(
+    n_respondents, n_items
+):
+    """It was shown in half of them, and tested three tenths beside it."""
+    clean = local_dependence(calibrate(correlated(0.0, n_respondents, n_items, 0), "continuous"))
+    said = re.search(r"\(Q3\) of (0\.\d+) above the mean would be shown in a", clean.meaning)
+    assert "about 80% of cases" in clean.meaning
     assert "asked by `dimensionality`" in clean.meaning
-    for q, shown in ((least - 0.3, False), (least + 0.2, True)):
-        q = min(q, 0.98)
-        tables = (correlated(q, n_respondents, 60, seed) for seed in (1, 2, 3))
-        found = [local_dependence(calibrate(table, "continuous")) for table in tables]
-        assert [not each.found_nothing for each in found] == [shown and least < 1] * 3
+    found, shown = [], []
+    for seed in range(50):  # the ability takes a little of what a pair shares
+        table = correlated(float(said[1]) + 0.03, n_respondents, n_items, seed)
+        pairs = local_dependence(calibrate(table, "continuous")).to_frame()
+        pair = pairs[(pairs["item"] == "item_1") & (pairs["other"] == "item_2")].iloc[0]
+        found.append(pair["q3_adjusted"])
+        shown.append(pair["dependent"])
+    assert np.mean(found) == pytest.approx(float(said[1]), abs=0.03)
+    assert abs(np.mean(shown) - 0.8) < 3 * np.sqrt(0.8 * 0.2 / 50)
+
+
+def test_of_few_respondents_no_pair_is_shown_reliably_and_one_pair_has_none_beside_it():
+    """Two equal items were said to show none, where one of 0.2 would be."""
+    few = local_dependence(calibrate(correlated(0.0, 30, 60, 0), "continuous"))
+    assert "no residual correlation (Q3) could be shown reliably" in few.meaning
+    values = np.repeat(np.random.default_rng(0).integers(0, 2, (100, 1)), 2, axis=1)
+    single = local_dependence(calibrate(values, "2pl"))
+    assert single.meaning.endswith("no other pairs to compare the only one with.")
 
 
 def test_weights_stand_for_respondents():

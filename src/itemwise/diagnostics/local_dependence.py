@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MOST_WORK = 2e11  # respondents × items²; beyond, evenly spaced respondents stand for all
 MOST_ITEMS_IN_MAP = 40  # that a heat map shows
+POWER = 0.8  # of the correlation that is said to be shown mostly
 REMEDY = (
     "Standard errors of abilities are then too small, and discriminations are biased, which no "
     'standard error covers, se="robust" included: keep one of each pair, or add the items that '
@@ -144,18 +145,16 @@ class LocalDependence(Diagnosis):
         )
 
     def _undetected(self) -> str:
-        """How strongly a pair would have to depend to be shown, and what pairs do not show."""
-        from scipy.special import ndtri
-
-        # Of two residuals that correlate by q, the squared product is 1 + 2 q² on average, so that
-        # z is about q √n / √(1 + 2 q²).
-        n, z = float(np.median(self.n)), float(ndtri(1 - ALPHA / (2 * self.n_pairs)))
-        least = max(STRONG, z / sqrt(n - 2 * z**2)) if n > 3 * z**2 else 1.0
-        who = f"with {counted(round(n), 'respondent')} per pair"
+        """How strongly a pair would have to depend to be shown mostly, and what pairs hide."""
+        if self.n_pairs == 1:
+            return ", but there are no other pairs to compare the only one with."
+        least = shown_mostly(float(np.median(self.n)), self.n_pairs)
+        who = f"with {counted(round(float(np.median(self.n))), 'respondent')} per pair"
         told = (
-            f"{who}, a residual correlation (Q3) of about {least:.2f} above the mean would be shown"
+            f"{who}, a residual correlation (Q3) of {least:.2f} above the mean would be shown in "
+            f"about {POWER:.0%} of cases"
             if least < 1
-            else f"{who}, no residual correlation (Q3) could be"
+            else f"{who}, no residual correlation (Q3) could be shown reliably"
         )
         return f": {told}. What many items share weakly is asked by `dimensionality`."
 
@@ -267,3 +266,20 @@ def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependenc
         marked=marked,
         notes=tuple(notes),
     )
+
+
+def shown_mostly(n: float, n_pairs: int) -> float:
+    """The least residual correlation above the mean that is shown with the probability `POWER`.
+
+    Of two residuals that correlate by q, the squared product is 1 + 2 q² on average, so that z is
+    about q √n / √(1 + 2 q²), and the correlation observed is normal about q with the standard error
+    (1 - q²) / √n. It must exceed what is strong, and z the level corrected for all pairs. It is 1
+    if no correlation below 1 does.
+    """
+    from scipy.special import ndtri
+
+    q = np.arange(0.01, 1.0, 0.01)
+    lower = q - ndtri(POWER) * (1 - q**2) / sqrt(n)  # what is observed so often, or more
+    z = lower * sqrt(n) / np.sqrt(1 + 2 * lower**2)
+    shown = (lower >= STRONG) & (z >= ndtri(1 - ALPHA / (2 * n_pairs)))
+    return float(q[shown].min()) if shown.any() else 1.0

@@ -6,6 +6,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.errors import InputError
+from itemwise.studies.groups.shared_ability import p_of_equal
 
 
 def models(n=120, n_items=30, seed=0):
@@ -161,8 +162,6 @@ def test_what_explains_chance_answers_is_rarely_called_significant():
 
 
 def test_the_test_of_equal_respondents_holds_its_level_also_with_missing_cells(subtests):
-    from itemwise.studies.groups.shared_ability import p_of_equal
-
     random = np.random.default_rng(3)
     for missing in (0.0, 0.3):
         drawn = random.random((400, 12, 30)) < random.uniform(0.2, 0.8, 30)
@@ -173,3 +172,16 @@ def test_the_test_of_equal_respondents_holds_its_level_also_with_missing_cells(s
     assert p_of_equal(np.ones((5, 4))) == 1.0
     assert np.isnan(p_of_equal(np.ones((1, 4))))
     assert p_of_equal(np.repeat([[0.0], [1.0]], 8, axis=1)) < 1e-6
+
+
+def test_the_test_of_equal_respondents_does_not_depend_on_units():
+    """One noisy item of 0 to 1000 hid nine that agree, and small units hid everything."""
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(30, 1)) + 0.3 * random.normal(size=(30, 10))
+    units = np.array([1.0] * 9 + [1e3])
+    p = [p_of_equal(table) for table in (scores, scores * units + 5, scores * 1e-7)]
+    assert p[0] < 1e-20
+    np.testing.assert_allclose(np.log(p[1:]), np.log(p[0]), rtol=1e-6)
+    wide = scores.copy()
+    wide[:, 9] = 1e3 * random.normal(size=30)
+    assert p_of_equal(wide) < 1e-20

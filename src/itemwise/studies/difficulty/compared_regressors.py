@@ -54,16 +54,19 @@ def said_of_regressors(frame: pd.DataFrame, folds: pd.DataFrame) -> str:
 
 def _said(row: pd.Series[Any], *, surely: bool) -> str:
     """How large the least error is, whether it is surely below 1, and how well it ranks."""
-    interval = f"95 % interval {row['nrmse_low']:.2f} to {row['nrmse_high']:.2f}"
+    interval = f", 95 % interval {row['nrmse_low']:.2f} to {row['nrmse_high']:.2f}"
+    if np.isnan(row["nrmse_low"]):
+        interval = ""
     if not row["nrmse"] < 1:
         return (
             f"no regressor predicts {row['target']} better than its mean (the best, "
-            f"{row['regressor']}: an error of {row['nrmse']:.2f} standard deviations, {interval})"
+            f"{row['regressor']}: an error of {row['nrmse']:.2f} standard deviations{interval})"
         )
     verdict = "significantly better" if surely else "not significantly better"
+    ends = f" ({interval.removeprefix(', ')})" if interval else ""
     return (
         f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} standard "
-        f"deviations ({interval}), where always predicting the mean has about 1: {verdict}. "
+        f"deviations{ends}, where always predicting the mean has about 1: {verdict}. "
         f"It ranks {counted(row['n'], 'item')} with a Spearman correlation of "
         f"{row['spearman']:.2f} ({row['spearman_low']:.2f} to {row['spearman_high']:.2f})"
     )
@@ -101,9 +104,11 @@ def _error_ends(part: pd.DataFrame, confidence: float) -> tuple[float, float]:
     """Interval of the mean error over folds, by the corrected resampled t-test.
 
     Folds share training items, so that errors are correlated, about as much as the share of items
-    that a fold tests (Nadeau and Bengio, 2003).
+    that a fold tests (Nadeau and Bengio, 2003). A fold whose items are equally hard has no error.
     """
-    errors = part["nrmse"].to_numpy()
+    errors = part["nrmse"].dropna().to_numpy()
+    if errors.size < 2:
+        return np.nan, np.nan
     tested = 1 / part["fold"].nunique()
     shared = 1 / errors.size + tested / (1 - tested)
     reach = reach_of_parts(errors.size, confidence) * np.std(errors, ddof=1) * np.sqrt(shared)

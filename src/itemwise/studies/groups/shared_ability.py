@@ -30,16 +30,20 @@ def check_shared_ability(bank: Calibration, table: Responses) -> None:
 def p_of_equal(values: Floats) -> float:
     """F test of equal respondents, given that items differ; NaN where nothing is left to test by.
 
-    `values` are (n_respondents, n_items), NaN where there is no response.
+    `values` are (n_respondents, n_items), NaN where there is no response. Each item counts in units
+    of its own spread, whatever it is measured in.
     """
     from scipy.special import fdtrc
 
-    seen = np.isfinite(values)
+    if np.isfinite(values).any(axis=1).sum() < 2:
+        return float("nan")
+    off, seen = _standardised(values)
     n, m = (int(seen.any(axis=axis).sum()) for axis in (1, 0))
+    if not m:
+        return 1.0  # items alone explain every response
     left = int(seen.sum()) - n - m + 1
     if n < 2 or left < 1:
         return float("nan")
-    off = _centred(np.where(seen, values, 0.0), seen, axis=0)
     alone = float((off**2).sum())
     for _ in range(TURNS):  # both means at once; one turn is enough if no response is missing
         before = float((off**2).sum())
@@ -47,10 +51,22 @@ def p_of_equal(values: Floats) -> float:
         after = float((off**2).sum())
         if before - after <= REST * alone:
             break
-    if alone <= REST:
-        return 1.0  # items alone explain every response
     ratio = (alone - after) / (n - 1) / max(after / left, 1e-300)
     return float(fdtrc(n - 1, left, ratio))
+
+
+def _standardised(values: Floats) -> tuple[Floats, np.ndarray]:
+    """How far responses are from the mean of their item, in its standard deviations, and which.
+
+    Items to which all responses are the same say nothing of respondents, and are left out.
+    """
+    known = np.isfinite(values)
+    high = np.where(known, values, -np.inf).max(axis=0)
+    seen = known & (high > np.where(known, values, np.inf).min(axis=0))
+    top = np.where(seen, np.abs(values), 0.0).max(axis=0)
+    off = _centred(np.where(seen, values, 0.0) / np.where(top > 0, top, 1.0), seen, axis=0)
+    spread = np.sqrt((off**2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
+    return off / np.where(spread > 0, spread, 1.0), seen
 
 
 def _centred(values: Floats, seen: np.ndarray, axis: int) -> Floats:
