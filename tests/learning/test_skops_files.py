@@ -5,6 +5,8 @@ import io
 import subprocess
 import warnings
 import zipfile
+from contextlib import suppress
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -21,13 +23,14 @@ from sklearn.ensemble import (
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import (
     KNeighborsClassifier,
     KNeighborsRegressor,
     RadiusNeighborsRegressor,
 )
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
@@ -85,6 +88,21 @@ def test_a_regressor_comes_back_as_it_was(regressor, tmp_path):
     np.testing.assert_array_equal(again.predict(FRAME), made.predict(FRAME))
     np.testing.assert_array_equal(again.predict_interval(FRAME), made.predict_interval(FRAME))
     assert again.notes_ == made.notes_
+
+
+def test_what_numpy_remembers_of_a_function_is_no_part_of_a_model(tmp_path):
+    """Once its signature had been asked for, a model with np.tanh could not be saved."""
+    with suppress(ValueError):  # older versions of NumPy know none
+        signature(np.tanh)
+    made = fitted(make_pipeline(FunctionTransformer(np.tanh), LinearRegression()))
+    again = load(made.save(tmp_path / "model.skops"))
+    np.testing.assert_array_equal(again.predict(FRAME), made.predict(FRAME))
+
+
+def test_a_search_is_refused_with_what_to_save_instead(tmp_path):
+    search = GridSearchCV(SVR(), {"C": [1, 2]}, cv=2)
+    with pytest.raises(InputError, match=r"GridSearchCV.* save its best_estimator_; use a linear"):
+        fitted(search).save(tmp_path / "model.skops")
 
 
 def test_what_could_not_be_read_back_is_not_written(tmp_path):

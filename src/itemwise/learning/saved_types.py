@@ -96,7 +96,7 @@ def check_parts(root: Any) -> None:
         elif not isinstance(part, VALUES):
             named = f"{type(part).__module__}.{type(part).__qualname__}"
             if named not in OWN_TYPES and not named.startswith(PARTS):
-                raise InputError(f"it holds a {named}, which cannot be verified; use {ELSE}")
+                raise InputError(f"it holds {named}, which cannot be verified; use {ELSE}")
         elif isinstance(part, np.random.RandomState):
             at = part.get_state(legacy=False)["state"]["pos"]
             if not 0 <= at <= 624:  # words of a Mersenne twister
@@ -108,8 +108,10 @@ def _check_estimator(part: Any) -> None:
     short = next((name.removesuffix(end) for end in _KINDS if name.endswith(end)), name)
     own = type(part).__module__.startswith("itemwise.")
     if not own and not {name, short} & (PLAIN | CHECKED.keys()):
+        inner = "; save its best_estimator_" if hasattr(part, "best_estimator_") else ""
         raise InputError(
-            f"it holds a {name}, which is not among the types that can be verified; use {ELSE}"
+            f"it holds a {name}, which is not among the types that can be verified{inner}; use "
+            f"{ELSE}"
         )
     check_parameters(part)
     for checked in {name, short} & CHECKED.keys():
@@ -173,5 +175,5 @@ def parts_of(root: Any) -> Iterator[Any]:
             ahead += list(part)
         elif isinstance(part, np.ndarray):
             ahead += list(part.ravel()) if part.dtype == object else []
-        else:
+        elif not isinstance(part, np.ufunc | np.generic | np.dtype):  # NumPy keeps notes in these
             ahead += list(getattr(part, "__dict__", {}).values())

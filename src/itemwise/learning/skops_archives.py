@@ -17,9 +17,9 @@ SCHEMA = "schema.json"
 MOST_SCHEMA = 1 << 26  # bytes of the description, each of which needs ten in memory
 SMALL, HIGHEST_RATIO = 1 << 27, 100  # what trees and coefficients compress to stays far below
 EPOCH = (1980, 1, 1, 0, 0, 0)
-# Objects are named by where they were in memory, and files after them.
 PLAIN_ENDINGS = (".json", ".npy", ".bin")
 _NAMED = re.compile(rb'"file":\s*"([^"\\]*)"')
+# Objects are named by where they were in memory, and files after them.
 _ADDRESS = re.compile(rb'"__id__": (\d+)|"file": "(\d+)(?=\.)')
 
 
