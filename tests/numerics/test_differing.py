@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm, ttest_rel
+from scipy.stats import binomtest, norm, ttest_ind, ttest_rel
 from scipy.stats import t as student
 
 from itemwise.numerics.differing import (
@@ -79,6 +79,20 @@ def test_few_degrees_of_freedom_ask_for_more():
     estimate, variance = np.array([0.0, 1.0]), np.full(2, 0.08)
     assert differences_of_estimates(estimate, variance).behind(1)[0]
     assert not differences_of_estimates(estimate, variance, freedom=2).behind(1)[0]
+
+
+def test_means_of_samples_of_any_size_are_tested_as_by_welch():
+    """A sample of 12 took the degrees of freedom of all pairs, also of those without it."""
+    random = np.random.default_rng(0)
+    drawn = [random.normal(k / 3, 1 + k, n) for k, n in enumerate((12, 40, 200))]
+    mean = np.array([x.mean() for x in drawn])
+    variance = np.array([x.var(ddof=1) / x.size for x in drawn])
+    found = differences_of_estimates(mean, variance, np.array([x.size - 1.0 for x in drawn]))
+    wanted = [ttest_ind(drawn[i], drawn[k], equal_var=False).pvalue for i, k in pairs(3)]
+    np.testing.assert_allclose(found.p, wanted)
+    freedom = np.array([5.0, 1.0])
+    exact = differences_of_estimates(np.array([1.0, 0.0]), np.array([0.1, 0.0]), freedom)
+    np.testing.assert_allclose(exact.p, 2 * student.sf(1 / np.sqrt(0.1), 5))
 
 
 def test_only_who_is_lower_is_behind():

@@ -183,13 +183,14 @@ def answers_alone(right: Floats) -> tuple[Floats, Floats, Floats]:
 def differences_of_estimates(
     estimate: Floats,
     covariance: Floats,
-    freedom: float = np.inf,
+    freedom: float | Floats = np.inf,
     correction: str = "holm",
 ) -> Differences:
     """Tests of all pairs of estimates by their joint covariance, or by their variances.
 
     `covariance` is a matrix, or one variance each for estimates that are independent. `freedom`
-    are the degrees of freedom with which it is known.
+    are the degrees of freedom with which it is known; of independent estimates, those of each, so
+    that a pair has what Welch's test gives it.
 
     >>> level = differences_of_estimates(np.array([3.0, 2.9, 0.0]), np.full(3, 0.1)).level_with(0)
     >>> level.tolist()
@@ -198,11 +199,22 @@ def differences_of_estimates(
     first, second = np.triu_indices(estimate.size, 1)
     if covariance.ndim == 1:
         variance = covariance[first] + covariance[second]
+        freedom = _welch(covariance, np.broadcast_to(freedom, estimate.shape))
     else:
         own = np.diag(covariance)
         variance = own[first] + own[second] - 2 * covariance[first, second]
     apart, se = estimate[first] - estimate[second], np.sqrt(np.maximum(variance, 0.0))
     return differences_by_errors(estimate.size, apart, se, freedom, correction)
+
+
+def _welch(variance: Floats, freedom: Floats) -> Floats:
+    """Degrees of freedom of the difference of each pair of independent estimates."""
+    first, second = np.triu_indices(variance.size, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = variance[first] / (variance[first] + variance[second])
+        found: Floats = 1.0 / (share**2 / freedom[first] + (1.0 - share) ** 2 / freedom[second])
+    least = np.minimum(freedom[first], freedom[second])
+    return np.where(np.isfinite(share), np.maximum(found, least), least)
 
 
 def differences_by_errors(

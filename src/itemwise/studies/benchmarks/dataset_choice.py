@@ -161,7 +161,7 @@ class ChosenDatasets(Result):
         """Whether choosing is better than taking as many data sets at random."""
         gain = self.held_out[k] - self.random[k]
         low, high = np.quantile(gain, RANGE)
-        range_said = f"(difference {gain.mean():z.2f}, 95 % range {low:z.2f} to {high:z.2f})"
+        range_said = f"(difference {gain.mean():z.3f}, 95 % range {low:z.2f} to {high:z.2f})"
         if low > 0:
             return f"The chosen rank better than as many at random {range_said}."
         tail = ": as many others may do as well" if self.enough[k] else ""
@@ -177,7 +177,7 @@ class ChosenDatasets(Result):
             f"on held-out {both}data sets, {part} chosen in this way rank with a tau of "
             f"{self.held_out[k].mean():.2f}, {part} at random with {self.random[k].mean():.2f} and "
             f"all {self.half:,} with {self.ceiling.mean():.2f} (difference of the chosen from all "
-            f"{difference.mean():z.2f}, 95 % range {low:z.2f} to {high:z.2f})"
+            f"{difference.mean():z.3f}, 95 % range {low:z.2f} to {high:z.2f})"
         )
 
     def to_frame(self) -> pd.DataFrame:

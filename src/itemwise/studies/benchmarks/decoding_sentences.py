@@ -44,11 +44,10 @@ def said_of_hardest(decoding: BenchmarkDecoding) -> str:
     if len(frame) == 1:
         return f"On {frame.index[0]}, {average}."
     chance, error = (frame[name].to_numpy(dtype=float) for name in ("chance", "chance_se"))
-    level = differences_of_estimates(
-        -chance, error**2, freedom=float(frame["items"].min()) - 1
-    ).level_with(0)
+    freedom = np.maximum(frame["items"].to_numpy(dtype=float) - 1, 1)
+    level = differences_of_estimates(-chance, error**2, freedom).level_with(0)
     near = list(frame.index[level])
-    also = f"; {listed(near, 'other')} may be as hard" if near else ""
+    also = f"; not significantly easier: {listed(near, 'other')}" if near else ""
     total = counted(len(frame), "data set")
     return f"Of {total}, {frame.index[0]} is the hardest: {average}{also}."
 

@@ -162,10 +162,10 @@ class RegressionDecoding(Result):
         if len(frame) == 1:
             return f"On {frame.index[0]}, {said}."
         score, error = (frame[name].to_numpy(dtype=float) for name in ("score", "score_se"))
-        freedom = float(frame["items"].min()) - 1
-        level = differences_of_estimates(-score, error**2, freedom=freedom).level_with(0)
+        freedom = np.maximum(frame["items"].to_numpy(dtype=float) - 1, 1)
+        level = differences_of_estimates(-score, error**2, freedom).level_with(0)
         near = list(frame.index[level])
-        also = f"; {listed(near, 'other')} may be as hard" if near else ""
+        also = f"; not significantly easier: {listed(near, 'other')}" if near else ""
         return (
             f"Of {counted(len(frame), 'data set')}, {frame.index[0]} is the hardest: {said}{also}."
         )

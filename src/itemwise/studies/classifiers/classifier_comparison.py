@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itemwise.calibration.shown_scale import significantly_negative
 from itemwise.datasets import Split, load_dataset, split_dataset
 from itemwise.datasets.dataset import require_classes
 from itemwise.diagnostics import RankComparison, compare_ranks
-from itemwise.diagnostics.diagnosis import informative, upright_items
+from itemwise.diagnostics.diagnosis import upright_items
 from itemwise.errors import InputError
 from itemwise.estimation.rightness import calibrate_by_rightness
 from itemwise.models import MeasurementModel
-from itemwise.numerics.multiplicity import holm
 from itemwise.pools import Answers, Pool, find_pool, run_pool
 from itemwise.pools.pool_running import CombinedProgress
 from itemwise.progress import Progress, telling
@@ -41,7 +41,6 @@ from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from itemwise.calibration import Calibration
     from itemwise.displays import Display
@@ -145,13 +144,13 @@ class ClassifierComparison(Result):
         left_out = ~upright_items(self.curves.calibration)
         if not left_out.any() or self.filtered is None:
             return self.curves.meaning
-        surely = int(_surely_negative(self.curves.calibration).sum())
+        surely = int(significantly_negative(self.curves.calibration.items).sum())
         one = int(left_out.sum()) == 1
         said = self.filtered.meaning
         return (
             f"{self.curves.meaning} {counted(int(left_out.sum()), 'item')} discriminate"
-            f"{'s' if one else ''} negatively, {surely or 'none'} significantly; "
-            f"without {'it' if one else 'them'}, {said[0].lower()}{said[1:]}"
+            f"{'s' if one else ''} negatively, {surely or 'none'} significantly after correction "
+            f"for multiple tests; without {'it' if one else 'them'}, {said[0].lower()}{said[1:]}"
         )
 
     def sentences(self) -> list[str]:
@@ -279,20 +278,6 @@ def compare_classifiers(
         pool_failures=told.failures,
         notes=(*split.notes, *_notes(told, found, curves, filtered)),
     )
-
-
-def _surely_negative(calibration: Calibration) -> NDArray[np.bool_]:
-    """Items of significantly negative discrimination, corrected for the number of items (Holm)."""
-    from scipy.special import ndtr
-
-    items = calibration.items
-    slope, error = (
-        items[name].to_numpy(dtype=float) for name in ("discrimination", "discrimination_se")
-    )
-    known = informative(calibration) & (error > 0)
-    p = np.full(slope.size, np.nan)
-    p[known] = ndtr(slope[known] / error[known])
-    return holm(p) <= ALPHA
 
 
 def _classes(labels: Mapping[str, Any], truth: np.ndarray, split: Split) -> set[str]:
