@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from math import floor, inf, isfinite, log10
+from math import floor, inf, isfinite, isinf, log10
 
 NOTHING = 0.0001  # whatever is known to be smaller, with its interval, is not given exactly
 TINY = NOTHING / 2
@@ -110,25 +110,29 @@ def with_reach(value: float, reach: float) -> str:
     return f"{value:,.{digits}f} ± {reach:,.{digits}f}"
 
 
-def beyond_scale(values: Sequence[float | None]) -> list[str | None]:
+def beyond_scale(
+    values: Sequence[float | None], among: Sequence[float | None] | None = None
+) -> list[str | None]:
     """How difficulties far from all respondents are shown: not exactly; None for the others.
 
-    On a scale of another unit, most difficulties are far from 0, and none is shown so.
+    On a scale of another unit, most difficulties are far from 0, and none is shown so: `among` are
+    all of the scale, if values are a part. What all or none solved has none. A page does the same.
 
-    >>> beyond_scale([626.5, -1.0, 0.5, -485.0])
-    ['> 6', None, None, '< -6']
+    >>> beyond_scale([626.5, -1.0, 0.5, -485.0, float("inf")])
+    ['> 6', None, None, '< -6', '–']
+    >>> beyond_scale([626.5], among=[626.5, 0.5, 0.2])
+    ['> 6']
     """
-    sizes = sorted(abs(x) for x in values if x is not None and x == x)
-    if not sizes or sizes[len(sizes) // 5] > FARTHEST:
-        return [None] * len(values)
-    return [
-        None
-        if x is None or not abs(x) > FARTHEST
-        else f"> {FARTHEST}"
-        if x > 0
-        else f"< -{FARTHEST}"
-        for x in values
-    ]
+    whole = values if among is None else among
+    sizes = sorted(abs(x) for x in whole if x is not None and isfinite(x))
+    bounded = bool(sizes) and sizes[len(sizes) // 5] <= FARTHEST
+
+    def shown(x: float | None) -> str | None:
+        if x is None or not abs(x) > FARTHEST or (isfinite(x) and not bounded):
+            return None
+        return "–" if isinf(x) else f"> {FARTHEST}" if x > 0 else f"< -{FARTHEST}"
+
+    return [shown(x) for x in values]
 
 
 def said_p(p: float) -> str:

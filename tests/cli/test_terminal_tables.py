@@ -167,5 +167,7 @@ def test_difficulties_beyond_the_scale_are_not_given_exactly_and_say_why():
     assert "0.50 ± 0.21" in text
     assert " ".join(text.split()).endswith("has a flat curve.")
     assert max(map(places_of, lines)) <= 80
+    first = terminal_table(items.sort_values("difficulty").tail(2), 80, items)[0]
+    assert "626" not in "".join(first)  # also where hardly a row shown is within the scale
     other = items.assign(difficulty=[480.0, 510, 626, 500])  # a scale of another unit
     assert "480 ± 207" in "\n".join(terminal_table(other, 80)[0])

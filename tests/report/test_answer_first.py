@@ -127,3 +127,31 @@ def test_only_the_board_says_who_is_better(tmp_path):
     text = page.read_text("utf-8")
     assert "has the highest accuracy of the first of 2 boards" in text
     assert "is strongest" not in text  # by ability, another may be ahead
+
+
+def test_a_sentence_may_end_with_a_name_of_one_letter():
+    """'The strongest model is B. Three pairs differ.' was one sentence."""
+    said = [
+        "The strongest model is B.",
+        "Three of 6 pairs differ.",
+        "Is a A? A leads b.",
+        "c ties.",
+    ]
+    split = [*said[:2], "Is a A?", "A leads b.", "c ties."]
+    assert sentences_in(" ".join(said)) == split
+    for whole in ("See Fig. 3, by Smith et al. 2003, vs. others.", "As no. 4 says (p. 5)."):
+        assert sentences_in(whole) == [whole]
+
+
+def test_a_page_on_grades_says_first_that_items_run_against_the_others(tmp_path):
+    """Only 'None of 398 items departs from its curve' stood there, with two turned items below."""
+    random = np.random.default_rng(13)
+    steps = np.sort(random.normal(0, 1, (30, 4)), axis=1)
+    chance = 1 / (1 + np.exp(-1.5 * (random.normal(size=(120, 1, 1)) - steps)))
+    grades = (random.random((120, 30, 1)) < chance).sum(axis=2)
+    grades[:, :2] = 4 - grades[:, :2]
+    page = iw.write_report(tmp_path / "page.html", analysed(iw.Responses(grades)))
+    box, _, rest = page.read_text("utf-8").partition("</section>")
+    said = "2 items have an estimated discrimination below zero, 2 significantly so"
+    assert said in box
+    assert said in rest

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from itemwise.capability import CaseDifficulty, measure_capability
-from itemwise.capability.capability_result import CapabilityComparison
+from itemwise.capability.capability_result import CapabilityComparison, MeasuredModels
 from itemwise.displays import Display
 from itemwise.report import write_folder
 
@@ -18,6 +19,10 @@ def unwritten(_, path):
     """In place of drawing a figure, which takes long: an empty file, whose digest is noted."""
     path.touch()
     return path
+
+
+def without_limits(one):
+    return replace(one, classes=one.classes.assign(limit_is="not supported"))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +53,7 @@ def written(cases, scale, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report") / "new"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Display, "save", unwritten)
-        paths = write_folder(CapabilityComparison(found, scale), folder)
+        paths = write_folder(MeasuredModels(found, scale), folder)
     return found, folder, paths
 
 
@@ -81,9 +86,28 @@ def test_items_say_how_features_were_turned(written, scale):
 
 def test_the_summary_says_what_it_means(written):
     found, folder, _ = written
-    said = json.loads((folder / "summary.json").read_text())["sentences"]
+    summary = json.loads((folder / "summary.json").read_text())
+    said = summary["sentences"]
     for name, one in found.items():
         assert f"{name}: {one.meaning}" in said
+        assert all(note in summary["notes"] or f"{name}: {note}" in summary["notes"]
+                   for note in one.notes)  # fmt: skip
+    assert len(said) == len(set(said))
+    assert set(summary["notes"]) <= set(said)
+
+
+def test_models_side_by_side_are_summed_up_in_sentences_of_their_own(written):
+    found, *_ = written
+    compared = CapabilityComparison(found)
+    n = len(found["logistic"].cases)
+    assert compared.meaning.startswith(
+        f"Right on the same {n} test cases, with 95 % intervals: ../"
+    )
+    assert compared.sentences() == [compared.meaning]
+    assert "A test took" not in compared.meaning
+    doubtful = {"../Bayes": found["../Bayes"], "logistic": without_limits(found["logistic"])}
+    said = CapabilityComparison(doubtful).meaning
+    assert said.endswith("The test cases support no limit of logistic in False, True.")
 
 
 def test_one_model_has_plain_names_and_no_plane(cases, tmp_path):

@@ -11,7 +11,7 @@ GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 OF_THE_PAGE = {  # columns of tables that scripts make
     "where it fails": ("group", "items", "mean_response", "expected", "difference"),
     "unexpected wrongs": ("item", "chance"),
-    "suspect items": ("given_label", "strong_models_say", "strongest_third_right", "evidence"),
+    "suspect items": ("given_label", "models_say", "strongest_third_right", "evidence"),
     "models": ("respondent", "ability", "mean_response", "responses"),
 }
 

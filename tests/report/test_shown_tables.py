@@ -1,6 +1,8 @@
 """Tables and figures as people read them: on a screen, on a phone, on paper."""
 
 import csv
+import json
+import math
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.report.sections import Section
-from itemwise.words import with_reach
+from itemwise.words import beyond_scale, with_reach
 
 PAPER = 718  # pixels between the margins of A4
 
@@ -76,6 +78,14 @@ def test_the_page_and_sentences_write_numbers_alike(chromium):
     for value, error in cases:
         said = page.evaluate(f"() => {{ {source}; return withError({value}, {error}); }}")
         assert said.replace("−", "-") == with_reach(value, error)
+    for values in ([626.5, -1.0, None, -485.0, 0.2, math.inf, -math.inf], [480.0, 510.0, 5.0], []):
+        column = json.dumps({"name": "difficulty", "kind": "number"})
+        cells = ", ".join(str(x).replace("None", "null").replace("inf", "Infinity") for x in values)
+        said = page.evaluate(
+            f"() => {{ {source}; const values = [{cells}];"
+            f"return values.map(farOf({{ ...{column}, values }})); }}"
+        )
+        assert [x and x.replace("−", "-") for x in said] == beyond_scale(values)
     context.close()
 
 

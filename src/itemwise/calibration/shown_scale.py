@@ -253,7 +253,6 @@ def said_of_scale(calibration: Calibration) -> str:
 def said_of_items(calibration: Calibration) -> str:
     """Say what stands on the scale, and how many items are negative."""
     items = calibration.items
-    negative = int(below_zero(items).sum())
     respondents = counted(round(calibration.n_respondents), "respondent")
     part = calibration.parts[1]
     scale = f"{part.max() + 1} scales, one for each part" if part.any() else "one scale"
@@ -261,11 +260,16 @@ def said_of_items(calibration: Calibration) -> str:
         f"{counted(len(items), 'item')} and {respondents} stand on {scale} "
         f"({calibration.model.name})."
     )
+    return f"{said} {said_of_negative(items)}".rstrip()
+
+
+def said_of_negative(items: pd.DataFrame) -> str:
+    """Say how many discriminations are below zero, and what that may be; empty if none is."""
+    negative, surely = int(below_zero(items).sum()), int(significantly_negative(items).sum())
     if not negative:
-        return said
-    surely = int(significantly_negative(items).sum())
-    said += (
-        f" {counted(negative, 'item')} {'has' if negative == 1 else 'have'} an estimated "
+        return ""
+    said = (
+        f"{counted(negative, 'item')} {'has' if negative == 1 else 'have'} an estimated "
         f"discrimination below zero, {surely or 'none'} significantly so after correction for "
         "multiple tests"
     )

@@ -68,7 +68,7 @@ def terminal_table(
     names = _names(top, min(WIDEST_NAME, max(NARROWEST, width // 3)))
     wanted = [
         replace(column, heading=column.heading.replace(ACCURACY, accuracy))
-        for column in _columns(top, top if len(top) else of)
+        for column in _columns(top, top if len(top) else of, of)
     ]
     shown, left = [], width - MARGIN - (names.width + GAP if names else 0)
     for column in wanted:
@@ -77,7 +77,7 @@ def terminal_table(
             shown.append(fitting)
             left -= fitting.width + GAP
     seen = {name for column in shown for name in column.made_of}
-    hidden = [name for column in _columns(of.iloc[:0], of) for name in column.made_of]
+    hidden = [name for column in _columns(of.iloc[:0], of, of) for name in column.made_of]
     far = any(cell.startswith(("> ", "< -")) for one in shown if _far(one) for cell in one.cells)
     reason = wrapped(BEYOND, width).splitlines() if far else []
     return [*_lines(names, shown), *reason], _said(
@@ -127,8 +127,11 @@ def _counted(index: pd.Index[Any]) -> bool:
     return list(index) == list(range(len(index)))
 
 
-def _columns(top: pd.DataFrame, whole: pd.DataFrame) -> list[Column]:
-    """All columns that have a value, estimates with their uncertainty."""
+def _columns(top: pd.DataFrame, whole: pd.DataFrame, of: pd.DataFrame) -> list[Column]:
+    """All columns of `whole` that have a value, estimates with their uncertainty.
+
+    `of` has all rows, which say what the scale of difficulties is.
+    """
     there = [str(name) for name in whole.columns]
     made: list[Column] = []
     used: set[str] = set()
@@ -136,7 +139,8 @@ def _columns(top: pd.DataFrame, whole: pd.DataFrame) -> list[Column]:
         if name in used or _empty(whole.iloc[:, place]):
             continue
         column = _column(top, there, place)
-        column = _within_scale(column, _values(top.iloc[:, place]), there)
+        if _far(column) and "discrimination" in there:
+            column = _within_scale(column, _values(top.iloc[:, place]), _values(of[name]))
         used |= set(column.made_of)
         made.append(column)
     return made
@@ -169,11 +173,11 @@ def _far(column: Column) -> bool:
     return any(re.fullmatch(r"difficulty(_\d+)?", name) for name in column.made_of)
 
 
-def _within_scale(column: Column, values: Sequence[float | None], there: Sequence[str]) -> Column:
+def _within_scale(
+    column: Column, values: Sequence[float | None], among: Sequence[float | None]
+) -> Column:
     """The column with difficulties of items that are beyond the scale not given exactly."""
-    if not _far(column) or "discrimination" not in there:
-        return column
-    told = zip(beyond_scale(values), column.cells, strict=True)
+    told = zip(beyond_scale(values, among), column.cells, strict=True)
     return replace(column, cells=[cell if far is None else far for far, cell in told])
 
 

@@ -112,7 +112,7 @@ class AllRows(Display):
 
 
 class RankingDisplay(AllRows):
-    """Estimates in order, best on top; each bar reaches 1.96 standard errors both ways.
+    """Estimates in order, best on top; how far each bar reaches is said at the axis.
 
     The frame has one row per name, which is its index; `better` says whether "higher" or "lower" is
     best. With `ends`, bars are the intervals of columns `_low` and `_high`. Beyond 60 rows, or on

@@ -2,8 +2,8 @@
 
 Nothing compares such parts. In a fit of all together, priors that items share put one origin for
 all: respondents whose items were easier than those of other parts would stand higher. So the origin
-of each part is moved to the mean of its own respondents; the curves between them, and with them
-the log-likelihood of the joint fit, stay.
+of each part is moved to the mean of its own respondents. The curves stay as they are; so do the
+log-likelihood and what follows from it, which are those of the joint fit.
 """
 
 from __future__ import annotations

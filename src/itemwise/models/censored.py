@@ -323,7 +323,7 @@ def _legendre_rule(reach: float) -> tuple[list[float], list[float]]:
 
     The more log-odds the interval holds (`reach` each way), the steeper is the curve in it.
     """
-    needed = np.clip(POINTS_PER_LOGIT * reach, FEWEST_POINTS, MOST_POINTS)
+    needed = np.clip(np.nan_to_num(POINTS_PER_LOGIT * reach), FEWEST_POINTS, MOST_POINTS)
     points, weights = _legendre(64 * int(np.ceil(needed / 64)))
     return points.tolist(), weights.tolist()
 

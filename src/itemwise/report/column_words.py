@@ -37,6 +37,7 @@ WORDS = {
     "accuracy_observed": "Mean over the items that were answered; others may be harder.",
     "mean_response": "Mean of all responses: of right and wrong ones, the share that is right.",
     "responses": "How many responses there are.",
+    "n_responses": "How many responses there are, every try counted.",
     "expected": "What the scale expects at this ability: the mean chance of being right.",
     "share_right": "Share of the respondents that are right.",
     "share_reached": "Mean share of the highest grade or score; of right and wrong responses, the "
@@ -69,7 +70,7 @@ WORDS = {
     "contradiction": "Probability that the item contradicts good respondents, by responses alone.",
     "probability_negative": "Probability that the discrimination is below zero.",
     "given_label": "The label that was given.",
-    "strong_models_say": "The class that the models think most likely.",
+    "models_say": "The class that the models think most likely.",
     "strongest_third_right": "How many of the strongest third of the models were right.",
     # Leaderboards and tests of pairs.
     "rank": "Place, the best first; ties share the better one.",
@@ -125,7 +126,10 @@ WORDS = {
     "share_discriminating": "Share of the items above the limit of discrimination.",
     "share_guessable": "Share of the items above the limit of guessing.",
     "share_negative": "Share of the items with negative discrimination.",
-    "difficulty_mean": "Mean difficulty of the items.",
+    "difficulty_mean": "Mean difficulty of the items, of which those beyond ±6 count as ±6, and "
+    "those that all got right or all wrong do not count.",
+    "difficulty_sd": "Standard deviation of the same difficulties.",
+    "difficulty_median": "Median of the same difficulties.",
     "discrimination_mean": "Mean discrimination of the items.",
     "guessing_mean": "Mean guessing of the items.",
     "metadatum": "A fact about data sets, such as their number of classes.",
@@ -206,8 +210,9 @@ WORDS = {
     "weight": "How much the item counts in the prediction of the whole accuracy.",
     "n_items": "Number of items.",
     "mae": "Mean absolute error.",
-    "mae_low": "Lower end of the interval of the mean absolute error.",
-    "mae_high": "Upper end of the interval of the mean absolute error.",
+    "mae_low": "Lower end of the interval of the mean absolute error: Student's t over folds, for "
+    "models of one fold share what was learned.",
+    "mae_high": "Upper end of the interval of the mean absolute error, likewise.",
     "rmse": "Root of the mean squared error.",
     "bias": "Mean of prediction less truth.",
     "coverage": "Share of the model's 95 % intervals that hold the truth.",
@@ -267,7 +272,11 @@ WORDS = {
     "rule": "The rule by which the adaptive test chooses cases and ends.",
     "between_tests": "Standard deviation of the capability between repeated tests.",
     "cases_used": "Cases that a test takes on average.",
+    "easiest": "Difficulty of the easiest test case.",
     "hardest": "Difficulty of the hardest test case.",
+    "limit_is": "What the test cases show of the limit: seen; extrapolated, as it lies outside "
+    "them; none right, of all cases of the class; or not supported, as no more than chance is right "
+    "up to it.",
     "cases_below": "Test cases up to the capability.",
     "cases_above": "Test cases beyond the capability.",
     "accuracy_below": "Share right among the cases up to the capability.",
@@ -290,7 +299,7 @@ OF_TABLES: dict[str, dict[str, str]] = {
         "datasets": "How many data sets are played.",
     },
     "classes": {
-        "share": "Cases used as a share of all cases.",
+        "share": "Cases used as a share of the whole data set, with what the model learned from.",
         "cases": "Test cases of the class.",
     },
     "strengths": {
@@ -312,6 +321,7 @@ OF_TABLES: dict[str, dict[str, str]] = {
         "top_asked": "Items that the first respondent answered.",
         "top_observed": "What it reaches of all that these items allow.",
         "top_share": "What the first respondent reaches of all that the items allow.",
+        "top_of_reached": "The same of what anybody reached on each item.",
         "top_low": "Lower end of the interval of that share.",
         "top_high": "Upper end of the interval of that share.",
         "separate_share": "Share on which any of the best differ, of the items that two answered.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itemwise.numerics.arrays import Floats, row_blocks
+from itemwise.numerics.intervals import normal_reach
 from itemwise.responses.stored_cells import as_floats
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def counted_items(responses: Responses) -> pd.DataFrame:
 
 
 def _frame(sums: Floats, responses: Responses) -> pd.DataFrame:
-    """Return means and correlations with their standard errors, from sums over respondents."""
+    """Return means with standard errors, and correlations with intervals, from sums."""
     import pandas as pd
 
     n, first, second, rest, rest2, both = sums
@@ -51,14 +52,27 @@ def _frame(sums: Floats, responses: Responses) -> pd.DataFrame:
         around = rest2 / n - (rest / n) ** 2
         apart = np.sqrt(np.where((spread > 1e-12) & (around > 1e-12), spread * around, np.nan))
         correlation = np.clip((both / n - first * rest / n**2) / apart, -1, 1)
+        low, high = _ends(correlation, n)
         columns = {
             "mean_response": first / n,
             "mean_response_se": error_of_share(n, first, second, binary=responses.kind == "binary"),
             "item_rest": correlation,
-            "item_rest_se": (1 - correlation**2) / np.sqrt(n),
+            "item_rest_low": low,
+            "item_rest_high": high,
             "responses": n.astype(int),
         }
     return pd.DataFrame(columns, index=pd.Index(responses.items, name="item"))
+
+
+def _ends(correlation: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Ends of 95 % intervals of correlations over n respondents, by Fisher's transformation.
+
+    Three respondents or fewer say nothing. That n of them lie on a line is no certainty.
+    """
+    middle = np.arctanh(np.clip(correlation, 1 / n - 1, 1 - 1 / n))
+    reach = np.where(n > 3, normal_reach(0.95) / np.sqrt(np.maximum(n - 3, 1)), np.inf)
+    low, high = np.tanh(middle - reach), np.tanh(middle + reach)
+    return np.minimum(low, correlation), np.maximum(high, correlation)
 
 
 def error_of_share(n: Floats, first: Floats, second: Floats, *, binary: bool) -> Floats:

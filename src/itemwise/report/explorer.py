@@ -324,7 +324,7 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
         asked = np.maximum(np.isfinite(cells).sum(axis=0), 1)
         frame["mean_response"] = np.nansum(cells, axis=0) / asked
         if _are_parallel(calibration):
-            frame = frame.join(counted_items(responses)[[REST, f"{REST}_se"]])
+            frame = frame.join(counted_items(responses)[[REST, f"{REST}_low", f"{REST}_high"]])
         frame = frame.join(short_facts(responses, frame))
     if trouble is not None:
         every = trouble.to_frame()

@@ -12,14 +12,15 @@ WHO, FOUND = "Who is better", "What was found"
 TITLES = {"items": "Which items to look at", "check": "Whether to believe it"}
 PARTS = ("finding", *TITLES)
 _END = re.compile(r"(?<=[.!?])\s+")
-_SHORTENED = re.compile(r"(?:^|[\s(])(?:[A-Za-z]|e\.g|i\.e|vs|cf|no|pp?|approx)\.$")
+_SHORTENED = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|vs|cf|al|approx)\.$")
+_NUMBERED = re.compile(r"(?:^|[\s(])(?:pp?|no|No|Fig|Eq)\.\s\d")
 
 
 def sentences_in(text: str) -> list[str]:
     """Split a text where a sentence ends; nothing inside brackets ends one.
 
-    A sentence may begin with a name in small letters. Names may hold a bracket alone, so that
-    brackets which the text never closes are not waited for.
+    A sentence may begin with a name in small letters, and end with a name of one letter. Names may
+    hold a bracket alone, so that brackets which the text never closes are not waited for.
 
     >>> sentences_in("A leads (p. 5. It says so). gpt-4 is next. Three of 6 pairs differ.")
     ['A leads (p. 5. It says so).', 'gpt-4 is next.', 'Three of 6 pairs differ.']
@@ -28,7 +29,9 @@ def sentences_in(text: str) -> list[str]:
     for k, part in enumerate(parts):
         open_ = found[-1].count("(") > found[-1].count(")")
         closed = any(each.count(")") > each.count("(") for each in parts[k:])
-        ends = not (open_ and closed) and not _SHORTENED.search(found[-1])
+        word = found[-1][found[-1].rfind(" ") + 1 :]
+        shortened = _SHORTENED.search(word) or _NUMBERED.match(f"{word} {part}")
+        ends = not (open_ and closed) and not shortened
         found = [*found, part] if ends else [*found[:-1], f"{found[-1]} {part}"]
     return [part for part in found if part]
 

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
-from itemwise.calibration.shown_scale import said_of_items
+from itemwise.calibration.shown_scale import (
+    said_of_items,
+    said_of_negative,
+    significantly_negative,
+)
 from itemwise.errors import InputError
 from itemwise.progress import at_stage
 from itemwise.report.pictures import picture_of
@@ -83,12 +87,16 @@ def sections_of(
 def _beside_board(section: Section, calibration: Calibration, *, ranked: bool) -> Section:
     """Return the section of a scale on a page that says who is better: the items.
 
-    If its abilities are those that are `ranked`, they are not shown twice.
+    If its abilities are those that are `ranked`, they are not shown twice. Keys of grades and scores
+    are not judged elsewhere, so that the page may say first which items run against the others.
     """
+    items, judged = calibration.items, calibration.model.kind in ("binary", "nominal")
+    turned = not judged and significantly_negative(items).any()
     said = (said_of_items(calibration), *section.sentences[1:])
     left_out = "respondents" if ranked else None
     tables = tuple((name, frame) for name, frame in section.tables if name != left_out)
-    return replace(section, part="items", headline="", sentences=said, tables=tables)
+    headline = said_of_negative(items) if turned else ""
+    return replace(section, part="items", headline=headline, sentences=said, tables=tables)
 
 
 def section_of(
@@ -143,10 +151,6 @@ def _about(result: Result) -> str:
     return (type(result).__doc__ or "").strip().partition("\n")[0]
 
 
-# Names of figures that are short as names of files, but no words.
-FIGURES = {"mae": "mean absolute error", "bump": "ranks along the periods"}
-
-
 def _drawn(
     figures: Iterable[tuple[str, Draw]], title: str, numbered: Callable[[], str]
 ) -> tuple[list[tuple[str, str]], list[str]]:
@@ -162,17 +166,18 @@ def _drawn(
             lacking.append(f"Figure {_words(name)!r} is not drawn: {display.instead}")
             continue
         about = (type(display).__doc__ or "").strip().partition("\n")[0]
-        words = FIGURES.get(name, _words(name).replace("cells ", "cells of "))
+        words = _words(name)
         named = title if words == title.lower() else _sentence(words)
         pictures.append((f"{named}. {about}", picture_of(display, named, numbered())))
     return pictures, lacking
 
 
-SPELLED = {"mae": "mean absolute error", "bump": "ranks over the periods"}  # names of figures
+# Names of figures that are short as names of files, but no words.
+SPELLED = {"mae": "mean absolute error", "bump": "ranks along the periods"}
 
 
 def _words(name: str) -> str:
-    return SPELLED.get(name, name.replace("_", " "))
+    return SPELLED.get(name, name.replace("_", " ").replace("cells ", "cells of "))
 
 
 def _sentence(text: str) -> str:

@@ -93,7 +93,10 @@ def _how_to_write(value: object) -> str:
         share = float(text.rstrip("% ").replace(",", ".")) / 100
         return f"Write shares without the percent sign, as {share:g}. "
     if _COMMA.fullmatch(text):
-        return f"Write numbers with a decimal point, as {text.replace(',', '.')}. "
+        point = f"Write numbers with a decimal point, as {text.replace(',', '.')}"
+        if len(text.rpartition(",")[2]) == 3:  # it may separate thousands
+            point += f", or as {text.replace(',', '')} if that is meant"
+        return f"{point}. "
     if text.startswith("#"):
         return "This is what a spreadsheet shows for an error: correct its formula. "
     return ""

@@ -53,7 +53,8 @@ function countsAsPlaces({ parameters, curve }) {
   parameters.difficulty = parameters.mean_response.map((mean) => curve.high - mean);
   parameters.discrimination = parameters.item_rest;
   parameters.difficulty_se = parameters.mean_response_se;
-  parameters.discrimination_se = parameters.item_rest_se;
+  parameters.discrimination_low = parameters.item_rest_low;
+  parameters.discrimination_high = parameters.item_rest_high;
 }
 
 function preparedAnswers(answers) {
@@ -402,7 +403,10 @@ function showNothing(state) {
 
 function saidOfItem(scale, row) {
   const far = (name) => (scale.axes ? null : farOut(scale.content, columnOf(scale.content, name), row));
-  const at = (name) => far(name) ?? withError(scale.parameters[name][row], scale.parameters[`${name}_se`]?.[row] ?? NaN);
+  const told = (name) => scale.parameters[name]?.[row] ?? NaN;
+  const at = (name) => far(name) ?? (`${name}_low` in scale.parameters
+    ? withEnds(told(name), told(`${name}_low`), told(`${name}_high`))
+    : withError(told(name), told(`${name}_se`)));
   const suspect = scale.suspects?.[row] ? "; its label is suspect" : "";
   const first = `${scale.axes?.difficulty ?? "difficulty"} ${at("difficulty")}`;
   const second = `${scale.upwardName} ${at(scale.axes ? "discrimination" : scale.upward)}`;
@@ -426,14 +430,16 @@ function partsOfItem(scale, row) {
   return parts;
 }
 
-// Parameters with their standard errors, and the rest of the row.
+// Parameters with their standard errors or intervals, and the rest of the row.
 function parameterList(scale, row) {
   const { columns } = scale.content;
-  const errors = new Map(columns.filter((column) => column.name.endsWith("_se")).map((column) => [column.name, column]));
+  const errors = new Map(columns.filter((column) => /_(se|low|high)$/.test(column.name)).map((column) => [column.name, column]));
   const rows = columns.filter((column) => column.name !== "item" && !errors.has(column.name) && isKnown(column, row)).map((column) => {
-    const error = errors.get(`${column.name}_se`);
+    const [error, low, high] = ["se", "low", "high"].map((end) => errors.get(`${column.name}_${end}`));
     const far = farOut(scale.content, column, row);
-    const text = far ? `${far}${far === UNTOLD ? "" : " (beyond the scale)"}` : error ? withError(valueAt(column, row), valueAt(error, row)) : shownValue(column, row);
+    const text = far ? `${far}${far === UNTOLD ? "" : " (beyond the scale)"}`
+      : error ? withError(valueAt(column, row), valueAt(error, row))
+        : low && high ? withEnds(valueAt(column, row), valueAt(low, row), valueAt(high, row)) : shownValue(column, row);
     return definition(column.name.replaceAll("_", " "), text);
   });
   return element("dl", { className: "facts" }, rows);

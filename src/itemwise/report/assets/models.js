@@ -323,7 +323,7 @@ function fixTable(scale, told) {
     file: `fix-list-${scale.name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.csv`,
     columns: [
       text("item", (row) => scale.names[row]),
-      ...["label", "likely"].filter(fact).map((name) => text(name === "label" ? "given_label" : "strong_models_say", (row) => valueAt(fact(name), row))),
+      ...["label", "likely"].filter(fact).map((name) => text(name === "label" ? "given_label" : "models_say", (row) => valueAt(fact(name), row))),
       text("strongest_third_right", told.strong),
       { name: "evidence", kind: "number", values: rows.map((row) => evidence[row]) },
       ...groups.filter((column) => !["label", "likely"].includes(column.name) && !isLabel(column)).map((column) => text(column.name, (row) => valueAt(column, row))),

@@ -48,6 +48,14 @@ function withError(value, error) {
   return `${grouped(value, decimals)} ${uncertain}`;
 }
 
+// An estimate with its interval, as exact as the interval is wide.
+function withEnds(value, low, high) {
+  if ([value, low, high].some((one) => unusual(one) !== null)) return shownNumber(value);
+  const decimals = Math.min(decimalsOf((high - low) / 4), FINEST);
+  const [shown, least, most] = [value, low, high].map((one) => grouped(one, decimals));
+  return `${shown} (${least} to ${most})`;
+}
+
 // Decimals of a whole column: three digits of a usual value, so that its numbers can be compared.
 function decimalsOfColumn(values) {
   const sizes = values.map((value) => Math.abs(Number(value ?? NaN)))
