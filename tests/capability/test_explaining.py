@@ -87,6 +87,17 @@ def test_too_many_cases_and_unknown_ones_are_refused(gate):
         gate.explain(X.head(2)).plot("p")
 
 
+def test_no_case_has_an_empty_explanation_with_its_columns(gate):
+    none, one = (gate.explain(X.head(n)) for n in (0, 1))
+    assert list(none.to_frame().columns) == list(one.to_frame().columns)
+    assert none.to_frame().empty
+    assert none.found_nothing
+    assert not one.found_nothing
+    assert none.meaning == "There are no cases to explain."
+    with pytest.raises(InputError, match="There is no case to draw"):
+        none.plot()
+
+
 def test_a_case_is_drawn(gate):
     display = gate.explain(X.head(2)).plot(1)
     assert len(display.frame) == 3

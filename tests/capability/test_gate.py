@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
 from itemwise import CapabilityGate, CaseDifficulty, measure_capability
+from itemwise.capability.limits import acceptance_notes, capability_frame
 from itemwise.errors import InputError
 
 QUICK = CapabilityGate(GaussianNB(), target_accuracy=0.8, case_difficulty=CaseDifficulty(levels=2))
@@ -113,7 +114,12 @@ def test_what_cannot_be_promised_goes_to_people_with_a_note():
         .str.startswith("An accuracy of 99.9 % could not be shown")
         .all()
     )
-    assert "nothing to compare" in gate.compare(NEW_X, NEW_Y).meaning
+    said = gate.compare(NEW_X, NEW_Y)
+    wanted = (
+        "The gate accepts none of 4,000 cases, and neither do probability and conformal selection."
+    )
+    assert said.meaning == wanted
+    assert said.to_frame()[["accuracy", "low", "high"]].isna().all(axis=None)
 
 
 def test_three_classes_have_a_limit_each():
@@ -262,6 +268,7 @@ class Raises(ClassifierMixin, BaseEstimator):
 def test_wrong_settings_are_refused(subtests):
     cases = [
         ({"target_accuracy": 97}, "target_accuracy is 97, but it must be a number between 0 and 1"),
+        ({"target_accuracy": 95}, "such as 0.95"),
         ({"alpha": 0}, "alpha is 0"),
         ({"test_size": 1.0}, "test_size is 1.0"),
         ({"rule": "guess"}, "rule is 'guess'; choose one of"),
@@ -284,6 +291,49 @@ def test_what_cannot_be_learnt_from_is_refused():
         CapabilityGate().fit(X[:6], list("abcdef"))
     with pytest.raises(NotFittedError, match="not fitted yet"):
         CapabilityGate().decide(X)
+
+
+@pytest.mark.parametrize("made", [lambda X: X, lambda X: X.to_numpy()], ids=["frame", "array"])
+def test_no_case_has_no_decision_and_nothing_to_judge(made):
+    gate = CapabilityGate(LogisticRegression(), target_accuracy=0.9).fit(made(X), Y)
+    none = made(X.head(0))
+    assert list(gate.decide(none).columns) == list(gate.decide(made(X.head(1))).columns)
+    assert len(gate.decide(none)) == len(gate.predict(none)) == 0
+    assert gate.predict_proba(none).shape == (0, 2)
+    assert gate.case_difficulty_.transform(none).shape == (0, 2)
+    for judge in (gate.compare, gate.risk_coverage):
+        with pytest.raises(InputError, match="There are no cases to judge the gate by"):
+            judge(none, Y[:0])
+
+
+def test_a_class_that_is_never_predicted_is_noted_if_its_cases_are_accepted():
+    random = np.random.default_rng(5)
+    y = np.where(random.random(600) < 0.06, "fraud", "fine")
+    rows = random.normal(size=(600, 5)) + 0.3 * (y == "fraud")[:, None]
+    gate = CapabilityGate(LogisticRegression()).fit(rows, y)
+    parts = gate.parts_.set_index(["by", "part"])
+    assert parts.loc[("prediction", "fraud"), "held_out"] == 0
+    assert (
+        parts.loc[("prediction", "fraud"), ["accuracy", "accuracy_low", "share_low"]].isna().all()
+    )
+    n = parts.loc[("class", "fraud"), "accepted"]
+    told = f"Of the held-out cases that are fraud, {n} were accepted and none was right."
+    assert any(note.startswith(told) and "by='class'" in note for note in gate.notes_)
+
+
+def test_a_target_that_is_set_is_not_asked_for(subtests):
+    predicted = np.repeat([0, 1], 10)
+    right = np.r_[np.ones(10, bool), np.arange(10) < 2]
+    unknown = (np.zeros(2),) * 3
+    table = capability_frame(unknown, np.array(["usual", "rare"]), predicted, right >= 0, right)
+    remedies = {
+        None: "Set target_accuracy=0.97, for example, or leave them to people.",
+        "all": "Set by='prediction' for a target that holds there too, or leave them to people.",
+        "class": "rare (right on 20% of 10 cases). Leave them to people.",
+    }
+    for by, remedy in remedies.items():
+        with subtests.test(by=by):
+            assert acceptance_notes(table, predicted, right, by)[0].endswith(remedy)
 
 
 def test_few_cases_still_give_a_gate():

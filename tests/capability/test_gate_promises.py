@@ -64,7 +64,7 @@ def test_a_class_that_is_accepted_rarely_is_named_with_its_share_and_accuracy(by
 def test_a_class_in_which_the_target_fails_is_named_with_what_to_do(by_all):
     said = next(note for note in by_all.notes_ if "all accepted cases together, but not" in note)
     assert "by class: window, right on" in said
-    assert said.endswith('Set by="class" for one that holds in each.')
+    assert said.endswith("Set by='class' for one that holds in each.")
 
 
 def test_parts_count_the_held_out_cases_with_exact_intervals(by_all):
@@ -205,7 +205,7 @@ def test_a_promise_that_cannot_be_made_is_refused(subtests):
     X, y = rare(200)
     cases = [
         ({"by": "group"}, 'by is "group", but no groups are given'),
-        ({"by": "class", "target_accuracy": None}, "no target_accuracy to hold there"),
+        ({"by": "class", "target_accuracy": None}, "no target accuracy to hold there"),
         ({"by": "site"}, "by is 'site', but it should be one of: all, class, prediction, group"),
         ({"trust": "luck"}, "trust is 'luck', but it should be one of: auto"),
     ]

@@ -73,6 +73,33 @@ def test_figures_are_those_of_the_package(run, cases):
     assert document["meaning"]["lda"] == wanted.sentences()
 
 
+def test_warnings_are_notes_and_stand_on_the_page_once(run, tmp_path):
+    random = np.random.default_rng(8)
+    frame = pd.DataFrame(random.normal(size=(400, 5)), columns=list("abcde"))
+    frame.assign(state=random.choice(["no", "yes"], 400)).to_csv("chance.csv", index=False)
+    words = ["--out", "there", "--n-resamples", 20, "--json"]
+    document = json.loads(run("capability", "chance.csv#state", *words).stdout)
+    told = "do not support the limit in yes"
+    assert any(told in note for note in document["notes"])
+    summary = json.loads((tmp_path / "there" / "summary.json").read_text())
+    assert set(summary["notes"]) <= set(document["notes"])
+    assert any(told in note for note in summary["notes"])
+    assert (tmp_path / "there" / "report.html").read_text("utf-8").count(told) == 1
+    classes = pd.read_csv(tmp_path / "there" / "classes.csv").set_index("class")
+    assert classes.loc["yes", "limit_is"] == "not supported"
+
+
+def test_a_page_of_several_models_begins_with_each_of_them_once(run, cases, tmp_path):
+    words = ["-m", "lda", "-m", "decision-tree", "--out", "there"]
+    assert run("capability", "cases.csv#state", *words, *QUICK).exit_code == 0
+    page = (tmp_path / "there" / "report.html").read_text("utf-8")
+    short = page[page.index('id="in-short"') : page.index("</ul>", page.index('id="in-short"'))]
+    said = [part.partition("<a ")[0].strip() for part in short.split("<li>")[1:]]
+    assert said[0].startswith("Models compared: Right on the same ") or said[0].startswith("Right")
+    assert sum("is right on" in text for text in said) == 2
+    assert not any("A test took" in text for text in said)
+
+
 @pytest.mark.slow
 def test_several_models_stand_in_one_plane_by_both_rules(run, cases, tmp_path):
     words = ["-m", "lda", "-m", "decision-tree", "-m", "lda", "--rule", "both", "--out", "there"]

@@ -130,6 +130,33 @@ def test_cases_for_people_are_explained(run, gate, tmp_path):
     assert set(why["feature"]) == {"pulse", "fever", "smoker", "ward"}
 
 
+def test_where_nobody_is_asked_nothing_is_explained_and_both_files_are_written(run, tmp_path):
+    random = np.random.default_rng(5)
+    y = random.choice(["a", "b"], 400)
+    rows = pd.DataFrame(random.normal(size=(400, 4)) + 4 * (y == "b")[:, None], columns=[*"pqrs"])
+    rows.assign(state=y).to_csv("easy.csv", index=False)
+    rows.to_csv("new.csv", index=False)
+    words = ["--target", "state", "--out", "gate.json", "--target-accuracy", 0.9]
+    assert run("gate", "fit", "easy.csv", *words).exit_code == 0
+    done = run("gate", "decide", "gate.json", "new.csv", "--out", "d.csv", "--explain", "why.csv")
+    assert done.exit_code == 0, done.output
+    assert "The model decides 400 of 400 cases." in done.stdout
+    assert len(pd.read_csv(tmp_path / "d.csv")) == 400
+    why = pd.read_csv(tmp_path / "why.csv")
+    assert why.empty
+    assert list(why.columns)[:3] == ["case", "feature", "value"]
+
+
+def test_many_cases_for_people_are_explained_in_parts(run, gate, tmp_path, monkeypatch):
+    words = ("gate", "decide", "gate.json", "new.csv", "--out", "found.csv", "--explain")
+    assert run(*words, "whole.csv").exit_code == 0
+    monkeypatch.setattr("itemwise.capability.explaining.MAX_CASES", 2)
+    done = run(*words, "parts.csv")
+    assert done.exit_code == 0, done.output
+    parts, whole = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("parts", "whole"))
+    pd.testing.assert_frame_equal(parts, whole)
+
+
 def test_a_gate_is_judged_by_labelled_cases(run, gate, tmp_path):
     done = run("gate", "compare", "gate.json", "cases.csv", "--target", "state")
     assert done.stdout.splitlines()[0].startswith("method,at,cases,accepted,coverage,accuracy")
@@ -145,9 +172,18 @@ def test_without_cases_apart_nothing_is_claimed_of_new_ones(saved):
     assert "held out for this" not in said
 
 
+def test_how_often_each_part_is_right_is_shown_before_its_share(saved):
+    said = (saved / "said.txt").read_text()
+    heading = next(line for line in said.splitlines() if line.split()[:2] == ["by", "part"])
+    assert "accuracy (low to high)" in heading
+    assert "share" not in heading
+
+
 def test_what_is_wrong_is_refused_before_anything_is_read(subtests, run):
     cases = [
         (["--target-accuracy", 97], "--target-accuracy is 97"),
+        (["--target-accuracy", 95], "such as 0.95"),
+        (["--test-size", 30], "such as 0.3"),
         (["--alpha", 0], "--alpha is 0"),
         (["--test-size", 1], "--test-size is 1"),
         (["--compare-size", -1], "--compare-size is -1"),
@@ -207,6 +243,9 @@ def test_a_group_or_promise_that_is_unknown_is_refused(run):
     done = run(*FIT, "--target-accuracy", 0.8, "--groups", "wing")
     assert done.exit_code == 3
     assert "--groups is 'wing', but the data set has no such column" in done.stderr
-    assert "no groups are given" in run(*FIT, "--target-accuracy", 0.8, "--by", "group").stderr
+    told = " ".join(run(*FIT, "--target-accuracy", 0.8, "--by", "group").stderr.split())
+    assert "no groups are given. Give the column that holds them, such as --groups site," in told
+    told = " ".join(run(*FIT, "--by", "class").stderr.split())
+    assert "Give one, such as --target-accuracy 0.97." in told
     assert run(*FIT, "--by", "moon").exit_code == 2
     assert run(*FIT, "--trust", "luck").exit_code == 2

@@ -354,6 +354,10 @@ def difficulty_density_frame(names):
     return frame.assign(limit=0.4, limit_se=0.1)
 
 
+def case_accuracy_frame(names):
+    return characteristic_frame(names).rename(columns={"respondent": "class"})
+
+
 def capability_trace_frame(names):
     frame = crossed(**{"class": names, "step": range(1, 9)})
     step = frame["step"]
@@ -521,6 +525,7 @@ FRAMES = {
     "distributions": distributions_frame,
     "histogram": histogram_frame,
     "characteristic": characteristic_frame,
+    "case_accuracy": case_accuracy_frame,
     "scores": scores_frame,
     "heat_map": heat_map_frame,
     "agreement": agreement_frame,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from itemwise.capability.promises import ALL, CLASS, GROUP, PREDICTION, Promise
+from itemwise.capability.risk import known_shares
 from itemwise.capability.trust import Codes, Judged
 from itemwise.numerics.arrays import Bools
-from itemwise.numerics.intervals import share_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 COUNTS = ("held_out", "accepted")
 SHARES = ("share", "share_low", "share_high")
 ACCURACIES = ("accuracy", "accuracy_low", "accuracy_high")
+HALF = 0.5
 RARELY = 0.5  # of the share accepted overall; below it, a part is accepted rarely
 SHOWN = 5  # parts that a note names
 
@@ -74,16 +76,35 @@ def parts_notes(frame: pd.DataFrame, target: float | None, fact: str) -> list[st
                 f"{100 * whole['share']:.0f} % of the held-out cases are accepted, but fewer of "
                 f"some, by {noun}: {_named(rare, _rare)}."
             )
-        if target is None:
-            continue
-        wrong = rows[(rows["accepted"] > 0) & (rows["accuracy_high"] < target) & ~rows["promised"]]
-        if len(wrong):
-            other = "" if rows["promised"].any() else f' Set by="{by}" for one that holds in each.'
-            notes.append(
-                f"The target holds for all accepted cases together, but not by {noun}: "
-                f"{_named(wrong, _wrong)}.{other}"
-            )
+        # Of true classes: one that is never predicted has no row among the predicted ones.
+        failing = rows[(rows["accepted"] > 0) & (rows["accuracy"] < HALF)]
+        if target is not None:
+            missed = (rows["accuracy_high"] < target) & ~rows["promised"] & (rows["accepted"] > 0)
+            failing = failing[~missed[failing.index]]
+            notes += _missed_notes(rows[missed], by, noun, promised=bool(rows["promised"].any()))
+        if len(failing):
+            notes.append(_failing_note(failing, by, noun, target))
     return notes
+
+
+def _missed_notes(rows: pd.DataFrame, by: str, noun: str, *, promised: bool) -> list[str]:
+    """Say in which parts the target clearly fails, if in any."""
+    if rows.empty:
+        return []
+    other = "" if promised else f" Set by='{by}' for one that holds in each."
+    said = (
+        f"The target holds for all accepted cases together, but not by {noun}: "
+        f"{_named(rows, _wrong)}.{other}"
+    )
+    return [said]
+
+
+def _failing_note(rows: pd.DataFrame, by: str, noun: str, target: float | None) -> str:
+    """Say of which parts the model gets most of what it is left to decide wrong."""
+    which = "that are" if by == CLASS else f"of {noun}"
+    said = _named(rows, partial(_failing, which)).replace("of those", "Of the held-out cases", 1)
+    settings = f"by='{by}'" if target is not None else f"target_accuracy=0.9, say, and by='{by}'"
+    return f"{said}. For a promise in each {noun}, set {settings}."
 
 
 def _rows(division: Parts, right: Bools, within: Bools, promise: Any) -> list[dict[str, Any]]:
@@ -93,9 +114,7 @@ def _rows(division: Parts, right: Bools, within: Bools, promise: Any) -> list[di
         np.bincount(division.codes[known & part], minlength=n_parts).astype(np.float64)
         for part in (np.ones_like(within), within, within & right)
     )
-    with np.errstate(invalid="ignore"):
-        shares = (taken / n, *share_interval(taken, n))
-        accuracies = (good / taken, *share_interval(good, taken))
+    shares, accuracies = known_shares(taken, n), known_shares(good, taken)
     promised = _promised(division, taken, promise)
     return [
         {
@@ -136,6 +155,13 @@ def _rare(row: Any) -> str:
 
 def _wrong(row: Any) -> str:
     return f"{row['part']}, right on {_range(row, ACCURACIES)} of {row['accepted']:,} accepted"
+
+
+def _failing(which: str, row: Any) -> str:
+    taken, right = int(row["accepted"]), round(row["accuracy"] * row["accepted"])
+    were = "was" if taken == 1 else "were"
+    said = "none was right" if not right else f"only {right:,} of them right"
+    return f"of those {which} {row['part']}, {taken:,} {were} accepted and {said}"
 
 
 def _range(row: Any, columns: tuple[str, str, str]) -> str:

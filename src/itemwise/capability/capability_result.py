@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itemwise.arguments import one_of
+from itemwise.capability.limit_claims import claimed, claims
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.intervals import wilson
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from itemwise.capability.case_difficulty import CaseDifficulty
     from itemwise.displays import Display
 
+MOST_MODELS = 4  # of a sentence
 BIN = 0.25  # width, in standard deviations, of the bins of `accuracy_by_difficulty`
 LEAST_CASES = 10  # of such a bin; the accuracy of fewer says nothing
 FIGURES = ("trace", "cases", "density", "accuracy")
@@ -40,11 +42,13 @@ class Capability(Result):
     `classes` has one row per class, its index, and `rule`: `mlc`, `mlc_se` and `between_tests` as
     above; `cases_used` by a test on average, out of the `cases` of that class among the test cases,
     and as a `share` of all cases given; `seconds` that the traced test took, including predictions;
-    the difficulty of the `hardest` test case; and for test cases of the class up to the capability
-    (`_below`) and beyond (`_above`): their number `cases_below`, the share that is right,
-    `accuracy_below`, and its 95 % interval (Wilson), `accuracy_below_low` and
-    `accuracy_below_high`. `metrics` are those of all test cases; "auc" is that of the classifier's
-    scores, if it has any.
+    the difficulty of the `easiest` and of the `hardest` test case; and for test cases of the class
+    up to the capability (`_below`) and beyond (`_above`): their number `cases_below`, the share
+    that is right, `accuracy_below`, and its 95 % interval (Wilson), `accuracy_below_low` and
+    `accuracy_below_high`. `limit_is` says what these cases show of the limit: "seen" or, where it
+    lies outside the test cases, "extrapolated"; "none right" of the class; or "not supported", as
+    no more than chance is right up to it. `metrics` are those of all test cases; "auc" is that of
+    the classifier's scores, if it has any.
     """
 
     classes: pd.DataFrame
@@ -60,17 +64,25 @@ class Capability(Result):
         """Accuracy, the limits of the classes, and how many cases a test took."""
         first = self.classes.iloc[0]
         rows = self.classes[self.classes["rule"] == first["rule"]]
-        limits = ", ".join(f"{label}: {_said(row)}" for label, row in rows.head(4).iterrows())
-        more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+        shown, doubted = claims(rows)
         who = f"The classifier ({self.classifier})" if self.classifier else "The classifier"
+        share, ends = self.accuracy_in_words()
+        return (
+            f"{who} is right on {share} of {counted(len(self.cases), 'test case')} (95 % interval: "
+            f"{ends}); {shown}. {f'{doubted} ' if doubted else ''}"
+            f"A test took {rows['cases_used'].mean():.0f} cases per class on average."
+        )
+
+    def accuracy_in_words(self) -> tuple[str, str]:
+        """Return the share of test cases that are right, and its interval."""
         n, right = len(self.cases), float(self.cases["right"].sum())
         low, high = wilson(np.array([right]), np.array([float(n)]), 0.95)
-        return (
-            f"{who} is right on {right / n:.1%} of {counted(n, 'test case')} (95 % interval: "
-            f"{low[0]:.1%} to {high[0]:.1%}); up to these difficulties it is right more often than "
-            f"wrong: {limits}{more}. A test took {rows['cases_used'].mean():.0f} cases per class "
-            "on average."
-        )
+        return f"{right / n:.1%}", f"{low[0]:.1%} to {high[0]:.1%}"
+
+    def without_limit(self) -> list[Any]:
+        """Return the classes in which the first rule shows no limit."""
+        rows = self.classes[self.classes["rule"] == self.classes["rule"].iloc[0]]
+        return list(rows.index[~claimed(rows)])
 
     def to_frame(self) -> pd.DataFrame:
         """One row per class and rule."""
@@ -141,7 +153,8 @@ class Capability(Result):
                 f"rule is {rule!r}, but capability was measured by "
                 f"{', '.join(self.classes['rule'].unique())}."
             )
-        limits = self.classes.loc[self.classes["rule"] == chosen, ["mlc", "mlc_se"]]
+        own = self.classes[self.classes["rule"] == chosen]
+        limits = own[["mlc", "mlc_se"]]
         if kind == "trace":
             rows = self.trace[self.trace["rule"] == chosen].drop(columns="rule")
             found: Display = displays["capability_trace"](rows, limits=limits)
@@ -149,11 +162,11 @@ class Capability(Result):
             found = displays["case_difficulty"](self.cases[["class", "cdi"]])
         elif kind == "density":
             rows = self.cases[["class", "difficulty"]]
-            found = displays["difficulty_density"](rows, limits=limits)
+            borne_out = limits[claimed(own)]
+            found = displays["difficulty_density"](rows, limits=borne_out if len(borne_out) else {})
         else:
-            names = {"class": "respondent", "accuracy": "share"}
-            rows = self.accuracy_by_difficulty().rename(columns=names)
-            found = displays["characteristic"](rows, height="accuracy")
+            rows = self.accuracy_by_difficulty().rename(columns={"accuracy": "share"})
+            found = displays["case_accuracy"](rows)
         return found.plot(**kw)
 
 
@@ -179,12 +192,23 @@ class CapabilityComparison(Result):
 
     @property
     def meaning(self) -> str:
-        """What was measured of each model."""
-        return " ".join(f"{name}: {one.meaning}" for name, one in self.models.items())
-
-    def sentences(self) -> list[str]:
-        """Return the sentences of each model, with its name."""
-        return [f"{name}: {text}" for name, one in self.models.items() for text in one.sentences()]
+        """How often each model is right, and which limits its test cases do not show."""
+        if len(self.models) == 1:
+            return " ".join(f"{name}: {one.meaning}" for name, one in self.models.items())
+        pairs = {name: one.accuracy_in_words() for name, one in self.models.items()}
+        said = [f"{name} {share} ({ends})" for name, (share, ends) in pairs.items()]
+        more = f" and {len(said) - MOST_MODELS:,} more" if len(said) > MOST_MODELS else ""
+        n_cases = counted(len(self.first.cases), "test case")
+        named = ", ".join(said[:MOST_MODELS])
+        found = f"Right on the same {n_cases}, with 95 % intervals: {named}{more}."
+        doubts = [
+            f"{name} in {', '.join(map(str, lost))}"
+            for name, one in self.models.items()
+            if len(lost := one.without_limit())
+        ]
+        if not doubts:
+            return found
+        return f"{found} The test cases support no limit of {'; '.join(doubts)}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return the limits of the first rule, one row per model."""
@@ -258,12 +282,30 @@ class CapabilityComparison(Result):
         return dict(zip(chosen, self.scale.calibrations_, strict=True))
 
 
-def _said(row: pd.Series[Any]) -> str:
-    """The limit of a class with its interval, and whether it lies beyond the cases seen."""
-    limit, reach = row["mlc"], 1.96 * row["mlc_se"]
-    beyond = f"; extrapolated, the hardest case seen has {row['hardest']:.2f}"
-    ends = f"{limit - reach:.2f} to {limit + reach:.2f}"
-    return f"{limit:.2f} ({ends}{beyond if limit > row['hardest'] else ''})"
+@dataclass(frozen=True, eq=False, repr=False)
+class MeasuredModels(CapabilityComparison):
+    """What was measured of each of several models, and the notes on them.
+
+    A page has a section for each model beside the comparison; a folder has only this.
+    """
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of each model; one that only some models have names the model."""
+        every = self.models.items()
+        common = set.intersection(*(set(one.notes) for one in self.models.values()))
+        return tuple(
+            dict.fromkeys(
+                note if note in common else f"{name}: {note}"
+                for name, one in every
+                for note in one.notes
+            )
+        )
+
+    def sentences(self) -> list[str]:
+        """Return what was found of each model, with its name, and the notes."""
+        own = [f"{name}: {one.meaning}" for name, one in self.models.items()]
+        return [*([self.meaning] if len(own) > 1 else []), *own, *self.notes]
 
 
 def _after(rule: str) -> str:

@@ -274,7 +274,9 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X = as_pandas(X)
         if isinstance(X, pd.DataFrame):
             return X
-        cells = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        cells = validate_data(
+            self, X, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=0, reset=False
+        )
         return _as_frame(cells, getattr(self, "feature_names_in_", None))
 
     def _code_training(self, features: pd.DataFrame) -> Floats:

@@ -180,7 +180,7 @@ def prepare(
         else model.out_of_fold(learning.X, learning.y, learning.codes, cv, seed)
     )
     curves = success_curves(learning, found, len(model.classes))
-    notes = curve_notes(curves, model.classes)
+    notes = few_notes(curves, model.classes)
     if ready:
         notes.append(
             f"{counted(len(train), 'case')} were set aside to learn how success falls with "
@@ -204,18 +204,31 @@ def success_curves(
 
 def curve_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str]:
     """Notes on classes whose success curve is unknown or does not fall."""
-    pairs = list(zip(map(str, classes.tolist()), curves, strict=True))
+    return [*few_notes(curves, classes), *flat_notes(flat_classes(curves, classes))]
+
+
+def few_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str]:
+    """A note on classes with too few cases to learn a success curve."""
+    pairs = zip(map(str, classes.tolist()), curves, strict=True)
     few = [name for name, curve in pairs if curve is UNKNOWN]
-    flat = [name for name, curve in pairs if curve.slope <= MIN_SLOPE]
-    notes = []
-    if few:
-        notes.append(
-            f"Too few cases to learn how success falls with difficulty in {', '.join(few)}: a "
-            "slope of 1 is assumed there."
-        )
-    if flat:
-        notes.append(
-            f"Success does not fall with case difficulty in {', '.join(flat)}: the limit means "
-            "little there, since other things make cases hard for this classifier."
-        )
-    return notes
+    said = (
+        f"Too few cases to learn how success falls with difficulty in {', '.join(few)}: a slope of "
+        "1 is assumed there."
+    )
+    return [said] if few else []
+
+
+def flat_classes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[Any]:
+    """Classes whose success curve does not fall."""
+    pairs = zip(classes.tolist(), curves, strict=True)
+    return [label for label, curve in pairs if curve.slope <= MIN_SLOPE]
+
+
+def flat_notes(flat: Sequence[Any]) -> list[str]:
+    """A note on classes whose success does not fall with difficulty."""
+    names = ", ".join(map(str, flat))
+    said = (
+        f"Success does not fall with case difficulty in {names}: the limit means little there, "
+        "since other things make cases hard for this classifier."
+    )
+    return [said] if flat else []

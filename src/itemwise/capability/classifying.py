@@ -65,13 +65,13 @@ class Classifier:
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The position of each prediction in the classes, (n_cases,)."""
-        from sklearn.utils.validation import _num_samples
-
+        if not (n_cases := n_rows(X)):
+            return np.empty(0, dtype=np.intp)
         try:
             found = np.asarray(self.model.predict(X))
         except Exception as error:
             raise ModelError(failure(self.model, "predict", error)) from error
-        return self._places(found, _num_samples(X))
+        return self._places(found, n_cases)
 
     def scores(self, X: Any) -> Floats | None:
         """Probabilities or decision values, (n_cases, n_classes); None if it has neither."""
@@ -98,6 +98,8 @@ class Classifier:
         say = next((one for one in SCORES if hasattr(self.model, one)), None)
         if say is None:
             return None
+        if not n_rows(X):
+            return np.empty(0)
         try:
             said = np.asarray(getattr(self.model, say)(X), dtype=np.float64)
         except Exception as error:  # a classifier may raise anything
@@ -212,6 +214,13 @@ def is_fitted(classifier: Any) -> bool:
     except TypeError:
         return True
     return True
+
+
+def n_rows(X: Any) -> int:
+    """How many cases a table has; most models refuse one without any."""
+    from sklearn.utils.validation import _num_samples
+
+    return int(_num_samples(X))
 
 
 def rows_at(X: Any, places: NDArray[np.intp]) -> Any:

@@ -42,6 +42,9 @@ COLUMNS = (
 )
 
 
+CHANGED = COLUMNS[4:]
+
+
 def contributions(scale: CaseDifficulty, frame: pd.DataFrame, labels: Any) -> dict[str, Floats]:
     """What each feature adds to the difficulty of cases as members of `labels`, (n_cases,) each.
 
@@ -141,6 +144,11 @@ class Explanation(Result):
     notes: tuple[str, ...] = ()
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether there is no case."""
+        return self.cases.empty
+
+    @property
     def meaning(self) -> str:
         """The hardest case, what drives it, and what would bring it within the limit."""
         if self.cases.empty:
@@ -170,6 +178,8 @@ class Explanation(Result):
         from itemwise.displays import DISPLAYS
 
         names = list(self.cases.index)
+        if not names:
+            raise InputError("There is no case to draw: no case was explained.")
         if case is not None and case not in names:
             raise InputError(f"There is no case {case!r}; the first is {names[0]!r}.")
         place = 0 if case is None else names.index(case)
@@ -371,7 +381,7 @@ def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
                 "decision_after": "" if best is None else best["decision"],
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(CHANGED))
 
 
 def _changed(frame: pd.DataFrame, feature: str, values: list[Any]) -> pd.DataFrame:

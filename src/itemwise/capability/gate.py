@@ -22,7 +22,13 @@ from itemwise.capability.case_splits import (
     held_out_unseen,
 )
 from itemwise.capability.class_tests import RULES
-from itemwise.capability.classifying import Classifier, NoProbabilityError, index_of, rows_at
+from itemwise.capability.classifying import (
+    Classifier,
+    NoProbabilityError,
+    index_of,
+    n_rows,
+    rows_at,
+)
 from itemwise.capability.decisions import Decisions, PromisedLimits, Wording, decision_frame
 from itemwise.capability.gate_comparison import Rivals
 from itemwise.capability.gate_limits import (
@@ -36,7 +42,7 @@ from itemwise.capability.gate_rows import new_rows, training_rows
 from itemwise.capability.group_facts import GroupFact
 from itemwise.capability.limits import unknown_notes
 from itemwise.capability.named_classifiers import default_model
-from itemwise.capability.promises import BYS, GROUP, Spec, promised_by
+from itemwise.capability.promises import BYS, GROUP, Spec, percent_or, promised_by
 from itemwise.capability.trust import CAPABILITY, TRUSTS, Codes, Judged, Seen
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Bools, Floats
@@ -80,8 +86,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         given to `fit`. None is "group" if groups are given, else "all".
     trust : str
         What cases are ranked by: "capability" (case difficulty), "probability" (the model's own
-        confidence), a "mixture" of both, or "auto", what is expected to accept most. Without a
-        target it is the capability.
+        confidence), a "mixture" of both, or "auto": the mixture, unless another is expected to
+        accept a tenth of the cases more. Without a target it is the capability.
     case_difficulty : CaseDifficulty or None
         The scale of case difficulty, not fitted.
     rule : str
@@ -181,7 +187,10 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def predict_proba(self, X: Any) -> Floats:
         """The model's probability of each class, (n_cases, n_classes)."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(new_rows(self, X)))
+        rows = new_rows(self, X)
+        if not n_rows(rows):
+            return np.empty((0, len(self.classes_)))
+        return np.asarray(self.estimator_.predict_proba(rows))
 
     def decide(self, X: Any, *, groups: Any = None) -> pd.DataFrame:
         """Model or person: one row per case, with the index of `X`.
@@ -279,7 +288,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             one_of(self.by, "by", BYS)
         one_of(self.trust, "trust", TRUSTS)
         if self.target_accuracy is not None:
-            checked_share(self.target_accuracy, "target_accuracy", 0.97)
+            near = percent_or(self.target_accuracy, 0.97)
+            checked_share(self.target_accuracy, "target_accuracy", near)
         if self.rule not in RULES:
             raise InputError(f"rule is {self.rule!r}; choose one of {', '.join(RULES)}.")
         given = self.case_difficulty
@@ -378,6 +388,8 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _judged(self, X: Any, y: Any, groups: Any) -> tuple[Any, Decisions, Bools]:
         """New cases, the decisions of the gate, and whether the model is right."""
         found = self.decisions(X, groups=groups)
+        if not len(found.codes):
+            raise InputError("There are no cases to judge the gate by. Give cases with classes.")
         true = self.case_difficulty_.codes(y, len(found.codes))
         return new_rows(self, X), found, found.codes == true
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from itemwise.capability.classifying import Classifier
-from itemwise.capability.risk import RiskCoverage, accepted, risk_coverage
+from itemwise.capability.risk import RiskCoverage, accepted, known_shares, risk_coverage
 from itemwise.capability.trust import Codes
 from itemwise.numerics.arrays import Bools, Floats
-from itemwise.numerics.intervals import share_interval
 from itemwise.results import Result
-from itemwise.words import counted
+from itemwise.words import counted, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +87,7 @@ class GateComparison(Result):
         equal = self.frame[self.frame["at"] == EQUAL].set_index("method")
         gate: Any = equal.loc[GATE]
         if not gate["accepted"]:
-            return "The gate accepts none of these cases, so there is nothing to compare."
+            return self._nothing_accepted(int(gate["cases"]))
         said = (
             f"The gate leaves {gate['coverage']:.1%} of {counted(int(gate['cases']), 'case')} to "
             f"the model, which is right on {gate['accuracy']:.1%} of them"
@@ -100,6 +99,22 @@ class GateComparison(Result):
             f"{said}; on as many cases that it is most certain of, it is right on "
             f"{rival['accuracy']:.1%}: {_verdict(gate, rival)}."
         )
+
+    def _nothing_accepted(self, n_cases: int) -> str:
+        """What the other methods accept at their own limits, where the gate accepts nothing."""
+        rows = self.frame[(self.frame["at"] == OWN) & (self.frame["method"] != GATE)]
+        said = f"The gate accepts none of {counted(n_cases, 'case')}"
+        if rows.empty:
+            return f"{said}, so its accuracy is unknown."
+        if not rows["accepted"].any():
+            return f"{said}, and neither do {joined(list(rows['method']))}."
+        others = [
+            f"{row['method']} {row['accepted']:,} (right on {row['accuracy']:.1%})"
+            if row["accepted"]
+            else f"{row['method']} none"
+            for _, row in rows.iterrows()
+        ]
+        return f"{said}; at its own limit, {joined(others)}."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per method and limit: accepted cases, coverage, accuracy, 95 % interval."""
@@ -176,14 +191,14 @@ def _row(
     method: str, at: str, chosen: Bools, right: Bools, gate: Bools | None = None
 ) -> dict[str, Any]:
     n, good = int(chosen.sum()), int(right[chosen].sum())
-    low, high = share_interval(np.array([good]), np.array([n]))
+    accuracy, low, high = known_shares(np.array([float(good)]), np.array([float(n)]))
     return {
         "method": method,
         "at": at,
         "cases": len(right),
         "accepted": n,
         "coverage": n / len(right),
-        "accuracy": good / n if n else np.nan,
+        "accuracy": float(accuracy[0]),
         "low": float(low[0]),
         "high": float(high[0]),
         "p": np.nan if gate is None else _chance(chosen, gate, right),

@@ -191,7 +191,7 @@ def _described(
     target = None if total is None else total.target
     notes = [
         *notes,
-        *acceptance_notes(capability, codes, held.right),
+        *acceptance_notes(capability, codes, held.right, None if promise is None else promise.by),
         *parts_notes(parts, target, material.fact),
     ]
     return FoundLimits(limits, capability, parts, total, shares, notes)

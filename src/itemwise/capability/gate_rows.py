@@ -52,7 +52,9 @@ def new_rows(gate: CapabilityGate, X: Any) -> Any:
         return rows if features.named else as_array(rows)
     dtype = None if features.named else np.float64
     finite = False if features.named else _finite(gate)
-    cells = validate_data(gate, X, dtype=dtype, ensure_all_finite=finite, reset=False)
+    cells = validate_data(
+        gate, X, dtype=dtype, ensure_all_finite=finite, ensure_min_samples=0, reset=False
+    )
     if not features.named:
         return cells
     frame = pd.DataFrame(cells, columns=list(features.kinds)).infer_objects()

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from itemwise.capability.class_tests import UNKNOWN, SuccessCurve, learn_curve, run_class_tests
 from itemwise.capability.decisions import Verdicts, chance
+from itemwise.capability.promises import ALL
+from itemwise.capability.risk import known_shares
 from itemwise.capability.trust import Codes, Seen
 from itemwise.numerics.arrays import Bools, Floats
-from itemwise.numerics.intervals import share_interval
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -121,9 +122,7 @@ def capability_frame(
         np.bincount(predicted[part], minlength=n_classes).astype(np.float64)
         for part in (np.ones_like(within), within, within & right)
     )
-    low, high = share_interval(good, taken)
-    with np.errstate(invalid="ignore"):
-        accuracy = good / taken
+    accuracy, low, high = known_shares(good, taken)
     values = (
         *by_class,
         cases.astype(np.int64),
@@ -136,8 +135,13 @@ def capability_frame(
     return pd.DataFrame(columns, index=pd.Index(classes, name="class"))
 
 
-def acceptance_notes(capability: pd.DataFrame, predicted: Codes, right: Bools) -> list[str]:
-    """Notes on classes whose accepted cases are mostly wrong, or no better than the others."""
+def acceptance_notes(
+    capability: pd.DataFrame, predicted: Codes, right: Bools, by: str | None
+) -> list[str]:
+    """Notes on classes whose accepted cases are mostly wrong, or no better than the others.
+
+    A target holds `by` parts of the cases; None: there is no target.
+    """
     wrong, equal = [], []
     for code, (label, row) in enumerate(capability.iterrows()):
         n, accuracy = int(row["accepted"]), row["accuracy"]
@@ -149,7 +153,7 @@ def acceptance_notes(capability: pd.DataFrame, predicted: Codes, right: Bools) -
     if wrong:
         notes.append(
             "The model is wrong on most of the held-out cases that the gate accepts among those "
-            f"predicted as {', '.join(wrong)}. Set target_accuracy, or leave them to people."
+            f"predicted as {', '.join(wrong)}. {_remedy(by)}"
         )
     if equal:
         notes.append(
@@ -157,6 +161,15 @@ def acceptance_notes(capability: pd.DataFrame, predicted: Codes, right: Bools) -
             "limit than overall: difficulty does not show which to trust there."
         )
     return notes
+
+
+def _remedy(by: str | None) -> str:
+    """What to do about cases that are predicted as a class and mostly wrong."""
+    if by is None:
+        return "Set target_accuracy=0.97, for example, or leave them to people."
+    if by == ALL:
+        return "Set by='prediction' for a target that holds there too, or leave them to people."
+    return "Leave them to people."
 
 
 def unknown_notes(n_cases: int) -> list[str]:

@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 from itemwise.arguments import as_number, whole_number
 from itemwise.capability.capability_result import Capability
 from itemwise.capability.case_difficulty import CaseDifficulty
-from itemwise.capability.case_splits import Cases, Prepared, prepare
+from itemwise.capability.case_splits import Cases, Prepared, flat_classes, flat_notes, prepare
 from itemwise.capability.class_tests import RULES, ClassTests, SuccessCurve, run_class_tests
 from itemwise.capability.classifying import Classifier, rows_at
+from itemwise.capability.limit_claims import (
+    fall_notes,
+    limit_notes,
+    not_shown_to_fall,
+    standing,
+)
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.classification import (
@@ -232,6 +238,7 @@ def _row(tests: ClassTests, tested: Tested, code: int, n_cases: int) -> dict[str
         "cases": int(own.sum()),
         "share": float(tests.used.mean()) / n_cases,
         "seconds": tests.seconds,
+        "easiest": float(difficulty.min()),
         "hardest": float(difficulty.max()),
     }
     for name, part in (("below", difficulty <= tests.mlc), ("above", difficulty > tests.mlc)):
@@ -240,7 +247,7 @@ def _row(tests: ClassTests, tested: Tested, code: int, n_cases: int) -> dict[str
         row[f"cases_{name}"] = int(n[0])
         row[f"accuracy_{name}"] = float(hits[0] / n[0]) if n[0] else np.nan
         row[f"accuracy_{name}_low"], row[f"accuracy_{name}_high"] = float(low[0]), float(high[0])
-    return row
+    return {**row, "limit_is": standing(row)}
 
 
 def _labelled(tests: ClassTests, tested: Tested, code: int, label: Any) -> pd.DataFrame:
@@ -301,18 +308,19 @@ def _summed_up(
     import pandas as pd
 
     classes = pd.DataFrame(rows).set_index("class")
-    beyond = classes[classes["mlc"] > classes["hardest"]]
-    for rule, rows_of_rule in beyond.groupby("rule", sort=False):
-        where = ", ".join(map(str, rows_of_rule.index))
-        notes.append(
-            f"By the rule '{rule}', the limit lies beyond the hardest test case in {where}: it is "
-            "extrapolated from easier cases."
-        )
+    cases = _case_frame(tested)
+    level = not_shown_to_fall(cases)
+    flat = flat_classes(tested.curves, tested.classifier.classes)
+    notes += [
+        *flat_notes([label for label in flat if label not in level]),
+        *fall_notes(level),
+        *limit_notes(classes),
+    ]
     return Capability(
         classes=classes,
         metrics=_metrics(tested, len(tested.classifier.classes)),
         trace=pd.concat(traces, ignore_index=True),
-        cases=_case_frame(tested),
+        cases=cases,
         n_resamples=n_resamples,
         notes=tuple(notes),
         classifier=_name_of(tested.classifier.model),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itemwise.arguments import as_number
 from itemwise.capability.class_promises import class_edges, class_path
 from itemwise.capability.expected_shares import expected_share
 from itemwise.capability.risk import Accepted, accepted, fewest_cases
@@ -75,16 +76,23 @@ def promised_by(by: str | None, target: float | None, *, grouped: bool) -> str:
     """For whom the target should hold; refused if that cannot be."""
     if by == GROUP and not grouped:
         raise InputError(
-            'by is "group", but no groups are given. Give fit(X, y, groups=...), or another by.'
+            'by is "group", but no groups are given. Give the column that holds them, such as '
+            "groups='site', or another by."
         )
     if by not in (None, ALL) and target is None:
         raise InputError(
-            f'by is "{by}", but there is no target_accuracy to hold there. Set target_accuracy, '
-            "such as 0.97."
+            f'by is "{by}", but there is no target accuracy to hold there. Give one, such as '
+            "target_accuracy=0.97."
         )
     if target is None:
         return ALL
     return by or (GROUP if grouped else ALL)
+
+
+def percent_or(value: object, otherwise: float) -> float:
+    """The share that a per cent means, or another one: what to suggest instead of 95."""
+    number = as_number(value)
+    return number / 100 if 1 < number < 100 else otherwise
 
 
 def make_promise(

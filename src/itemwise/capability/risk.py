@@ -227,6 +227,14 @@ def _checked(scores: Any, right: Any) -> tuple[Floats, Bools]:
     return score, good.astype(bool)
 
 
+def known_shares(right: Floats, n: Floats) -> tuple[Floats, Floats, Floats]:
+    """Shares that are right and their exact 95 % intervals; NaN where there is nothing to count."""
+    with np.errstate(invalid="ignore"):
+        share = np.asarray(right / n)
+    low, high = (np.where(n > 0, end, np.nan) for end in share_interval(right, n))
+    return share, low, high
+
+
 def _steps(score: Floats, right: Bools) -> tuple[Floats, Floats, Floats]:
     """From strict to lax: the number of cases above a threshold, how many are right, the threshold.
 

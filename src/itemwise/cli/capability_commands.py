@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from itemwise.capability.named_classifiers import CLASSIFIERS, LOGISTIC
+from itemwise.capability.promises import percent_or
 from itemwise.cli.command_arguments import (
     NOT_CONVERGED,
     Json,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 BOTH = "both"
 RULES = ("information", "steps", BOTH)
 LEVELS = 4
-SHOWN = ["rule", "mlc", "mlc_se", "cases_used", "accuracy_below", "accuracy_above"]
+SHOWN = ["rule", "mlc", "mlc_se", "limit_is", "cases_used", "accuracy_below", "accuracy_above"]
 
 Source = Annotated[
     str, typer.Argument(help="Cases: data.csv#target, .parquet, .arff, sklearn:wine, openml:53.")
@@ -102,7 +103,7 @@ def capability(
     scale = case_difficulty(coding, levels)
     folder = report_folder(out or Path(FOLDER), file_of(dataset), present=False)
     from itemwise.capability import measure_capability
-    from itemwise.capability.capability_result import CapabilityComparison
+    from itemwise.capability.capability_result import MeasuredModels
     from itemwise.capability.named_classifiers import named_classifier
     from itemwise.report import write_folder
 
@@ -125,8 +126,10 @@ def capability(
                 test_size=test_size,
                 random_state=random_state,
             )
+    measured = MeasuredModels(found, scale)
+    notes = tuple(dict.fromkeys((*table.notes, *measured.notes)))
     with console.progress("Drawing"):
-        files = write_folder(CapabilityComparison(found, scale), folder)
+        files = write_folder(measured, folder)
         settings = {
             "rule": rule,
             "n_resamples": n_resamples,
@@ -134,21 +137,24 @@ def capability(
             "random_state": random_state,
         }
         page = write_page(folder, found, "Capability", settings)
-    _show(console, found, table.notes, out)
+    _show(console, found, notes, out)
     say = console.speaker(out)
     say(f"Tables and figures: {folder}")
     say(f"Report: {page}")
-    content: dict[str, Any] = {"out": folder, "files": [*files, page], "notes": table.notes}
+    content: dict[str, Any] = {"out": folder, "files": [*files, page], "notes": notes}
     said = {name: one.sentences() for name, one in found.items()}
     console.document({**content, "meaning": said, "classes": _classes(found)})
     if not all(calibration.converged for calibration in scale.calibrations_):
         raise typer.Exit(NOT_CONVERGED)
 
 
-def check_share(option: str, value: float) -> None:
+def check_share(option: str, value: float, such_as: float = 0.3) -> None:
     """Raise an error unless the value is a share of cases."""
     if not 0 < value < 1:
-        raise InputError(f"{option} is {value:g}, but it should lie between 0 and 1, such as 0.3.")
+        near = percent_or(value, such_as)
+        raise InputError(
+            f"{option} is {value:g}, but it should lie between 0 and 1, such as {near:g}."
+        )
 
 
 def file_of(source: str) -> Path:
@@ -202,7 +208,7 @@ def _classes(found: dict[str, Capability]) -> pd.DataFrame:
 def _show(
     console: Console, found: dict[str, Capability], notes: tuple[str, ...], out: Path | None
 ) -> None:
-    """Show the meaning and the limits by model, then the notes, each once."""
+    """Show the meaning and the limits by model, then the notes."""
     csv, say = console.gives_csv(out), console.speaker(out)
     for name, one in found.items():
         say(f"{name}:")
@@ -212,16 +218,5 @@ def _show(
             console.say()
     if csv:
         console.table(_classes(found))
-    for note in dict.fromkeys(note for said in (notes, *_notes(found)) for note in said):
+    for note in notes:
         say(note)
-
-
-def _notes(found: dict[str, Capability]) -> list[tuple[str, ...]]:
-    """Return the notes of each model; a note that only some models have names the model."""
-    if len(found) == 1:
-        return [one.notes for one in found.values()]
-    common = set.intersection(*(set(one.notes) for one in found.values()))
-    return [
-        tuple(note if note in common else f"{name}: {note}" for note in one.notes)
-        for name, one in found.items()
-    ]

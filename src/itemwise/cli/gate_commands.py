@@ -33,7 +33,7 @@ from itemwise.cli.command_arguments import (
     choice,
     write_table,
 )
-from itemwise.cli.console import Console
+from itemwise.cli.console import Console, own_words
 from itemwise.cli.help_pages import HelpedCommand, HelpedGroup
 from itemwise.errors import InputError
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from itemwise.capability import CapabilityGate
 
+PARTS = ["part", "held_out", "accepted", "accuracy", "accuracy_low", "accuracy_high"]
 COMPARED = ["at", "accepted", "accuracy", "low", "high"]  # what fits 80 columns
 
 group = typer.Typer(
@@ -83,7 +84,13 @@ Groups = Annotated[
     typer.Option(help="Column that groups cases, such as a site; new cases need it too."),
 ]
 Trust = Annotated[
-    str, choice("--trust", names=TRUSTS, text="What cases are ranked by; auto: what accepts most.")
+    str,
+    choice(
+        "--trust",
+        names=TRUSTS,
+        text="What cases are ranked by; auto: the mixture, unless another is expected to accept a "
+        "tenth of the cases more.",
+    ),
 ]
 TestSize = Annotated[
     float | None,
@@ -166,10 +173,12 @@ def fit(
     console.say(f"{model} learnt from {len(learn):,} cases. Limits, and held-out cases within:")
     console.show(made.capability_)
     console.say("What is accepted of the held-out cases, by part:")
-    console.show(made.parts_.set_index("by"))
+    parts = made.parts_.set_index("by")
+    console.show(parts[PARTS], whole=parts)
     later = None if group is None else group.iloc[kept]
     judged = _judged(console, made, (table.features.iloc[kept], labels[kept], later), figure)
-    notes = [*made.notes_, *table.notes]
+    words = own_words.get()
+    notes = [words(note) for note in (*made.notes_, *table.notes)]
     for text in (*notes, f"Gate: {out}"):
         console.say(text)
     tables = {"capability": made.capability_, "parts": made.parts_}
@@ -213,7 +222,7 @@ def decide(
     found = made.decide(rows).rename_axis("case")
     for_people = rows[(found["decision"] == "person").to_numpy()]
     if explain is not None:
-        write_table(made.explain(for_people).to_frame().set_index("case"), explain)
+        write_table(_explained(made, for_people), explain)
     counted = f"The model decides {len(found) - len(for_people):,} of {len(found):,} cases."
     if out is not None:
         write_table(found, out)
@@ -271,8 +280,8 @@ def _check_fit(
 ) -> None:
     """Check numbers before anything is read."""
     if target is not None:
-        check_share("--target-accuracy", target)
-    check_share("--alpha", alpha)
+        check_share("--target-accuracy", target, such_as=0.97)
+    check_share("--alpha", alpha, such_as=0.05)
     if test_size is not None:
         check_share("--test-size", test_size)
     if compare_size != 0:
@@ -309,6 +318,17 @@ def _judged(
     console.say(f"On {len(X):,} cases held out for this comparison:")
     console.show(frame[COMPARED])
     return {"figure": figure, "meaning": found.sentences(), "comparison": frame}
+
+
+def _explained(gate: CapabilityGate, rows: pd.DataFrame) -> pd.DataFrame:
+    """Explain cases, however many, in parts that fit in memory; without a case, no rows."""
+    import pandas as pd
+
+    from itemwise.capability.explaining import MAX_CASES
+
+    starts = range(0, max(len(rows), 1), MAX_CASES)
+    parts = [gate.explain(rows.iloc[start : start + MAX_CASES]).to_frame() for start in starts]
+    return pd.concat(parts).set_index("case")
 
 
 def _rows(gate: CapabilityGate, table: pd.DataFrame) -> pd.DataFrame:

@@ -39,6 +39,7 @@ _REGISTRY = {
     "agreement": ("step_curves", "AgreementDisplay"),
     "cell_curves": ("cell_curves", "CellCurvesDisplay"),
     "item_space": ("item_planes", "ItemSpaceDisplay"),
+    "case_accuracy": ("share_curves", "CaseAccuracyDisplay"),
     "alarm": ("share_curves", "AlarmDisplay"),
     "bands": ("step_curves", "BandsDisplay"),
     "importance": ("bar_rows", "ImportanceDisplay"),

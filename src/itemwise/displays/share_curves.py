@@ -48,6 +48,7 @@ class CharacteristicDisplay(Display):
 
     optional = ("expected", "year")
     labels = ("respondent",)
+    who = counted_as = "respondent"  # the column that says whose point it is, and in remarks
     inches = (7.8, 4.4)
 
     def __init__(
@@ -68,7 +69,7 @@ class CharacteristicDisplay(Display):
         if self._rows.empty:
             raise InputError(f"{self._owner} has nothing to draw: {self._why_nothing()}")
         self._beyond = known - len(self._rows)
-        groups = self._rows.groupby("respondent", sort=False, dropna=False, observed=True)
+        groups = self._rows.groupby(self.who, sort=False, dropna=False, observed=True)
         mean = groups["share"].mean()
         self._ranked = list(mean.sort_values(ascending=False, kind="stable").index)
 
@@ -101,13 +102,13 @@ class CharacteristicDisplay(Display):
                 height = grid.y(part["expected"].to_numpy(), row)
                 ax.plot(own[:, 0], height, color=style.ink, linewidth=1.0, linestyle=DASHED)
             width = max(4, grid.characters(style.small) - 1)
-            grid.title(ax, style, (row, column), label(part["respondent"].iloc[0], width))
+            grid.title(ax, style, (row, column), label(part[self.who].iloc[0], width))
         grid.name_edges(ax, style, (), ())
         return [
             "band: interval of the share; grey: all others",
             *(["dashed: expected by the calibration"] if "expected" in self._rows.columns else []),
             *remark(
-                "without a panel: {} of lower mean share", len(lines) - len(shown), "respondent"
+                "without a panel: {} of lower mean share", len(lines) - len(shown), self.counted_as
             ),
             *not_shown(self._beyond, "point", "far beyond the others"),
         ]
@@ -141,7 +142,7 @@ class CharacteristicDisplay(Display):
         which = "in between" if "year" in self._rows.columns else "of lower mean share"
         return [
             *(["dashed: expected by the calibration"] if dashed else []),
-            *remark(f"grey: {{}} {which}", len(self._ranked) - named, "respondent"),
+            *remark(f"grey: {{}} {which}", len(self._ranked) - named, self.counted_as),
             *not_shown(self._beyond, "point", "far beyond the others"),
         ]
 
@@ -150,7 +151,7 @@ class CharacteristicDisplay(Display):
         import pandas as pd
 
         place = pd.Series(range(len(self._ranked)), index=pd.Index(self._ranked))
-        codes = place.reindex(self._rows["respondent"]).to_numpy()
+        codes = place.reindex(self._rows[self.who]).to_numpy()
         rows = self._rows.assign(place=codes).sort_values(["place", self.by], kind="stable")
         return [part for _, part in rows.groupby("place", sort=True)]
 
@@ -169,13 +170,28 @@ class CharacteristicDisplay(Display):
         self, ax: Axes, style: Style, lines: list[pd.DataFrame], colours: tuple[str, ...]
     ) -> None:
         width = min(24, name_width(ax, style))
-        names = [label(part["respondent"].iloc[0], width) for part in lines]
+        names = [label(part[self.who].iloc[0], width) for part in lines]
         dated = [
             f"{name} ({_year(part):g})" if np.isfinite(_year(part)) else name
             for name, part in zip(names, lines, strict=True)
         ]
         ends = np.array([part[[self.by, "share"]].to_numpy()[-1] for part in lines])
         names_beside(style, ax, dated, ends, colours)
+
+
+class CaseAccuracyDisplay(CharacteristicDisplay):
+    """Share of the cases of each class that are right, from easy cases to hard ones.
+
+    The frame has one row per `class` and point: the `difficulty`, the `share` and its interval from
+    `low` to `high`. Up to four classes share one panel; of more, the eight with the highest mean
+    share have a panel each, in which all others are grey.
+    """
+
+    labels = ("class",)
+    who, counted_as = "class", "other"
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        super().__init__(frame, height="accuracy")
 
 
 def _placed(

@@ -274,9 +274,8 @@ WORDS = {
     "cases_used": "Cases that a test takes on average.",
     "easiest": "Difficulty of the easiest test case.",
     "hardest": "Difficulty of the hardest test case.",
-    "limit_is": "What the test cases show of the limit: seen; extrapolated, as it lies outside "
-    "them; none right, of all cases of the class; or not supported, as no more than chance is right "
-    "up to it.",
+    "limit_is": "What the test cases show of the limit: seen on both sides, extrapolated beyond "
+    "them, none right in the class, or not supported by the accuracy up to it.",
     "cases_below": "Test cases up to the capability.",
     "cases_above": "Test cases beyond the capability.",
     "accuracy_below": "Share right among the cases up to the capability.",
