@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import itemwise as iw
+from itemwise.cli.terminal_tables import terminal_table
 
 
 @pytest.fixture
@@ -51,3 +52,28 @@ def test_a_fact_that_no_item_has_is_refused_by_name(run, logs):
     done = run("tasks", logs, "--by", "subject")
     assert done.exit_code == 3
     assert "'subject'" in done.stderr
+
+
+def test_the_correlation_is_shown_however_long_the_names_are(logs):
+    """Of long names, the table kept the names and dropped what was asked for."""
+    names = ["a_rather_long_name_of_the_first_task", "another_quite_long_name_of_a_task"]
+    facts = {"task": [*names, "the_third_task_with_a_long_name"] * 4}
+    found = iw.task_scales(iw.read_responses(logs).described(items=facts))
+    for width in (60, 80):
+        lines, _ = terminal_table(found.preview(), width)
+        assert any("0.98 (0.60 to 1.00)" in line for line in lines)
+        assert all(any(word in line for line in lines[:3]) for word in ("correlation", "other"))
+
+
+def test_a_group_that_names_tell_is_offered_by_their_prefix(run, logs):
+    """The message named --items and .parquet files only."""
+    table = iw.read_responses(logs)
+    told = [f"{task}/{k}" for k, task in enumerate(table.item_groups("task"))]
+    iw.Responses(table.values, items=told).save("named.csv")
+    iw.Responses(table.values).save("plain.csv")
+    for words, offer in ((("--by", "task"), "--by-prefix /"), ((), "--by-prefix")):
+        done = run("tasks", "named.csv", *words, "--out", "found")
+        assert done.exit_code == 3
+        assert offer in " ".join(done.stderr.split())
+    done = run("tasks", "plain.csv", "--by", "task", "--out", "found")
+    assert "--by-prefix" not in done.stderr

@@ -7,6 +7,7 @@ from scipy.stats import binom, binomtest, norm, t
 from itemwise.numerics.intervals import (
     conformal_quantile,
     conformal_rank,
+    exact_difference,
     mcnemar,
     normal_reach,
     paired_difference,
@@ -156,3 +157,15 @@ def test_a_p_value_of_one_case_and_of_none():
 def test_a_part_of_confidence_is_half_on_each_side():
     assert reach_of_parts(5, 0.5) == pytest.approx(t.ppf(0.75, 4))
     assert conformal_quantile(np.array([3.0, 1.0, 2.0]), 0.5) == 2.0
+
+
+@given(st.integers(0, 80), st.integers(0, 80), st.integers(0, 200))
+def test_the_exact_interval_of_a_difference_holds_0_where_the_exact_test_does_not_reject_it(
+    better, worse, same
+):
+    n = np.array([max(better + worse + same, 1.0)])
+    pair = np.array([float(better)]), np.array([float(worse)])
+    for confidence in (0.9, 0.95, 0.99):
+        (low,), (high,) = exact_difference(*pair, n, confidence)
+        assert (low <= 0 <= high) == (mcnemar(*pair)[0] > 1 - confidence)
+        assert low <= (better - worse) / n[0] <= high

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import itemwise as iw
+from itemwise.numerics.clustered import Grouping
+from itemwise.numerics.compared_rows import compare_pairs
 from itemwise.numerics.intervals import t_reach
 from itemwise.report.reading import analysed
 from itemwise.words import with_reach
@@ -208,3 +210,24 @@ def test_one_model_alone_has_no_ability(visit, tmp_path):
     assert "Ability" not in said
     assert "place" not in said
     assert "Unexpected" not in said
+
+
+def test_the_page_and_the_leaderboard_have_the_same_intervals_of_pairs(chromium):
+    """An interval excluded 0 beside an exact test that did not reject it."""
+    context = chromium.new_context()
+    page = context.new_page()
+    source = files("itemwise.report").joinpath("assets", "compare.js").read_text("utf-8")
+    few = [(5, 0, 40), (6, 0, 40), (0, 6, 300), (9, 2, 60), (3, 3, 9)]
+    for one, other, n in [*few, (19, 8, 300), (150, 110, 2000)]:
+        ends = page.evaluate(
+            f"() => {{ {source}; const p = exactP({one}, {other});"
+            f"return agreeing(pairedShares({one}, {other}, {n}), p, {one}, {other}, {n}); }}"
+        )
+        rows = np.zeros((2, n))
+        rows[0, :one], rows[1, one : one + other] = 1, 1
+        whole, each = Grouping.of(np.zeros(n, int), np.arange(n)), np.ones(2, dtype=bool)
+        rule = {"once": each, "bounded": True, "confidence": 0.95, "correction": "holm"}
+        pairs = compare_pairs(rows, whole, **rule)
+        assert [ends["low"], ends["high"]] == pytest.approx([pairs.low[0], pairs.high[0]], abs=1e-6)
+        assert (ends["low"] <= 0 <= ends["high"]) == (pairs.p[0] > 0.05)
+    context.close()

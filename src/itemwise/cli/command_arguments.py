@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -333,6 +334,7 @@ def _check_place(option: str, path: Path) -> None:
 
 
 TASK = "task"
+SEPARATORS = ("/", ":", "__", "_", "-", ".")  # of a task and the rest of a name
 
 
 def read_grouped(
@@ -395,8 +397,28 @@ def check_facts(table: Responses, names: Sequence[str], option: str) -> None:
             raise InputError(
                 f"Items have no fact '{name}', which {option} names; known facts: "
                 f"{', '.join(known) or 'none'}. Give a table of them with --items (columns item, "
-                f"{name}), or a .parquet file that keeps them.{meant(name, known)}"
+                f"{name}), or a .parquet file that keeps them.{_on_prefixes(table, option)}"
+                f"{meant(name, known)}"
             )
+
+
+def _on_prefixes(table: Responses, option: str) -> str:
+    """That names of items tell groups, where they do."""
+    mark = common_separator(table.items) if option == "--by" else None
+    return "" if mark is None else f" Or group items by their names: --by-prefix {mark}."
+
+
+def common_separator(names: Sequence[str]) -> str | None:
+    """What separates a group from the rest in all names, if that makes groups of several items.
+
+    >>> common_separator(["sums/1", "sums/2", "maps/1", "maps/2"])
+    '/'
+    """
+    for mark in SEPARATORS:
+        groups = Counter(name.partition(mark)[0] for name in names if mark in name)
+        if groups.total() == len(names) and len(groups) > 1 and min(groups.values()) > 1:
+            return mark
+    return None
 
 
 def _by_prefix(table: Responses, separator: str) -> Responses:

@@ -63,7 +63,7 @@ MEANINGS = {
         "with negative discrimination",
         (
             "better respondents did worse, which chance alone brings about as well; act only on "
-            "items for which item_health() calls it significant."
+            "those that item_health() finds significant, after correction for multiple tests."
         ),
     ),
     FLAT: (

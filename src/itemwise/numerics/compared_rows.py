@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping, Means, clustered_means, t_test
 from itemwise.numerics.differing import Differences, answers_alone
-from itemwise.numerics.intervals import mcnemar, paired_difference, t_reach
+from itemwise.numerics.intervals import exact_difference, mcnemar, paired_difference, t_reach
 
 MOST = 2000  # respondents up to which all pairs are tested
 BEST = 200  # respondents whose pairs are tested if there are more
@@ -76,10 +76,33 @@ def _exact(
         difference = (better - worse) / shared
         spread = (better + worse) / shared - difference**2
         se = np.sqrt(np.maximum(spread, 0.0) / (shared - 1.0))
-    low, high = paired_difference(better, worse, shared, confidence)
+    p = mcnemar(better, worse)
+    near = paired_difference(better, worse, shared, confidence)
+    low, high = _agreeing(near, p, better, worse, shared, confidence)
     none = shared == 0
-    low, high, p = (np.where(none, np.nan, x) for x in (low, high, mcnemar(better, worse)))
+    low, high, p = (np.where(none, np.nan, x) for x in (low, high, p))
     return difference, np.where(shared > 1, se, np.nan), low, high, p
+
+
+def _agreeing(
+    near: tuple[Floats, Floats],
+    p: Floats,
+    better: Floats,
+    worse: Floats,
+    n: Floats,
+    confidence: float,
+) -> tuple[Floats, Floats]:
+    """The ends of approximate intervals, exact where they and the exact test `p` disagree on 0.
+
+    The approximation is a little shorter than what the exact test does not reject. An interval
+    that excludes 0 beside a test that finds no difference would say two things of one pair.
+    """
+    low, high = (end.copy() for end in near)
+    odd = ((low > 0) | (high < 0)) != (p <= 1.0 - confidence)
+    ahead, behind = odd & (better > worse), odd & (better < worse)
+    for mine, end, which in ((ahead, low, 0), (behind, high, 1)):
+        end[mine] = exact_difference(better[mine], worse[mine], n[mine], confidence)[which]
+    return low, high
 
 
 def _by_clusters(
@@ -102,15 +125,28 @@ def _limits(
     """Interval of a difference; where nothing varies, that of two shares of the `span`."""
     reach = t_reach(means.freedom, confidence) * means.se
     low, high = means.mean - reach, means.mean + reach
-    if not span > 0:
-        return low, high
-    n, share = means.clusters, means.mean / span
-    better, worse = np.maximum(share, 0.0) * n, np.maximum(-share, 0.0) * n
-    still = ~(means.se > 1e-12) & (n > 0)
-    floor = paired_difference(better, worse, n, confidence)
-    low = np.where(still, np.minimum(span * floor[0], means.mean), low)
-    high = np.where(still, np.maximum(span * floor[1], means.mean), high)
-    return (np.maximum(low, -1.0), np.minimum(high, 1.0)) if bounded else (low, high)
+    still = ~(means.se > 1e-12) & (means.clusters > 0)
+    if span > 0 and still.any():
+        low[still], high[still] = _of_equal(
+            means.mean[still] / span, means.clusters[still], confidence
+        )
+        low[still], high[still] = span * low[still], span * high[still]
+    return (np.maximum(low, -1.0), np.minimum(high, 1.0)) if bounded and span > 0 else (low, high)
+
+
+def _of_equal(share: Floats, n: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Interval of a mean on which all of n clusters agree to the digit, as one of two shares.
+
+    Their signs test it, so that they are n cases to the exact interval.
+    """
+    floor = paired_difference(
+        np.maximum(share, 0.0) * n, np.maximum(-share, 0.0) * n, n, confidence
+    )
+    ahead, back = np.where(share > 0, n, 0.0), np.where(share < 0, n, 0.0)
+    p = np.where(share == 0, 1.0, 2.0 ** (1.0 - n))
+    with np.errstate(divide="ignore"):
+        low, high = _agreeing(floor, p, ahead, back, n / np.abs(share), confidence)
+    return np.minimum(low, share), np.maximum(high, share)
 
 
 def rank_limits(

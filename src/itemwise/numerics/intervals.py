@@ -71,6 +71,20 @@ def paired_difference(
     return np.maximum(-1.0, difference - reach), np.minimum(1.0, difference + reach)
 
 
+def exact_difference(
+    better: Floats, worse: Floats, n: Floats, confidence: float
+) -> tuple[Floats, Floats]:
+    """Interval of the difference of two paired shares, given on how many cases they differ.
+
+    Holds 0 exactly where McNemar's exact test does not reject it: the share of the cases that
+    differ in which the first is right has the interval of Clopper and Pearson.
+    """
+    differ = better + worse
+    low, high = share_interval(better, differ, confidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (2 * low - 1) * differ / n, (2 * high - 1) * differ / n
+
+
 def mcnemar(better: Floats, worse: Floats) -> Floats:
     """Exact two-sided p-value that two paired shares are the same, from the cases that differ."""
     from scipy.special import betainc

@@ -87,8 +87,8 @@ def sections_of(
 def _beside_board(section: Section, calibration: Calibration, *, ranked: bool) -> Section:
     """Return the section of a scale on a page that says who is better: the items.
 
-    If its abilities are those that are `ranked`, they are not shown twice. Keys of grades and scores
-    are not judged elsewhere, so that the page may say first which items run against the others.
+    If its abilities are those that are `ranked`, they are not shown twice. Keys of grades and
+    scores are not judged elsewhere, so that the page may say first which run against the others.
     """
     items, judged = calibration.items, calibration.model.kind in ("binary", "nominal")
     turned = not judged and significantly_negative(items).any()

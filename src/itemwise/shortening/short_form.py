@@ -216,9 +216,10 @@ def _errors(
             rows.append(_way(best, role, figures(side, told.value, inside.reach(told))))
             rows.append(_way(BASELINE, LOT_OF[role], random_figures(side)))
     rows.append(_way(BASELINE, LOT, random_figures(held)))
+    shares = held.score.min() >= 0 and held.score.max() <= 1  # which are 1 apart at most
     for row in rows:
-        ends = mean_error_ends(row["mae"], row["mae_se"], n_folds, confidence)
-        row["mae_low"], row["mae_high"] = map(float, ends)
+        low, high = mean_error_ends(row["mae"], row["mae_se"], n_folds, confidence)
+        row["mae_low"], row["mae_high"] = float(low), min(float(high), 1.0 if shares else np.inf)
     return {name: tuple(row[name] for row in rows) for name in rows[0]}
 
 

@@ -517,3 +517,18 @@ def test_grades_that_no_other_fold_has_do_not_stop_a_replay():
     found = iw.replay_adaptively(grades, sizes=[4], method="adaptive", cv=2, progress=False)
     assert found.predictions["accuracy"].between(0, 4).all()
     assert "not significantly" in found.meaning
+
+
+def test_no_mean_error_is_said_to_be_possible_that_is_wider_than_the_scores(subtests):
+    """Of two models, the error of an accuracy was said to be up to 2.17."""
+    random = np.random.default_rng(2)
+    right = (random.random((2, 60)) < np.array([[0.8], [0.5]])).astype(int)
+    grades = random.integers(0, 4, (2, 60)).astype(float)
+    for widest, table in ((1.0, iw.Responses(right)), (3.0, iw.Responses(grades, kind="graded"))):
+        with subtests.test(table.kind):
+            found = iw.replay_adaptively(table, sizes=[5, 10], progress=False)
+            assert found.errors["mae_high"].max() <= widest
+            assert (found.errors["mae"] <= found.errors["mae_high"]).all()
+            bands = found.plot("mae")
+            assert bands.frame["high"].max() <= widest
+            assert bands.frame["low"].min() >= 0

@@ -111,7 +111,7 @@ def test_a_board_shows_what_repeated_answers_add():
     assert one["pass_at_k"].tolist() == pytest.approx(frame["accuracy"].tolist())
     assert one["pass_at_k_low"].tolist() == pytest.approx(frame["accuracy_low"].tolist())
     assert {"attempts", "variances"} <= board.tables().keys()
-    assert "ask more items" in board.meaning
+    assert "ask more tries" in board.meaning  # these models differ by nothing but ability
 
 
 def test_what_is_noise_of_tries_calls_for_more_tries():
@@ -196,7 +196,7 @@ def test_the_share_of_tries_is_that_of_one_mean_over_the_tries_it_had_with_an_in
     within = (right * (1 - right) * tries / (tries - 1)).mean(axis=1)
     share = (within / tries / np.var(right, axis=1, ddof=1)).mean()
     board = iw.leaderboard(table)
-    said = "Of the variance of one respondent's accuracy over 4 tries per item, "
+    said = "Of the variance of one respondent's accuracy, tries make "
     assert f"{said}{share:.0%} (95 % interval " in board.meaning
     found = []
     for seed in range(60):
@@ -219,3 +219,57 @@ def test_a_few_items_asked_again_claim_nothing_of_tries():
     tries[:2, :30] = 4
     more = iw.leaderboard(iw.Responses(random.binomial(tries, 0.6) / tries, tries=tries))
     assert "known from 2 of 4 respondents: of the others, fewer than 20 items" in more.meaning
+
+
+def of_little_but_tries():
+    """Three models whose chances of an item hardly differ: what sets them apart is chance."""
+    random = np.random.default_rng(1)
+    easy = random.normal(0, 1.2, 1000) + random.normal(0, 0.15, (3, 1000))
+    chance = 1 / (1 + np.exp(-easy - np.array([[0.35], [0.1], [-0.25]])))
+    return iw.Responses(random.binomial(4, chance) / 4, tries=4)
+
+
+def test_advice_on_tries_follows_the_difference_of_two_as_a_plan_does():
+    """Two commands gave opposite advice: one meant single accuracies, the other differences."""
+    table = of_little_but_tries()
+    board, plan = iw.leaderboard(table), iw.plan(table)
+    once = plan.within_share
+    share, _ = board.repeated.variances.apart_share
+    assert share == pytest.approx(once / (once + 4 * (1 - once)), abs=0.01)
+    assert (
+        "Of the variance of the difference of two neighbours over 4 tries per item, "
+        f"{share:.0%} (95 % interval "
+    ) in board.meaning
+    assert "ask more tries, too; any number of tries shortens intervals of differences by" in (
+        board.meaning
+    )
+    own, _ = board.repeated.variances.mean_share
+    assert f"Of the variance of one respondent's accuracy, tries make {own:.0%}" in board.meaning
+    assert f"its interval shortens by {1 - np.sqrt(1 - own):.0%} at most" in board.meaning
+
+
+def test_the_share_of_tries_in_a_difference_has_an_error_over_items():
+    found = []
+    for seed in range(80):
+        random = np.random.default_rng(seed)
+        own = 1.5 * random.standard_normal(150) + 1.5 * random.standard_normal((3, 150))
+        right = random.binomial(4, 1 / (1 + np.exp(-own)))
+        found.append(iw.leaderboard(iw.Responses(right / 4, tries=4)).repeated.variances)
+    shares, errors = np.array([each.apart_share for each in found]).T
+    assert shares.max() < 0.9  # models differ from item to item, too
+    assert errors.mean() == pytest.approx(shares.std(ddof=1), rel=0.3)
+    assert shares.mean() > np.mean([each.mean_share[0] for each in found])
+
+
+def test_neighbours_without_repeated_items_in_common_leave_the_share_of_one_accuracy():
+    random = np.random.default_rng(3)
+    tries = np.zeros((2, 70), dtype=int)
+    tries[0, :45], tries[1, 25:] = 3, 3
+    right = random.binomial(np.maximum(tries, 1), 0.5) / np.maximum(tries, 1)
+    table = iw.Responses(np.where(tries > 0, right, np.nan), tries=tries)
+    board = iw.leaderboard(table)
+    assert board.repeated.variances.apart_share is not None
+    tries[0, 30:] = 0
+    few = iw.leaderboard(iw.Responses(np.where(tries > 0, right, np.nan), tries=tries))
+    assert few.repeated.variances.apart_share is None
+    assert "Of the variance of one respondent's accuracy over 3 tries per item" in few.meaning

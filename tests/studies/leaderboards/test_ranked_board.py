@@ -514,3 +514,55 @@ def test_one_lucky_answer_does_not_lead_a_board_nor_the_verdict_on_saturation():
     assert first == board.respondents[0]
     few = iw.leaderboard(np.where(np.isnan(values[:, :4]), np.nan, values[:, :4]))
     assert not any("Fewer than" in note for note in few.notes)
+
+
+def test_the_interval_of_a_difference_excludes_0_exactly_where_its_test_finds_one():
+    """Of 120 pairs of a board, the interval of eight excluded 0 while p was above 0.05."""
+    random = np.random.default_rng(2)
+    cells = (random.random((40, 120)) < np.linspace(0.45, 0.8, 40)[:, None]).astype(float)
+    for confidence in (0.95, 0.9, 0.99):
+        pairs = iw.leaderboard(iw.Responses(cells), confidence=confidence).pairs
+        apart = (pairs["low"] > 0) | (pairs["high"] < 0)
+        np.testing.assert_array_equal(apart, pairs["p"] <= 1 - confidence)
+
+
+def test_clusters_that_all_agree_have_an_interval_that_agrees_with_their_test():
+    for n, apart in ((4, False), (5, False), (6, True)):
+        values = np.stack([np.ones(2 * n), np.zeros(2 * n)])
+        pages = np.repeat(np.arange(n), 2)
+        pair = iw.leaderboard(iw.Responses(values), cluster=pages.tolist()).pairs.iloc[0]
+        assert (pair["p"] <= 0.05) == apart
+        assert (pair["low"] > 0) == apart
+
+
+def test_boards_that_no_item_links_have_items_of_their_own():
+    """They were said not to have been asked all items, and to have a predicted accuracy."""
+    random = np.random.default_rng(0)
+    values = np.full((12, 80), NAN)
+    values[:6, :40] = random.random((6, 40)) < 0.7
+    values[6:, 40:] = random.random((6, 40)) < 0.5
+    board = iw.leaderboard(iw.Responses(values))
+    told = " ".join(board.notes)
+    np.testing.assert_array_equal(board.reached.mean, board.observed)
+    assert "predicted" not in told
+    assert "Each has items of its own, and accuracy is over these" in told
+    values[2, :10] = NAN
+    gap = " ".join(iw.leaderboard(iw.Responses(values)).notes)
+    assert "Not asked all items of their board: 1 respondent (respondent_3)." in gap
+    assert "predicted for all items of the board" in gap
+    assert "Too few respondents" not in gap
+
+
+def test_that_the_first_is_less_surely_ahead_than_the_second_is_said_where_it_occurs():
+    """The second differs from the third on few items, the first on many."""
+    second = np.r_[np.ones(60), np.zeros(40)]
+    third = np.r_[np.ones(50), np.zeros(50)]
+    first = np.r_[np.ones(36), np.zeros(14), np.zeros(10), np.ones(26), np.zeros(14)]
+    scattered = np.stack([first, second, third])
+    board = iw.leaderboard(iw.Responses(scattered, ["A", "B", "C"]))
+    assert board.respondents == ("A", "B", "C")
+    assert "cannot be distinguished" in board.meaning
+    (note,) = [each for each in board.notes if "ranked below" in each]
+    assert note.startswith("A cannot be distinguished from C, but B, ranked below A, can")
+    plain = iw.leaderboard(responses_of([1.5, 0.1, 0.0, -1.5]))
+    assert not any("ranked below" in each for each in plain.notes)

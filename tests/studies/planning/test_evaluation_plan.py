@@ -1,5 +1,7 @@
 """Plans: the difference that was planned for is found as often as was promised."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -304,3 +306,119 @@ def test_the_share_of_tries_is_that_of_the_difference_of_two_models_and_has_an_i
         reps.append((again.within_share, again.within_share_se))
     shares, errors = np.array(reps).T
     assert errors.mean() == pytest.approx(shares.std(ddof=1), rel=0.35)
+
+
+def pilot_of_copies(n_copies=30):
+    """Sixty models, and copies of the best of them."""
+    random = np.random.default_rng(3)
+    ability, hard = random.normal(size=60), random.normal(size=200)
+    chance = 1 / (1 + np.exp(hard - ability[:, None]))
+    right = (random.random(chance.shape) < chance).astype(int)
+    best = right[right.sum(axis=1).argmax()]
+    return right, np.vstack([right, np.tile(best, (n_copies, 1))])
+
+
+def test_copies_are_no_pilot():
+    """Thirty copies of the best of sixty made a third of the items seem enough."""
+    right, copied = pilot_of_copies()
+    alone, found = iw.plan(right), iw.plan(copied)
+    np.testing.assert_allclose(found.to_frame().iloc[:, 1:], alone.to_frame().iloc[:, 1:])
+    (note,) = [each for each in found.notes if "exactly the same responses" in each]
+    assert note.startswith("30 of 90 respondents gave exactly the same responses as another")
+    assert not any("exactly the same" in each for each in alone.notes)
+
+
+@pytest.mark.parametrize("tries", [None, 3])
+def test_copies_alone_are_refused(pilot, tries):
+    row = np.random.default_rng(1).binomial(3, 0.5, 40) / 3 if tries else pilot.values[0]
+    table = iw.Responses([row] * 3, ["x", "y", "z"], tries=tries)
+    with pytest.raises(InputError, match="All 3 respondents gave exactly the same responses"):
+        iw.plan(table)
+    with pytest.raises(InputError, match="x and z gave exactly the same responses"):
+        iw.plan(table, respondents=["x", "z"])
+
+
+def test_pairs_are_of_the_whole_board_not_of_its_top():
+    """The best agree on nearly all items; the first fifty pairs were taken for all."""
+    random = np.random.default_rng(11)
+    easy = random.normal(0, 1, 150)
+    ability = np.r_[np.full(60, 6.0), np.linspace(0.5, -0.5, 60)]
+    right = random.random((120, 150)) < 1 / (1 + np.exp(-easy - ability[:, None]))
+    table = iw.Responses(right.astype(int))
+    whole, low = iw.plan(table), iw.plan(table.select(respondents=slice(60, 120)))
+    kinds = np.unique(right, axis=0)
+    order = np.argsort(-kinds.mean(axis=1), kind="stable")
+    apart = np.diff(kinds[order].astype(float), axis=0).var(axis=1, ddof=1)
+    reach = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    wanted = apart.mean() * (reach / 0.03) ** 2
+    row = first_row(whole)
+    assert row["items"] == pytest.approx(wanted, rel=0.1)  # ties in any order
+    assert row["items_low"] < wanted < row["items_high"]
+    assert row["items"] < first_row(low)["items"]
+    (note,) = [each for each in whole.notes if "neighbours" in each]
+    assert re.search(r"all \d+ pairs of neighbours in mean score, from the best to the worst", note)
+    assert re.search(r"one pair in ten needs fewer than [\d,]+ items, and one in ten more", note)
+
+
+def test_very_many_pairs_are_chosen_evenly(monkeypatch):
+    right, _ = pilot_of_copies(0)
+    every = first_row(iw.plan(right))
+    for place in ("pilot", "pair_variances"):
+        monkeypatch.setattr(f"itemwise.studies.planning.{place}.MOST_PAIRS", 20)
+    some = iw.plan(right)
+    assert every["items"] == pytest.approx(first_row(some)["items"], rel=0.1)
+    assert any("20 of 59 pairs of neighbours in mean score, evenly" in n for n in some.notes)
+
+
+def test_neighbours_that_agree_on_what_they_share_show_nothing():
+    """They have no variance to divide by; the sentence on epochs went without a word."""
+    random = np.random.default_rng(12)
+    tries = np.full((4, 60), 3)
+    tries[0, 12:], tries[1, :0] = 0, 3
+    right = random.binomial(3, np.array([[0.9], [0.7], [0.5], [0.3]]), (4, 60)).astype(float)
+    right[:2, :12] = 3
+    right[1, 12:] = 2
+    values = np.where(tries > 0, right / 3, np.nan)
+    found = iw.plan(iw.Responses(values, tries=tries))
+    assert 0 < found.within_share <= 1
+    assert "is chance of the try" in found.meaning
+    assert any(
+        "Left out: 1 pair of neighbours whose difference is the same" in n for n in found.notes
+    )
+
+
+def test_a_few_asked_once_do_not_hide_what_epochs_would_do():
+    random = np.random.default_rng(13)
+    chance = np.clip(random.normal(0.6, 0.2, 80) + np.linspace(0.2, -0.2, 8)[:, None], 0.02, 0.98)
+    tries = np.full((8, 80), 4)
+    tries[7] = 1
+    table = iw.Responses(random.binomial(tries, chance) / tries, tries=tries)
+    found = iw.plan(table)
+    assert found.within_share > 0.5
+    assert any("were asked again of both" in note for note in found.notes)
+
+
+def test_what_items_at_hand_show_is_said_with_the_tries_it_takes():
+    """A pilot of four tries showed smaller differences than its plan said could be shown."""
+    table = repeated(np.random.default_rng(7), 300, 4)
+    found = iw.plan(table)
+    once = first_row(found)["smallest_difference"]
+    four = first_row(iw.plan(table, epochs=[4]))["smallest_difference"]
+    assert four < once
+    points = [float(f"{100 * each:.2g}") for each in (once, four)]
+    assert (
+        f"300 items show differences from {points[0]:g} points with one try each, and from "
+        f"{points[1]:g} points with 4 as in the pilot."
+    ) in found.meaning
+    assert "each answered 4 times by both" in iw.plan(table, epochs=[4]).meaning
+    assert "try each" not in iw.plan((table.values > 0.6).astype(int)).meaning
+
+
+def test_a_difference_that_is_the_same_everywhere_is_not_called_one_of_copies():
+    ends = np.stack([np.ones(40), np.zeros(40)])
+    with pytest.raises(InputError, match="is the same on all items they share"):
+        iw.plan(ends)
+    scores = np.random.default_rng(0).normal(size=40)
+    table = iw.Responses(np.stack([scores, scores + 0.1]), ["a", "b"])
+    with pytest.raises(InputError, match="The difference of a and b is the same"):
+        iw.plan(table, respondents=["a", "b"])

@@ -109,7 +109,7 @@ function pairFacts({ first, second }, rows, scale) {
   const means = { first: sum((a) => a) / n, second: sum((a, b) => b) / n };
   const difference = means.first - means.second;
   const found = { n, ...means, difference, one, other };
-  if (scale.answers.kind === "bits") return { ...found, ...pairedShares(one, other, n) };
+  if (scale.answers.kind === "bits") return { ...found, ...agreeing(pairedShares(one, other, n), exactP(one, other), one, other, n) };
   return { ...found, ...pairedScores(sum((a, b) => (a - b - difference) ** 2), difference, n, scale.curve) };
 }
 
@@ -120,6 +120,35 @@ function pairedShares(one, other, n) {
   return { se, low: Math.max(middle - NORMAL * se, -1), high: Math.min(middle + NORMAL * se, 1) };
 }
 
+// Ends that exclude 0 where the exact test of the pair rejects it: inverted from the test, if they do not yet.
+function agreeing({ se, low, high }, p, one, other, n) {
+  if ((low > 0 || high < 0) === (p <= 0.05)) return { se, low, high };
+  const least = ((2 * leastShare(Math.max(one, other), one + other) - 1) * (one + other)) / n;
+  return one > other ? { se, low: least, high } : { se, low, high: -least };
+}
+
+// The share with which so many of n cases, or more, have a chance of 2.5 % (Clopper and Pearson).
+function leastShare(count, n) {
+  let [low, high] = [0, 1];
+  for (let step = 0; step < 50; step += 1) {
+    const share = (low + high) / 2;
+    if (tailOf(count, n, share) < 0.025) low = share;
+    else high = share;
+  }
+  return low;
+}
+
+// How likely a share gives so many of n cases, or more.
+function tailOf(count, n, share) {
+  let log = n * Math.log(share);
+  let tail = 0;
+  for (let k = n; k >= count; k -= 1) {
+    tail += Math.exp(log);
+    log += Math.log(k) - Math.log(n - k + 1) + Math.log1p(-share) - Math.log(share);
+  }
+  return tail;
+}
+
 // Of paired scores: Student's t; where all differences are equal, as if scores were shares of their range.
 function pairedScores(squares, difference, n, { low: least, high: most }) {
   if (n < 2) return { se: NaN, low: NaN, high: NaN };
@@ -127,7 +156,10 @@ function pairedScores(squares, difference, n, { low: least, high: most }) {
   const ends = [difference - studentReach(n - 1) * se, difference + studentReach(n - 1) * se];
   const span = most - least;
   if (se < 1e-12 && span > 0) {
-    const shares = pairedShares((n * Math.max(difference, 0)) / span, (n * Math.max(-difference, 0)) / span, n);
+    const share = difference / span;
+    const [one, other] = [share > 0 ? n : 0, share < 0 ? n : 0];
+    const near = pairedShares(n * Math.max(share, 0), n * Math.max(-share, 0), n);
+    const shares = agreeing(near, share ? 2 ** (1 - n) : 1, one, other, n / Math.abs(share));
     ends[0] = Math.min(span * shares.low, difference);
     ends[1] = Math.max(span * shares.high, difference);
   }

@@ -185,7 +185,9 @@ function saidOfPlaces({ chart, shown, scale }) {
   if (!chart.lane.length) return said.join("");
   const sides = chart.lane.map((row) => scale.parameters.difficulty[row]);
   const many = (side, words) => [sides.filter((one) => one === side).length, words];
-  const parts = [many(-Infinity, "solved by all (left)"), many(Infinity, "solved by none (right)")].filter(([count]) => count);
+  const ends = [many(-Infinity, "solved by all (left)"), many(Infinity, "solved by none (right)")];
+  const rest = chart.lane.length - ends[0][0] - ends[1][0];
+  const parts = [...ends, [rest, "with equal responses or none"]].filter(([count]) => count);
   const named = parts.map(([count, words]) => `${count.toLocaleString("en")} ${words}`).join(", ");
   return [...said, `${counted(chart.lane.length, "item")} lie${chart.lane.length === 1 ? "s" : ""} ${BELOW_MAP}${named && `: ${named}`}.`].join(" ");
 }

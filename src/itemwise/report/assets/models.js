@@ -2,6 +2,7 @@
 
 const SURPRISING = 0.2; // a right response with a lower chance, or a wrong one with a lower chance, surprises
 const MOST_SURPRISES = 12;
+const MOST_LISTED = 200; // unexpected responses of a model
 const CORRECTED = "After correction for multiple tests. The interval of a single pair, as under Two models, is not corrected, and may exclude 0 for two that cannot be distinguished.";
 const THIRDS = ["easy items", "middle items", "hard items"];
 
@@ -271,14 +272,15 @@ function surpriseParts(scale, given) {
     const found = given.filter((one) => belongs(one) && rare(one)).sort((a, b) => chance(a) - chance(b));
     const usual = binary ? given.filter(rare).reduce((sum, one) => sum + chance(one), 0) : null;
     const much = usual === null ? "" : ` ${counted(found.length, "response")} with a chance below ${SURPRISING}; at this ability, ${shownTo(usual, 1)} are expected.`;
-    const heading = [element("h4", { textContent: title }), element("p", { className: "about", textContent: much })];
+    const cut = found.length > MOST_LISTED ? ` The table holds the first ${MOST_LISTED} of ${found.length.toLocaleString("en")}.` : "";
+    const heading = [element("h4", { textContent: title }), element("p", { className: "about", textContent: much + cut })];
     return found.length ? [...heading, surpriseTable(scale, title, found, binary ? chance : null)] : heading;
   });
 }
 
 function surpriseTable(scale, caption, found, chance) {
   const groups = scale.groups.map((name) => columnOf(scale.content, name)).filter(Boolean);
-  const shown = found.slice(0, 200);
+  const shown = found.slice(0, MOST_LISTED);
   const numbers = chance ? { chance } : { response: (one) => one.answer, expected: (one) => one.expected };
   const table = {
     caption,

@@ -167,7 +167,11 @@ class AdaptiveReplay(Result):
         value = one_of(kind, "kind", FIGURES)
         frame = self.errors.rename(columns={"method": "series", "n_items": "x"})
         reach = self._reach(self.confidence) * frame[f"{value}_se"]
-        ends = {"low": frame[value] - reach, "high": frame[value] + reach}
+        most = 1.0 if value == "coverage" else _largest_error(self.bank)
+        ends = {
+            "low": (frame[value] - reach).clip(lower=0.0),
+            "high": (frame[value] + reach).clip(upper=most),
+        }
         frame = frame.assign(panel=FIGURES[value], estimate=frame[value], **ends)
         bands: Any = DISPLAYS["bands"]
         display: Display = bands(frame.dropna(subset="estimate"), across="items asked")
@@ -278,6 +282,7 @@ def replay_adaptively(
     off, se = (errors[name].to_numpy(dtype=float) for name in ("mae", "mae_se"))
     errors["mae_low"], errors["mae_high"] = mean_error_ends(off, se, n_parts, confidence)
     errors = pd.concat([errors, form_rows(forms)], ignore_index=True)
+    errors["mae_high"] = errors["mae_high"].clip(upper=_largest_error(bank))
     return AdaptiveReplay(
         errors=errors,
         predictions=pd.concat([shown, form_predictions(forms, confidence)], ignore_index=True),
@@ -292,6 +297,12 @@ def replay_adaptively(
             *_too_few(groups.size, confidence),
         ),
     )
+
+
+def _largest_error(bank: Calibration) -> float:
+    """How far apart two means over all items can be: 1 for right and wrong responses."""
+    low, high = (float(np.mean(end)) for end in bank.model.extent())
+    return high - low
 
 
 def _after(report: Progress, count: int, done: int, total: int | None, message: str) -> None:

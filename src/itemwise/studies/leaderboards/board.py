@@ -281,8 +281,9 @@ class Board:
         if parts == 1:
             return []
         note = (
-            f"There are {parts:,} separate boards that no item links: ranks hold within "
-            "each (column board), and abilities on different boards cannot be compared."
+            f"There are {parts:,} separate boards that no item links. Each has items of its own, "
+            f"and {self.measure} is over these: ranks hold within a board (column board), and "
+            f"neither {self.measure} nor abilities can be compared between boards."
         )
         others = [self._first_of(k) for k in range(1, min(parts, MOST_BOARDS))]
         more = f"; {parts - MOST_BOARDS:,} more in the table" if parts > MOST_BOARDS else ""
@@ -300,35 +301,52 @@ class Board:
             f"of {counted(mine.size, 'respondent')})"
         )
 
+    @property
+    def _own_items(self) -> Ranks:
+        """How many items the board of each respondent has, (n_respondents,)."""
+        seen, counts = self.table.observed, np.empty(self.order.size, dtype=np.intp)
+        for part in range(int(self.part.max()) + 1):
+            mine = self.part == part
+            counts[mine] = seen[mine].any(axis=0).sum()
+        return counts
+
     def _of_gaps(self) -> list[str]:
-        """A note on who was not asked all items, and what accuracy means for them."""
-        partly = [
-            name
-            for name, asked in zip(self.table.respondents, self.reached.n, strict=True)
-            if asked < self.table.n_items
-        ]
+        """A note on who was not asked all items of its board, and what accuracy means for them."""
+        gaps = self.reached.n < self._own_items
+        partly = [name for name, gap in zip(self.table.respondents, gaps, strict=True) if gap]
         if not partly:
             return []
-        who = f"Not asked all items: {listed(partly, 'respondent')}. {self.measure.capitalize()} is"
+        several = bool(self.part.any())
+        whose = " of their board" if several else ""
+        who = f"Not asked all items{whose}: {listed(partly, 'respondent')}."
+        who += f" {self.measure.capitalize()} is"
         if self.scale is None:
             note = (
                 f"{who} over the items asked, which may be easier or harder than the rest. "
                 "Rely on the comparisons in pairs."
             )
             return [note]
-        sure = (
-            "Intervals allow for the error of this prediction, measured on "
-            f"{counted(self.n_masked, 'respondent')} who answered nearly all items."
-            if self.n_masked
-            else "Too few respondents answered nearly all items to check this prediction: "
-            "intervals hold if one ability explains all items."
-        )
         note = (
-            f"{who} predicted for all items by the {self.scale.model.name} model "
+            f"{who} predicted for all items{' of the board' if several else ''} by the "
+            f"{self.scale.model.name} model "
             f"({self.measure.replace(' ', '_')}_observed: over the items asked). Pairs are "
-            f"compared on the items that both answered. {sure}"
+            f"compared on the items that both answered. {self._sure_of_gaps(several=several)}"
         )
         return [note]
+
+    def _sure_of_gaps(self, *, several: bool) -> str:
+        """Whether predicted accuracies were checked."""
+        if self.n_masked:
+            return (
+                "Intervals allow for the error of this prediction, measured on "
+                f"{counted(self.n_masked, 'respondent')} who answered nearly all items."
+            )
+        why = (
+            "This prediction is not checked on boards that no item links"
+            if several
+            else "Too few respondents answered nearly all items to check this prediction"
+        )
+        return f"{why}: intervals hold if one ability explains all items."
 
 
 def _plain(table: Responses, cluster: Ranks, average: str, names: tuple[str, ...]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,12 +35,13 @@ def said_of_risk(correction: str, alpha: float) -> str:
     return f"at most {alpha:.0%} of these are expected to be false discoveries"
 
 
-def notes_on(tests: Pairs, alpha: float, confidence: float) -> list[str]:
-    """Notes on pairs that share no item, and on intervals that disagree with tests."""
+def notes_on(tests: Pairs, alpha: float, confidence: float, names: Sequence[str]) -> list[str]:
+    """Notes on pairs that share no item, and on what seems to disagree; `names` in rank order."""
     return [
         *_untested(tests),
         *_two_rules(tests, alpha, confidence),
         *_single_intervals(tests, alpha, confidence),
+        *_order(tests, alpha, names),
     ]
 
 
@@ -69,3 +72,22 @@ def _two_rules(tests: Pairs, alpha: float, confidence: float) -> list[str]:
         "intervals of two respondents that differ significantly may overlap."
     )
     return [note]
+
+
+def _order(tests: Pairs, alpha: float, names: Sequence[str]) -> list[str]:
+    """A note if the first cannot be told from somebody that one ranked below the first can."""
+    n = len(names)
+    first, second = np.triu_indices(n, 1)
+    differ = np.zeros((n, n), dtype=bool)
+    differ[first, second] = tests.p_adjusted <= alpha
+    for other in second[: n - 1][(tests.shared[: n - 1] > 0) & ~differ[0, 1:]].tolist():
+        surer = np.flatnonzero(differ[1:other, other]).tolist()
+        if surer:
+            note = (
+                f"{names[0]} cannot be distinguished from {names[other]}, but "
+                f"{names[1 + surer[0]]}, ranked below {names[0]}, can: how large a difference has "
+                "to be depends on the items that the two answered, and on how many of these they "
+                "disagree on. So the rank interval of the first may be the wider one."
+            )
+            return [note]
+    return []

@@ -16,8 +16,16 @@ from itemwise.diagnostics.reached_accuracy import Reached, reached
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.clustered import Grouping
-from itemwise.numerics.intervals import normal_reach
 from itemwise.responses import Responses
+from itemwise.studies.leaderboards.shares_of_tries import (
+    LEAST_AGAIN,
+    LEAST_TELLING,
+    Said,
+    Share,
+    Tries,
+    apart_share,
+    mean_share,
+)
 from itemwise.words import counted
 
 if TYPE_CHECKING:
@@ -25,8 +33,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.intp]
 SOME, ALL = "pass@", "pass^"  # at least one of k answers is right; all of them are
-LEAST_AGAIN, LEAST_TELLING = 20, 2  # items asked again, of so many respondents, to speak of tries
-REACH = normal_reach(0.95)
 TOO_FEW = (
     "Too few items were asked again to say how much of the variance comes from single tries: it "
     f"takes {LEAST_AGAIN} items each of {LEAST_TELLING} respondents."
@@ -42,7 +48,8 @@ class Variances:
     between: Floats  # variance of the items' own means; NaN if no item was asked twice
     within: Floats  # variance of single answers to an item; NaN likewise
     share: Floats  # of the variance of the mean that tries make, not items; NaN likewise
-    mean_share: tuple[float, float] | None  # over respondents, with its error; None from too few
+    mean_share: Share | None  # over respondents; None from too few
+    apart_share: Share | None  # the same of differences of neighbours in rank
     n_telling: int  # respondents of whom enough items were asked again to say so
     one_try: Floats  # variance of single answers, over items and tries
     naive_se: Floats  # as if every answer were to another item
@@ -146,19 +153,26 @@ class Repeated:
         """Whether more items or more tries would make the board surer."""
         if self.variances.mean_share is None:
             return ""
-        share, se = self.variances.mean_share
-        low, high = np.clip([share - REACH * se, share + REACH * se], 0.0, 1.0)
-        told = self.variances.tries[~self.variances.asked_once].mean()
-        said = (
-            f"Of the variance of one respondent's {self.measure} over {told:.3g} tries per item, "
-            f"{share:.0%} (95 % interval {low:.0%} to {high:.0%}) comes from how single tries fell "
-            f"and the rest from which items were asked{self._of_whom}"
+        own, tries = Said.of(self.variances.mean_share), self._usual_tries
+        of_one = f"Of the variance of one respondent's {self.measure}"
+        fell = "comes from how single tries fell and the rest from which items were asked"
+        if self.variances.apart_share is None:
+            return (
+                f"{of_one} over {tries} tries per item, {own.percent} {fell}{self._of_whom}: "
+                f"{own.advice}; any number of tries shortens its interval by {own.gain}."
+            )
+        apart = Said.of(self.variances.apart_share)
+        return (
+            f"Of the variance of the difference of two neighbours over {tries} tries per item, "
+            f"{apart.percent} {fell}{self._of_whom}: {apart.advice}; any number of tries shortens "
+            f"intervals of differences by {apart.gain}. {of_one}, tries make {own.percent}: its "
+            f"interval shortens by {own.gain}."
         )
-        gain, least, most = (f"{1 - np.sqrt(1 - each):.0%}" for each in (share, low, high))
-        any_number = f"any number of tries shortens intervals by {gain} at most ({least} to {most})"
-        if high < 0.5:
-            return f"{said}: ask more items; {any_number}."
-        return f"{said}: ask more tries{', too' if low > 0.5 else ' or more items'}; {any_number}."
+
+    @property
+    def _usual_tries(self) -> str:
+        """Mean number of tries of an item, of those who were asked any again."""
+        return f"{self.variances.tries[~self.variances.asked_once].mean():.3g}"
 
     @property
     def _of_whom(self) -> str:
@@ -296,9 +310,12 @@ def variances(values: Floats, tries: NDArray[np.int32], spread: Floats) -> Varia
         each = np.nansum(squares + tries * (values - pooled[:, None]) ** 2, axis=1)
         naive = np.sqrt(each / np.maximum(tries.sum(axis=1) - 1, 1) / tries.sum(axis=1))
         between = np.maximum(total - of_tries, 0.0)
-        telling = ((freedom > 0).sum(axis=1) >= LEAST_AGAIN) & np.isfinite(share)
+        told = Tries(values, tries, squares, freedom)
+        telling = (told.again >= LEAST_AGAIN) & np.isfinite(share)
+        every = np.ones(values.shape[1], dtype=bool)
         return Variances(
-            mean_share=_mean_share(*(x[telling] for x in (values, tries, squares, freedom, share))),
+            mean_share=mean_share(told.of(telling, every), share[telling]),
+            apart_share=apart_share(told),
             n_telling=int(telling.sum()),
             tries=tries.sum(axis=1) / n,
             between=between,
@@ -308,25 +325,3 @@ def variances(values: Floats, tries: NDArray[np.int32], spread: Floats) -> Varia
             naive_se=naive,
             n=np.asarray(n),
         )
-
-
-def _mean_share(
-    values: Floats, tries: NDArray[np.int32], squares: Floats, freedom: Floats, share: Floats
-) -> tuple[float, float] | None:
-    """Mean share of tries in the variance of a mean, and its error over items, which all share."""
-    if len(share) < LEAST_TELLING:
-        return None
-    asked = tries > 0
-    off = np.where(asked, values - np.nanmean(values, axis=1)[:, None], 0.0) ** 2
-
-    def pulls(part: Floats) -> Floats:
-        """What each item adds to a sum, as a share of it."""
-        whole = part.sum(axis=1, keepdims=True)
-        found: Floats = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-        return found
-
-    per_item = np.where(asked, 1.0 / np.maximum(tries, 1), 0.0)
-    moved = pulls(squares) - pulls(freedom) + pulls(per_item) - pulls(off)
-    of_items = (share[:, None] * moved).mean(axis=0)
-    n = max(int(asked.any(axis=0).sum()), 2)
-    return float(share.mean()), float(np.sqrt(n / (n - 1) * (of_items**2).sum()))

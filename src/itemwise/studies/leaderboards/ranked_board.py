@@ -392,6 +392,8 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
     ability, ability_se, apart_se = board.abilities()
     repeated = Repeated.of(board.table, board.grouping, board.confidence, board.measure)
     again = [] if repeated is None else repeated.notes()
+    compared = board.table.respondents[: board.n_compared]
+    on_tests = notes_on(tests, alpha, board.confidence, compared)
     return Leaderboard(
         respondents=board.table.respondents,
         repeated=repeated,
@@ -414,5 +416,5 @@ def _found(board: Board, alpha: float, correction: str, notes: tuple[str, ...]) 
         alpha=alpha,
         correction=correction,
         measure=board.measure,
-        notes=(*notes, *board.remarks(), *again, *notes_on(tests, alpha, board.confidence)),
+        notes=(*notes, *board.remarks(), *again, *on_tests),
     )

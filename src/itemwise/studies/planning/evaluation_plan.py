@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from itemwise.arguments import as_number, checked_share, whole_number
 from itemwise.errors import InputError
 from itemwise.numerics.intervals import normal_reach
-from itemwise.numerics.planned_sizes import FEWEST, MOST, detectable, needed
-from itemwise.responses import Responses, Table, as_responses
+from itemwise.numerics.planned_sizes import FEWEST, MOST
+from itemwise.responses import Table, as_responses
 from itemwise.responses.study_tables import DOCUMENT, groups_of
 from itemwise.results import Result
 from itemwise.studies.planning.answer_costs import AnswerCost, answer_cost
-from itemwise.studies.planning.pilot import Pair, Pilot
+from itemwise.studies.planning.pair_variances import SAME, UNTOLD, assumed, measured
+from itemwise.studies.planning.pilot import Pilot
+from itemwise.studies.planning.plan_checks import check_amounts, check_in_range, range_of, refuse
 from itemwise.studies.planning.scale_needs import bank_needs
-from itemwise.words import counted, shown
+from itemwise.studies.planning.wanted_power import Aim, Variance
+from itemwise.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,10 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EvaluationPlan", "plan"]
 
-SAME, OTHER = "same items", "other items"  # for both models, or for each of them
 REACH = normal_reach(0.95)
 STEPS = 25  # points of a curve
-UNTOLD = np.nan, np.nan  # a share, and its standard error
 UNKNOWN = dict.fromkeys(("items_low", "items_high", "smallest_difference"), np.nan)
 CORRELATION = 0.5  # of two models' answers, where no pilot shows it
 ASSUMED = (
@@ -42,16 +43,6 @@ SCALE = (
     "On the scale of the item bank, the difference is that of the expected scores on this bank, "
     "and responses are taken to follow the model. A replay of real responses shows what that costs."
 )
-
-
-class Variance(NamedTuple):
-    """Variance per item of a difference, by design and epochs."""
-
-    design: str
-    epochs: int
-    value: float
-    error: float  # NaN if it was assumed
-    items_per_cluster: float = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,6 +65,8 @@ class EvaluationPlan(Result):
     within_share_se: float  # over items
     notes: tuple[str, ...] = ()
     shares: bool = True  # whether scores are shares of right answers, said in points
+    pilot_tries: float = 1.0  # of an item, in a pilot
+    pilot_shows: float = np.nan  # smallest difference that the items show with as many tries
 
     def to_frame(self) -> pd.DataFrame:
         """One row per design and number of epochs."""
@@ -83,16 +76,27 @@ class EvaluationPlan(Result):
     def meaning(self) -> str:
         """How many items are needed, what those at hand show, and what epochs would change."""
         first = self.sizes.iloc[0]
+        tries = first["epochs"]
+        often = "once" if tries == 1 else f"{tries:.0f} times"
         told = (
             f"To find a difference of {self._points(self.difference)} with a power of "
-            f"{self.power:.0%}, two models need {_items(first)} each answered once by both."
+            f"{self.power:.0%}, two models need {_items(first)} each answered {often} by both."
         )
-        if self.n_items is not None:
-            told += (
-                f" {counted(self.n_items, 'item')} show differences from "
-                f"{self._points(first['smallest_difference'])}."
-            )
-        return told + self._on_cost() + self._on_epochs()
+        return told + self._at_hand(first) + self._on_cost() + self._on_epochs()
+
+    def _at_hand(self, first: pd.Series[Any]) -> str:
+        """The smallest difference that the items at hand show, with the tries that it takes."""
+        if self.n_items is None:
+            return ""
+        tries, shown = first["epochs"], self._points(first["smallest_difference"])
+        told = f" {counted(self.n_items, 'item')} show differences from {shown}"
+        if tries == 1 == self.pilot_tries:
+            return f"{told}."
+        told += " with one try each" if tries == 1 else f" with {tries:.0f} tries each"
+        if self.pilot_tries in (1, tries):
+            return f"{told}."
+        as_asked = self._points(self.pilot_shows)
+        return f"{told}, and from {as_asked} with {self.pilot_tries:.3g} as in the pilot."
 
     def _on_cost(self) -> str:
         """What that takes in tokens, if logs tell, and in money."""
@@ -176,8 +180,8 @@ def plan(
     alpha
         Rate of wrong claims, two-sided.
     respondents
-        The two models of the pilot that are like those to be compared. If omitted, neighbours in
-        mean score, averaged.
+        The two models of the pilot that are like those to be compared. If omitted, all neighbours
+        in mean score, from the best to the worst, averaged; copies count as one.
     n_items
         Number of items at hand, for which the smallest difference is given; those of the pilot if
         omitted.
@@ -208,168 +212,35 @@ def plan(
     """
     checked_share(power, "power", 0.8)
     checked_share(alpha, "alpha", 0.05)
-    _check_amounts(difference, cost, n_items)
+    check_amounts(difference, cost, n_items)
     table = None if responses is None else as_responses(responses)
-    _check_in_range(as_number(difference), table)
-    aim = _Aim(float(difference), power, alpha)
+    check_in_range(as_number(difference), table)
+    aim = Aim(float(difference), power, alpha)
     tried = sorted({whole_number(each, "epochs", 1, 10_000) for each in epochs})
     if table is None:
-        _refuse("give responses, a pilot", respondents=respondents, calibration=calibration)
-        rows = _assumed(accuracy, CORRELATION if correlation is None else correlation, aim)
+        refuse("give responses, a pilot", respondents=respondents, calibration=calibration)
+        rows = assumed(accuracy, CORRELATION if correlation is None else correlation, aim)
         each = answer_cost(None, (), cost, price)
         return _planned(rows, aim, n_items, each, UNTOLD, [ASSUMED], None)
-    _refuse("the responses show it", accuracy=accuracy, correlation=correlation)
+    refuse("the responses show it", accuracy=accuracy, correlation=correlation)
     pilot = Pilot.of(table, groups_of(table, cluster, DOCUMENT, "cluster"))
-    pairs = pilot.pairs(respondents)
-    rows, share, notes = _measured(pairs, tried, pilot)
-    on_scale = None
-    if calibration is not None:
-        on_scale = (calibration, pilot.level(pairs))
-    names = [name for pair in pairs for name in pair.names]
-    each = answer_cost(table, names, cost, price)
-    found = _planned(rows, aim, n_items or table.n_items, each, share, notes, on_scale)
-    return replace(found, shares=table.kind != "continuous" and _range_of(table) == 1.0)
-
-
-class _Aim(NamedTuple):
-    """What a comparison is to find."""
-
-    difference: float
-    power: float
-    alpha: float
-
-    def needed(self, of: Variance, factor: float = 1.0) -> float:
-        """Items that are needed if the variance is so many times the estimate."""
-        return needed(
-            of.value * factor,
-            self.difference,
-            power=self.power,
-            alpha=self.alpha,
-            items_per_cluster=of.items_per_cluster,
-        )
-
-    def detectable(self, of: Variance, n_items: float) -> float:
-        """The smallest difference that so many items show."""
-        return detectable(
-            of.value,
-            n_items,
-            power=self.power,
-            alpha=self.alpha,
-            items_per_cluster=of.items_per_cluster,
-        )
-
-
-def _check_amounts(difference: object, cost: object, n_items: object) -> None:
-    if not 0 < as_number(difference) < np.inf:
-        raise InputError(
-            f"difference is {shown(difference)}, but it must be above 0, such as 0.03 for three "
-            "points."
-        )
-    if cost is not None and not 0 <= as_number(cost) < np.inf:
-        raise InputError(f"cost is {shown(cost)}, but it must be a number of at least 0.")
-    if n_items is not None:
-        whole_number(n_items, "n_items", FEWEST)
-
-
-def _check_in_range(difference: float, table: Responses | None) -> None:
-    """Refuse a difference that no two mean scores can have."""
-    widest = 1.0 if table is None else _range_of(table)
-    if difference < widest:
-        return
-    share = difference / 100
-    near = " Three points of accuracy are 0.03." if widest == 1.0 else " Give a smaller one."
-    near = f" Did you mean {share:g}?" if widest == 1.0 and 1 < difference < 100 else near
-    what = "scores lie between 0 and 1" if widest == 1.0 else f"scores span {widest:g}"
-    raise InputError(
-        f"difference is {difference:g}, but {what}, so that no two models differ by so much.{near}"
+    shown = measured(pilot, respondents, tried)
+    on_scale = None if calibration is None else (calibration, pilot.level(shown.names))
+    each = answer_cost(table, shown.names, cost, price)
+    at_hand = n_items or table.n_items
+    notes = shown.notes_on(aim, pilot.n_near)
+    found = _planned(shown.rows, aim, at_hand, each, shown.share, notes, on_scale)
+    return replace(
+        found,
+        pilot_tries=shown.tries,
+        pilot_shows=aim.detectable(shown.as_asked, at_hand),
+        shares=table.kind != "continuous" and range_of(table) == 1.0,
     )
-
-
-def _range_of(table: Responses) -> float:
-    """How far apart mean scores can be: of right and wrong answers 1, of others as observed."""
-    if table.kind in ("binary", "nominal") or not table.observed.any():
-        return 1.0
-    return max(float(np.nanmax(table.values) - np.nanmin(table.values)), np.finfo(float).tiny)
-
-
-def _refuse(why: str, **given: object) -> None:
-    """Arguments that do not apply are refused, not ignored."""
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name} does not apply here: {why}.")
-
-
-def _assumed(accuracy: object, correlation: object, aim: _Aim) -> list[Variance]:
-    """Variance of right and wrong answers with these shares right, asked once."""
-    if accuracy is None:
-        raise InputError(
-            "A plan needs responses of a pilot, or accuracy: the share of right answers that you "
-            "expect, such as 0.7."
-        )
-    first = checked_share(accuracy, "accuracy", 0.7)
-    if not -1 < as_number(correlation) < 1:
-        raise InputError(f"correlation is {shown(correlation)}, but it must be between -1 and 1.")
-    second = first - aim.difference if first > aim.difference else first + aim.difference
-    if not 0 < second < 1:
-        raise InputError(
-            f"difference is {aim.difference:g}, but no accuracy is so far from {first:g}."
-        )
-    each = np.array([first * (1 - first), second * (1 - second)])
-    shared = 2 * as_number(correlation) * float(np.sqrt(each.prod()))
-    return [
-        Variance(SAME, 1, float(each.sum()) - shared, np.nan),
-        Variance(OTHER, 1, float(each.sum()), np.nan),
-    ]
-
-
-def _without_repeats(pilot: Pilot) -> str:
-    """Why nothing is said of epochs: nobody was asked again, or not both of each pair."""
-    again = int(np.isfinite(pilot.one_try).any(axis=1).sum())
-    if not again:
-        return (
-            "The pilot has no repeated answers to each item: whether epochs would help is unknown. "
-            "A second try of a few dozen items would show it."
-        )
-    return (
-        f"Items were asked again of {again} of {counted(len(pilot.respondents), 'respondent')}, "
-        "but a comparison needs repeated answers of both: whether epochs would help is unknown. "
-        "A second try of a few dozen items by the others would show it."
-    )
-
-
-def _measured(
-    pairs: list[Pair], epochs: list[int], pilot: Pilot
-) -> tuple[list[Variance], tuple[float, float], list[str]]:
-    """Mean variance of pairs of a pilot, the share of single tries in it with error, and notes."""
-    notes = []
-    if len(pairs) > 1:
-        notes.append(
-            f"Averaged over {len(pairs)} pairs of neighbours in mean score. To plan for two of "
-            "them, name these as respondents."
-        )
-    repeated = all(pair.same_items.repeated for pair in pairs)
-    if not repeated:
-        epochs = [1]
-        notes.append(_without_repeats(pilot))
-    rows = []
-    for design in (SAME, OTHER):
-        spreads = [pair.same_items if design == SAME else pair.other_items for pair in pairs]
-        for count in epochs:
-            values, errors = np.array([spread.variance(count) for spread in spreads]).T
-            # Pairs share items and respondents: their errors do not average out.
-            of_pairs = Variance(
-                design, count, values.mean(), errors.mean(), spreads[0].items_per_cluster
-            )
-            rows.append(of_pairs)
-    if not repeated:
-        return rows, UNTOLD, notes
-    share, error = np.mean([pair.same_items.within_share() for pair in pairs], axis=0)
-    return rows, (float(share), float(error)), notes
 
 
 def _planned(
     rows: list[Variance],
-    aim: _Aim,
+    aim: Aim,
     at_hand: int | None,
     each: AnswerCost,
     share: tuple[float, float],
@@ -423,7 +294,7 @@ def _planned(
     )
 
 
-def _curves(rows: list[Variance], aim: _Aim, most: float) -> pd.DataFrame:
+def _curves(rows: list[Variance], aim: Aim, most: float) -> pd.DataFrame:
     """The smallest difference by number of items, on both sides of what is needed."""
     import pandas as pd
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,12 @@ from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.planned_sizes import Spread
 from itemwise.responses import Responses
-from itemwise.words import counted, listed, shown
+from itemwise.responses.study_tables import copies
+from itemwise.words import listed, shown
 
 LEAST_ITEMS = 10  # that both of a pair answered
-MOST_PAIRS = 50  # of neighbours; more say the same
+ROUNDING = 1e-12  # relative; a difference that varies less does not vary
+MOST_PAIRS = 2000  # of neighbours; of more, so many evenly along the board
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,13 @@ class Pair:
     names: tuple[str, str]
     same_items: Spread
     other_items: Spread
+    tries: float  # of an item; as many of each leave as much chance as these did
+    as_asked: float  # variance per item with the tries that there were, on the same items
+
+    @property
+    def differs(self) -> bool:
+        """Whether their difference varies: of copies, nothing is learned about two models."""
+        return bool(self.same_items.single.sum() > ROUNDING * self.other_items.single.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,7 @@ class Pilot:
     one_try: Floats  # (n_respondents, n_items): variance of a single try; NaN where asked once
     tries: Floats  # (n_respondents, n_items)
     clusters: NDArray[np.intp]  # (n_items,)
+    kind: NDArray[np.int64]  # (n_respondents,): who gave exactly the same responses has the same
 
     @classmethod
     def of(cls, table: Responses, clusters: Sequence[str] | None) -> Pilot:
@@ -48,33 +57,66 @@ class Pilot:
         if table.tries is not None and table.spread is not None:
             tries = table.tries.astype(float)
             one_try = np.stack([_completed(row) for row in table.spread**2])
-        return cls(table.respondents, table.values, one_try, tries, codes)
+        return cls(table.respondents, table.values, one_try, tries, codes, copies(table))
 
-    def pairs(self, wanted: Sequence[str] | None) -> list[Pair]:
-        """The pair that was asked for, or neighbours in mean score, best first."""
-        if wanted is not None:
-            named = self._pair(*self._known(wanted))
-            if named is None:
-                raise InputError(
-                    f"{' and '.join(wanted)} have fewer than {LEAST_ITEMS} items in common: a "
-                    "pilot needs more of them."
-                )
-            return [named]
-        order = np.argsort(-np.nan_to_num(np.nanmean(self.scores, axis=1), nan=-np.inf))
-        near = [self._pair(a, b) for a, b in pairwise(order)]
-        found = [pair for pair in near[:MOST_PAIRS] if pair is not None]
-        if not found:
+    @property
+    def n_copies(self) -> int:
+        """How many respondents gave exactly the same responses as one before them."""
+        return len(self.respondents) - np.unique(self.kind).size
+
+    @property
+    def n_near(self) -> int:
+        """How many pairs of neighbours there are, copies aside."""
+        return len(self.respondents) - self.n_copies - 1
+
+    def pair(self, wanted: Sequence[str]) -> Pair:
+        """The pair that was asked for."""
+        first, second = self._known(wanted)
+        named, names = self._pair(first, second), " and ".join(wanted)
+        if named is None:
             raise InputError(
-                f"The pilot has {counted(len(self.respondents), 'respondent')}, and no two "
-                f"neighbours answered {LEAST_ITEMS} items in common. A plan needs two respondents "
-                "who answered the same items; without a pilot, give accuracy instead."
+                f"{names} have fewer than {LEAST_ITEMS} items in common: a pilot needs more of "
+                "them."
             )
-        return found
+        if self.kind[first] == self.kind[second]:
+            raise InputError(
+                f"{names} gave exactly the same responses: that does not show how two models "
+                "differ from item to item. Name two that differ."
+            )
+        if not named.differs:
+            raise InputError(
+                f"The difference of {names} is the same on all items they share: that does not "
+                "show how it varies from item to item. Name two of which it does."
+            )
+        return named
 
-    def level(self, pairs: Sequence[Pair]) -> float:
-        """Mean score of the respondents that are compared."""
-        rows = [self.respondents.index(name) for pair in pairs for name in pair.names]
-        return float(np.nanmean(self.scores[rows]))
+    def neighbours(self) -> Iterator[Pair]:
+        """Pairs of neighbours in mean score that share enough items, from the best to the worst.
+
+        How much two models differ is not the same at the top of a board, where most items are
+        solved, as further down: pairs are of the whole board. Copies count as one respondent.
+        """
+        if len(self.respondents) > 1 and not self.n_near:
+            raise InputError(
+                f"All {len(self.respondents):,} respondents gave exactly the same responses: that "
+                "does not show how two models differ from item to item. Add one that differs; "
+                "without it, give accuracy instead."
+            )
+        once = np.unique(self.kind, return_index=True)[1]
+        mean = np.nan_to_num(_means(self.scores[once]), nan=-np.inf)
+        order = once[np.argsort(-mean, kind="stable")]
+        places = np.linspace(0, self.n_near - 1, min(self.n_near, MOST_PAIRS)).round()
+        for place in places.astype(np.intp):
+            found = self._pair(order[place], order[place + 1])
+            if found is not None:
+                yield found
+
+    def level(self, names: Sequence[str]) -> float:
+        """Mean score of respondents, each as often as it is compared."""
+        place = {name: row for row, name in enumerate(self.respondents)}
+        rows, times = np.unique([place[name] for name in names], return_counts=True)
+        asked = np.isfinite(self.scores[rows]).sum(axis=1)
+        return float((times * np.nansum(self.scores[rows], axis=1)).sum() / (times * asked).sum())
 
     def _known(self, wanted: Sequence[str]) -> tuple[int, int]:
         names = [str(name) for name in wanted]
@@ -98,13 +140,23 @@ class Pilot:
         # Some may be asked more often than others: every mean is brought back to single tries.
         averaged_out = np.where(tries > 1, one_try * (1 - 1 / tries), 0.0)
         alone = [Spread.of(scores[k], averaged_out[k], one_try[k], clusters) for k in (0, 1)]
+        same = Spread.of(
+            scores[0] - scores[1], averaged_out.sum(axis=0), one_try.sum(axis=0), clusters
+        )
         return Pair(
             (self.respondents[first], self.respondents[second]),
-            Spread.of(
-                scores[0] - scores[1], averaged_out.sum(axis=0), one_try.sum(axis=0), clusters
-            ),
+            same,
             alone[0] + alone[1],
+            float(1.0 / (1.0 / tries).mean()),
+            float(same.single.sum() - averaged_out.sum() / both.size),
         )
+
+
+def _means(scores: Floats) -> Floats:
+    """Mean of each row; NaN where nothing was asked."""
+    asked = np.isfinite(scores).sum(axis=1)
+    found: Floats = np.nansum(scores, axis=1) / np.where(asked > 0, asked, np.nan)
+    return found
 
 
 def _completed(one_try: Floats) -> Floats:

@@ -93,8 +93,9 @@ class TaskScales(Result):
         return dict(self.calibrations)
 
     def preview(self) -> pd.DataFrame:
-        """Return the correlations, a row per pair."""
-        return self.correlations.set_index("task")
+        """Return the correlations, a row per pair; names may be long, so they come after."""
+        names = ["correlation", "se", "low", "high", "other", "n_respondents"]
+        return self.correlations.set_index("task")[names]
 
     def plot(self, kind: str = "correlations", **kw: Any) -> Display:
         """Draw the correlations as a heat map, with similar tasks next to each other."""
