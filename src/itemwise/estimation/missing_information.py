@@ -24,6 +24,7 @@ MOST_ORDERS = 24  # more would no longer be orthogonal under a posterior as narr
 MOST_BY_NODES = 5e8  # products of scores up to which steep curves are followed node by node
 FIRST_ROWS = 16  # by which is judged whether they are steep
 NOBODY = 1e-14  # posterior mass at a node that is none
+NODE_CELLS = 1 << 17  # scores of nodes that are taken together
 NEGLIGIBLE = 1e-5  # part of the missing information that may be left out
 BLOCK_CELLS = 1 << 17
 DEVICE_CELLS = 1 << 24  # the same on a device
@@ -205,17 +206,25 @@ class Scores:
                 return
 
     def _node_by_node(self, block: Block, posterior: Array, root: Array) -> Iterator[list[Array]]:
-        """√p times how far scores at a node are from their mean, for each where anybody may be."""
+        """√p times how far scores at nodes are from their mean, for those where anybody may be.
+
+        Several nodes at a time, one below the other: of small tables, a node is little work.
+        """
         xp = array_namespace(posterior)
         mean, mass = xp.stack(self._scores(block, posterior)), xp.max(posterior, axis=0)
-        for k, slope in enumerate(self._slopes_by_node):
-            if float(mass[k]) > NOBODY:
-                score = slope[:, 0, None, :]
-                if block.observed is not None:
-                    score = score * block.observed
-                for c, statistic in enumerate(block.statistics, start=1):
-                    score = score + statistic * slope[:, c, None, :]
-                yield list(root * xp.sqrt(posterior[:, k : k + 1]) * (score - mean))
+        there = [k for k, most in enumerate(mass.tolist()) if most > NOBODY]
+        together = max(1, NODE_CELLS // (int(posterior.shape[0]) * self._numbers))
+        for begin in range(0, len(there), together):
+            nodes = there[begin : begin + together]
+            slopes = self._slopes_by_node[nodes][:, :, :, None, :]
+            score = slopes[:, :, 0]  # (n_nodes, width, 1, n_items)
+            if block.observed is not None:
+                score = score * block.observed
+            for c, statistic in enumerate(block.statistics, start=1):
+                score = score + statistic * slopes[:, :, c]
+            weight = xp.moveaxis(root * xp.sqrt(posterior[:, nodes]), 1, 0)[:, None, :, None]
+            found = xp.moveaxis(weight * (score - mean), 1, 0)
+            yield list(xp.reshape(found, (mean.shape[0], -1, mean.shape[2])))
 
     @cached_property
     def _slopes_by_node(self) -> Array:
