@@ -367,3 +367,23 @@ def test_too_many_summed_scores_are_left_out_and_it_is_said(monkeypatch):
     assert np.isnan(without.s_x2).all()
     assert np.isfinite(without.infit).all()
     assert any("S-X² of graded items is left out" in note for note in without.notes)
+
+
+def test_items_that_single_responses_decide_are_said_to_be_untested():
+    """Of 21 items with differing responses, "None of 2 items is noisier" said nothing of 19."""
+    whole = item_fit(calibrate(simulate("1pl", 60, 21, random_state=0).responses, "1pl"))
+    p = np.where(np.arange(21) < 19, np.nan, whole.noise_p)
+    found = replace(whole, noise_p=p, noise_p_adjusted=p)
+    assert "None of 2 items is noisier than chance makes it" in found.meaning
+    assert "19 other items could not be tested: responses vary, but a single" in found.meaning
+    assert "could not be tested" not in whole.meaning
+
+
+def test_one_respondent_was_asked_every_item():
+    values = simulate("1pl", 14, 20, random_state=0).responses.to_frame().to_numpy(float, copy=True)
+    values[1:, 0] = np.nan
+    values[0, 0] = 1
+    values[1:7, 1] = np.nan
+    values[7:, 2] = np.nan
+    notes = item_fit(calibrate(values, "1pl")).notes
+    assert "S-X² uses the 1 respondent (7%) who was asked every item." in notes

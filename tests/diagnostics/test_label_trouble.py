@@ -122,7 +122,7 @@ def measured(name, noisy_training):
         rankings = {
             "evidence": -place,
             "accuracy": -responses.mean(axis=0),
-            "probability_negative": frame["probability_negative"].to_numpy(),
+            "probability_negative": np.nan_to_num(frame["probability_negative"].to_numpy()),
             "item_rest": -np.nan_to_num(frame["item_rest"].to_numpy()),
         }
         row = {}
@@ -506,7 +506,7 @@ def test_the_most_suspicious_item_is_one_that_some_solve():
     values = drawn(30, 60, random_state=3)
     values[:, :9] = 0
     found = label_trouble(calibrate(values, "1pl"))
-    assert set(found.items[:9]) == first_items(9)
+    assert first_items(9) <= set(found.items[:10])
     k = int(np.flatnonzero((found.share_right > 0) & (found.share_right < 1))[0])
     said = f"respondents is {found.evidence[k]:.1%} ({found.items[k]})."
     assert "; among items that some solve and some fail, the largest" in found.meaning
@@ -647,3 +647,48 @@ def test_a_label_that_is_rather_wrong_than_right_has_another_class_beside_it():
     noise = label_noise(probabilities, labels)
     assert (noise.likely != labels)[noise.wrong > 0.5].all()
     assert (noise.likely == truth)[noise.wrong > 0.9].mean() > 0.9
+
+
+def of_few(n_respondents, n_items, share, seed):
+    """Right and wrong of few respondents, and which items have a key that was turned around."""
+    random = np.random.default_rng(seed)
+    ability, difficulty = random.normal(size=n_respondents), random.normal(size=n_items)
+    slope = np.exp(random.normal(0, 0.4, n_items))
+    chance = 1 / (1 + np.exp(-slope * (ability[:, None] - difficulty)))
+    right = (random.random(chance.shape) < chance).astype(float)
+    bad = np.arange(n_items) < round(share * n_items)
+    right[:, bad] = 1 - right[:, bad]
+    return right, bad
+
+
+@pytest.mark.parametrize(("shape", "least"), [((14, 120), 0.65), ((20, 300), 0.80)])
+def test_with_few_respondents_turned_keys_stand_before_hard_items(shape, least):
+    """Hard items passed for wrong labels, as of many classes: average precision was 0.55, 0.74.
+
+    The evidence was too low, too: of items with 0.3 to 0.6, 82 % were turned.
+    """
+    from sklearn.metrics import average_precision_score
+
+    precisions, evidence, turned_around = [], [], []
+    for seed in range(12):
+        right, bad = of_few(*shape, 0.05, seed)
+        found = label_trouble(calibrate(right, "1pl"))
+        is_bad = bad[[int(name.split("_")[1]) - 1 for name in found.items]]
+        precisions.append(average_precision_score(is_bad, -np.arange(len(is_bad))))
+        evidence.extend(found.evidence)
+        turned_around.extend(is_bad)
+    assert np.mean(precisions) > least
+    evidence, turned_around = np.array(evidence), np.array(turned_around)
+    some = (evidence > 0.1) & (evidence < 0.7)
+    assert turned_around[some].mean() == pytest.approx(evidence[some].mean(), abs=0.2)
+
+
+def test_errors_of_many_kinds_are_recognised_where_the_table_shows_them():
+    """A wrong label of ten classes is met by one error in nine, so that nearly nobody is right."""
+    right = drawn(150, 300, random_state=3)
+    by_chance = np.random.default_rng(3).random((150, 15)) < 1 / 9
+    right[:, :15] = (1 - right[:, :15]) * by_chance
+    found = label_trouble(calibrate(right, "2pl"))
+    assert len(set(found.items[:15]) & first_items(15)) >= 10
+    assert len(_suspects(found) & first_items(15)) >= 5
+    assert len(_suspects(found) - first_items(15)) <= 1

@@ -270,7 +270,7 @@ def test_hardly_any_responses_give_no_pair_and_no_crash(subtests):
             assert found.n_pairs == 0
             assert found.to_frame().empty
             assert "no pair of items to compare" in found.meaning
-            with pytest.raises(InputError, match="without rows"):
+            with pytest.raises(InputError, match="no pair of items to draw"):
                 found.plot()
 
 

@@ -11,8 +11,9 @@ def test_without_an_ability_nothing_is_said_of_how_well_it_is_measured():
     assert any("Ability is not identified" in note for note in cal.notes)
     checks = iw.diagnose(cal)
     found, missing = checks.found, checks.missing
-    assert not {"dimensionality", "reliability"} & found.keys()
-    for name in ("dimensionality", "reliability"):
+    names = {"dimensionality", "reliability", "item_fit", "respondent_fit", "local_dependence"}
+    assert not names & found.keys()
+    for name in names:
         assert missing[name].startswith("Ability is not identified")
 
 
@@ -24,3 +25,4 @@ def test_parts_that_no_item_links_have_no_ability_in_common():
     found, missing = checks.found, checks.missing
     assert not {"dimensionality", "reliability"} & found.keys()
     assert "No item links 2 parts of this table" in missing["reliability"]
+    assert {"item_fit", "respondent_fit"} <= found.keys()

@@ -191,6 +191,35 @@ def test_few_respondents_make_wide_intervals():
         assert "too narrow" in found.notes[1]
 
 
+def alike(n_respondents, seed, spread=0.15):
+    """Right and wrong of respondents whose abilities hardly differ."""
+    random = np.random.default_rng(seed)
+    ability, difficulty = random.normal(0, spread, n_respondents), random.normal(0, 1, 200)
+    chance = 1 / (1 + np.exp(difficulty - ability[:, None]))
+    return Responses((random.random(chance.shape) < chance).astype(float))
+
+
+@pytest.mark.parametrize("seed", [1, 9, 18, 24])
+def test_no_variance_beyond_chance_is_no_certain_zero(seed):
+    """The reliability is 0.48; the interval was 0.00 to 0.00 where the slope was estimated at 0."""
+    found = reliability(calibrate(alike(8, seed)))
+    assert found.empirical_low < 0.01
+    assert 0.5 < found.empirical_high < 0.9
+    assert "the items measure next to nothing anywhere" in found.meaning
+
+
+def test_standard_errors_and_reliability_are_said_to_go_together():
+    cal = calibrate(simulate("2pl", 14, 120, random_state=1).responses)
+    found, scored = reliability(cal), cal.abilities()
+    share = (scored["se"] ** 2).mean() / scored["ability"].var(ddof=0)
+    assert 1 - share < found.empirical - 0.03
+    known = cal.abilities(items_known=True)["se"] ** 2
+    lower = known.mean() / (scored["se"] ** 2).mean()
+    assert lower < found.blurring < 0.95
+    assert f"of these errors, squared, {found.blurring:.0%} blur the order." in found.meaning
+    assert "blur" not in reliability(cal, items_known=True).meaning
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_respondents", "n_items"), [(9, 450), (14, 200), (50, 100), (50, 20)])
 def test_intervals_contain_the_truth(n_respondents, n_items):

@@ -33,6 +33,10 @@ REMEDIES = {
     r"\blocal_dependence\(\)( and respondent_fit\(\))?": "itemwise diagnose",
     r"\bgive accuracy instead": "give --accuracy instead",
     r" by AIC with compare_models\b": " by AIC, which diagnose shows",
+    "`dimension_scale` and `task_scales` ask for those of tasks that you name": (
+        "`itemwise dimensions` and `itemwise tasks` ask for those of tasks that you name"
+    ),
+    "`dimensionality`": "`itemwise diagnose`",
     r"\bor a Series whose index names them": "or a table whose first column names them",
     r"\bUse NaN (for both )?where\b": "Leave the cell empty where",
     r" \(pandas\.qcut\)": "",

@@ -32,6 +32,7 @@ from itemwise.cli.command_arguments import (
 )
 from itemwise.cli.console import Console, for_people, with_own_words
 from itemwise.cli.expected_time import say_if_long
+from itemwise.errors import InputError
 from itemwise.estimation import ENGINES
 from itemwise.models import AUTO
 from itemwise.responses.stored_cells import NOMINAL
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from itemwise.diagnostics import Diagnoses
     from itemwise.responses import Responses
+    from itemwise.results import Result
 
 Engine = Annotated[str, choice("--engine", names=ENGINES, text="Estimation engine.")]
 Method = Annotated[str, choice("--method", names=METHODS, text="Ability estimate.")]
@@ -225,7 +227,9 @@ def diagnose(
     if folder is not None:
         for name, diagnosis in diagnoses.found.items():
             diagnosis.save(folder / f"{name}.csv")
-            diagnosis.plot().save(folder / f"{name}.png")
+            lacking = _draw(diagnosis, folder / f"{name}.png")
+            if lacking:
+                say(f"There is no figure of {name}: {lacking}")
         with console.progress("Writing the page"):
             told = with_own_words([found, diagnoses])
             page = write_page(folder, told, "Diagnoses", {"model": model})
@@ -244,6 +248,17 @@ def diagnose(
     )
     if not found.converged:
         raise typer.Exit(NOT_CONVERGED)
+
+
+def _draw(diagnosis: Result, path: Path) -> str:
+    """Write the figure of a diagnosis, or return why there is none: the rest is worth its files."""
+    try:
+        display = diagnosis.plot()
+    except InputError as reason:
+        return str(reason)
+    if not display.instead:
+        display.save(path)
+    return display.instead
 
 
 def _first_sentences(diagnoses: Diagnoses) -> list[str]:

@@ -108,11 +108,22 @@ class ItemFit(Diagnosis):
             return (
                 f"None of {counted(tested, 'item')} is noisier than chance makes it (infit and "
                 f"outfit; smallest adjusted {said_p(np.nanmin(self.noise_p_adjusted))})."
+                f"{self._untested()}"
             )
         verb = "is" if len(noisy) == 1 else "are"
         return (
             f"{listed(noisy, 'item')} {verb} noisier than expected (infit or outfit, after "
-            f"correction for {counted(tested, 'test')})."
+            f"correction for {counted(tested, 'test')}).{self._untested()}"
+        )
+
+    def _untested(self) -> str:
+        """Why some items with differing responses were not tested for noise."""
+        n_others = int((np.isfinite(self.infit) & np.isnan(self.noise_p)).sum())
+        if not n_others:
+            return ""
+        return (
+            f" {counted(n_others, 'other item')} could not be tested: responses vary, but a single "
+            "one decides infit and outfit there (standard errors above 1)."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -211,8 +222,9 @@ def _said_of_rows(rows: np.ndarray, n_complete: float) -> tuple[str, ...]:
         return ()
     if not rows.any():
         return ("S-X² is missing: no respondent was asked every item.",)
-    who = f"{counted(round(n_complete), 'respondent')} ({rows.mean():.0%})"
-    return (f"S-X² uses the {who} who were asked every item.",)
+    count = round(n_complete)
+    who = f"{counted(count, 'respondent')} ({rows.mean():.0%})"
+    return (f"S-X² uses the {who} who {'was' if count == 1 else 'were'} asked every item.",)
 
 
 def _upper_tail(statistic: Floats, freedom: Floats) -> Floats:

@@ -162,6 +162,8 @@ class LocalDependence(Diagnosis):
         """All pairs as a heat map for up to 40 items, else the listed pairs as dots."""
         from itemwise.displays import DISPLAYS
 
+        if not self.n_pairs:
+            raise InputError("There is no pair of items to draw.")
         few = len(self.item_names) <= MOST_ITEMS_IN_MAP
         frame = self._all_pairs() if few and self.n_pairs else self.to_frame()
         return DISPLAYS["pairs"](frame).plot(**kw)
@@ -249,14 +251,16 @@ def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependenc
         marked = np.zeros(pairs.matrix.shape, dtype=bool)
         left, right = best[dependent, :2].astype(int).T
         marked[left, right] = marked[right, left] = True
-    shown = best[:max_pairs]
+    # Those that lie far below the mean are sure as well, but they are no dependent pairs.
+    order = np.argsort(~dependent, kind="stable")[:max_pairs]
+    shown = best[order]
     return LocalDependence(
         first=tuple(pairs.names[int(k)] for k in shown[:, 0]),
         second=tuple(pairs.names[int(k)] for k in shown[:, 1]),
         pair_q3=shown[:, 2],
         z=shown[:, 3],
-        p=pairs.p[:max_pairs],
-        p_adjusted=pairs.p_adjusted[:max_pairs],
+        p=pairs.p[order],
+        p_adjusted=pairs.p_adjusted[order],
         n=shown[:, 4],
         mean_q3=pairs.mean,
         n_pairs=pairs.count,

@@ -228,9 +228,10 @@ def _complete(calibration: Calibration, responses: Table | None) -> _Rows:
     whole = (cells[:, items] >= 0).all(axis=1)
     count = float(weights[whole].sum())
     if count < LEAST_RESPONDENTS:
-        what = "complete rows" if not whole.all() else "respondents"
+        what = "respondent" if whole.all() else "complete row"
+        has = f"{count:g} {what}{'' if count == 1 else 's'}"
         raise InputError(
-            f"The responses have {count:g} {what}; model_fit needs at least "
+            f"The responses have {has}; model_fit needs at least "
             f"{LEAST_RESPONDENTS} respondents who answered every item. Leave out items that few "
             "were asked, with responses.select(items=[...]), or gather more respondents."
         )

@@ -43,6 +43,7 @@ DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
 
 
 OF_ONE_ABILITY = ("dimensionality", "reliability")  # which say how many, and how well measured
+OF_ABILITIES = ("item_fit", "respondent_fit", "local_dependence")  # which hold responses to them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,22 +105,30 @@ def diagnose(calibration: Calibration, responses: Table | None = None) -> Diagno
         "dimensionality": partial(dimensionality, table),
         **{name: partial(work, calibration, responses) for name, work in DIAGNOSTICS.items()},
     }
-    reason = _no_one_ability(calibration, table, weights)
-    if reason:
-        works |= {name: partial(_refuse, reason) for name in OF_ONE_ABILITY}
+    parted = _parted(calibration, table)
+    none = "" if parted else _no_ability(calibration, table, weights)
+    if parted or none:
+        works |= {name: partial(_refuse, parted or none) for name in OF_ONE_ABILITY}
+    if none:  # within parts, responses can be held to abilities; without an ability they cannot
+        works |= {name: partial(_refuse, none) for name in OF_ABILITIES}
     return Diagnoses(*gathered(works))
 
 
-def _no_one_ability(calibration: Calibration, table: Responses, weights: Floats) -> str:
-    """Why these responses do not identify one ability; empty where nothing speaks against it."""
+def _parted(calibration: Calibration, table: Responses) -> str:
+    """Why there are several abilities, each of a part of the table; empty if there is one part."""
     held = np.array([HELD in words for words in calibration.flags])
     same = table.items == calibration.item_names
     rows, _ = parts_of(table, held if same else None)
-    if rows.any():
-        return (
-            f"No item links {counted(int(rows.max()) + 1, 'part')} of this table, so that it "
-            "measures no one ability. Diagnose each part by itself."
-        )
+    if not rows.any():
+        return ""
+    return (
+        f"No item links {counted(int(rows.max()) + 1, 'part')} of this table, so that it "
+        "measures no one ability. Diagnose each part by itself."
+    )
+
+
+def _no_ability(calibration: Calibration, table: Responses, weights: Floats) -> str:
+    """Why these scores do not identify an ability; empty where nothing speaks against it."""
     if calibration.model.kind != "continuous":
         return ""
     whole = table is calibration.responses and calibration.weights is None

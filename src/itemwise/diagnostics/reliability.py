@@ -15,14 +15,15 @@ take the items as known.
 
 How much abilities vary is itself estimated, and a handful of respondents say little about it: the
 interval is that of a variance, whose degrees of freedom are about the respondents less one, fewer
-where abilities have heavy tails. EAP and MAP shrink by the variance that was estimated from the
-same noisy responses, which leaves the share ρ² of these degrees of freedom.
+where abilities have heavy tails. It is the variance that estimates have before EAP and MAP shrink
+them, 1 / (1 - ρ) times that of their errors (Feldt, 1965, has the same of coefficient alpha). So
+the interval has a width also where no variance was found beyond that of errors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 SHRUNKEN = ("eap", "map")
 TINY = 1e-300
+LEAST_VARIANCE = 1e-100  # as a multiple of what was found
 NORMAL_TAILS = 24.0  # respondents: as sure is it that tails are those of a normal distribution
 FEW = 30  # respondents, below which intervals are too narrow if items have slopes of their own
 KNOWN_CURVE = (
@@ -54,6 +56,9 @@ KNOWN_CURVE = (
     "origin and unit."
 )
 LEAST_INFORMATION = 1e-12  # as for the standard errors of test information
+NEXT_TO_NONE = 0.01  # marginal reliability, below which no stretch of the scale is measured
+NEARLY_ALL = 0.95  # of squared errors; if less of them blurs the order, it is said
+LEAST_RATIO = 1e-9  # of the variance of abilities over that of errors, so that it can be scaled
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +70,8 @@ class Reliability(Diagnosis):
     where ML or WLE estimates vary less than their errors. `marginal` is the expected reliability
     for the population if all items are asked. Between `best_low` and `best_high`, the test has at
     least half the information that it has at its best point; an end beyond the scale that was
-    looked at is infinite.
+    looked at is infinite. `blurring` is the share of the mean squared standard error of abilities
+    that blurs their order; the rest is that of the scale's origin and unit, which moves all alike.
     """
 
     empirical: float
@@ -80,6 +86,7 @@ class Reliability(Diagnosis):
     information: Floats  # (n_abilities,)
     reliability: Floats  # (n_abilities,)
     items_known: bool = False  # whether `empirical` leaves the errors of the items out
+    blurring: float = float("nan")  # share of the squared errors of abilities that blurs the order
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
@@ -103,9 +110,9 @@ class Reliability(Diagnosis):
     @property
     def meaning(self) -> str:
         """How reliable abilities are, and where they are most reliable."""
-        if not self.information.max() > LEAST_INFORMATION:
-            return "The items carry no information on ability: they measure with reliability 0."
         if np.isnan(self.empirical):
+            if not self.information.max() > LEAST_INFORMATION:
+                return "The items carry no information on ability: they measure with reliability 0."
             return (
                 f"Reliability {self.marginal:.2f} is expected for a population like that of the "
                 f"calibration, with the items taken as known; {self._where()}."
@@ -114,10 +121,23 @@ class Reliability(Diagnosis):
         return (
             f"Abilities are measured with reliability {self.empirical:.2f} "
             f"({self.empirical_low:.2f} to {self.empirical_high:.2f}), {known}; {self._where()}."
+            f"{self._shared()}"
+        )
+
+    def _shared(self) -> str:
+        """Why the standard errors beside abilities seem to say less than the reliability."""
+        told = not self.items_known and self.marginal >= NEXT_TO_NONE
+        if not (told and self.blurring < NEARLY_ALL):
+            return ""
+        return (
+            " The standard errors beside abilities also count the scale's origin and unit, which "
+            f"all share: of these errors, squared, {self.blurring:.0%} blur the order."
         )
 
     def _where(self) -> str:
         """Where the items carry at least half of their largest information."""
+        if self.marginal < NEXT_TO_NONE:
+            return "as calibrated, the items measure next to nothing anywhere on the scale"
         low, high = np.isfinite(self.best_low), np.isfinite(self.best_high)
         if low and high:
             where = f"between {self.best_low:.1f} and {self.best_high:.1f}"
@@ -175,24 +195,25 @@ def reliability(
     if not isinstance(method, str) or method.lower() not in METHODS:
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
     method = method.lower()
-    empirical, low, high, count = _empirical(calibration, responses, method, items_known)
+    found = _empirical(calibration, responses, method, items_known)
     marginal, variance = _marginal(calibration)
     curve = calibration.test_information()
     best_low, best_high = _best(curve.abilities, curve.information)
     return Reliability(
-        empirical=empirical,
-        empirical_low=low,
-        empirical_high=high,
+        empirical=found.value,
+        empirical_low=found.low,
+        empirical_high=found.high,
         marginal=marginal,
         best_low=best_low,
         best_high=best_high,
-        n_respondents=count,
+        n_respondents=found.n_respondents,
         method=method,
         abilities=curve.abilities,
         information=curve.information,
         reliability=_conditional(curve.information, variance),
         items_known=items_known,
-        notes=_notes(calibration, count),
+        blurring=found.blurring,
+        notes=_notes(calibration, found.n_respondents),
     )
 
 
@@ -218,16 +239,25 @@ def _marginal(calibration: Calibration) -> tuple[float, float]:
     return float(weights @ _conditional(information, variance)), variance
 
 
+class _Empirical(NamedTuple):
+    """Empirical reliability, its interval, respondents, and the share of errors that blurs."""
+
+    value: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    n_respondents: float = 0.0
+    blurring: float = float("nan")
+
+
 def _empirical(
     calibration: Calibration,
     responses: Table | None,
     method: str,
     items_known: bool,  # noqa: FBT001
-) -> tuple[float, float, float, float]:
-    """Empirical reliability, the ends of its interval, and how many respondents it rests on."""
-    nothing = float(np.nan)
+) -> _Empirical:
+    """Empirical reliability of these respondents; NaN where there are none."""
     if responses is None and calibration.responses is None:
-        return nothing, nothing, nothing, 0.0
+        return _Empirical()
     table, weights = own_or_given(calibration, responses, "reliability")
     scored = calibration.score(table, method, items_known=True)
     counts = table.observed.any(axis=1) & ~scored["at_bound"].to_numpy() & (weights > 0)
@@ -235,26 +265,40 @@ def _empirical(
     weights = weights[counts]
     total = float(weights.sum())
     if not total:
-        return nothing, nothing, nothing, total
+        return _Empirical()
     ratio, freedom = _noise(ability, se, weights)
-    lost = 0.0
+    lost, blurring = 0.0, float("nan")
     if not items_known:
         covariance = calibration.ability_covariance(table, method).of(np.flatnonzero(counts))
         lost = _lost_to_items(covariance, se, weights)
+        blurring = _blurring(covariance, ratio, lost, weights)
     shrunken = method in SHRUNKEN
     value = float(_share(ratio, lost, np.ones(1), shrunken=shrunken)[0])
+    variances = _variances(freedom)
     if shrunken:
-        freedom *= min(max(value, 0.0), 1.0) ** 2
-    low, high = _share(ratio, lost, _variances(freedom), shrunken=shrunken)
-    return value, float(low), float(high), total
+        variances = _before_shrinking(ratio, variances)
+    low, high = _share(ratio, lost, variances, shrunken=shrunken)
+    return _Empirical(value, float(low), float(high), total, blurring)
 
 
 def _share(ratio: float, lost: float, variance: Floats, *, shrunken: bool) -> Floats:
     """Reliability if the variance of abilities is `variance` times what was found."""
+    variance = np.maximum(variance, LEAST_VARIANCE)
     left: Floats = 1 - lost / variance
     if not shrunken:
         return left - ratio / variance
     found: Floats = np.maximum(left, 0.0) ** 2 / np.maximum(left + ratio / variance, TINY)
+    return found
+
+
+def _before_shrinking(ratio: float, variances: Floats) -> Floats:
+    """What the variance of shrunken abilities may be, given that of estimates that hold errors.
+
+    With the variance V of EAP abilities and E of their errors, that is (V + E) / E times the errors
+    that these estimates have; what exceeds them is of abilities.
+    """
+    beyond = max(1 / ratio, LEAST_RATIO)
+    found: Floats = np.maximum((1 + beyond) * variances - 1, 0.0) / beyond
     return found
 
 
@@ -280,6 +324,16 @@ def _lost_to_items(found: AbilityCovariance, se: Floats, weights: Floats) -> flo
     together = together - basis @ (basis.T @ together)
     alone = share @ (found.own - se**2)  # what each has by itself, beside known items
     return max(float(((together**2).sum() + alone) / spread), 0.0)
+
+
+def _blurring(found: AbilityCovariance, ratio: float, lost: float, weights: Floats) -> float:
+    """Share of the mean squared standard error that is no error of the scale as a whole."""
+    share = weights / weights.sum()
+    spread = float(share @ (found.ability - share @ found.ability) ** 2)
+    whole = float(share @ (found.own + (found.shared**2).sum(axis=1)))
+    if not whole > 0:
+        return float("nan")
+    return min((ratio + lost) * spread / whole, 1.0)
 
 
 def _noise(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:

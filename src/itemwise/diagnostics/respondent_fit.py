@@ -13,6 +13,7 @@ import numpy as np
 
 from itemwise.calibration import Calibration
 from itemwise.diagnostics.diagnosis import Diagnosis, Fit, left_out, material_of, noise_p
+from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.words import counted, said_p
@@ -99,6 +100,8 @@ class RespondentFit(Diagnosis):
         """Ability against `zh`; the least likely respondents are named."""
         from itemwise.displays import DISPLAYS
 
+        if not np.isfinite(self.zh).any():
+            raise InputError("No respondent has a zh, so that there is nothing to draw.")
         return DISPLAYS["respondent_fit"](self.to_frame()).plot(**kw)
 
 

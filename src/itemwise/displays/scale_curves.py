@@ -36,6 +36,7 @@ MOST_LINES = 300  # items, each with a line; more are drawn as bands
 FEWEST_IN_BAND = 30  # a band of fewer curves would say less than the curves
 MOST_GRADES = 12  # in the legend; of more, only the first and the last are named
 KNOWN = "items taken as known: standard errors of abilities are larger"
+NEXT_TO_NOTHING = 1e-6  # information, of which a respondent's standard error is 1,000
 FLAT = 1e-3  # of the largest value; a line that varies less is flat
 TALLEST_SE = 5.0  # times its least; in the tails the standard error grows without bound
 LOWEST_ITEM = 0.02  # of the test's information; a lower curve would lie on the axis, unseen
@@ -216,6 +217,8 @@ class InformationDisplay(Display):
         information = self._test["information"].to_numpy()
         if not self._items.empty or np.ptp(information) > FLAT * np.abs(information).max():
             return ""
+        if np.abs(information).max() < NEXT_TO_NOTHING:
+            return "The items measure nothing: information is next to 0 at every ability."
         return (
             f"Information is {information[0]:.3g} at every ability (standard error "
             f"{self._test['se'].iloc[0]:.2g}): this model measures all abilities equally well."

@@ -62,8 +62,8 @@ MEANINGS = {
     NEGATIVE: (
         "with negative discrimination",
         (
-            "better respondents did worse, which chance alone brings about as well; act only on "
-            "those that item_health() finds significant, after correction for multiple tests."
+            "better respondents did worse; chance may explain those that item_health() does not "
+            "call significant."
         ),
     ),
     FLAT: (
