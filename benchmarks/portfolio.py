@@ -1,6 +1,6 @@
 """Portfolios of algorithms: the tables of the AIRT paper, the default and its preset, speed.
 
-python benchmarks/portfolio.py [published | speed | timeouts FOLDER]
+python benchmarks/portfolio.py [published | coverage | speed | timeouts FOLDER]
 
 The first part reads the ASlib scenarios and printed tables of ITEMWISE_SHARED, the folder of shared
 data; `timeouts` reads every scenario in FOLDER, a copy of the public repository coseal/aslib_data.
@@ -9,18 +9,20 @@ data; `timeouts` reads every scenario in FOLDER, a copy of the public repository
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri
 
 import itemwise as iw
 from common import SHARED, machine, print_table
 from itemwise.datasets import AslibScenario
+from itemwise.numerics.arrays import Floats
 from itemwise.studies import Portfolio, PortfolioComparison
 from itemwise.studies.algorithms.portfolio_gaps import BEST_MEMBER, MEAN_MEMBER, SINGLE
 
@@ -31,6 +33,8 @@ FOLDS = 10
 PASSES, FEW_PROBLEMS, PASSES_OF_FEW = 5, 200, 50  # over few problems, one pass is mostly chance
 EPSILON = {WEKA: 0.01}  # that of the paper; for the other scenarios, 0.05
 SHOWN = ("2369", "2370", "2904", "2362", "2381", "2361", "2893", "8990")
+SIMULATED = 100  # simulations of each design
+MANY = 200_001  # problems that stand for the population
 LIMITS = {"mse": 0.01, "aucdf": 0.01, "auaec": 0.0005, "aupec": 0.02}
 
 
@@ -235,6 +239,95 @@ def _ranks(one: pd.Series, other: pd.Series) -> str:
     return f"{one.corr(other, method='spearman'):.3f}"
 
 
+class Design(NamedTuple):
+    """Solvers by their log-seconds on an average problem, how these rise, and their scatter."""
+
+    problems: int
+    cutoff: float
+    middle: Sequence[float]
+    rise: Sequence[float]
+    scatter: Sequence[float]
+    bend: float = 0.0  # of log-seconds, which the model has as straight lines
+    stuck: float = 0.0  # chance of a run on an average problem to get stuck, whatever its length
+
+    def seconds(self, hardness: Floats, random: np.random.Generator) -> Floats:
+        """Simulated runs, (n_problems, n_algorithms)."""
+        noise = np.array(self.scatter) * random.normal(size=(len(hardness), len(self.middle)))
+        alone = random.uniform(size=noise.shape) < self._stuck(hardness)
+        return np.where(
+            alone, self.cutoff, np.exp(self._mean(hardness) + noise).clip(0, self.cutoff)
+        )
+
+    def shares(self) -> Floats:
+        """Share of the population on which each has the least expected time, cut off."""
+        hardness = ndtri((np.arange(MANY) + 0.5) / MANY)
+        mean, scatter = self._mean(hardness), np.array(self.scatter)
+        end = (np.log(self.cutoff) - mean) / scatter
+        ended = np.exp(mean + scatter**2 / 2) * ndtr(end - scatter) + self.cutoff * ndtr(-end)
+        stuck = self._stuck(hardness)
+        first = ((1 - stuck) * ended + stuck * self.cutoff).argmin(axis=1)
+        return np.bincount(first, minlength=len(self.middle)) / MANY
+
+    def _mean(self, hardness: Floats) -> Floats:
+        bent = self.bend * hardness[:, None] ** 2 * np.linspace(1, -1, len(self.middle))
+        return np.array(self.middle) + np.array(self.rise) * hardness[:, None] + bent
+
+    def _stuck(self, hardness: Floats) -> Floats:
+        return self.stuck * 2 * ndtr(hardness)[:, None] * np.linspace(1, 0, len(self.middle))
+
+
+FIVE = ([1, 2, 2.5, 3, 4], [2, 1.5, 1.5, 0.5, -0.3], [0.5] * 5)
+SIX = ([1, 1.8, 2.6, 3.2, 3, 4.8], [3, 1.6, 1.7, 0.5, 1.4, -0.5], [0.6, 0.5, 0.5, 0.4, 2, 0.7])
+SCATTER = np.random.default_rng(5).uniform(0.3, 1, 10).tolist()
+DESIGNS = {
+    "one leads": Design(60, 100, *FIVE),
+    "example of the guide": Design(300, 600, *SIX),
+    "few problems, close": Design(30, 100, [1.8, 2, 2.2], [1.4, 1, 0.6], [0.5] * 3),
+    "ten, close": Design(200, 300, np.linspace(1.5, 4, 10), np.linspace(2.2, 0.2, 10), SCATTER),
+    "one leads, bent lines": Design(60, 100, *FIVE, bend=0.3),
+    "example, some get stuck": Design(300, 600, *SIX, stuck=0.1),
+}
+
+
+def coverage() -> None:
+    """Print how often the 95 % interval of occupancy holds the share in the population."""
+    rows = []
+    for name, design in DESIGNS.items():
+        truth = design.shares()
+        names = [f"algorithm {k + 1}" for k in range(len(truth))]
+        found = np.stack([_occupancy(design, names, seed) for seed in range(SIMULATED)])
+        estimate, low, high = np.moveaxis(found, 2, 0)
+        held = ((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean(axis=0)
+        sure = (low > 0).mean(axis=0)
+        rows += [
+            (
+                name if k == 0 else "",
+                f"{design.problems} × {len(truth)}" if k == 0 else "",
+                names[k],
+                f"{truth[k]:.3f}",
+                f"{estimate[:, k].mean():.3f}",
+                f"{held[k]:.2f}",
+                f"{(high - low)[:, k].mean():.2f}",
+                f"{sure[k]:.2f}",
+            )
+            for k in range(len(truth))
+        ]
+    heads = ("design", "size", "algorithm", "true share", "mean estimate", "held")
+    print_table(
+        f"Intervals of occupancy at ε = 0, {SIMULATED} simulations of each design",
+        (*heads, "mean width", "above 0"),
+        rows,
+    )
+
+
+def _occupancy(design: Design, names: list[str], seed: int) -> Floats:
+    """Return estimate and interval of each algorithm, (n_algorithms, 3)."""
+    random = np.random.default_rng(seed)
+    seconds = design.seconds(random.normal(size=design.problems), random)
+    found = iw.portfolio(pd.DataFrame(seconds, columns=names), better="lower", cutoff=design.cutoff)
+    return found.occupancy().to_numpy()
+
+
 def at_size() -> None:
     """Time each part of the study, in the order in which a user would call it."""
     random = np.random.default_rng(0)
@@ -298,7 +391,7 @@ def main() -> None:
     if sys.argv[1:2] == ["timeouts"]:
         timeouts(Path(sys.argv[2]))
         return
-    wanted = sys.argv[1:] or ["published", "speed"]
+    wanted = sys.argv[1:] or ["published", "coverage", "speed"]
     if "published" in wanted:
         given = scenario(WEKA)
         preset, default = iw.portfolio(given, preset="airt"), iw.portfolio(given)
@@ -307,6 +400,8 @@ def main() -> None:
         table_6()
         default_beside_preset(preset, default)
         agreement(preset, default)
+    if "coverage" in wanted:
+        coverage()
     if "speed" in wanted:
         at_size()
 

@@ -49,5 +49,7 @@ def test_nobody_is_strongest_by_an_ability_that_is_not_identified():
 def test_notes_name_commands_not_functions(run, tmp_path):
     iw.simulate("graded", 5, 40, random_state=3).responses.save(tmp_path / "grades.csv")
     said = run("leaderboard", "grades.csv").stderr
-    assert "chance may explain those that itemwise health does not call significant" in " ".join(said.split())
+    assert "chance may explain those that itemwise health does not call significant" in " ".join(
+        said.split()
+    )
     assert "item_health()" not in said

@@ -324,7 +324,8 @@ def effectiveness_frame(names):
 def portfolio_gap_frame(names):
     frame = crossed(definition=["best member", "mean member"], method=names, size=range(1, 6))
     scale = frame["definition"].map({"best member": 0.02, "mean member": 0.2})
-    return frame.assign(gap=scale / frame["size"], gap_se=0.1 * scale)
+    gap = scale / frame["size"]
+    return frame.assign(gap=gap, gap_low=gap - 0.2 * scale, gap_high=gap + 0.2 * scale)
 
 
 def runs_frame(names):

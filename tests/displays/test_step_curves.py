@@ -55,13 +55,16 @@ def some(methods, definitions=("best member",)):
                 "method": method,
                 "size": [1.0, 2.0, 3.0],
                 "gap": scale * np.array([0.3, 0.2, 0.1]) + 0.01 * k,
-                "gap_se": 0.02,
             }
         )
         for scale, definition in enumerate(definitions, start=1)
         for k, method in enumerate(methods)
     ]
-    return pd.concat(parts, ignore_index=True)
+    return with_ends(pd.concat(parts, ignore_index=True))
+
+
+def with_ends(frame, reach=0.05):
+    return frame.assign(gap_low=frame["gap"] - reach, gap_high=frame["gap"] + 2 * reach)
 
 
 def texts(figure):
@@ -82,8 +85,8 @@ def test_each_method_has_a_line_with_bars_a_little_beside_that_of_the_next():
     assert 0 < second.get_xdata()[0] - first.get_xdata()[0] < 0.2
     np.testing.assert_allclose(np.round(first.get_xdata()), [1, 2, 3])
     heights = [np.ptp(bar[:, 1]) for bars in ax.collections for bar in bars.get_segments()]
-    assert heights == pytest.approx([2 * 1.96 * 0.02] * 6)
-    assert "±1.96 standard errors" in texts(ax.figure)
+    assert heights == pytest.approx([0.15] * 6)
+    assert "bar and band: interval" in texts(ax.figure)
 
 
 def test_each_definition_has_a_panel_of_its_own_scale():
@@ -105,7 +108,7 @@ def test_without_a_definition_there_is_one_panel():
 
 @pytest.mark.parametrize(("method", "size"), [("single best", 1.0), ("all of them", np.nan)])
 def test_the_single_best_and_what_has_no_size_is_a_level_line(method, size):
-    reference = pd.DataFrame({"method": [method], "size": size, "gap": 0.25, "gap_se": 0.01})
+    reference = with_ends(pd.DataFrame({"method": [method], "size": size, "gap": 0.25}))
     frame = pd.concat([some(["airt"]), reference.assign(definition="best member")])
     ax = PortfolioGapDisplay(frame).plot().ax_
     (level,) = (line for line in ax.lines if line not in lines(ax))
@@ -115,9 +118,9 @@ def test_the_single_best_and_what_has_no_size_is_a_level_line(method, size):
 
 
 def test_unknown_errors_leave_out_bars_but_not_lines():
-    ax = PortfolioGapDisplay(some(["airt"]).assign(gap_se=np.nan)).plot().ax_
+    ax = PortfolioGapDisplay(some(["airt"]).assign(gap_low=np.nan, gap_high=np.nan)).plot().ax_
     np.testing.assert_allclose(lines(ax)[0].get_ydata(), [0.3, 0.2, 0.1])
-    assert "standard errors" not in texts(ax.figure)
+    assert "interval" not in texts(ax.figure)
 
 
 def test_what_is_not_shown_is_counted_and_nothing_at_all_is_refused():

@@ -37,6 +37,7 @@ REMEDIES = {
         "`itemwise dimensions` and `itemwise tasks` ask for those of tasks that you name"
     ),
     "`dimensionality`": "`itemwise diagnose`",
+    r"; unsolved='keep' keeps them|, or unsolved='keep'": "",
     r"\bor a Series whose index names them": "or a table whose first column names them",
     r"\bUse NaN (for both )?where\b": "Leave the cell empty where",
     r" \(pandas\.qcut\)": "",

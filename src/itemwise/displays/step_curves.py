@@ -159,12 +159,13 @@ def _draw_series(ax: Axes, line: Floats, colour: str, marker: str, *, band: bool
 class PortfolioGapDisplay(_PanelsOfSeries):
     """Performance gap of portfolios against their size, one line per method; lower is better.
 
-    The frame has one row per `method` and `size`: the `gap` and its standard error `gap_se`, which
-    may be NaN. If there is a column `definition`, each definition of the gap has its panel. Rows
-    of the method "single best", and rows without a size, are horizontal reference lines.
+    The frame has one row per `method` and `size`: the `gap` and the ends of its interval, `gap_low`
+    and `gap_high`, which may be NaN. If there is a column `definition`, each definition of the gap
+    has its panel. Rows of the method "single best", and rows without a size, are horizontal
+    reference lines.
     """
 
-    numbers = ("size", "gap", "gap_se")
+    numbers = ("size", "gap", "gap_low", "gap_high")
     labels = ("method",)
     needed = ("gap",)
     without = "a gap"
@@ -194,18 +195,17 @@ class PortfolioGapDisplay(_PanelsOfSeries):
         lines = rows[~rows["reference"]].sort_values("size", kind="stable")
         for k, (method, shift) in enumerate(zip(self._methods, shifts, strict=True)):
             part = lines[lines["method"] == method]
-            size, gap, error = (part[name].to_numpy() for name in self.numbers)
-            size, reach = size + shift, 1.96 * np.nan_to_num(error)
-            colour = style.palette[k % len(style.palette)]
-            ax.vlines(size, gap - reach, gap + reach, color=colour, linewidth=1.2, alpha=0.6)
+            size, gap, low, high = (part[name].to_numpy() for name in self.numbers)
+            size, colour = size + shift, style.palette[k % len(style.palette)]
+            ax.vlines(size, low, high, color=colour, linewidth=1.2, alpha=0.6)
             ax.plot(size, gap, color=colour, linewidth=1.5, marker=MARKERS[k], markersize=4)
         for method, dashes in zip(self._references, DASHES, strict=False):
             part = rows[rows["reference"] & (rows["method"] == method)]
             if len(part):
                 _draw_reference(ax, style, part, dashes)
-        low = float(rows["gap"].min())
-        if low >= 0:
-            ax.set_ylim(bottom=0.0 if low > 0 else -0.02 * (float(rows["gap"].max()) or 1.0))
+        least = float(rows["gap"].min())
+        if least >= 0:
+            ax.set_ylim(bottom=0.0 if least > 0 else -0.02 * (float(rows["gap"].max()) or 1.0))
         roomy = characters_that_fit(ax, style.font_size) > ROOMY
         ticks = MaxNLocator(nbins=12 if roomy else "auto", integer=True, min_n_ticks=1)
         ax.xaxis.set_major_locator(ticks)
@@ -219,18 +219,18 @@ class PortfolioGapDisplay(_PanelsOfSeries):
         return [*handles, *lines], [*self._methods, *self._references]
 
     def _notes(self) -> list[str]:
-        known = self.frame["gap_se"].notna().any()
+        known = self.frame["gap_low"].notna().any()
         return [
-            *(["bar and band: ±1.96 standard errors"] if known else []),
+            *(["bar and band: interval"] if known else []),
             *not_shown(self._hidden, "more method"),
             *not_shown(len(self._panels) - self.most_panels, "more definition"),
         ]
 
 
 def _draw_reference(ax: Axes, style: Style, part: pd.DataFrame, dashes: Any) -> None:
-    gap, reach = float(part["gap"].mean()), 1.96 * float(part["gap_se"].mean())
-    if np.isfinite(reach):
-        ax.axhspan(gap - reach, gap + reach, color=style.faint, alpha=0.5, zorder=0)
+    gap, low, high = (float(part[name].mean()) for name in ("gap", "gap_low", "gap_high"))
+    if np.isfinite(low) and np.isfinite(high):
+        ax.axhspan(low, high, color=style.faint, alpha=0.5, zorder=0)
     ax.axhline(gap, color=style.ink, linewidth=1.1, linestyle=dashes, zorder=1)
 
 

@@ -248,7 +248,7 @@ def test_it_is_drawn_and_saved(tmp_path):
     found = evaluate_selectors(table, features, selectors={"wrong": Oracle(1)}, better="lower")
     display = found.plot()
     assert isinstance(display, Display)
-    assert display.ax_.get_xlabel() == "closed gap (bar: ±1.96 standard errors)"
+    assert display.ax_.get_xlabel() == "closed gap (bar: interval)"
     assert found.save(tmp_path / "found.csv").read_text().startswith("selector,performance,")
 
 

@@ -6,9 +6,11 @@ import pytest
 
 import itemwise as iw
 from itemwise.displays import Display
+from itemwise.numerics.intervals import t_reach
 from itemwise.numerics.performance_tables import virtual_best_shapley
 from itemwise.numerics.splines import fit_splines
 from itemwise.studies import ChosenPortfolio
+from itemwise.studies.algorithms.occupancy_intervals import FittedCurves
 from itemwise.studies.algorithms.portfolio_choice import AXES, METHODS, Candidates, choose, ranked
 
 NAMES = pd.Index(["falling", "rising", "near", "low"], name="algorithm")
@@ -24,8 +26,9 @@ VALUES = np.column_stack(
 
 
 def candidates(values=VALUES, **settings):
-    splines = fit_splines(DIFFICULTY[: len(values)], values)
-    return Candidates(values, 0.0, DIFFICULTY[: len(values)], splines, **settings)
+    difficulty = DIFFICULTY[: len(values)]
+    curves = FittedCurves(values, difficulty, fit_splines(difficulty, values))
+    return Candidates(curves, 0.0, **settings)
 
 
 def kept(method="airt", epsilon=0.0, size=None, given=None):
@@ -33,13 +36,41 @@ def kept(method="airt", epsilon=0.0, size=None, given=None):
 
 
 def test_who_is_kept_by_a_value_that_may_be_0_is_said_to_be():
-    frame = pd.DataFrame({"value": [0.5, 0.1], "value_se": [0.1, 0.1]}, index=["a", "b"])
-    for unsure, end in (
-        ((), "close to the best curve."),
-        (("b",), "; for 1 algorithm (b), its 95% interval includes 0."),
-        (("a", "b"), "; for all of them, its 95% interval includes 0."),
+    for low, end in (
+        ([0.3, 0.1], "close to the best curve."),
+        ([0.3, 0.0], "; for 1 algorithm (b), its 95% interval includes 0."),
+        ([0.0, 0.0], "; for all of them, its 95% interval includes 0."),
     ):
-        assert ChosenPortfolio("airt", 0.0, frame, 3, unsure=unsure).meaning.endswith(end)
+        columns = {"value": [0.5, 0.2], "value_low": low, "value_high": [0.7, 0.4]}
+        frame = pd.DataFrame(columns, index=["a", "b"])
+        assert ChosenPortfolio("airt", 0.0, frame, 3).meaning.endswith(end)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sentence_table_and_figure_have_one_interval_within_possible_values(method):
+    import matplotlib.pyplot as plt
+
+    random = np.random.default_rng(1)
+    table = pd.DataFrame(VALUES, columns=NAMES) + random.normal(0, 0.1, (101, 4))
+    found = iw.portfolio(table).select(size=4, method=method)
+    frame = found.to_frame()
+    assert (frame["value_low"].between(0, frame["value"])).all()
+    most = np.inf if method == "shapley" else 1.0
+    assert (frame["value_high"].between(frame["value"], most)).all()
+    named = tuple(frame.index[frame["value_low"] == 0])
+    assert found.unsure == named
+    assert named or method == "shapley"
+    drawn = found.plot()
+    bars = [
+        segment
+        for part in drawn.ax_.collections
+        for segment in getattr(part, "get_segments", list)()
+    ]
+    ends = sorted((bar[0, 0], bar[1, 0]) for bar in bars)
+    expected = sorted(frame[["value_low", "value_high"]].itertuples(index=False, name=None))
+    np.testing.assert_allclose(ends, expected)
+    assert drawn.ax_.get_xlabel() == f"{AXES[method]} (bar: interval)"
+    plt.close(drawn.figure_)
 
 
 def test_what_problems_scatter_about_0_is_unsure():
@@ -97,20 +128,22 @@ def test_shapley_ranks_by_shapley_values():
     np.testing.assert_allclose(found.frame["value"], expected)
 
 
-def test_errors_of_wins_and_shapley_values_are_of_their_mean_over_problems():
-    wins = kept("topset", size=1).frame
-    share = wins["value"].iloc[0]
-    assert wins["value_se"].iloc[0] == pytest.approx(np.sqrt(share * (1 - share) / 100))
+def test_intervals_of_wins_and_shapley_values_are_of_their_mean_over_problems():
+    wins = kept("topset", size=1).frame.iloc[0]
+    share = wins["value"]
+    reach = t_reach(np.array(100.0), 0.95) * np.sqrt(share * (1 - share) / 100)
+    assert (wins["value_low"], wins["value_high"]) == pytest.approx((share - reach, share + reach))
     random = np.random.default_rng(0).random((400, 4))
-    splines = fit_splines(np.linspace(0, 1, 400), random)
-    given = Candidates(random, 0.0, np.linspace(0, 1, 400), splines)
+    places = np.linspace(0, 1, 400)
+    given = Candidates(FittedCurves(random, places, fit_splines(places, random)), 0.0)
     found = choose(given, NAMES, method="shapley", epsilon=0.0, size=4).frame
     bootstrap = [
         virtual_best_shapley(random[np.random.default_rng(k).integers(0, 400, 400)], 0.0)
         for k in range(200)
     ]
     spread = pd.Series(np.std(bootstrap, axis=0), NAMES)[found.index]
-    np.testing.assert_allclose(found["value_se"], spread, rtol=0.2)
+    width = found["value_high"] - found["value_low"]
+    np.testing.assert_allclose(width / (2 * 1.966), spread, rtol=0.2)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -138,11 +171,11 @@ def test_a_portfolio_chooses_by_each_method_and_shows_it(method):
     assert set(found.algorithms) <= {"falling", "rising", "near"}
     assert "rising" in found.algorithms
     assert found.meaning.startswith(f"Keep {found.algorithms[0]}, {found.algorithms[1]}: 2 of 4")
-    assert (found.frame["value_se"] > 0).all()
+    assert (found.frame["value_high"] > found.frame["value_low"]).all()
     assert found.to_frame() is found.frame
     drawn = found.plot()
     assert isinstance(drawn, Display)
-    assert drawn.ax_.get_xlabel() == f"{AXES[method]} (bar: ±1.96 standard errors)"
+    assert drawn.ax_.get_xlabel() == f"{AXES[method]} (bar: interval)"
     plt.close(drawn.figure_)
 
 

@@ -10,13 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from itemwise.numerics.splines import fit_splines
-from itemwise.studies.algorithms.portfolio_choice import (
-    entering_epsilon,
-    occupancy,
-    regions,
-    within,
-)
+from itemwise.studies.algorithms.occupancy_intervals import FittedCurves, occupancy
 from itemwise.studies.algorithms.portfolio_sentences import who_leads
+from itemwise.studies.algorithms.strong_places import entering_epsilon, regions, within
 
 DIFFICULTY = np.linspace(-1, 1, 101)
 NAMES = pd.Index(["falling", "rising", "low"], name="algorithm")
@@ -35,11 +31,8 @@ def noisy():
     difficulty = random.normal(size=150)
     slopes = np.array([-1.0, -0.5, 0.2, -0.8])
     series = 0.5 + 0.2 * difficulty[:, None] * slopes + random.normal(0, 0.15, (150, 4))
-    return fit_splines(difficulty, series), difficulty, pd.Index(list("abcd"), name="algorithm")
-
-
-def shares(splines, difficulty, names, epsilon, **settings):
-    return occupancy(splines, difficulty, names, epsilon, **{"confidence": 0.95, **settings})
+    curves = FittedCurves(series, difficulty, fit_splines(difficulty, series))
+    return curves, pd.Index(list("abcd"), name="algorithm")
 
 
 def test_each_line_is_strong_on_its_side(splines):
@@ -66,7 +59,7 @@ def test_nobody_leads_where_all_are_as_bad_as_possible():
     curves = bounded.at(DIFFICULTY)
     dead = (curves <= 1e-12).all(axis=1)
     assert dead.sum() > 40
-    share = shares(bounded, DIFFICULTY, NAMES, 0.0, random_state=0)["occupancy"]
+    share = occupancy(FittedCurves(series, DIFFICULTY, bounded), NAMES, 0.0)["occupancy"]
     assert share["low"] == 0
     assert share.sum() == pytest.approx((~dead).mean())
     assert entering_epsilon(curves, (0.0, 1.0))[2] > 0
@@ -111,36 +104,33 @@ def test_a_region_that_is_left_and_entered_again_is_two():
 
 
 def test_occupancy_counts_the_problems_whose_difficulty_lies_in_a_strength(noisy):
-    splines, difficulty, names = noisy
+    curves, names = noisy
     for epsilon in (0.0, 0.05):
-        curves = splines.at(difficulty)
-        expected = (curves >= curves.max(axis=1, keepdims=True) - epsilon).mean(axis=0)
-        found = shares(splines, difficulty, names, epsilon, random_state=0)
+        heights = curves.splines.at(curves.difficulty)
+        expected = (heights >= heights.max(axis=1, keepdims=True) - epsilon).mean(axis=0)
+        found = occupancy(curves, names, epsilon)
         np.testing.assert_array_equal(found["occupancy"], expected)
-        by_region = regions(splines, difficulty, names, epsilon, best=True)
+        by_region = regions(curves.splines, curves.difficulty, names, epsilon, best=True)
         total = by_region.groupby("algorithm")["share"].sum().reindex(names, fill_value=0)
         np.testing.assert_allclose(total, expected, atol=2 / 150)
 
 
 def test_without_epsilon_occupancies_add_up_to_one(noisy):
-    splines, difficulty, names = noisy
-    assert shares(splines, difficulty, names, 0.0, random_state=0)["occupancy"].sum() == 1.0
+    curves, names = noisy
+    assert occupancy(curves, names, 0.0)["occupancy"].sum() == 1.0
 
 
 def test_a_larger_epsilon_never_takes_occupancy_away(noisy):
-    splines, difficulty, names = noisy
-    columns = [
-        shares(splines, difficulty, names, e, random_state=0)["occupancy"]
-        for e in (0.0, 0.01, 0.1, 2.0)
-    ]
+    curves, names = noisy
+    columns = [occupancy(curves, names, e)["occupancy"] for e in (0.0, 0.01, 0.1, 2.0)]
     assert (np.diff(columns, axis=0) >= 0).all()
     assert (columns[-1] == 1).all()
 
 
 def test_intervals_hold_the_estimate_and_widen_with_the_level(noisy):
-    splines, difficulty, names = noisy
+    curves, names = noisy
     narrow, wide = (
-        shares(splines, difficulty, names, 0.0, confidence=level, random_state=0)
+        occupancy(curves, names, 0.0, confidence=level)
         for level in (0.01, 0.99)  # the first is next to nothing around the middle of the draws
     )
     for frame in (narrow, wide):
@@ -153,17 +143,16 @@ def test_intervals_hold_the_estimate_and_widen_with_the_level(noisy):
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_one_another(noisy):
-    splines, difficulty, names = noisy
-    one, two, other = (
-        shares(splines, difficulty, names, 0.0, random_state=seed) for seed in (1, 1, 2)
-    )
+    curves, names = noisy
+    one, two, other = (occupancy(curves, names, 0.0, random_state=seed) for seed in (1, 1, 2))
     pd.testing.assert_frame_equal(one, two, check_exact=True)
     assert not one.equals(other)
 
 
 def test_curves_that_are_known_exactly_leave_no_doubt():
     series = np.column_stack([np.full(101, 0.3), np.full(101, 0.2), np.full(101, 0.1)])
-    found = shares(fit_splines(DIFFICULTY, series), DIFFICULTY, NAMES, 0.0, random_state=0)
+    curves = FittedCurves(series, DIFFICULTY, fit_splines(DIFFICULTY, series))
+    found = occupancy(curves, NAMES, 0.0)
     assert found["occupancy_low"].tolist() == found["occupancy_high"].tolist() == [1.0, 0.0, 0.0]
 
 
@@ -195,11 +184,11 @@ def test_shares_of_regions_add_up_to_the_occupancy():
     random = np.random.default_rng(3)
     difficulty = np.sort(random.normal(size=300))
     rising = 0.5 + 0.1 * difficulty + random.normal(0, 0.02, 300)
-    splines = fit_splines(difficulty, np.column_stack([rising, rising[::-1], np.full(300, 0.5)]))
+    series = np.column_stack([rising, rising[::-1], np.full(300, 0.5)])
+    splines = fit_splines(difficulty, series)
+    curves = FittedCurves(series, difficulty, splines)
     for epsilon in (0.0, 0.02):
         found = regions(splines, difficulty, NAMES, epsilon, best=True)
         share = found.groupby("algorithm")["share"].sum().reindex(NAMES, fill_value=0.0)
-        whole = occupancy(splines, difficulty, NAMES, epsilon, confidence=0.95, random_state=0)[
-            "occupancy"
-        ]
+        whole = occupancy(curves, NAMES, epsilon)["occupancy"]
         np.testing.assert_allclose(share, whole, atol=1e-12)

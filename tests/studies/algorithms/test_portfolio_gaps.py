@@ -8,8 +8,10 @@ import itemwise as iw
 from itemwise.datasets import AslibScenario
 from itemwise.displays import Display
 from itemwise.errors import InputError
+from itemwise.numerics.intervals import t_reach
 from itemwise.studies import PortfolioComparison
 from itemwise.studies.algorithms.portfolio_gaps import _comparison, _gaps
+from itemwise.words import with_interval
 
 GAINS = np.array([[1.0, 0.4, 0.2], [0.3, 0.9, 0.5], [0.6, np.nan, 0.8]])
 ORDER = np.array([0, 1, 2])
@@ -88,6 +90,42 @@ def test_gaps_of_the_best_member_fall_with_the_size(found):
     """Portfolios of one fold are nested."""
     for _, rows in pick(found.folds, definition="best member").groupby(["fold", "method"]):
         assert (np.diff(rows.sort_values("size")["gap"]) <= 1e-12).all()
+
+
+def test_the_interval_of_a_gap_is_one_in_sentence_table_and_figure(found):
+    import matplotlib.pyplot as plt
+
+    frame = found.frame
+    reach = t_reach(np.array(4.0), 0.95) * frame["gap_se"]
+    np.testing.assert_allclose(frame["gap_high"], frame["gap"] + reach)
+    np.testing.assert_allclose(frame["gap_low"], (frame["gap"] - reach).clip(lower=0.0))
+    alone = pick(frame, method="single best", definition="best member").iloc[0]
+    told = found.meaning.split("chosen anew in each fold, leaves ")[1]
+    assert told.startswith(with_interval(alone["gap"], alone["gap_high"] - alone["gap"], 0.0))
+    drawn = found.plot()
+    bars = [
+        bar[:, 1]
+        for part in drawn.figure_.axes[0].collections
+        for bar in getattr(part, "get_segments", list)()
+    ]
+    rows = pick(frame, definition="best member")
+    rows = rows[rows["method"] != "single best"]
+    expected = rows[["gap_low", "gap_high"]].to_numpy()
+    np.testing.assert_allclose(sorted(map(tuple, bars)), sorted(map(tuple, expected)))
+    plt.close(drawn.figure_)
+
+
+def test_the_size_that_is_spoken_of_is_the_one_that_is_recommended():
+    scores = table()
+    whole = iw.portfolio(scores)
+    kept = len(whole.select(0.0).algorithms)
+    for given in (scores, whole):
+        compared = iw.compare_portfolios(given, epsilon=0.0, cv=5)
+        assert compared.meaning.startswith(f"With {kept} algorithms, as many as")
+    small = iw.compare_portfolios(whole, epsilon=0.0, cv=5, sizes=[1])
+    assert small.meaning.startswith("With 1 algorithm, '")
+    everyone = iw.compare_portfolios(whole, epsilon=9.0, cv=5)
+    assert everyone.meaning.startswith("With 3 algorithms, '")
 
 
 def test_means_and_errors_are_over_folds(found):
@@ -189,8 +227,11 @@ def test_an_algorithm_that_ran_on_the_problems_of_one_fold_only_is_no_obstacle()
 
 
 def test_the_meaning_says_what_is_left_and_what_cannot_be_distinguished(found):
-    assert found.meaning.startswith("With 3 algorithms, '")
-    assert "the single best algorithm leaves" in found.meaning
+    kept = len(iw.portfolio(table()).select(0.01).algorithms)
+    assert found.meaning.startswith(
+        f"With {kept} algorithms, as many as are strong somewhere at ε = 0.01, '"
+    )
+    assert "the single best algorithm, chosen anew in each fold, leaves" in found.meaning
 
 
 def compared_in_folds(one, other, passes=1):
@@ -198,7 +239,7 @@ def compared_in_folds(one, other, passes=1):
     rows = [(fold, "single best", 1, "best member", 9.0) for fold in range(len(one))]
     for method, gaps in (("airt", one), ("topset", other)):
         rows += [(fold, method, 2, "best member", gap) for fold, gap in enumerate(gaps)]
-    return _comparison(rows, passes, 0.0, ())
+    return _comparison(rows, passes, (0.0,), ())
 
 
 def test_a_portfolio_that_gains_nothing_for_sure_is_not_better_than_the_single_best():
@@ -340,7 +381,8 @@ def test_further_settings_with_a_portfolio_are_refused():
 
 
 def test_the_gap_is_said_to_be_in_the_unit_of_the_measure(found):
-    assert "to the virtual best, in the unit of the measure; the single best" in found.meaning
+    said = "to the virtual best on held-out problems, in the unit of the measure; the single best"
+    assert said in found.meaning
     labels = {ax.get_ylabel() for ax in found.plot().figure_.axes}
     assert "performance gap (unit of the measure)" in labels
 

@@ -120,3 +120,17 @@ def test_no_curve_leaves_the_range_of_performance():
     columns = found.curves[["performance", "low", "high"]]
     assert columns.min(axis=None) >= low
     assert columns.max(axis=None) <= high
+
+
+def test_a_cutoff_that_does_not_fit_the_runs_is_noted():
+    table, _, _ = seconds(n=60)
+    never = iw.portfolio(table, better="lower", cutoff=10_000).notes
+    assert never[0] == (
+        "No run reached the cut-off of 10,000: the longest took 600. If runs were stopped "
+        "earlier, give that time."
+    )
+    beyond = int((table > 100).sum().sum())
+    early = iw.portfolio(table, better="lower", cutoff=100).notes
+    assert f"{beyond} values beyond the cut-off of 100, up to 600: taken as timed out." in early
+    fits = iw.portfolio(table, better="lower", cutoff=CUTOFF).notes
+    assert not any("cut-off of" in note for note in fits)

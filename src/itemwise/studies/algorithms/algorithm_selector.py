@@ -18,7 +18,6 @@ from itemwise.learning.feature_columns import is_frame, known_columns
 from itemwise.learning.regressor import FEWEST, DifficultyRegressor, check_predicts
 from itemwise.numerics.arrays import Floats
 from itemwise.numerics.splines import fit_splines
-from itemwise.studies.algorithms.portfolio_choice import checked_epsilon
 from itemwise.studies.algorithms.portfolios import Portfolio, portfolio
 from itemwise.studies.algorithms.selector_choice import (
     EXPECTING,
@@ -42,6 +41,7 @@ from itemwise.studies.algorithms.selector_tables import (
     table_of,
     with_runs,
 )
+from itemwise.studies.algorithms.strong_places import checked_epsilon
 from itemwise.tables.foreign_frames import as_pandas
 from itemwise.words import listed, with_interval
 

@@ -10,7 +10,7 @@ import numpy as np
 from itemwise.errors import InputError
 from itemwise.models import Categorical, Censored
 from itemwise.numerics.arrays import Floats
-from itemwise.studies.algorithms.portfolio_choice import checked_epsilons
+from itemwise.studies.algorithms.strong_places import checked_epsilons
 from itemwise.words import joined
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,12 @@ from itemwise.studies.algorithms.performances import Performances, as_performanc
 from itemwise.studies.algorithms.portfolio_choice import (
     AIRT,
     METHODS,
-    checked_epsilons,
     find_method,
-    notes_on_epsilon,
     ranked,
 )
 from itemwise.studies.algorithms.portfolio_settings import Settings
 from itemwise.studies.algorithms.portfolios import Portfolio, fit_portfolio
+from itemwise.studies.algorithms.strong_places import checked_epsilons, notes_on_epsilon
 from itemwise.words import counted, joined, listed, with_interval
 
 if TYPE_CHECKING:
@@ -117,38 +116,40 @@ class PortfolioComparison(Result):
     run counts as the worst on its problem.
     """
 
-    frame: pd.DataFrame  # method, size, definition, gap, gap_se, folds
+    frame: pd.DataFrame  # method, size, definition, gap, gap_se, gap_low, gap_high, folds
     folds: pd.DataFrame  # the same per fold
     epsilons: tuple[float, ...]
     notes: tuple[str, ...] = ()
     passes: int = 1  # how often all problems were divided into folds
+    strong: int | None = None  # algorithms within the largest epsilon of the best curve somewhere
 
     @property
     def meaning(self) -> str:
-        """The smallest gap at the middle size, beside that of the single best algorithm."""
+        """The smallest gap at one size, beside that of the single best algorithm."""
         rows = self.frame[self.frame["definition"] == BEST_MEMBER]
-        alone = rows.loc[rows["method"] == SINGLE, "gap"].iloc[0]
-        sizes = sorted(rows.loc[rows["method"] != SINGLE, "size"].unique())
-        size = sizes[(len(sizes) - 1) // 2]
-        there = rows[(rows["method"] != SINGLE) & (rows["size"] == size)].sort_values("gap")
+        alone = rows[rows["method"] == SINGLE].iloc[0]
+        chosen = rows[rows["method"] != SINGLE]
+        size, why = self._size(chosen)
+        there = chosen[chosen["size"] == size].sort_values("gap", kind="stable")
         first = there.iloc[0]
-        gap = with_interval(first["gap"], self._reach * first["gap_se"], least=0.0)
         text = (
-            f"With {counted(int(size), 'algorithm')}, '{first['method']}' leaves a gap of "
-            f"{gap} to the virtual best, in the "
-            f"unit of the measure; the single best algorithm leaves {alone:,.4g}"
+            f"With {counted(size, 'algorithm')}{why}, '{first['method']}' leaves a gap of "
+            f"{_said(first)} to the virtual best on held-out problems, in the unit of the "
+            f"measure; the single best algorithm, chosen anew in each fold, leaves {_said(alone)}"
         )
-        if self._level_with_single(str(first["method"]), int(size)):
+        if self._level_with_single(str(first["method"]), size):
             text += ", from which this cannot be distinguished"
-        near = self._level_with_first(list(there["method"]), int(size))
+        near = self._level_with_first(list(there["method"]), size)
         if len(near) > 1:
             return f"{text}. At this size, {joined(near)} do not differ significantly."
         return f"{text}."
 
-    @property
-    def _reach(self) -> float:
-        """Half-width of the interval of a mean over folds, in standard errors."""
-        return reach_of_parts(self._folds_of_a_pass)
+    def _size(self, chosen: pd.DataFrame) -> tuple[int, str]:
+        """The size to speak of, and why: as many as `select` keeps, unless these are all."""
+        sizes = sorted(map(int, chosen["size"].unique()))
+        if self.strong in sizes:
+            return self.strong, f", as many as are strong somewhere at ε = {max(self.epsilons):g}"
+        return sizes[(len(sizes) - 1) // 2], ""
 
     @property
     def _folds_of_a_pass(self) -> int:
@@ -207,7 +208,8 @@ def compare_portfolios(
     `sizes` are the numbers of algorithms to keep. `methods` say how they are chosen: "airt"
     (Kandanaarachchi and Smith-Miles, 2023; `epsilon` as in `Portfolio.strengths`; for several, one
     method each), "topset" or "shapley". `random_state` is the seed of the folds. The frame has one
-    row per method, size and definition: gap, gap_se, folds.
+    row per method, size and definition: gap, gap_se, gap_low, gap_high, folds. The ends are those
+    of the 95 % interval of the mean over folds (Student's t); no gap is below 0.
 
     >>> import itemwise as iw
     >>> import numpy as np
@@ -234,7 +236,20 @@ def compare_portfolios(
         orders = _orders(training, how, methods, levels)
         rows += [(number, *row) for row in _gaps(testing, orders, wanted)]
     notes = (*table.notes, *notes_on_epsilon(max(levels), table.bounds))
-    return _comparison(rows, len(passes), tuple(levels), notes)
+    found = _comparison(rows, len(passes), tuple(levels), notes)
+    return replace(found, strong=_strong(performance, table, how, max(levels)))
+
+
+def _strong(performance: Any, table: Performances, how: Settings, epsilon: float) -> int | None:
+    """How many algorithms `select` keeps at this epsilon; None if these are all."""
+    whole = performance if isinstance(performance, Portfolio) else fit_portfolio(table, how)
+    count = int((whole.candidates.curves.shares(epsilon) > 0).sum())
+    return count if count < len(table.algorithms) else None
+
+
+def _said(row: pd.Series[Any]) -> str:
+    """A gap with its interval."""
+    return with_interval(row["gap"], row["gap_high"] - row["gap"], least=0.0)
 
 
 def _given(performance: Any, settings: dict[str, Any]) -> tuple[Performances, Settings]:
@@ -323,5 +338,9 @@ def _comparison(
     grouped = folds.groupby(["method", "size", "definition"], sort=False)["gap"]
     frame = grouped.agg(gap="mean", gap_se="std", folds="size").reset_index()
     # Repeated passes over the same problems do not add problems.
-    frame["gap_se"] /= np.sqrt(frame["folds"] / passes)
+    parts = frame["folds"] / passes
+    frame["gap_se"] /= np.sqrt(parts)
+    reach = frame["gap_se"] * reach_of_parts(int(parts.iloc[0]))
+    frame.insert(5, "gap_low", (frame["gap"] - reach).clip(lower=0.0))
+    frame.insert(6, "gap_high", frame["gap"] + reach)
     return PortfolioComparison(frame, folds, epsilons, notes, passes)

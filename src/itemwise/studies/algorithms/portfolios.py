@@ -33,6 +33,8 @@ from itemwise.studies.algorithms.algorithm_traits import (
     published_goodness,
     traits_of_algorithms,
 )
+from itemwise.studies.algorithms.modelled_curves import ModelledCurves
+from itemwise.studies.algorithms.occupancy_intervals import CONFIDENCE, FittedCurves, occupancy
 from itemwise.studies.algorithms.performances import (
     FEWEST_ALGORITHMS,
     Performances,
@@ -43,12 +45,7 @@ from itemwise.studies.algorithms.portfolio_choice import (
     AIRT,
     Candidates,
     ChosenPortfolio,
-    by_epsilon,
-    checked_epsilon,
     choose,
-    notes_on_epsilon,
-    occupancy,
-    regions,
 )
 from itemwise.studies.algorithms.portfolio_figures import FIGURES, figure
 from itemwise.studies.algorithms.portfolio_sentences import (
@@ -57,6 +54,12 @@ from itemwise.studies.algorithms.portfolio_sentences import (
     who_leads,
 )
 from itemwise.studies.algorithms.portfolio_settings import Model, Settings
+from itemwise.studies.algorithms.strong_places import (
+    by_epsilon,
+    checked_epsilon,
+    notes_on_epsilon,
+    regions,
+)
 from itemwise.studies.algorithms.timeouts import Unsolved
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ if TYPE_CHECKING:
 __all__ = ["ChosenPortfolio", "Portfolio", "portfolio"]
 
 CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
-CONFIDENCE, Z = 0.95, 1.959963984540054
+Z = 1.959963984540054  # of the bands of curves
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,10 +156,14 @@ class Portfolio(Result):
     def occupancy(
         self, epsilon: float = 0.0, *, confidence: float = CONFIDENCE, random_state: int = 0
     ) -> pd.DataFrame:
-        """Share of the problems at which each algorithm is strong, with its interval."""
+        """Share of the problems at which each algorithm is strong, with its interval.
+
+        The interval is for problems like these: it counts that curves, difficulties and the choice
+        of problems vary. In simulations, 95 % intervals held the truth in 87 to 100 % of cases
+        where the model is right, and in far fewer where runs get stuck whatever the problem.
+        """
         return occupancy(
-            self.splines,
-            self.difficulty,
+            self.candidates.curves,
             self.performances.algorithms,
             checked_epsilon(epsilon),
             confidence=confidence,
@@ -207,12 +214,19 @@ class Portfolio(Result):
         more = notes_on_epsilon(chosen.epsilon, self.performances.bounds)
         return replace(chosen, notes=(*chosen.notes, *more))
 
-    @property
+    @cached_property
     def candidates(self) -> Candidates:
         """What portfolios are chosen from."""
-        worst, published = self.performances.bounds[0], self.settings.preset is not None
-        cells = self.performances.cells
-        return Candidates(cells, worst, self.difficulty, self.splines, published)
+        table, settings = self.performances, self.settings
+        continuous = settings.model == "continuous"
+        curves = FittedCurves(
+            table.cells,
+            self.difficulty,
+            self.splines,
+            fit=partial(fit_splines, n_knots=settings.knots, smoothing=settings.smoothing),
+            modelled=ModelledCurves(self.calibration, table, self.splines) if continuous else None,
+        )
+        return Candidates(curves, table.bounds[0], first_wins=settings.preset is not None)
 
     @property
     def meaning(self) -> str:

@@ -31,8 +31,9 @@ def feature_rows(performance: Any, X: Any, table: Performances) -> Any:
         lacking = [name for name in wanted if name not in named.index]
         if lacking:
             raise InputError(
-                f"X has no row for {listed(lacking, 'problem')}. The index of X should name the "
-                "problems as the performances do."
+                f"There are no features for {listed(lacking, 'problem')}. Features are "
+                "matched with runs by the names of problems (the index, or the first column of a "
+                "file): give them the same names in both."
             )
         if named.index.has_duplicates:
             raise InputError("X names a problem more than once. Give one row per problem.")

@@ -33,7 +33,8 @@ class SelectorEvaluation(Result):
     The closed gap is (single best − selector) / (single best − virtual best), in mean performance
     over all problems: 0 is no better than always running the algorithm that is best on the training
     problems, 1 is a perfect choice for every problem, and below 0 choosing does harm. Standard
-    errors are jackknifed over folds. The time of computing features is charged where it is known.
+    errors are jackknifed over folds; 95 % intervals are Student's t over folds, and end at 1. The
+    time of computing features is charged where it is known.
     """
 
     achieved: pd.DataFrame  # problems x selectors: performance of the chosen algorithm
@@ -57,6 +58,9 @@ class SelectorEvaluation(Result):
             gaps.append(self._ratio(self._lost(SINGLE) - self._lost(name), span))
         frame[["performance", "performance_se"]] = means
         frame[["closed_gap", "closed_gap_se"]] = gaps
+        reach = reach_of_parts(self.folds.nunique()) * frame["closed_gap_se"]
+        frame["closed_gap_low"] = frame["closed_gap"] - reach
+        frame["closed_gap_high"] = (frame["closed_gap"] + reach).clip(upper=1.0)
         if self.limit is not None:
             frame["solved"] = (self.achieved < self.limit).mean()
         frame["algorithms"] = [
@@ -105,12 +109,8 @@ class SelectorEvaluation(Result):
             )
         rows = rows.sort_values("closed_gap", ascending=False, kind="stable")
         best, gap, error = rows.index[0], *rows[["closed_gap", "closed_gap_se"]].iloc[0]
-        reach = reach_of_parts(self.folds.nunique())
-        sure = (
-            ""
-            if np.isnan(error)
-            else f" ({gap - reach * error:.0%} to {min(gap + reach * error, 1.0):.0%})"
-        )
+        low, high = rows[["closed_gap_low", "closed_gap_high"]].iloc[0]
+        sure = "" if np.isnan(error) else f" ({low:.0%} to {high:.0%})"
         text = (
             f"The selector '{best}' closes {gap:.0%}{sure} of the gap between the single best "
             "algorithm and a perfect choice for every problem"
@@ -136,8 +136,8 @@ class SelectorEvaluation(Result):
         """Closed gap of each selector, between the single best (0) and the virtual best (1)."""
         from itemwise.displays import RankingDisplay
 
-        words = {"closed_gap": "closed gap", "closed_gap_se": "standard errors"}
-        frame = self.to_frame().rename(columns=words)
+        ends = {f"closed_gap{end}": f"closed gap{end}" for end in ("", "_low", "_high")}
+        frame = self.to_frame().rename(columns=ends)
         if frame["closed gap"].isna().all():
             raise InputError(f"There is nothing to draw. {self.meaning}")
-        return RankingDisplay(frame, estimate="closed gap", se="standard errors").plot(**kw)
+        return RankingDisplay(frame, estimate="closed gap", ends=True).plot(**kw)

@@ -43,7 +43,7 @@ def timed_out(
         checked_penalty(penalty)
     # Where the source says how runs ended, one at the cut-off may have succeeded.
     late = values >= cutoff if unsolved is None else (values > cutoff) | unsolved
-    least = cutoff * (1.0 if penalty is None else penalty)
+    given, least = values, cutoff * (1.0 if penalty is None else penalty)
     kept = np.where(np.isnan(values), least, np.maximum(values, least))
     values = np.where(late, kept if penalty is None else least, values)
     count = int(late.sum())
@@ -51,7 +51,31 @@ def timed_out(
         share = count / max(int((~np.isnan(values)).sum()), 1)
         by = "" if penalty is None else f", counted as {least:,.10g}"
         notes.append(f"{counted(count, 'run')} ({share:.0%}) timed out or failed{by}.")
+    if told := _said_of_cutoff(given, unsolved, cutoff):
+        notes.append(told)
     return values, late
+
+
+def _said_of_cutoff(
+    values: Floats, unsolved: NDArray[np.bool_] | None, cutoff: float
+) -> str | None:
+    """Whether the cut-off fits the runs of a plain table; a scenario says so itself."""
+    if unsolved is not None or np.isnan(values).all():
+        return None
+    longest = float(np.nanmax(values))
+    said = f"{longest:,.0f}" if longest >= 100 else f"{longest:.3g}"
+    if longest < cutoff:
+        return (
+            f"No run reached the cut-off of {cutoff:,.10g}: the longest took {said}. If "
+            "runs were stopped earlier, give that time."
+        )
+    beyond = int((values > cutoff).sum())
+    if not beyond:
+        return None
+    return (
+        f"{counted(beyond, 'value')} beyond the cut-off of {cutoff:,.10g}, up to {said}: "
+        "taken as timed out."
+    )
 
 
 def at_worst(
