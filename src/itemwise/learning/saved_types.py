@@ -72,6 +72,7 @@ VALUES = (
 # Parts of estimators: in a file only if skops trusts them or OWN_TYPES do. Trees are grown here.
 PARTS = (
     "sklearn._loss.",
+    "_loss.Cy",  # as older versions of scikit-learn name them
     "sklearn.ensemble._hist_gradient_boosting.",
     "sklearn.linear_model._sgd_fast.",
     "sklearn.neighbors._ball_tree.",
