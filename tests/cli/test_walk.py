@@ -11,7 +11,7 @@ import itemwise
 
 SOURCE = Path(itemwise.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
-MOST_ENTERED = 120
+MOST_ENTERED = 122
 PROGRAM = """
 import sys
 from typer.testing import CliRunner
