@@ -1,6 +1,7 @@
 """The page of one model, the list of items to mend, and addresses of everything."""
 
 import csv
+import re
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -167,6 +168,26 @@ def test_two_models_have_the_interval_of_the_board(visit, tmp_path):
         opened.select_option("#compare-other", label=pair["other"])
         opened.wait_for_selector(f"#compare-said:has-text('and {pair['other']} ')")
         assert f"95 % interval {wanted}." in opened.inner_text("#compare-said")
+
+
+def test_two_models_in_raw_units_have_no_interval_of_tasks_in_one_unit(visit, tmp_path):
+    """A difference of -0.045 stood beside an interval from 0.059 to 0.211."""
+    random = np.random.default_rng(5)
+    right = random.random((8, 150)) < np.array([[0.85], [0.65]] * 4)
+    grades = np.clip(np.round(random.normal([[2.4], [3.4]] * 4, 1, (8, 50))), 0, 5)
+    table = iw.Responses(np.hstack([right, grades]), kind="graded")
+    table = table.described(items={"task": ["right"] * 150 + ["graded"] * 50})
+    scale = iw.calibrate(table)
+    page = visit(iw.write_report(tmp_path / "page.html", [iw.leaderboard(table), scale])).page
+    page.select_option("#compare-one", label="respondent_1")
+    page.select_option("#compare-other", label="respondent_2")
+    page.wait_for_selector("#compare-said:has-text('and respondent_2 ')")
+    said = page.inner_text("#compare-said").replace("−", "-")
+    number = r"(-?[\d.]+)"
+    found = re.search(f"a difference of {number}, 95 % interval {number} to {number}\\.", said)
+    difference, low, high = map(float, found.groups())
+    assert low < difference < high
+    assert "On the leaderboard, whose notes say in which units" in said
 
 
 def test_two_models_follow_clusters_and_level_of_the_board(visit, responses, tmp_path):

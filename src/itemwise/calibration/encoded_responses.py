@@ -83,8 +83,8 @@ class EncodedResponses:
         if table.tries is not None and self.model.kind == "binary":
             raise InputError(
                 "This needs one answer per cell, but the responses have "
-                f"{tries_in_words(table.tries)}. Give single answers, such as logs that were read "
-                "with epochs='first', or take the shares as scores: kind='continuous'."
+                f"{tries_in_words(table.tries)}. Give single answers: a table with one for each "
+                "respondent and item, or logs that were read with epochs='first'."
             )
         return np.asarray(self._encode(table).cells)
 

@@ -178,14 +178,15 @@ function studentReach(freedom) {
 
 // What the leaderboard of the page says of a pair: it knows of clusters of items and of its own level.
 function testedPair(tests, a, b) {
-  const [first, other, low, high] = ["respondent", "other", "low", "high"].map((name) => tests && columnOf(tests, name));
-  if (![first, other, low, high].every(Boolean)) return null;
+  const columns = ["respondent", "other", "difference", "low", "high"].map((name) => tests && columnOf(tests, name));
+  if (!columns.every(Boolean)) return null;
+  const [first, other, ...numbers] = columns;
   for (let row = 0; row < rowsOf(tests); row += 1) {
     const pair = [valueAt(first, row), valueAt(other, row)];
-    const ends = [valueAt(low, row), valueAt(high, row)];
-    if (!ends.every(isNumber)) continue;
-    if (pair[0] === a && pair[1] === b) return ends;
-    if (pair[0] === b && pair[1] === a) return [-ends[1], -ends[0]];
+    const [difference, low, high] = numbers.map((column) => valueAt(column, row));
+    if (![difference, low, high].every(isNumber)) continue;
+    if (pair[0] === a && pair[1] === b) return { difference, low, high };
+    if (pair[0] === b && pair[1] === a) return { difference: -difference, low: -high, high: -low };
   }
   return null;
 }
@@ -209,10 +210,20 @@ function sayCompared(state) {
   const found = pairFacts(compare.pairs, scale.names.map((_, row) => row), scale);
   const { tests } = compare.pairs;
   const tested = testedPair(tests, a, b);
-  const level = tested ? tests.confidence ?? 0.95 : 0.95;
-  const same = !tested || [found.low, found.high].every((end, k) => Math.abs(end - tested[k]) < 0.001 * (1 + Math.abs(end)));
-  const [low, high] = tested ?? [found.low, found.high];
-  byId("compare-said").textContent = found.n ? saidOfPair(a, b, { ...found, low, high, level, same }, kind) : `${a} and ${b} answered no item in common.`;
+  const near = (one, other) => Math.abs(one - other) < 0.001 * (1 + Math.abs(one));
+  const own = { low: found.low, high: found.high };
+  // Another difference is of means in other units, or over other items: it has its own interval.
+  const ends = tested && near(tested.difference, found.difference) ? tested : own;
+  const same = near(own.low, ends.low) && near(own.high, ends.high);
+  const confidence = tests?.confidence ?? 0.95;
+  const level = ends === own ? 0.95 : confidence;
+  const said = saidOfPair(a, b, { ...found, low: ends.low, high: ends.high, level, same }, kind);
+  const board = tested && ends === own ? ` ${saidOfBoard(tested, confidence)}` : "";
+  byId("compare-said").textContent = found.n ? said + board : `${a} and ${b} answered no item in common.`;
+}
+
+function saidOfBoard({ difference, low, high }, level) {
+  return `On the leaderboard, whose notes say in which units, over which items and tasks: ${withEnds(difference, low, high)}, ${shownNumber(100 * level)} % interval.`;
 }
 
 function saidOfPair(a, b, found, kind) {

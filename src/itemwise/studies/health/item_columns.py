@@ -167,7 +167,8 @@ def judged_repeats(
     note = (
         "Near-duplicates and the fit of respondents are not judged: their tests need one "
         f"answer per cell, and there are {tries}. To judge them, keep the first answer to "
-        "each item: itemwise read ... --epochs first. Everything else counts all answers."
+        "each item: of logs by itemwise read ... --epochs first, of a table by leaving out the "
+        "other rows. Everything else counts all answers."
     )
     return pd.DataFrame(columns=[*PAIR_COLUMNS]), [note]
 
