@@ -94,3 +94,9 @@ def test_view_explains_its_columns(tmp_path):
     session.look()
     document = json.loads(session.snapshot.document)
     assert document["words"]["columns"]["item_rest"] == WORDS["item_rest"]
+
+
+def test_a_heading_of_both_ends_is_not_explained_as_one_of_them(visit, answers):
+    page = visit(answers).page
+    heading = page.locator("th button", has_text="accuracy interval").first
+    assert heading.get_attribute("title").startswith("The interval of accuracy")

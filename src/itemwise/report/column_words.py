@@ -122,9 +122,11 @@ WORDS = {
     "chance": "Chance of a right response for a respondent of average ability.",
     "share_solved": "Share of the items that everybody solves.",
     "share_unsolved": "Share of the items that nobody solves.",
-    "share_hard": "Share of the items above the limit of difficulty.",
-    "share_discriminating": "Share of the items above the limit of discrimination.",
-    "share_guessable": "Share of the items above the limit of guessing.",
+    "share_hard": "Share of the items above the limit of difficulty, or that nobody solves.",
+    "share_discriminating": "Share of the items above the limit of discrimination; those that all "
+    "or none solve are below.",
+    "share_guessable": "Share of the items above the limit of guessing; those that all or none "
+    "solve are below.",
     "share_negative": "Share of the items with negative discrimination.",
     "difficulty_mean": "Mean difficulty of the items, of which those beyond ±6 count as ±6, and "
     "those that all got right or all wrong do not count.",
@@ -173,7 +175,8 @@ WORDS = {
     "hard": "Items that are hard for this respondent.",
     "right_on_hard": "Right responses to items that are hard for it.",
     "expected_on_hard": "Right responses to these that its ability predicts.",
-    "excess_z": "Right responses beyond the expected ones, in standard errors.",
+    "excess_z": "The normal deviate of their p value: counts are skewed, so that it is not quite "
+    "right less expected, in standard errors.",
     "excess_p": "p value of so many right responses to hard items.",
     "hint": "Whether it is right significantly more often than its ability predicts.",
     "too_good_on": "Groups of items on which it is right more often than predicted.",
@@ -187,7 +190,12 @@ WORDS = {
     "to_exceed": "What chance gives in tables without this dimension, which it has to exceed.",
     "by_chance": "The mean eigenvalue of tables without this dimension: the excess is no chance.",
     "shuffled": "The eigenvalue of shuffled tables, which hold no ability at all.",
-    "noise_p": "How likely chance makes an item as noisy with so many responses.",
+    "noise_p": "How likely chance makes an item as noisy, by the larger of infit and outfit, each "
+    "only where its standard error is 1 at most.",
+    "infit_z": "The infit as a normal deviate, by its cube root: mean squares are skewed, so that "
+    "it is not quite infit less 1, in standard errors.",
+    "outfit_z": "The outfit as a normal deviate, by its cube root: mean squares are skewed, so "
+    "that it is not quite outfit less 1, in standard errors.",
     "noise_p_adjusted": "The same, corrected for multiple tests.",
     "suggested": "Whether the dimension is more than chance.",
     "reliability": "The share of the variance of estimated abilities that is not error.",
@@ -226,8 +234,10 @@ WORDS = {
     "it; below 0, the algorithm does better on harder problems.",
     "anomalous": "Whether the algorithm does better on harder problems.",
     "anomalous_chance": "Probability that it does better on harder problems.",
-    "consistency": "1 / |discrimination|: high where performance hardly depends on difficulty.",
-    "difficulty_limit": "The difficulty up to which the algorithm does well.",
+    "consistency": "1 / |discrimination| of the model: high where performance hardly depends on "
+    "difficulty. Curves of the figure are smoothed, and may differ.",
+    "difficulty_limit": "Where the model expects performance half way between the bounds. Curves "
+    "of the figure are smoothed, and may differ.",
     "mean_performance": "Mean performance over all problems.",
     "best_algorithm": "The algorithm with the best performance; several if they are equal.",
     "shared_by": "How many algorithms reach the best performance.",

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -466,3 +468,12 @@ def test_scores_stay_within_their_bounds(seed, share):
     assert -1 <= found["total_score"] <= found["accuracy"]
     # One identity ties the three: total = accuracy + true score - 1.
     assert found["total_score"] == pytest.approx(found["accuracy"] + found["true_score"] - 1)
+
+
+def test_items_that_all_or_none_solve_have_no_parameters_on_a_page(curves):
+    """They were 0.0 ± 1.7 in the table, and 'discrimination unknown' in the figure above it."""
+    flags = ["solved by all", *curves.items["flag"].iloc[1:]]
+    shown = replace(curves, items=curves.items.assign(flag=flags)).page_tables()["items"]
+    assert np.isnan(shown["discrimination"].iloc[0])
+    assert shown["difficulty"].iloc[0] == -np.inf
+    assert shown["discrimination"].iloc[1:].notna().any()

@@ -13,5 +13,6 @@ function explained(table, { column, name }) {
   if (column.title) return "";
   const said = meaningOf(column.name, table.words ?? table.caption);
   if (!said) return "";
+  if (name.endsWith(" interval")) return said.replace("Lower end of the interval", "The interval"); // it shows both ends
   return name.endsWith("± SE") ? `${said} With its standard error.` : said;
 }

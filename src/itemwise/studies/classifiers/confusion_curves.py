@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import told_parameters
 from itemwise.diagnostics.diagnosis import informative, upright_items
 from itemwise.errors import InputError
 from itemwise.numerics.arrays import Floats
@@ -177,6 +178,7 @@ class ConfusionCurves(Result):
         """Return the same, without the names of the items in each cell."""
         found = self.tables()
         found["cells"] = found["cells"].drop(columns="items")
+        found["items"] = told_parameters(self.items)
         return picked(found, "models", "cells", "agreement", "items")
 
     def figures(self) -> dict[str, Draw]:
