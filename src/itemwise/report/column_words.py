@@ -243,7 +243,8 @@ WORDS = {
     "shared_by": "How many algorithms reach the best performance.",
     "best_performance": "The best performance on the problem.",
     "runs": "How many algorithms ran on it.",
-    "occupancy": "Share of the problems at whose difficulty the algorithm is the best, or nearly.",
+    "occupancy": "Share of the problems at whose difficulty the algorithm's curve is the best, or "
+    "as near to it as epsilon allows (0 unless set).",
     "occupancy_low": "Lower end of the interval of that share, for problems like these.",
     "occupancy_high": "Upper end of the interval of that share, for problems like these.",
     "gap": "What the portfolio loses against all algorithms, on problems that did not choose it.",
@@ -300,6 +301,11 @@ WORDS = {
 
 # Words of single tables, by caption, where a column means something else there.
 OF_TABLES: dict[str, dict[str, str]] = {
+    "models": {
+        "true_score": "Expected share of right responses at this ability.",
+        "total_score": "Total score per item: chances of being right over right responses, less "
+        "those of being wrong over wrong ones, by their number.",
+    },
     "choice": {
         "size": "How many data sets are chosen.",
         "share": "The same as a share of all data sets.",

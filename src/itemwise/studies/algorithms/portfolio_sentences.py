@@ -48,7 +48,10 @@ def _said_of_ties(share: pd.Series[float]) -> str:
     total = float(share.sum())
     if total < 1 + LEAST:
         return ""
-    return f" (shares add up to {total:.0%}: where curves are equal, each counts as the best)"
+    return (
+        f" (shares add up to {total:.0%}: where curves are equal, each counts as the best, unless "
+        "all are as bad as the bounds allow)"
+    )
 
 
 def _percent(share: float) -> str:
