@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import itemwise as iw
+from itemwise.estimation import dimension_climb
 
 N_ITEMS = 12
 
@@ -92,3 +93,14 @@ def test_a_folder_or_a_bank_has_no_groups(run, path, tmp_path, table):
     bank = iw.calibrate(table, "1pl", progress=False).save(tmp_path / "bank.json")
     done = run("report", bank, "--groups", "half", "--out", tmp_path / "page.html", "-q")
     assert "--groups and --dimensions are for responses" in done.stderr
+
+
+def test_a_fit_of_dimensions_that_did_not_converge_ends_with_4(run, path, monkeypatch, subtests):
+    """`report` did; `dimensions` and `leaderboard` ended with 0."""
+    monkeypatch.setattr(dimension_climb, "MOST_STEPS", 1)
+    monkeypatch.setattr(dimension_climb._Climb.to_top, "__defaults__", (1,))
+    for command, out in (("dimensions", "found"), ("leaderboard", "board"), ("report", "a.html")):
+        with subtests.test(command):
+            out = path.parent / out
+            done = run(command, path, "--dimensions", "task", "--out", out, "-q")
+            assert done.exit_code == 4, done.stderr

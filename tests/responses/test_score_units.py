@@ -5,7 +5,7 @@ import pytest
 
 import itemwise as iw
 from itemwise.responses import Responses
-from itemwise.responses.score_units import on_one_scale
+from itemwise.responses.score_units import on_one_scale, said_of_raw_units
 
 TASKS = ["quiz", "quiz", "judge", "judge"]
 
@@ -53,3 +53,12 @@ def test_tries_and_spread_go_with_the_scores():
     scaled, _ = on_one_scale(table, TASKS)
     assert scaled.tries.tolist() == [[2, 2, 3, 3]]
     assert scaled.spread.tolist() == [[0.7, 0, 0.2, 0.1]]
+
+
+def test_a_mean_of_raw_scores_says_which_tasks_count_more():
+    table = Responses([[1, 0, 8, 9], [0, 1, 2, 10]])
+    (note,) = said_of_raw_units(table, TASKS)
+    assert "longer ranges count more (judge: 0 to 10; quiz: 0 to 1)" in note
+    assert "divide by the length of its range" in note
+    assert said_of_raw_units(table, None) == []
+    assert said_of_raw_units(Responses([[1, 0, 1, 0]]), TASKS) == []

@@ -618,3 +618,18 @@ def test_turned_items_of_a_short_form_are_named_and_grades_have_no_accuracy():
     assert all(name in said[0] for name in flagged)
     assert "predict the mean score on all of them" in found.meaning
     assert "accuracy" not in found.meaning
+
+
+def test_a_short_form_of_tasks_in_different_units_says_so():
+    random = np.random.default_rng(5)
+    ability = random.normal(size=(40, 1))
+    chance = 1 / (1 + np.exp(random.normal(size=20) - ability))
+    right = np.hstack(
+        [random.random((40, 15)) < chance[:, :15], random.binomial(5, chance[:, 15:])]
+    )
+    tasks = ["quiz"] * 15 + ["judge"] * 5
+    mixed = iw.Responses(right).described(items={"task": tasks})
+    found = iw.shorten(mixed, 6, cv=2, progress=False)
+    assert any("(judge: 0 to 5; quiz: 0 to 1)" in note for note in found.notes)
+    alike = iw.shorten(mixed.select(items=slice(0, 15)), 6, cv=2, progress=False)
+    assert not any("units" in note for note in alike.notes)

@@ -310,7 +310,9 @@ def finish(
         **tables,
         **more,
     )
-    if not all(getattr(bank, "converged", True) for bank in found.banks().values()):
+    shown = [found, *beside]
+    fits = [*shown, *(bank for each in shown for bank in each.banks().values())]
+    if not all(getattr(each, "converged", True) for each in fits):
         raise typer.Exit(NOT_CONVERGED)
 
 

@@ -20,7 +20,14 @@ from itemwise.numerics.prediction_error import mean_error_ends
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
 from itemwise.responses.repeated_answers import tries_in_words
-from itemwise.responses.study_tables import answered, check_linked, said_of_folds
+from itemwise.responses.score_units import said_of_raw_units
+from itemwise.responses.study_tables import (
+    TASK,
+    answered,
+    check_linked,
+    groups_of,
+    said_of_folds,
+)
 from itemwise.shortening.choosers import CHOOSERS, Candidates, shares
 from itemwise.shortening.folds import (
     BASELINE,
@@ -122,6 +129,7 @@ def shorten(
     seed = whole_number(random_state, "random_state", 0)
     confidence = checked_confidence(confidence)
     groups = None if by is None else known.of_items(given.item_groups(by))
+    tasks = groups_of(table, TASK, TASK, "task")
     with telling(progress, "Shortening") as report:
         report(0, cv + 1, "calibrating")
         chosen, said = model_with_slopes(model, table, "chosen", HANDFUL)
@@ -150,6 +158,7 @@ def shorten(
         notes=(
             *known.notes,
             *said,
+            *said_of_raw_units(table, tasks),
             *_repeated(table),
             *_notes(table, whole, held, ways, groups, size),
             *said_of_folds(held.group, cv),

@@ -1,11 +1,14 @@
 """Several dimensions behind one table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import itemwise as iw
 from itemwise.errors import InputError
 from itemwise.estimation import dimension_climb
+from itemwise.studies.dimensions import dimension_scale
 
 
 def drawn(n_respondents=300, each=8, correlation=0.4, n_dimensions=2, seed=0):
@@ -96,3 +99,62 @@ def test_a_fact_of_the_items_names_dimensions():
 def test_bad_input_is_one_clear_sentence(dimensions, settings, told):
     with pytest.raises(InputError, match=told):
         iw.dimension_scale(drawn(30)[0], dimensions, progress=False, **settings)
+
+
+def test_only_loadings_significantly_below_zero_are_called_backward():
+    """4 items were, though every interval of theirs included 0."""
+    answers = drawn()[0]
+    answers[:, 3] = 1 - answers[:, 3]
+    reversed_ = iw.dimension_scale(answers, NAMES, cv=None, progress=False)
+    assert "Better respondents answer worse: 1 item (item_4)." in reversed_.notes
+    few, random = drawn(40)[0], np.random.default_rng(0)
+    few[:, [2, 9]] = random.random((40, 2)) < 0.5
+    found = iw.dimension_scale(few, NAMES, cv=None, progress=False)
+    assert found.converged
+    below = found.loadings.query("loading < 0")
+    assert below["item"].tolist() == ["item_3"]
+    assert below["high"].iloc[0] > 0
+    told = "Loadings estimated below zero, none significantly: 1 item (item_3)."
+    assert found.notes[-1] == told
+
+
+def go_astray(monkeypatch):
+    """Every fit ends where it would, but is said not to have converged."""
+    fit = dimension_scale.fit_dimensions
+
+    def astray(*given):
+        found = fit(*given)
+        return replace(found, fit=replace(found.fit, converged=False))
+
+    monkeypatch.setattr(dimension_scale, "fit_dimensions", astray)
+
+
+def test_a_fit_that_did_not_converge_calls_no_item_backward(monkeypatch):
+    go_astray(monkeypatch)
+    answers = drawn()[0]
+    answers[:, 3] = 1 - answers[:, 3]
+    found = iw.dimension_scale(answers, NAMES, cv=None, progress=False)
+    told = "Loadings estimated below zero, but the fit did not converge: 1 item (item_4)."
+    assert found.notes[-1] == told
+
+
+def test_dimensions_are_called_one_only_where_the_interval_and_the_fit_say_so(monkeypatch):
+    """0.98 (0.77 to 1.00) was "these responses show one dimension there, not two"."""
+    names = ["math"] * 15 + ["code"] * 15
+    many = drawn(1500, 15, correlation=0.995)[0]
+    sure = iw.dimension_scale(many, names, cv=None, progress=False)
+    assert sure.correlations["low"].iloc[0] >= 0.9
+    assert "math and code correlate 0.99 (0.96 to 1.00), so one dimension would do for both." in (
+        sure.notes
+    )
+    few = iw.dimension_scale(drawn(25, 15, correlation=1.0)[0], names, cv=None, progress=False)
+    assert few.correlations["low"].iloc[0] < 0.9
+    assert not any("would do for both" in note for note in few.notes)
+    narrow = iw.dimension_scale(many, names, cv=None, confidence=0.5, progress=False)
+    assert sure.notes == narrow.notes
+    go_astray(monkeypatch)
+    astray = iw.dimension_scale(many, names, cv=None, progress=False)
+    told = (
+        "math and code correlate 0.99 (0.96 to 1.00), but that these are one dimension is not shown"
+    )
+    assert f"By the estimate, {told}: not all fits converged." in astray.notes

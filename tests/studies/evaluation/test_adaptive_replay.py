@@ -532,3 +532,14 @@ def test_no_mean_error_is_said_to_be_possible_that_is_wider_than_the_scores(subt
             bands = found.plot("mae")
             assert bands.frame["high"].max() <= widest
             assert bands.frame["low"].min() >= 0
+
+
+def test_mean_scores_of_raw_units_are_said_to_be():
+    random = np.random.default_rng(0)
+    ability = random.normal(size=(40, 1))
+    right = random.random((40, 20)) < 1 / (1 + np.exp(-ability))
+    grades = np.clip(np.round(2.5 + ability + random.normal(size=(40, 20))), 0, 5)
+    table = iw.Responses(np.hstack([right, grades]), kind="graded")
+    table = table.described(items={"task": ["right"] * 20 + ["graded"] * 20})
+    notes = iw.replay_adaptively(table, sizes=[5], cv=2, progress=False).notes
+    assert any("mean scores here are of these units" in note for note in notes)

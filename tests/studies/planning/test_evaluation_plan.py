@@ -422,3 +422,35 @@ def test_a_difference_that_is_the_same_everywhere_is_not_called_one_of_copies():
     table = iw.Responses(np.stack([scores, scores + 0.1]), ["a", "b"])
     with pytest.raises(InputError, match="The difference of a and b is the same"):
         iw.plan(table, respondents=["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Answers right or wrong, and grades from 0 to 5, of eight models."""
+    random = np.random.default_rng(5)
+    right = random.random((8, 150)) < np.array([[0.85], [0.65]] * 4)
+    grades = random.normal(np.array([[2.4], [3.4]] * 4), 1, (8, 50)).round().clip(0, 5)
+    tasks = ["rightwrong"] * 150 + ["graded"] * 50
+    return iw.Responses(np.hstack([right, grades])).described(items={"task": tasks})
+
+
+def test_tasks_of_different_units_are_planned_on_the_scale_of_the_board(mixed):
+    """Far more items were asked for than show the difference on the board."""
+    names = mixed.respondents[:2]
+    values = mixed.values.copy()
+    values[:, 150:] /= 5
+    found = iw.plan(mixed, respondents=names)
+    assert any("graded: 0 to 5" in note for note in found.notes)
+    assert found.notes[0] in iw.leaderboard(mixed).notes
+    shares = iw.Responses(values, respondents=mixed.respondents, kind="continuous")
+    assert found.to_frame().equals(iw.plan(shares, respondents=names).to_frame())
+    raw = iw.plan(iw.Responses(mixed.values, respondents=mixed.respondents), respondents=names)
+    assert first_row(raw)["items"] > 2 * first_row(found)["items"]
+    assert not any("units" in note for note in raw.notes)
+
+
+def test_a_bank_in_other_units_is_left_out_of_a_plan_and_the_note_says_so(mixed):
+    bank = iw.calibrate(mixed, progress=False)
+    found = iw.plan(mixed, calibration=bank)
+    assert set(found.to_frame()["design"]) == {"same items", "other items"}
+    assert any(note.startswith("Scores of the item bank are in the units") for note in found.notes)

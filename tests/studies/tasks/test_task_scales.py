@@ -253,3 +253,15 @@ def test_no_correlation_is_called_the_highest_where_intervals_span_everything(ta
     unknown = replace(found, correlations=wide)
     assert "highest" not in unknown.meaning
     assert "No correlation can be estimated" in unknown.meaning
+
+
+def test_the_pair_that_is_named_as_one_scale_is_one_that_qualifies(found):
+    """It named the highest correlation, though its interval began below 0.90."""
+    columns = ["task", "other", "correlation", "se", "low", "high", "n_respondents"]
+    rows = [
+        ("sums", "proofs", 0.998, 0.04, 0.889, 1.0, 40),
+        ("sums", "verbs", 0.994, 0.03, 0.905, 1.0, 40),
+    ]
+    told = replace(found, correlations=pd.DataFrame(rows, columns=columns)).meaning
+    assert told.startswith("sums and verbs correlate 0.99 (0.91 to 1.00), so one scale would do")
+    assert "other pair" not in told

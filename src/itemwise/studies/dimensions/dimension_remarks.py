@@ -9,21 +9,24 @@ import numpy as np
 
 from itemwise.estimation.moved_nodes import MOST_EXACT
 from itemwise.estimation.several_dimensions import FittedDimensions
+from itemwise.numerics.multiplicity import benjamini_hochberg
+from itemwise.studies.dimensions.dimension_frames import correlations_frame
 from itemwise.studies.dimensions.item_dimensions import ItemDimensions
-from itemwise.words import counted, joined, listed
+from itemwise.studies.health.item_columns import ALPHA
+from itemwise.studies.tasks.task_scales import CONFIDENCE, SAME, SURELY_SAME
+from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ONE = 0.98  # a correlation of dimensions that cannot be distinguished
+NEAR_ONE = 0.98  # a correlation whose estimate alone suggests one dimension
 INEXACT = 0.05  # nats
 FEW = 50  # respondents
+MOST_PAIRS = 3  # named
 
 
-def remarks(
-    found: FittedDimensions, read: ItemDimensions, correlations: pd.DataFrame
-) -> Iterator[str]:
-    """Notes on how far the figures can be trusted."""
+def remarks(found: FittedDimensions, read: ItemDimensions, *, converged: bool) -> Iterator[str]:
+    """Notes on how far the figures can be trusted; `converged` is of all fits, folds included."""
     n_respondents = len(read.codes)
     if not found.fit.converged:
         yield "The fit did not converge: loadings and correlations may be inaccurate."
@@ -32,13 +35,7 @@ def remarks(
             f"{counted(n_respondents, 'respondent')} say little about single loadings: they are "
             "drawn to the mean of their dimension, and intervals count that."
         )
-    same = correlations[correlations["correlation"].abs() >= ONE]
-    pairs = [f"{row.dimension} and {row.other}" for row in same.itertuples(index=False)]
-    if pairs:
-        yield (
-            f"{joined(pairs[:3])} correlate {ONE} or more: these responses show one dimension "
-            "there, not two."
-        )
+    yield from _on_pairs(correlations_frame(found, read, CONFIDENCE), converged=converged)
     if read.pattern.correlated and len(read.names) > MOST_EXACT:
         yield (
             f"Integrals over {len(read.names)} correlated dimensions use quasi-random nodes; with "
@@ -49,8 +46,57 @@ def remarks(
             "Integrals are not exact to 0.05 nats: an item is so steep that its curve is a step. "
             f"A finer grid changes the log-likelihood by {found.fit.integral_error:.2g}."
         )
-    signs = np.where(read.pattern.free, found.place.loadings, 0.0)
-    first = signs[:, 0] if not read.pattern.correlated else signs.min(axis=1)
-    backward = [read.items[k] for k in np.flatnonzero(first < 0)]
-    if backward:
-        yield f"Better respondents answer worse: {listed(backward, 'item')}."
+    yield from _on_backward(found, read)
+
+
+def _on_pairs(pairs: pd.DataFrame, *, converged: bool) -> Iterator[str]:
+    """Which dimensions are surely one, by the rule of task_scales, and which only look like it."""
+    size = pairs["correlation"].abs()
+    least = np.where(pairs["correlation"] < 0, -pairs["high"], pairs["low"])
+    sure = (size >= SAME) & (least >= SURELY_SAME) & converged
+    if sure.any():
+        both = "both" if sure.sum() == 1 else "each pair"
+        yield f"{_named(pairs[sure])}, so one dimension would do for {both}."
+    open_pairs = (size >= NEAR_ONE) & ~sure
+    if open_pairs.any():
+        why = f"the interval would have to lie beyond {SURELY_SAME:.2f}"
+        why = why if converged else "not all fits converged"
+        yield (
+            f"By the estimate, {_named(pairs[open_pairs])}, but that these are one dimension is "
+            f"not shown: {why}."
+        )
+
+
+def _named(pairs: pd.DataFrame) -> str:
+    """The first pairs, with their correlations and intervals."""
+    told = [
+        f"{row.dimension} and {row.other} correlate {row.correlation:.2f} "
+        f"({row.low:.2f} to {row.high:.2f})"
+        for row in pairs.head(MOST_PAIRS).itertuples(index=False)
+    ]
+    left = len(pairs) - len(told)
+    return "; ".join([*told, *([f"likewise {counted(left, 'other pair')}"] if left else [])])
+
+
+def _on_backward(found: FittedDimensions, read: ItemDimensions) -> Iterator[str]:
+    """Items on which better respondents answer worse, by the rule of item_health; and who may be.
+
+    Of a bifactor structure, it is the general ability that counts.
+    """
+    from scipy.special import ndtr
+
+    counts = read.pattern.free.copy()
+    if not read.pattern.correlated:
+        counts[:, 1:] = False
+    slope, se = found.place.loadings[counts], found.errors().loadings[counts]
+    known = (se > 0) & found.fit.converged
+    z = np.divide(slope, se, out=np.full(slope.shape, np.nan), where=known)
+    item, sure = np.nonzero(counts)[0], benjamini_hochberg(ndtr(z)) < ALPHA
+    surely = dict.fromkeys(read.items[k] for k in item[sure])
+    maybe = dict.fromkeys(read.items[k] for k in item[slope < 0] if read.items[k] not in surely)
+    if surely:
+        yield f"Better respondents answer worse: {listed(list(surely), 'item')}."
+    if maybe:
+        why = "not significantly" if surely else "none significantly"
+        why = why if found.fit.converged else "but the fit did not converge"
+        yield f"Loadings estimated below zero, {why}: {listed(list(maybe), 'item')}."

@@ -268,13 +268,13 @@ def _result(
 ) -> DimensionScale:
     """Frames, criteria and notes."""
     size, value = read.pattern.size, found.fit.log_likelihood
-    correlations = correlations_frame(found, read, confidence)
+    converged = found.fit.converged if held is None else held.converged
     return DimensionScale(
         dimensions=read.names,
         structure=structure,
         loadings=loadings_frame(found, read, confidence),
         thresholds=thresholds_frame(found, read, confidence),
-        correlations=correlations,
+        correlations=correlations_frame(found, read, confidence),
         abilities=abilities_frame(found, read, table.respondents, confidence),
         comparison=comparison_frame(held, confidence),
         log_likelihood=value,
@@ -282,6 +282,6 @@ def _result(
         bic=size * float(np.log(table.n_respondents)) - 2 * value,
         n_parameters=size,
         confidence=confidence,
-        converged=found.fit.converged if held is None else held.converged,
-        notes=(*read.notes, *remarks(found, read, correlations)),
+        converged=converged,
+        notes=(*read.notes, *remarks(found, read, converged=converged)),
     )

@@ -21,12 +21,15 @@ from itemwise.numerics.intervals import conformal_rank, reach_of_parts
 from itemwise.numerics.prediction_error import mean_error_ends
 from itemwise.progress import Progress, telling
 from itemwise.responses import Responses, Table, as_responses
+from itemwise.responses.score_units import said_of_raw_units
 from itemwise.responses.study_tables import (
+    TASK,
     Ints,
     answered,
     check_linked,
     copies,
     grouped_folds,
+    groups_of,
     one_try,
     said_of_folds,
 )
@@ -294,6 +297,7 @@ def replay_adaptively(
         n_items=len(bank.item_names),
         notes=(
             *(*notes, *drawn, *left_out, *picked, *said_of_folds(groups, cv)),
+            *said_of_raw_units(table, groups_of(table, TASK, TASK, "task")),
             *_too_few(groups.size, confidence),
         ),
     )

@@ -13,7 +13,8 @@ from itemwise.errors import InputError
 from itemwise.numerics.intervals import normal_reach
 from itemwise.numerics.planned_sizes import FEWEST, MOST
 from itemwise.responses import Table, as_responses
-from itemwise.responses.study_tables import DOCUMENT, groups_of
+from itemwise.responses.score_units import on_one_scale
+from itemwise.responses.study_tables import DOCUMENT, TASK, groups_of
 from itemwise.results import Result
 from itemwise.studies.planning.answer_costs import AnswerCost, answer_cost
 from itemwise.studies.planning.pair_variances import SAME, UNTOLD, assumed, measured
@@ -42,6 +43,10 @@ ASSUMED = (
 SCALE = (
     "On the scale of the item bank, the difference is that of the expected scores on this bank, "
     "and responses are taken to follow the model. A replay of real responses shows what that costs."
+)
+OTHER_UNITS = (
+    "Scores of the item bank are in the units that tasks differ in, so how many of its items would "
+    "be needed is not said. Bring each task to a scale from 0 to 1, and calibrate it again."
 )
 
 
@@ -172,7 +177,8 @@ def plan(
     ----------
     responses
         Pilot: responses of two or more models to the same items, repeated if epochs are to be
-        planned. Omit it if there is none.
+        planned. Omit it if there is none. If tasks, by the fact "task", differ in the units of
+        their scores, each is put on a scale from 0 to 1, as by `leaderboard`.
     difference
         True difference of the mean scores that is to be found: 0.03 are three points.
     power
@@ -213,7 +219,11 @@ def plan(
     checked_share(power, "power", 0.8)
     checked_share(alpha, "alpha", 0.05)
     check_amounts(difference, cost, n_items)
-    table = None if responses is None else as_responses(responses)
+    table, units = None, list[str]()
+    if responses is not None:
+        given = as_responses(responses)
+        tasks = groups_of(given, TASK, TASK, "task")
+        table, units = (given, []) if given.kind == "nominal" else on_one_scale(given, tasks)
     check_in_range(as_number(difference), table)
     aim = Aim(float(difference), power, alpha)
     tried = sorted({whole_number(each, "epochs", 1, 10_000) for each in epochs})
@@ -225,10 +235,14 @@ def plan(
     refuse("the responses show it", accuracy=accuracy, correlation=correlation)
     pilot = Pilot.of(table, groups_of(table, cluster, DOCUMENT, "cluster"))
     shown = measured(pilot, respondents, tried)
-    on_scale = None if calibration is None else (calibration, pilot.level(shown.names))
+    on_scale = None
+    if calibration is not None and units:
+        units = [*units, OTHER_UNITS]
+    elif calibration is not None:
+        on_scale = (calibration, pilot.level(shown.names))
     each = answer_cost(table, shown.names, cost, price)
     at_hand = n_items or table.n_items
-    notes = shown.notes_on(aim, pilot.n_near)
+    notes = [*units, *shown.notes_on(aim, pilot.n_near)]
     found = _planned(shown.rows, aim, at_hand, each, shown.share, notes, on_scale)
     return replace(
         found,

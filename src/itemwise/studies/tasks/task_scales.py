@@ -122,12 +122,11 @@ class TaskScales(Result):
         sure = known[known["high"] - known["low"] <= WIDEST]
         if sure.empty:
             return _said_of_unknown(known.iloc[0])
-        first = sure.iloc[0]
         if same.empty:
-            told = _said_of_none(known, first)
+            told = _said_of_none(known, sure.iloc[0])
         else:
             others = len(same) - 1
-            told = f"{_pair(first)}, so one scale would do for both"
+            told = f"{_pair(same.iloc[0])}, so one scale would do for both"
             told += f"; the same holds for {counted(others, 'other pair')}" if others else ""
         return f"{told}.{self._apart(known)}"
 
