@@ -35,6 +35,7 @@ NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE = "never asked", "solved by all", "so
 CONSTANT = "constant"  # a grade or score that all got
 NOMINAL = (NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE, CONSTANT)  # parameters that say nothing
 TOLD = ("difficulty", "discrimination", "guessing", "slip")  # if responses to an item differ
+SAME, SURELY_SAME = 0.95, 0.9  # correlation of two abilities that are one, its interval's low end
 NEGATIVE, FLAT = "negative discrimination", "no discrimination"
 NOT_IDENTIFIED = "Ability is not identified"  # how the note begins; then nobody is strongest
 

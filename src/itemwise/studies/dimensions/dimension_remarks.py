@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from itemwise.calibration.shown_scale import ALPHA, SAME, SURELY_SAME
 from itemwise.estimation.moved_nodes import MOST_EXACT
 from itemwise.estimation.several_dimensions import FittedDimensions
 from itemwise.numerics.multiplicity import benjamini_hochberg
 from itemwise.studies.dimensions.dimension_frames import correlations_frame
 from itemwise.studies.dimensions.item_dimensions import ItemDimensions
-from itemwise.studies.health.item_columns import ALPHA
-from itemwise.studies.tasks.task_scales import CONFIDENCE, SAME, SURELY_SAME
 from itemwise.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CONFIDENCE = 0.95  # of the intervals of correlations
 NEAR_ONE = 0.98  # a correlation whose estimate alone suggests one dimension
 INEXACT = 0.05  # nats
 FEW = 50  # respondents

@@ -11,6 +11,7 @@ import numpy as np
 
 from itemwise.arguments import one_of, whole_number
 from itemwise.calibration import Calibration
+from itemwise.calibration.shown_scale import SAME, SURELY_SAME
 from itemwise.diagnostics import reliability
 from itemwise.errors import InputError
 from itemwise.estimation import calibrate
@@ -43,7 +44,6 @@ __all__ = ["TaskScales", "task_scales"]
 FIGURES = ("correlations",)
 LEAST_RESPONDENTS = 4  # needed for a standard error of a correlation
 CONFIDENCE = 0.95  # of the intervals of correlations
-SAME, SURELY_SAME = 0.95, 0.9  # a correlation, and the lower end of its interval
 WIDEST = 1.0  # interval of a correlation that still says something
 APART = 0.9  # upper end of the interval of a task's highest correlation
 UNRELIABLE = 0.5
