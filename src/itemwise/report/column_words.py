@@ -90,7 +90,8 @@ WORDS = {
     "won": "Games won.",
     "drawn": "Games drawn.",
     "lost": "Games lost.",
-    "level": "Whether it cannot be distinguished from the leader.",
+    "level": "Whether it cannot be distinguished from the leader; marks on the scale are not "
+    "tested, and have no.",
     "artificial": "Whether it is a mark made for comparison, such as random answers.",
     "period": "The number of the data set in the order of play.",
     "score": "The score on the data set of the period, which decides its games.",

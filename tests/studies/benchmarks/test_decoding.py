@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from itemwise.datasets import Dataset
 from itemwise.displays import Display
 from itemwise.errors import InputError
 from itemwise.studies import Limits
-from itemwise.studies.benchmarks.decoding_sentences import level_with
+from itemwise.studies.benchmarks.decoding_sentences import level_with, said_of_hardest
 
 
 @pytest.fixture(scope="module")
@@ -391,3 +392,16 @@ def test_it_is_saved_like_every_result(subtests, decoding, tmp_path_factory):
             assert path.stat().st_size > 0
             if suffix == ".csv":
                 assert pd.read_csv(path)["dataset"].tolist() == list(decoding.to_frame().index)
+
+
+def test_a_small_data_set_hides_no_difference_of_two_large_ones():
+    """Its degrees of freedom were those of all pairs, so that others were called as hard, too."""
+    rows = {"hard": (0.67, 0.04, 300), "easy": (0.81, 0.04, 300), "small": (0.70, 0.15, 12)}
+    columns = ["chance", "chance_se", "items"]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    frame = frame.assign(share_right=0.7, respondents=50)
+    said = said_of_hardest(SimpleNamespace(to_frame=lambda: frame))
+    assert said.startswith("Of 3 data sets, hard is the hardest")
+    assert said.endswith(
+        "; not significantly easier, after correction for all pairs: 1 other (small)."
+    )

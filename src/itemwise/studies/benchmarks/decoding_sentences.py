@@ -47,7 +47,8 @@ def said_of_hardest(decoding: BenchmarkDecoding) -> str:
     freedom = np.maximum(frame["items"].to_numpy(dtype=float) - 1, 1)
     level = differences_of_estimates(-chance, error**2, freedom).level_with(0)
     near = list(frame.index[level])
-    also = f"; not significantly easier: {listed(near, 'other')}" if near else ""
+    corrected = "after correction for all pairs"
+    also = f"; not significantly easier, {corrected}: {listed(near, 'other')}" if near else ""
     total = counted(len(frame), "data set")
     return f"Of {total}, {frame.index[0]} is the hardest: {average}{also}."
 

@@ -165,7 +165,8 @@ class RegressionDecoding(Result):
         freedom = np.maximum(frame["items"].to_numpy(dtype=float) - 1, 1)
         level = differences_of_estimates(-score, error**2, freedom).level_with(0)
         near = list(frame.index[level])
-        also = f"; not significantly easier: {listed(near, 'other')}" if near else ""
+        corrected = "after correction for all pairs"
+        also = f"; not significantly easier, {corrected}: {listed(near, 'other')}" if near else ""
         return (
             f"Of {counted(len(frame), 'data set')}, {frame.index[0]} is the hardest: {said}{also}."
         )
