@@ -1,12 +1,15 @@
 """Few respondents: what diagnoses, plans, short forms and comparisons of groups claim of them.
 
-    python benchmarks/diagnoses.py [TABLES] [dimensions] [plan] [short] [chance]
+    python benchmarks/diagnoses.py [TABLES] [dimensions] [plan] [short] [chance] [copies]
+        [dominance] [reliability] [keys]
 
 Everything is simulated. Items that can be guessed are right by chance in a quarter of the cases.
 Two abilities are independent, with half of the items each. Plans are for the true difference of
 two models; with the items that a plan names, tables are drawn anew and compared by a paired t-test.
 Short forms are judged on 1,500 new respondents. Chance answers have an accuracy per item, and
 nothing else; facts are noise. Plans and chance answers take more tables than asked, short ones too.
+A copy is one of twelve rows of one ability, twice. True reliability is the squared correlation of
+abilities with what total scores tell of them, among 30,000 respondents. Keys are turned at random.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import norm, ttest_rel
+from sklearn.metrics import average_precision_score
 
 import itemwise as iw
 from common import machine, print_table
@@ -151,8 +155,108 @@ def _groups(table: iw.Responses) -> float:
     return float(found.populations.drop(index=found.reference)["p"].iloc[0])
 
 
-PARTS = {"dimensions": dimensions, "plan": plans, "short": short_forms, "chance": by_chance}
-TIMES = {"dimensions": 1, "plan": 10, "short": 3, "chance": 3}
+def one_ability(seed: int, n: int, m: int, sd: float = 1.0) -> Floats:
+    """Right and wrong answers of equally discriminating items."""
+    random = np.random.default_rng(seed)
+    ability, difficulty = random.normal(0, sd, n), random.normal(0, 1, m)
+    return (random.random((n, m)) < expit(ability[:, None] - difficulty)).astype(float)
+
+
+def copies(tables: int) -> None:
+    several = np.zeros(2, int)
+    for seed in range(tables):
+        answers = one_ability(seed, 12, 200)
+        several[0] += iw.dimensionality(answers).n_dimensions > 1
+        answers[1] = answers[0]
+        several[1] += iw.dimensionality(answers).n_dimensions > 1
+    rows = [[name, f"{k} of {tables}"] for name, k in zip(("none", "one"), several, strict=True)]
+    print_table("Tables of 12 × 200 said to have several dimensions", ["copies", "several"], rows)
+
+
+def dominance(tables: int) -> None:
+    rows = []
+    for n, m in ((14, 120), (40, 100), (200, 60), (500, 40)):
+        row = [f"{n} × {m}"]
+        for correlation in (0.0, 0.5, 0.8, 1.0):
+            claims = 0
+            for seed in range(tables):
+                random = np.random.default_rng(seed)
+                shared, own = random.normal(size=(n, 1)), random.normal(size=(n, 2))
+                both = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
+                chance = expit(1.5 * (both[:, np.arange(m) % 2] - random.normal(size=m)))
+                answers = (random.random((n, m)) < chance).astype(float)
+                claims += "is too few" in iw.dimensionality(answers).meaning
+            row.append(f"{claims} of {tables}")
+        rows.append(row)
+    header = ["respondents × items", *(f"two, r = {r}" for r in (0, 0.5, 0.8)), "one"]
+    print_table("Tables of which one ability is called too few, by abilities", header, rows)
+
+
+def reliabilities(tables: int) -> None:
+    rows = []
+    for sd in (0.15, 0.3, 1.0):
+        row, true = [f"{sd}"], []
+        for n in (8, 15, 40):
+            held = 0
+            for seed in range(tables):
+                truth = _true_reliability(seed, n, sd)
+                found = iw.reliability(iw.calibrate(iw.Responses(one_ability(seed, n, 200, sd))))
+                held += found.empirical_low <= truth <= found.empirical_high
+                true.append(truth)
+            row.append(f"{held / tables:.2f}")
+        rows.append([row[0], f"{np.mean(true):.2f}", *row[1:]])
+    header = ["sd of ability", "true reliability", "8 respondents", "15", "40"]
+    print_table(f"Intervals of the reliability that hold it, {tables} tables each", header, rows)
+
+
+def _true_reliability(seed: int, n: int, sd: float) -> float:
+    """Of total scores on the items of `one_ability`."""
+    random = np.random.default_rng(seed)
+    random.normal(0, sd, n)
+    difficulty = random.normal(0, 1, 200)
+    ability = random.normal(0, sd, 30_000)
+    chance = expit(ability[:, None] - difficulty)
+    total = (random.random(chance.shape, dtype=np.float32) < chance).sum(axis=1)
+    told = np.bincount(total, ability) / np.maximum(np.bincount(total), 1)
+    return float(np.corrcoef(ability, told[total])[0, 1] ** 2)
+
+
+def keys(tables: int) -> None:
+    rows = []
+    for n, m in ((14, 120), (20, 300), (60, 200)):
+        for share in (0.02, 0.05):
+            precision, right, named, turned = [], 0, 0, 0
+            for seed in range(tables):
+                random = np.random.default_rng(1000 + seed)
+                ability, difficulty = random.normal(size=n), random.normal(size=m)
+                slope = np.exp(random.normal(0, 0.4, m))
+                chance = expit(slope * (ability[:, None] - difficulty))
+                answers = (random.random((n, m)) < chance).astype(float)
+                bad = random.choice(m, round(share * m), replace=False)
+                answers[:, bad] = 1 - answers[:, bad]
+                found = iw.label_trouble(iw.calibrate(iw.Responses(answers), "1pl"))
+                wrong = np.isin(found.items, [f"item_{k + 1}" for k in bad])
+                precision.append(average_precision_score(wrong, -np.arange(m)))
+                suspect = np.asarray(found.suspect)
+                right, named = right + (suspect & wrong).sum(), named + suspect.sum()
+                turned += bad.size
+            row = [f"{n} × {m}", f"{share:.0%}", f"{np.mean(precision):.2f}"]
+            rows.append([*row, f"{right} of {turned}", f"{named - right}"])
+    header = ["respondents × items", "turned", "average precision", "found", "others named"]
+    print_table(f"Keys turned at random, {tables} tables each", header, rows)
+
+
+PARTS = {
+    "dimensions": dimensions,
+    "plan": plans,
+    "short": short_forms,
+    "chance": by_chance,
+    "copies": copies,
+    "dominance": dominance,
+    "reliability": reliabilities,
+    "keys": keys,
+}
+TIMES = {"plan": 10, "short": 3, "chance": 3}
 
 
 def main() -> None:
@@ -160,7 +264,7 @@ def main() -> None:
     tables = next((int(word) for word in words if word.isdigit()), 20)
     print(f"\n## Diagnoses of few respondents\n\n{machine()}.")
     for name in [word for word in words if word in PARTS] or PARTS:
-        PARTS[name](TIMES[name] * tables)
+        PARTS[name](TIMES.get(name, 1) * tables)
 
 
 if __name__ == "__main__":
