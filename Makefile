@@ -2,13 +2,13 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
-DEMO ?= itemwise-demo
+DEMO ?= ogive-demo
 FUZZ_INPUTS ?= 28000
 FUZZ_JOBS ?= 2
 FUZZ_SEED ?= 1
 comma := ,
-# ITEMWISE_TORCH=1 tests torch and deep encoders as well; ITEMWISE_TORCH=2.13.0, that version of it.
-DEV := dev$(if $(ITEMWISE_TORCH),$(comma)deep)
+# OGIVE_TORCH=1 tests torch and deep encoders as well; OGIVE_TORCH=2.13.0, that version of it.
+DEV := dev$(if $(OGIVE_TORCH),$(comma)deep)
 # Two workers: one with the OpenBLAS kernels of this processor, one with those of another, whose last
 # bits differ. Where NumPy has another BLAS, the variable does nothing.
 WORKERS := --dist worksteal --tx popen --tx popen//env:OPENBLAS_CORETYPE=Haswell
@@ -16,7 +16,7 @@ WORKERS := --dist worksteal --tx popen --tx popen//env:OPENBLAS_CORETYPE=Haswell
 unexport PYTHONDONTWRITEBYTECODE
 # The versions that `make` installs; LOCK= (empty) takes the newest.
 LOCK ?= constraints.txt
-SETUP := @PYTHON="$(PYTHON)" LOCK="$(LOCK)" TORCH="$(filter-out 1,$(ITEMWISE_TORCH))" sh scripts/venv.sh "$(VENV)"
+SETUP := @PYTHON="$(PYTHON)" LOCK="$(LOCK)" TORCH="$(filter-out 1,$(OGIVE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check quick test test-all test-processors fuzz faults mutation dist reproducible sbom lock audit test-wheel test-versions picture bench docs clean
@@ -24,9 +24,9 @@ SETUP := @PYTHON="$(PYTHON)" LOCK="$(LOCK)" TORCH="$(filter-out 1,$(ITEMWISE_TOR
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
-demo: ## Decode the data sets of scikit-learn; tables and figures in itemwise-demo/
+demo: ## Decode the data sets of scikit-learn; tables and figures in ogive-demo/
 	$(SETUP)
-	@$(BIN)/itemwise demo --out "$(DEMO)"
+	@$(BIN)/ogive demo --out "$(DEMO)"
 	@echo "All output lies in $(abspath $(DEMO))"
 
 check: ## Style, types and the direction of imports
@@ -41,7 +41,7 @@ quick: check ## All checks, and the tests next to what changed since main
 		echo "Nothing changed since main that has tests of its own: make test runs them all."; \
 	else $(BIN)/python -m pytest -q -n 2 -m "not slow" $$files; fi
 
-test: check ## All checks and the tests that take seconds (ITEMWISE_TORCH=1: those of torch, too)
+test: check ## All checks and the tests that take seconds (OGIVE_TORCH=1: those of torch, too)
 	$(BIN)/python -m pytest $(WORKERS) -m "not slow" -p no:randomly
 
 test-all: check ## All checks and all tests

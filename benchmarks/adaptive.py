@@ -4,7 +4,7 @@
 
 The bank is a 3PL, and abilities are standard normal. catsim processes one respondent at a time, so
 it gets the first 300 respondents and its time is scaled to 10,000. It estimates by maximum
-likelihood and stops by the information of the items alone. The posterior in itemwise also uses the
+likelihood and stops by the information of the items alone. The posterior in ogive also uses the
 population, so it stops earlier at the same standard error. With 20 items per respondent, both tests
 have the same length. catsim is measured if it is installed (pip install catsim).
 """
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import machine, print_table
-from itemwise.adaptive import (
+from ogive.adaptive import (
     AnyOf,
     Budget,
     ContentBalance,
@@ -27,8 +27,8 @@ from itemwise.adaptive import (
     Stopper,
     simulate_adaptive,
 )
-from itemwise.calibration import Calibration, known_items
-from itemwise.models import ThreePL
+from ogive.calibration import Calibration, known_items
+from ogive.models import ThreePL
 
 N_ITEMS, N_RESPONDENTS, N_CATSIM = 1_000, 10_000, 300
 STOPPERS: dict[str, Stopper] = {
@@ -47,7 +47,7 @@ def setting() -> tuple[Calibration, Floats]:
     return known_items(model, items), random.normal(size=N_RESPONDENTS)
 
 
-def by_itemwise(bank: Calibration, abilities: Floats, name: str) -> tuple[Row, float]:
+def by_ogive(bank: Calibration, abilities: Floats, name: str) -> tuple[Row, float]:
     begin = perf_counter()
     found = simulate_adaptive(bank, abilities, stopper=STOPPERS[name])
     spent = perf_counter() - begin
@@ -58,7 +58,7 @@ def by_itemwise(bank: Calibration, abilities: Floats, name: str) -> tuple[Row, f
         f"{found.correlation:.4f}",
         f"{spent:.1f}",
     )
-    return ("itemwise", name, f"{N_RESPONDENTS:,}", *row), spent
+    return ("ogive", name, f"{N_RESPONDENTS:,}", *row), spent
 
 
 def by_catsim(bank: Calibration, abilities: Floats, name: str) -> tuple[Row, float]:
@@ -109,7 +109,7 @@ def compare(bank: Calibration, abilities: Floats) -> None:
     simulate_adaptive(bank, abilities[:10])  # warm up: imports and first calls are not timed
     rows, said = [], []
     for name in STOPPERS:
-        ours, spent = by_itemwise(bank, abilities, name)
+        ours, spent = by_ogive(bank, abilities, name)
         rows.append(ours)
         if has_catsim():
             theirs, long = by_catsim(bank, abilities, name)
@@ -121,7 +121,7 @@ def compare(bank: Calibration, abilities: Floats) -> None:
         rows,
     )
     if said:
-        print(f"\nTime of catsim relative to itemwise: {', '.join(said)}.")
+        print(f"\nTime of catsim relative to ogive: {', '.join(said)}.")
     else:
         print("\ncatsim is not installed, so it is not measured: pip install catsim")
 

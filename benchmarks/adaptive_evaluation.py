@@ -15,24 +15,24 @@ from time import perf_counter
 
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.responses.study_tables import copies, grouped_folds
+from ogive.responses.study_tables import copies, grouped_folds
 
 BENCHMARKS = {"ARC": "arc_2pl", "MMLU": "mmlu_3pl"}
 SEED = 1
 
 
-def responses(name: str) -> iw.Responses:
+def responses(name: str) -> og.Responses:
     file = SHARED / "data" / "llm" / f"metabench_{BENCHMARKS[name]}_responses.csv.gz"
-    return iw.Responses.from_frame(pd.read_csv(file, index_col="respondent"))
+    return og.Responses.from_frame(pd.read_csv(file, index_col="respondent"))
 
 
-def choices(name: str, known: iw.Responses) -> list[list[object]]:
+def choices(name: str, known: og.Responses) -> list[list[object]]:
     rows: list[list[object]] = []
     for model in ("2pl", "3pl", "4pl"):
         for selector in ("information", "score"):
-            found = iw.replay_adaptively(
+            found = og.replay_adaptively(
                 known, sizes=[10, 25], method="adaptive", model=model, selector=selector, cv=3
             )
             adaptive = found.errors[found.errors["method"] == "adaptive"]
@@ -40,9 +40,9 @@ def choices(name: str, known: iw.Responses) -> list[list[object]]:
     return rows
 
 
-def figures(name: str, known: iw.Responses, unseen: iw.Responses) -> list[list[object]]:
+def figures(name: str, known: og.Responses, unseen: og.Responses) -> list[list[object]]:
     begin = perf_counter()
-    found = iw.replay_adaptively(known, unseen)
+    found = og.replay_adaptively(known, unseen)
     spent, different = perf_counter() - begin, len(set(copies(unseen)))
     print(f"{name}: {unseen.n_respondents} unseen models ({different} different), {spent:.1f} s")
     return [
@@ -61,10 +61,10 @@ def figures(name: str, known: iw.Responses, unseen: iw.Responses) -> list[list[o
     ]
 
 
-def batches(name: str, known: iw.Responses, unseen: iw.Responses) -> list[object]:
+def batches(name: str, known: og.Responses, unseen: og.Responses) -> list[object]:
     errors = []
     for size in (1, 5, 25):
-        found = iw.replay_adaptively(known, unseen, sizes=[25], batch_size=size)
+        found = og.replay_adaptively(known, unseen, sizes=[25], batch_size=size)
         errors.append(f"{found.errors['mae'].iloc[0]:.4f}")
     return [name, *errors]
 

@@ -2,7 +2,7 @@
 
 python benchmarks/alarm.py
 
-The images are the MNIST subset under $ITEMWISE_SHARED, or the digits of scikit-learn. A pool of
+The images are the MNIST subset under $OGIVE_SHARED, or the digits of scikit-learn. A pool of
 quick classifiers is trained on half of the training images. Its responses to the other half, plain
 and blurred, give difficulties (1PL), and a forest learns to predict them from coarse pixels and a
 few statistics. The monitored classifiers are trained on the first half too. Their performance is
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
 from perturbations import adversarial, blur, watermark
 
@@ -124,7 +124,7 @@ def learn_difficulty(pool: list[Any], images: Any, labels: Any, *, blurred: bool
         truth.append(labels[:part])
     items, right = np.concatenate(seen), np.concatenate(truth)
     responses = np.array([model.predict(rows(items)) == right for model in pool], dtype=float)
-    difficulty = iw.calibrate(responses, "1pl").items["difficulty"].to_numpy()
+    difficulty = og.calibrate(responses, "1pl").items["difficulty"].to_numpy()
     forest = RandomForestRegressor(
         150, min_samples_leaf=3, max_features=0.3, n_jobs=2, random_state=0
     )
@@ -195,7 +195,7 @@ def alarm(plain: tuple[Any, Any], changed: tuple[Any, Any], method: str, seed: i
     """Compare half of the items, unchanged, with the other half, perturbed."""
     order = np.random.default_rng(seed).permutation(len(plain[0]))
     old, new = np.array_split(order, 2)
-    return iw.performance_alarm(
+    return og.performance_alarm(
         tuple(part[old] for part in plain), tuple(part[new] for part in changed), method=method
     )
 

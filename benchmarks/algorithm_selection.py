@@ -3,7 +3,7 @@
 python benchmarks/algorithm_selection.py [FOLDER [SCENARIO ...]] [--kinds auto,performance,...]
 
 FOLDER holds scenarios of the public repository coseal/aslib_data; by default those under
-$ITEMWISE_SHARED. Each is used with its own ten folds. Unsuccessful runs count as ten times the
+$OGIVE_SHARED. Each is used with its own ten folds. Unsuccessful runs count as ten times the
 cut-off (PAR10), and the time of computing features is charged where the scenario states it.
 
 The closed gap is that of all problems together, ± 1.96 standard errors. Published figures are means
@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestRegressor
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine
 
 # Scenarios that were looked at while the default was made; all others are tests.
@@ -64,11 +64,11 @@ SMALL = {"n_estimators": 50, "min_samples_leaf": 2, "max_features": 1 / 3, "rand
 SINGLE, VIRTUAL = "single best", "virtual best"
 
 
-def selector(kind: str) -> iw.AlgorithmSelector:
+def selector(kind: str) -> og.AlgorithmSelector:
     """A selector; of kinds with one regressor per algorithm, with small forests."""
     if kind in ("difficulty", "performance"):
-        return iw.AlgorithmSelector(kind, regressor=RandomForestRegressor(**SMALL))
-    return iw.AlgorithmSelector(kind)
+        return og.AlgorithmSelector(kind, regressor=RandomForestRegressor(**SMALL))
+    return og.AlgorithmSelector(kind)
 
 
 def by_fold(achieved: pd.DataFrame, folds: pd.Series, kind: str) -> float:
@@ -115,11 +115,11 @@ def main() -> None:
     print("|", " | ".join(header), "|\n|" + "---|" * len(header))
     gaps: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
     for name in names:
-        scenario = iw.read_aslib(given.folder / name)
+        scenario = og.read_aslib(given.folder / name)
         found, seconds = {}, []
         for kind in kinds:
             begin = process_time()
-            found[kind] = iw.evaluate_selectors(scenario, selectors={kind: selector(kind)})
+            found[kind] = og.evaluate_selectors(scenario, selectors={kind: selector(kind)})
             seconds.append(process_time() - begin)
             told = found[kind].to_frame().loc[kind]
             if name not in DEVELOPMENT:

@@ -25,17 +25,17 @@ from typing import IO
 import numpy as np
 from scipy.special import expit
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
 
 MOST_SECONDS, MOST_BYTES = 300, 16 * 10**9  # of one command
 COMMANDS = ("report", "diagnose", "health", "leaderboard", "tasks")
-RUN = "import sys; from itemwise.cli import main; sys.exit(main())"
+RUN = "import sys; from ogive.cli import main; sys.exit(main())"
 N_TASKS = 14
 SHARE_TURNED, SHARE_SOLVED, SHARE_COPIED = 0.02, 0.01, 0.005  # of the items
 
 
-def questions(n_respondents: int, n_items: int, n_tasks: int = N_TASKS) -> iw.Responses:
+def questions(n_respondents: int, n_items: int, n_tasks: int = N_TASKS) -> og.Responses:
     """Draw answers to items of several tasks: half of them can be guessed, some are bad."""
     rng = np.random.default_rng(n_respondents + n_items)
     common = rng.normal(0.0, 1.0, (n_respondents, 1))
@@ -54,28 +54,28 @@ def questions(n_respondents: int, n_items: int, n_tasks: int = N_TASKS) -> iw.Re
         cells[:, k + 1] = cells[:, k]
     names = [f"task {t}/{k}" for k, t in enumerate(task)]
     who = [f"model {k}" for k in range(n_respondents)]
-    table = iw.Responses(cells, respondents=who, items=names)
+    table = og.Responses(cells, respondents=who, items=names)
     return table.described(items={"task": [f"task {t}" for t in task]})
 
 
-def helm() -> iw.Responses:
+def helm() -> og.Responses:
     """Read HELM-lite: right and wrong answers of thirty language models."""
     import pandas as pd
 
     frame = pd.read_csv(SHARED / "data" / "llm" / "helm_lite_binary_responses.csv.gz")
     items = frame["scenario"] + "/" + frame["item"].astype(str)
     values = frame.drop(columns=["scenario", "item"])
-    table = iw.Responses(values.to_numpy().T, respondents=values.columns, items=items)
+    table = og.Responses(values.to_numpy().T, respondents=values.columns, items=items)
     return table.described(items={"task": frame["scenario"].tolist()})
 
 
-def mmlu() -> iw.Responses:
+def mmlu() -> og.Responses:
     """Read MMLU as metabench shortened it: 102 questions of 41 subjects, 14 of them usable."""
     import pandas as pd
 
     path = SHARED / "data" / "llm" / "metabench_mmlu_3pl_responses.csv.gz"
     frame = pd.read_csv(path, index_col="respondent")
-    table = iw.Responses(frame.to_numpy(), items=frame.columns)
+    table = og.Responses(frame.to_numpy(), items=frame.columns)
     return table.described(items={"task": [name.split(".")[0] for name in frame.columns]})
 
 

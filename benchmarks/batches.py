@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 SIZES = ((100, 20_000, 20), (1000, 20_000, 20), (60, 2000, 20), (60, 2000, 100))
@@ -21,13 +21,13 @@ SIZES = ((100, 20_000, 20), (1000, 20_000, 20), (60, 2000, 20), (60, 2000, 100))
 
 def compared(n_respondents: int, n_items: int, batches: int, model: str) -> list[object]:
     """Return times and rank correlations with the true difficulties, and between both ways."""
-    responses, truth = iw.simulate("2pl", n_respondents, n_items, random_state=0)
+    responses, truth = og.simulate("2pl", n_respondents, n_items, random_state=0)
     true = truth.items["difficulty"].to_numpy()
     cells: list[object] = [f"{model.upper()} {n_respondents:,} × {n_items:,}", batches]
     found = []
     for count in (None, batches):
         begin = perf_counter()
-        targets = iw.difficulty_targets(responses, methods=model, batches=count)
+        targets = og.difficulty_targets(responses, methods=model, batches=count)
         seconds = perf_counter() - begin
         found.append(targets.difficulties[model])
         cells += [f"{seconds:.1f}", f"{ranked(found[-1], true):.3f}"]

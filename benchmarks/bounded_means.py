@@ -8,9 +8,9 @@ these. Four respondents of other strength make the table.
 
 import numpy as np
 
-import itemwise as iw
-from itemwise.diagnostics.reached_accuracy import ends_of, reached
-from itemwise.numerics.clustered import Grouping
+import ogive as og
+from ogive.diagnostics.reached_accuracy import ends_of, reached
+from ogive.numerics.clustered import Grouping
 
 DRAWS = 2_000
 CHANCES = {  # of grades 0 to 3
@@ -28,7 +28,7 @@ def covered(chances: tuple[float, ...], n_items: int, random: np.random.Generato
     truth = float(grades @ chances)
     values = random.choice(grades, (DRAWS, n_items), p=chances)
     values[0, :4] = grades  # so that all grades are seen in the table
-    table = iw.Responses(values, kind="graded")
+    table = og.Responses(values, kind="graded")
     own = np.arange(n_items)
     found = reached(
         values,

@@ -9,23 +9,23 @@ from unittest.mock import patch
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
-from itemwise.estimation import observed_information, proposals
+from ogive.estimation import observed_information, proposals
 
 ITERATIONS = 200
 
 
 def climbing(n_respondents: int, n_items: int) -> tuple[object, ...]:
     """Count the iterations of a 3PL with full M-steps and with one Newton step per iteration."""
-    responses, _ = iw.simulate("3pl", n_respondents, n_items, random_state=3)
-    climbed = iw.calibrate(responses, "3pl", max_iterations=ITERATIONS)
+    responses, _ = og.simulate("3pl", n_respondents, n_items, random_state=3)
+    climbed = og.calibrate(responses, "3pl", max_iterations=ITERATIONS)
 
     def one_step(_model, coords, step, *_):  # type: ignore[no-untyped-def]
         return coords + step
 
     with patch.object(proposals, "_climb", one_step):
-        stepped = iw.calibrate(responses, "3pl", max_iterations=ITERATIONS)
+        stepped = og.calibrate(responses, "3pl", max_iterations=ITERATIONS)
     shown = (
         f"{f.iterations}{'' if f.converged else ', not converged'}" for f in (climbed, stepped)
     )
@@ -34,12 +34,12 @@ def climbing(n_respondents: int, n_items: int) -> tuple[object, ...]:
 
 def priors_once(n_respondents: int, n_items: int) -> tuple[object, ...]:
     """Return the spread of abilities and the error of difficulties, with both weights of priors."""
-    responses, truth = iw.simulate("2pl", n_respondents, n_items, random_state=3)
-    once = iw.calibrate(responses, "2pl")
+    responses, truth = og.simulate("2pl", n_respondents, n_items, random_state=3)
+    once = og.calibrate(responses, "2pl")
     with patch.object(
         proposals, "once_only", lambda _model, _directions, pull, _information: 0 * pull
     ):
-        full = iw.calibrate(responses, "2pl")
+        full = og.calibrate(responses, "2pl")
     figures: list[str] = []
     for fit in (once, full):
         found = fit.abilities()
@@ -52,11 +52,11 @@ def priors_once(n_respondents: int, n_items: int) -> tuple[object, ...]:
 
 def structure(model: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
     """Compare standard errors of difficulty from the structured and the full matrix."""
-    responses, _ = iw.simulate(model, n_respondents, n_items, random_state=3)
+    responses, _ = og.simulate(model, n_respondents, n_items, random_state=3)
     errors = []
     for most in (0, 10_000):
         with patch.object(observed_information, "MOST_EXACT", most):
-            errors.append(iw.calibrate(responses, model).items["difficulty_se"].to_numpy())
+            errors.append(og.calibrate(responses, model).items["difficulty_se"].to_numpy())
     off = np.abs(errors[0] / errors[1] - 1)
     label = f"{model.upper()} {n_respondents:,} × {n_items:,}"
     return label, f"{np.median(off):.2%}", f"{off.max():.2%}"

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
-from itemwise.calibration.compared_abilities import level_with_strongest
-from itemwise.numerics.differing import differences_over_units
+from ogive.calibration.compared_abilities import level_with_strongest
+from ogive.numerics.differing import differences_over_units
 
 DATASETS = (2, 4, 7, 20, 60)
 RIVALS = 10
@@ -46,13 +46,13 @@ def by_the_rule(scores: np.ndarray) -> bool:
 
 def apart_by_ranges(scores: np.ndarray) -> bool:
     """Whether ranges of Glicko-2 do not overlap with that of the leader."""
-    final = iw.tournament(scores).final
+    final = og.tournament(scores).final
     return bool((final.high < final.low[int(np.argmax(final.rating))]).any())
 
 
 def behind_in_tournament(scores: np.ndarray) -> bool:
     """Whether a tournament calls some of them behind the leader."""
-    return len(iw.tournament(scores).level_with_leader) < RIVALS - 1
+    return len(og.tournament(scores).level_with_leader) < RIVALS - 1
 
 
 RULES: dict[str, Callable[[np.ndarray], bool]] = {
@@ -71,7 +71,7 @@ def over_datasets(n_datasets: int, replications: int) -> tuple[object, ...]:
     return n_datasets, replications, *(f"{share:.3f}" for share in shares)
 
 
-def twins(n_respondents: int, n_items: int, seed: int) -> tuple[iw.Responses, np.ndarray]:
+def twins(n_respondents: int, n_items: int, seed: int) -> tuple[og.Responses, np.ndarray]:
     """Return responses of pairs of equal respondents, and their abilities."""
     random = np.random.default_rng(seed)
     ability = np.repeat(random.normal(size=n_respondents // 2), 2)
@@ -79,13 +79,13 @@ def twins(n_respondents: int, n_items: int, seed: int) -> tuple[iw.Responses, np
         "discrimination": random.lognormal(0.0, 0.4, n_items),
         "difficulty": random.normal(0.0, 1.0, n_items),
     }
-    drawn = iw.simulate("2pl", abilities=ability, items=items, random_state=seed)
+    drawn = og.simulate("2pl", abilities=ability, items=items, random_state=seed)
     return drawn.responses, ability
 
 
-def on_board(responses: iw.Responses, ability: np.ndarray) -> dict[str, bool]:
+def on_board(responses: og.Responses, ability: np.ndarray) -> dict[str, bool]:
     """Return which claims of a leaderboard, of abilities and of a sentence are wrong."""
-    board = iw.leaderboard(responses)
+    board = og.leaderboard(responses)
     place = {name: k for k, name in enumerate(responses.respondents)}
     order = np.array([place[name] for name in board.respondents])
     true, first, second = ability[order], *np.triu_indices(order.size, 1)
@@ -93,7 +93,7 @@ def on_board(responses: iw.Responses, ability: np.ndarray) -> dict[str, bool]:
     better = (true[:, None] < true).sum(axis=1)
     worse = (true[:, None] > true).sum(axis=1)
     ranks = (board.rank_low <= 1 + better) & (board.rank_high >= order.size - worse)
-    cal = iw.calibrate(responses, "2pl")
+    cal = og.calibrate(responses, "2pl")
     naive, honest = (cal.compare(items_known=known).to_frame() for known in (True, False))
     pairs = np.array([[place[a], place[b]] for a, b in honest[["respondent", "other"]].to_numpy()])
     truth = np.sign(ability[pairs[:, 0]] - ability[pairs[:, 1]])
@@ -122,7 +122,7 @@ def boards(n_respondents: int, n_items: int, replications: int) -> tuple[object,
     return f"{n_respondents} × {n_items}", replications, *(f"{share:.3f}" for share in shares)
 
 
-def correlated_tasks(n_respondents: int, seed: int) -> tuple[iw.Responses, list[str]]:
+def correlated_tasks(n_respondents: int, seed: int) -> tuple[og.Responses, list[str]]:
     """Return responses to tasks whose true abilities correlate, and the task of each item."""
     random = np.random.default_rng(seed)
     covariance = np.full((N_TASKS, N_TASKS), CORRELATION) + (1 - CORRELATION) * np.eye(N_TASKS)
@@ -133,10 +133,10 @@ def correlated_tasks(n_respondents: int, seed: int) -> tuple[iw.Responses, list[
             "discrimination": random.lognormal(0.2, 0.35, TASK_ITEMS),
             "difficulty": random.normal(0.0, 1.0, TASK_ITEMS),
         }
-        drawn = iw.simulate("2pl", abilities=column, items=items, random_state=random)
+        drawn = og.simulate("2pl", abilities=column, items=items, random_state=random)
         parts.append(drawn.responses.values)
     names = [f"task {k}" for k in range(N_TASKS) for _ in range(TASK_ITEMS)]
-    return iw.Responses(np.hstack(parts)), names
+    return og.Responses(np.hstack(parts)), names
 
 
 def tasks(n_respondents: int, replications: int) -> tuple[object, ...]:
@@ -144,7 +144,7 @@ def tasks(n_respondents: int, replications: int) -> tuple[object, ...]:
     rows = []
     for seed in range(replications):
         table, names = correlated_tasks(n_respondents, seed)
-        found = iw.task_scales(table, by=names, model="2pl", progress=False).correlations
+        found = og.task_scales(table, by=names, model="2pl", progress=False).correlations
         rows.append(found[["correlation", "low", "high"]].to_numpy())
     value, low, high = np.concatenate(rows).T
     covered = (low <= CORRELATION) & (high >= CORRELATION)
@@ -159,9 +159,9 @@ def confusion(replications: int) -> list[tuple[object, ...]]:
         random = np.random.default_rng(seed)
         truth = random.integers(0, 2, 150)
         right = random.random((40, 150)) < random.beta(4, 1.5, 150)
-        bank = iw.calibrate(right.astype(float), "2pl")
+        bank = og.calibrate(right.astype(float), "2pl")
         equal = {f"m{k}": np.where(right[k], truth, 1 - truth) for k in range(RIVALS)}
-        whole = iw.enrich_confusion(bank, truth, equal, n_resamples=200)
+        whole = og.enrich_confusion(bank, truth, equal, n_resamples=200)
         for name, found in zip(wrong, (whole, whole.without_negative()), strict=True):
             row = found.measures.nlargest(1, "accuracy").iloc[0]
             wrong[name] += int(row["accuracy_rank_high"] < RIVALS)

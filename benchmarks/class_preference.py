@@ -28,8 +28,8 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import itemwise as iw
-from itemwise.estimation.rightness import Anchored, calibrate_by_rightness
+import ogive as og
+from ogive.estimation.rightness import Anchored, calibrate_by_rightness
 
 TRAIN, ITEMS, ROWS = 300, 160, 2200
 SETS = 36
@@ -93,7 +93,7 @@ def balanced_with_wrong_labels(seed: int) -> Answered:
     )
 
 
-def standing(calibration: iw.Calibration, cells: np.ndarray) -> np.ndarray:
+def standing(calibration: og.Calibration, cells: np.ndarray) -> np.ndarray:
     table = pd.DataFrame(cells, columns=list(calibration.item_names))
     return calibration.score(table, items_known=True)["ability"].to_numpy()
 
@@ -102,7 +102,7 @@ def by_class(data: Answered, cells: np.ndarray) -> np.ndarray:
     total = np.zeros(len(cells))
     for label in np.unique(data.labels):
         own = data.labels == label
-        calibration = iw.calibrate(pd.DataFrame(data.right[:, own]), "3pl", progress=False)
+        calibration = og.calibrate(pd.DataFrame(data.right[:, own]), "3pl", progress=False)
         ability = standing(calibration, cells[:, own])
         total += calibration.model.expected(calibration.coords, ability).sum(axis=0)
     return total
@@ -113,9 +113,9 @@ def judged(data: Answered) -> dict[str, tuple[float, bool]]:
     ends = [np.ones(ITEMS), *(data.labels == label for label in np.unique(data.labels))]
     cells = np.vstack([data.right, *ends]).astype(np.int8)
     table = pd.DataFrame(data.right)
-    engines = {"plain": iw.EM()} | {f"anchored {w:g}": Anchored(iw.EM(), w) for w in SHARES}
+    engines = {"plain": og.EM()} | {f"anchored {w:g}": Anchored(og.EM(), w) for w in SHARES}
     found = {
-        name: standing(iw.calibrate(table, "3pl", engine=engine, progress=False), cells)
+        name: standing(og.calibrate(table, "3pl", engine=engine, progress=False), cells)
         for name, engine in engines.items()
     }
     own = calibrate_by_rightness(table, "3pl", labels=data.labels)

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 HERE = Path(__file__).parent
-SHARED = Path(os.environ.get("ITEMWISE_SHARED", HERE.resolve().parents[1] / "shared"))
+SHARED = Path(os.environ.get("OGIVE_SHARED", HERE.resolve().parents[1] / "shared"))
 
 
 def best_of(repeats: int, work: Callable[[], Any]) -> float:

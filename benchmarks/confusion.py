@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 N_MODELS, N_POOL = 10, 200
@@ -19,7 +19,7 @@ N_MODELS, N_POOL = 10, 200
 def measure(n_items: int, n_classes: int) -> tuple[object, ...]:
     """Time calibration, enrichment with 1,000 resamples of the items, and one figure."""
     random = np.random.default_rng(0)
-    responses = iw.simulate("2pl", N_POOL, n_items, random_state=0).responses
+    responses = og.simulate("2pl", N_POOL, n_items, random_state=0).responses
     truth = random.integers(n_classes, size=n_items)
     models = {
         f"model {k}": np.where(
@@ -28,9 +28,9 @@ def measure(n_items: int, n_classes: int) -> tuple[object, ...]:
         for k in range(N_MODELS)
     }
     spent = [perf_counter()]
-    calibration = iw.calibrate(responses, "2pl")
+    calibration = og.calibrate(responses, "2pl")
     spent.append(perf_counter())
-    curves = iw.enrich_confusion(calibration, truth, models)
+    curves = og.enrich_confusion(calibration, truth, models)
     spent.append(perf_counter())
     cells = curves.cells
     spent.append(perf_counter())

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 # Model, respondents, items, share missing, whether abilities are skewed.
@@ -66,10 +66,10 @@ def hits(model: str, shape: tuple[int, int], seed: int, missing: float, *, skewe
     """Return the share of intervals that hold: (before, after) x (given, aligned, difference)."""
     random = np.random.default_rng(10_000 + seed)
     truth = drawn_abilities(shape[0], random, skewed=skewed)
-    responses, _ = iw.simulate(
+    responses, _ = og.simulate(
         model, abilities=truth, n_items=shape[1], missing=missing, random_state=seed
     )
-    cal = iw.calibrate(responses, model, progress=False)
+    cal = og.calibrate(responses, model, progress=False)
     first, second = np.triu_indices(shape[0], 1)
     if first.size > MOST_PAIRS:
         some = random.choice(first.size, MOST_PAIRS, replace=False)
@@ -111,13 +111,13 @@ def covered_difficulties(
     model: str, n_respondents: int, n_items: int, missing: float, replications: int
 ) -> tuple[object, ...]:
     """Return the coverage of the intervals; abilities vary over replications, items are fixed."""
-    items = iw.simulate(model, 1, n_items, random_state=0).truth.items
+    items = og.simulate(model, 1, n_items, random_state=0).truth.items
     hits = []
     for seed in range(replications):
-        responses, truth = iw.simulate(
+        responses, truth = og.simulate(
             model, n_respondents, items=items, missing=missing, random_state=1_000 + seed
         )
-        found = iw.calibrate(responses, model).items
+        found = og.calibrate(responses, model).items
         off = np.abs(found["difficulty"] - truth.items["difficulty"])
         hits.append((off <= REACH * found["difficulty_se"]).to_numpy())
     share = np.array(hits)

@@ -10,12 +10,12 @@ from time import perf_counter
 
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.datasets import load_dataset, split_dataset
-from itemwise.pools import find_pool
-from itemwise.report import read_benchmark
-from itemwise.studies.benchmarks.decoder import judge
+from ogive.datasets import load_dataset, split_dataset
+from ogive.pools import find_pool
+from ogive.report import read_benchmark
+from ogive.studies.benchmarks.decoder import judge
 
 
 def one_data_set(folds: int) -> list[tuple[object, ...]]:
@@ -33,14 +33,14 @@ def one_data_set(folds: int) -> list[tuple[object, ...]]:
     split = timed("split and prepare", lambda: split_dataset(dataset))
     answers = timed(
         f"train and run 139 classifiers, {folds} folds",
-        lambda: iw.run_pool(split, pool, cv=folds, n_jobs=2),
+        lambda: og.run_pool(split, pool, cv=folds, n_jobs=2),
     )
     told = answers.responses(split.y_test, pool.calibrating)
     judged = answers.responses(split.y_test, pool.evaluated)
-    calibration = timed("calibrate, 3PL", lambda: iw.calibrate(told, "3pl"))
+    calibration = timed("calibrate, 3PL", lambda: og.calibrate(told, "3pl"))
     timed("standard errors", lambda: calibration.items)
     timed("abilities and true scores", lambda: judge(calibration, judged))
-    timed("suspect labels", lambda: iw.label_trouble(calibration))
+    timed("suspect labels", lambda: og.label_trouble(calibration))
     training = max(seconds.values())
     rows = [(name, f"{value:.2f}", f"{value / training:.1%}") for name, value in seconds.items()]
     psychometrics = sum(list(seconds.values())[3:])
@@ -68,7 +68,7 @@ def published() -> tuple[list[tuple[object, ...]], dict[str, list[str]]]:
     """Decode the 20 published tables: 132 classifiers on up to 501 instances each."""
     tables, evaluated = read_tables()
     begin = perf_counter()
-    decoding = iw.decode_responses(tables, evaluated)
+    decoding = og.decode_responses(tables, evaluated)
     spent = perf_counter() - begin
     scores = decoding.scores("true_score_positive")
     upright = int((scores.loc["optimal"] > scores.loc["pessimal"]).sum())
@@ -91,7 +91,7 @@ def main() -> None:
         one_data_set(folds),
     )
     if not SHARED.is_dir():
-        print(f"\nThe published tables are not at {SHARED}; set ITEMWISE_SHARED to their folder.")
+        print(f"\nThe published tables are not at {SHARED}; set OGIVE_SHARED to their folder.")
         return
     rows, sentences = published()
     print_table("The 20 published tables of decodIRT (2020), 3PL", ("", "found"), rows)

@@ -24,9 +24,9 @@ from scipy.special import expit
 from scipy.stats import norm, ttest_rel
 from sklearn.metrics import average_precision_score
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
-from itemwise.errors import InputError
+from ogive.errors import InputError
 
 SHAPES = ((12, 40), (30, 100), (60, 100), (100, 100))  # 450 items take minutes per row
 TRIES: dict[str, Callable[[np.random.Generator, int], Any]] = {
@@ -59,7 +59,7 @@ def dimensions(tables: int) -> None:
                 for seed in range(tables):
                     random = np.random.default_rng([seed, n, m])
                     answers = drawn(random, n, m, abilities, guessing)
-                    several += iw.dimensionality(answers, n_resamples=20).n_dimensions > 1
+                    several += og.dimensionality(answers, n_resamples=20).n_dimensions > 1
                 row.append(f"{several / tables:.2f}")
         rows.append(row)
     header = ["respondents × items", "one", "one, guessing", "two", "two, guessing"]
@@ -86,8 +86,8 @@ def plans(tables: int) -> None:
             random = np.random.default_rng([seed, 7])
             tries = tries_of(random, PILOT)
             right = random.binomial(tries, two_models(random, PILOT))
-            pilot = iw.Responses(right / tries, tries=tries)
-            row = iw.plan(pilot, difference=float(apart.mean())).to_frame().iloc[0]
+            pilot = og.Responses(right / tries, tries=tries)
+            row = og.plan(pilot, difference=float(apart.mean())).to_frame().iloc[0]
             planned.append(row["items"])
             held += row["items_low"] <= truth <= row["items_high"]
             fresh = two_models(random, int(row["items"]))
@@ -109,8 +109,8 @@ def short_forms(tables: int) -> None:
         for seed in range(tables):
             random = np.random.default_rng([seed, n])
             answers = drawn(random, n + 1500, 60, 1, 0.0)
-            short = iw.shorten(answers[:n], 10, confidence=0.9, progress=False)
-            new = iw.Responses(answers[n:], items=short.calibration.item_names)
+            short = og.shorten(answers[:n], 10, confidence=0.9, progress=False)
+            new = og.Responses(answers[n:], items=short.calibration.item_names)
             told, score = short.predict(new), answers[n:].mean(axis=1)
             error = float(np.abs(told["accuracy"] - score).mean())
             own = short.error.iloc[0]
@@ -133,7 +133,7 @@ def by_chance(tables: int) -> None:
             random = np.random.default_rng([seed, n, m])
             answers = (random.random((n, m)) < random.uniform(0.2, 0.8, m)).astype(int)
             facts = {"fact": random.normal(size=n), "group": ["a", "b"] * (n // 2)}
-            table = iw.Responses(answers).described(respondents=facts)
+            table = og.Responses(answers).described(respondents=facts)
             for k, p_of in enumerate((_slope, _groups)):
                 try:
                     claims[k] += p_of(table) < 0.05
@@ -145,13 +145,13 @@ def by_chance(tables: int) -> None:
     print_table(f"Chance answers, {tables} tables each", [*header, "significant"], rows)
 
 
-def _slope(table: iw.Responses) -> float:
-    found = iw.explain_ability(table, ["fact"], progress=False)
+def _slope(table: og.Responses) -> float:
+    found = og.explain_ability(table, ["fact"], progress=False)
     return float(found.coefficients.loc["fact", "p"])
 
 
-def _groups(table: iw.Responses) -> float:
-    found = iw.group_scale(table, "group", progress=False)
+def _groups(table: og.Responses) -> float:
+    found = og.group_scale(table, "group", progress=False)
     return float(found.populations.drop(index=found.reference)["p"].iloc[0])
 
 
@@ -166,9 +166,9 @@ def copies(tables: int) -> None:
     several = np.zeros(2, int)
     for seed in range(tables):
         answers = one_ability(seed, 12, 200)
-        several[0] += iw.dimensionality(answers).n_dimensions > 1
+        several[0] += og.dimensionality(answers).n_dimensions > 1
         answers[1] = answers[0]
-        several[1] += iw.dimensionality(answers).n_dimensions > 1
+        several[1] += og.dimensionality(answers).n_dimensions > 1
     rows = [[name, f"{k} of {tables}"] for name, k in zip(("none", "one"), several, strict=True)]
     print_table("Tables of 12 × 200 said to have several dimensions", ["copies", "several"], rows)
 
@@ -185,7 +185,7 @@ def dominance(tables: int) -> None:
                 both = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
                 chance = expit(1.5 * (both[:, np.arange(m) % 2] - random.normal(size=m)))
                 answers = (random.random((n, m)) < chance).astype(float)
-                claims += "is too few" in iw.dimensionality(answers).meaning
+                claims += "is too few" in og.dimensionality(answers).meaning
             row.append(f"{claims} of {tables}")
         rows.append(row)
     header = ["respondents × items", *(f"two, r = {r}" for r in (0, 0.5, 0.8)), "one"]
@@ -200,7 +200,7 @@ def reliabilities(tables: int) -> None:
             held = 0
             for seed in range(tables):
                 truth = _true_reliability(seed, n, sd)
-                found = iw.reliability(iw.calibrate(iw.Responses(one_ability(seed, n, 200, sd))))
+                found = og.reliability(og.calibrate(og.Responses(one_ability(seed, n, 200, sd))))
                 held += found.empirical_low <= truth <= found.empirical_high
                 true.append(truth)
             row.append(f"{held / tables:.2f}")
@@ -234,7 +234,7 @@ def keys(tables: int) -> None:
                 answers = (random.random((n, m)) < chance).astype(float)
                 bad = random.choice(m, round(share * m), replace=False)
                 answers[:, bad] = 1 - answers[:, bad]
-                found = iw.label_trouble(iw.calibrate(iw.Responses(answers), "1pl"))
+                found = og.label_trouble(og.calibrate(og.Responses(answers), "1pl"))
                 wrong = np.isin(found.items, [f"item_{k + 1}" for k in bad])
                 precision.append(average_precision_score(wrong, -np.arange(m)))
                 suspect = np.asarray(found.suspect)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table, seconds
 
 SHARE, SIZE = 0.1, 0.6
@@ -57,7 +57,7 @@ VISIBLE = 0.05  # share of the second group whose response was changed
 def simulated(name: str, seed: int, *, planted: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return responses, groups and which items differ."""
     setting, random = SETTINGS[name], np.random.default_rng(seed)
-    items = iw.simulate(setting.model, 2, setting.n_items, random_state=seed).truth.items
+    items = og.simulate(setting.model, 2, setting.n_items, random_state=seed).truth.items
     differs = np.zeros(setting.n_items, dtype=bool)
     if planted:
         count = max(1, round(SHARE * setting.n_items))
@@ -68,7 +68,7 @@ def simulated(name: str, seed: int, *, planted: bool) -> tuple[np.ndarray, np.nd
         if k == len(setting.sizes) - 1:
             own["difficulty"] -= np.where(differs, SIZE / items["discrimination"], 0.0)
         place = random.exponential(1.0, n) - 1 if setting.skewed else random.normal(0.0, 1.0, n)
-        drawn = iw.simulate(
+        drawn = og.simulate(
             setting.model,
             items=own,
             abilities=k * setting.ahead + place,
@@ -81,7 +81,7 @@ def simulated(name: str, seed: int, *, planted: bool) -> tuple[np.ndarray, np.nd
     return values, np.repeat(NAMES[: len(parts)], setting.sizes), differs
 
 
-def split(table: iw.Responses, seed: int, *, planted: bool) -> tuple[np.ndarray, np.ndarray]:
+def split(table: og.Responses, seed: int, *, planted: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return which respondents are in the second group, and responses with planted differences."""
     random = np.random.default_rng(seed)
     values = table.to_frame().to_numpy(copy=True)
@@ -100,7 +100,7 @@ def split(table: iw.Responses, seed: int, *, planted: bool) -> tuple[np.ndarray,
 
 def called_different(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Which items are called different in any group; False where they could not be compared."""
-    found = iw.differential(values, groups, reference="first", model="2pl", progress=False)
+    found = og.differential(values, groups, reference="first", model="2pl", progress=False)
     names = [f"item_{k + 1}" for k in range(values.shape[1])]
     return np.isin(names, found.differing)
 
@@ -131,20 +131,20 @@ def on_tables(folder: Path) -> list[tuple[object, ...]]:
     """Measure the share of items that are called different, or drifted, by the split alone."""
     rows = []
     for path in sorted(folder.glob("metabench_*_responses.csv.gz")):
-        table = iw.read_responses(path)
+        table = og.read_responses(path)
         alone, links, false, hits = [], [], [], []
         for seed in range(SPLITS):
             second, values = split(table, seed, planted=False)
             groups = np.where(second, "second", "first")
-            found = iw.differential(table, groups, reference="first", progress=False)
+            found = og.differential(table, groups, reference="first", progress=False)
             alone.append(found.items["differs"].mean())
             banks = [
-                iw.calibrate(table.select(respondents=rows_), "2pl", progress=False)
+                og.calibrate(table.select(respondents=rows_), "2pl", progress=False)
                 for rows_ in (~second, second)
             ]
-            links.append(iw.link(*banks).anchors["drifted"].mean())
+            links.append(og.link(*banks).anchors["drifted"].mean())
             _, changed = split(table, seed, planted=True)
-            found = iw.differential(changed, groups, reference="first", progress=False)
+            found = og.differential(changed, groups, reference="first", progress=False)
             turned = (changed != values)[second].mean(axis=0)
             called = found.items["differs"].to_numpy()
             false.append(called[turned == 0].mean())
@@ -175,7 +175,7 @@ def beside_mirt() -> list[tuple[object, ...]]:
             tol=1e-6,
         )
         named = [f"item_{k + 1}" for k in anchors]
-        ours = iw.differential(table, groups, model="2pl", anchors=named, progress=False).to_frame()
+        ours = og.differential(table, groups, model="2pl", anchors=named, progress=False).to_frame()
         for k in np.flatnonzero(differs):
             here = ours["likelihood_ratio"].iloc[k]
             rows.append((name, k + 1, f"{theirs['statistic'].iloc[k]:.1f}", f"{here:.1f}"))
@@ -199,7 +199,7 @@ def main() -> None:
     try:
         print_table(
             "Likelihood ratios of planted items, the others as anchors",
-            ("groups", "item", "mirt (PyPI)", "itemwise"),
+            ("groups", "item", "mirt (PyPI)", "ogive"),
             beside_mirt(),
         )
     except ImportError:

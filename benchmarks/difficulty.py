@@ -2,7 +2,7 @@
 
 python benchmarks/difficulty.py [data set ...]
 
-The second part reads the data sets of ITEMWISE_SHARED, the folder of shared data.
+The second part reads the data sets of OGIVE_SHARED, the folder of shared data.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.pools.algorithm_pools import algorithm_classes, configurations
-from itemwise.studies.difficulty.difficulty_evaluation import ALL, WITHOUT_NEGATIVE
+from ogive.pools.algorithm_pools import algorithm_classes, configurations
+from ogive.studies.difficulty.difficulty_evaluation import ALL, WITHOUT_NEGATIVE
 
 N_ITEMS, N_FEATURES = 100_000, 100
 DATASETS = ("letter", "segment", "vehicle", "diabetes", "kc1", "liver-disorders")
@@ -58,7 +58,7 @@ def at_size(**settings: float) -> tuple[object, ...]:
     X = random.normal(size=(N_ITEMS, N_FEATURES))
     y = X[:, 0] + np.abs(X[:, 1]) + 0.5 * random.normal(size=N_ITEMS)
     spent = [perf_counter()]
-    regressor = iw.DifficultyRegressor("gbm", confidence=0.9, **settings).fit(X, y)
+    regressor = og.DifficultyRegressor("gbm", confidence=0.9, **settings).fit(X, y)
     spent.append(perf_counter())
     regressor.predict(X)
     spent.append(perf_counter())
@@ -110,7 +110,7 @@ def targets(right: np.ndarray) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
     columns: dict[str, Any] = {}
     stuck = []
     for model in ("1pl", "2pl"):
-        found = iw.calibrate(right, model)
+        found = og.calibrate(right, model)
         stuck += [] if found.converged else [model]
         items = found.items
         value = items["difficulty"].to_numpy()
@@ -147,7 +147,7 @@ def quality(folder: Path, name: str) -> dict[str, list[tuple[object, ...]]]:
     X, y = load(folder, name)
     right = responses(X, y)
     values, negative, stuck = targets(right)
-    found = iw.evaluate_difficulty(X, values, negative=negative, n_resamples=1, n_jobs=2)
+    found = og.evaluate_difficulty(X, values, negative=negative, n_resamples=1, n_jobs=2)
     abnormal = values[["1pl", "2pl"]].isna().mean()
     print(
         f"\n{name}: {len(X):,} items, mean accuracy {right.mean():.2f}, {negative.sum()} with "
@@ -188,7 +188,7 @@ def main() -> None:
         )
     folder = SHARED
     if not (folder / "data" / "tabular").is_dir():
-        print("\nNo shared data: set ITEMWISE_SHARED to compare with the published figures.")
+        print("\nNo shared data: set OGIVE_SHARED to compare with the published figures.")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-import itemwise as iw
+import ogive as og
 from common import HERE, SHARED, machine, print_table
-from itemwise.numerics.arrays import Floats
+from ogive.numerics.arrays import Floats
 
 
 def drawn(
@@ -52,7 +52,7 @@ def speed() -> list[tuple[str, ...]]:
         row = [name]
         for cv in (None, 5):
             clock, cpu = perf_counter(), process_time()
-            iw.dimension_scale(answers, names, structure=structure, cv=cv, progress=False)
+            og.dimension_scale(answers, names, structure=structure, cv=cv, progress=False)
             row.append(f"{perf_counter() - clock:.1f} ({process_time() - cpu:.1f})")
         rows.append(tuple(row))
     return rows
@@ -67,7 +67,7 @@ def coverage(replications: int) -> list[tuple[str, ...]]:
             answers, abilities, loadings, names = drawn(
                 n_respondents, [each] * 2, correlation, 1000 + seed
             )
-            found = iw.dimension_scale(answers, names, cv=None, progress=False)
+            found = og.dimension_scale(answers, names, cv=None, progress=False)
             kept = found.loadings["item"].str.removeprefix("item_").astype(int) - 1
             held.append(
                 [
@@ -93,7 +93,7 @@ def verdicts(replications: int) -> list[tuple[str, ...]]:
             pays, gain = [], []
             for seed in range(replications):
                 answers, _, _, names = drawn(n_respondents, [each] * 2, correlation, 2000 + seed)
-                found = iw.dimension_scale(answers, names, progress=False)
+                found = og.dimension_scale(answers, names, progress=False)
                 pays.append(found.pays)
                 gain.append(found.comparison.loc["difference", "log_score"])
             size = f"{n_respondents} × {2 * each}"
@@ -128,7 +128,7 @@ def witnesses() -> list[tuple[str, ...]]:
     rows = []
     for name, answers, dimensions, structure, theirs in cases:
         begin = process_time()
-        found = iw.dimension_scale(
+        found = og.dimension_scale(
             answers, dimensions, structure=structure, priors=None, cv=None, progress=False
         )
         took = process_time() - begin
@@ -140,7 +140,7 @@ def main(replications: int) -> None:
     print(machine())
     print_table(
         "Log-likelihoods",
-        ("table", "itemwise", "R mirt", "CPU seconds of itemwise"),
+        ("table", "ogive", "R mirt", "CPU seconds of ogive"),
         witnesses(),
     )
     print_table(

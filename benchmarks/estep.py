@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import best_of, machine, print_table
-from itemwise.estimation.em import EM
-from itemwise.estimation.expectation import expect, expect_generally
-from itemwise.estimation.fit_task import Task
-from itemwise.estimation.proposals import propose, survey
-from itemwise.models import find_model
-from itemwise.numerics.arrays import workers
-from itemwise.responses.encoding import encode
+from ogive.estimation.em import EM
+from ogive.estimation.expectation import expect, expect_generally
+from ogive.estimation.fit_task import Task
+from ogive.estimation.proposals import propose, survey
+from ogive.models import find_model
+from ogive.numerics.arrays import workers
+from ogive.responses.encoding import encode
 
 SIZES = [("3pl", 10_000, 100), ("3pl", 10_000, 500), ("3pl", 2_000, 5_000), ("2pl", 10_000, 500)]
 
 
 def measure(name: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
-    responses, _ = iw.simulate(name, n_respondents, n_items, random_state=1)
+    responses, _ = og.simulate(name, n_respondents, n_items, random_state=1)
     model = find_model(name)
     data = encode(responses.cells, model)
     with workers() as run:

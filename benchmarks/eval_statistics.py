@@ -16,7 +16,7 @@ import sys
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 DOCUMENTS, PER_DOCUMENT = 60, 5
@@ -78,10 +78,10 @@ def by_evalconfidence(scores: np.ndarray, documents: np.ndarray) -> tuple[np.nda
     return np.array(ends), float(other.compare(*results).p_value) < LEVEL
 
 
-def by_itemwise(scores: np.ndarray, documents: np.ndarray) -> tuple[np.ndarray, bool]:
+def by_ogive(scores: np.ndarray, documents: np.ndarray) -> tuple[np.ndarray, bool]:
     """What a leaderboard says, with the documents given."""
-    table = iw.Responses(scores, respondents=["a", "b"]).described(items={"document": documents})
-    board = iw.leaderboard(table)
+    table = og.Responses(scores, respondents=["a", "b"]).described(items={"document": documents})
+    board = og.leaderboard(table)
     rows = board.to_frame().loc[["a", "b"]]
     different = board.pairs["verdict"].isin(["better", "worse"])
     return rows[["accuracy_low", "accuracy_high"]].to_numpy(), bool(different.any())
@@ -98,7 +98,7 @@ def main() -> None:
             x, np.array([clustered(r, d) for r in x])
         ),
         "evalconfidence": by_evalconfidence,
-        "itemwise": by_itemwise,
+        "ogive": by_ogive,
     }
     try:
         import evalconfidence

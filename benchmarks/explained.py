@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import print_table
-from itemwise.numerics.arrays import Floats
+from ogive.numerics.arrays import Floats
 
 NEW = 8  # respondents or items per replication that were not in the table
 
@@ -42,10 +42,10 @@ def regression(replications: int) -> list[tuple[str, ...]]:
             line = 0.4 * (compute - 23) + 0.3 * tuned
             ability = line + random.normal(0, 0.6, n_respondents)
             unit, center = np.sqrt(line.var() + 0.36), line.mean()
-            table = iw.simulate(
+            table = og.simulate(
                 "2pl", abilities=ability, n_items=n_items, missing=missing, random_state=seed
             ).responses.described(respondents={"compute": compute, "tuned": tuned * 1.0})
-            found = iw.explain_ability(table, ["compute", "tuned"], progress=False)
+            found = og.explain_ability(table, ["compute", "tuned"], progress=False)
             note_coefficients(inside, found, {"compute": 0.4 / unit, "tuned": 0.3 / unit})
             note_share(inside, found, line.var() / unit**2)
             new = draw(NEW)
@@ -84,10 +84,10 @@ def difficulty(replications: int) -> list[tuple[str, ...]]:
                 "difficulty": line + random.normal(0, 0.7, n_items),
                 "discrimination": 1.3 * np.exp(random.normal(0, spread, n_items)),
             }
-            table = iw.simulate(
+            table = og.simulate(
                 "2pl", abilities=ability, items=items, missing=missing, random_state=seed
             ).responses.described(items={"length": length, "law": law * 1.0})
-            found = iw.explain_items(table, ["length", "law"], progress=False)
+            found = og.explain_items(table, ["length", "law"], progress=False)
             unit, center = ability.std(), ability.mean()
             note_coefficients(inside, found, {"length": 0.5 / unit, "law": 0.4 / unit})
             note_share(inside, found, line.var() / (line.var() + 0.49))
@@ -138,9 +138,9 @@ def groups(replications: int) -> list[tuple[str, ...]]:
         for seed in range(replications):
             random = np.random.default_rng(seed)
             ability = np.concatenate([random.normal(0, 1, each), random.normal(0.5, 1.3, each)])
-            table = iw.simulate("2pl", abilities=ability, n_items=n_items, random_state=seed)
+            table = og.simulate("2pl", abilities=ability, n_items=n_items, random_state=seed)
             names = ["old"] * each + ["new"] * each
-            found = iw.group_scale(table.responses, names, reference="old", progress=False)
+            found = og.group_scale(table.responses, names, reference="old", progress=False)
             row = found.populations.loc["new"]
             inside["mean"].append(abs(row["mean"] - 0.5) < 1.96 * row["mean_se"])
             inside["sd"].append(abs(row["sd"] - 1.3) < 1.96 * row["sd_se"])

@@ -25,18 +25,18 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.capability.case_difficulty import CaseDifficulty
-from itemwise.capability.case_splits import Cases, held_out_unseen
-from itemwise.capability.class_promises import with_shifts
-from itemwise.capability.classifying import Classifier, rows_at
-from itemwise.capability.gate_limits import FOLDS
-from itemwise.capability.limits import curves_by_prediction
-from itemwise.capability.named_classifiers import default_model
-from itemwise.capability.promises import Spec, expected_acceptance, make_promise
-from itemwise.capability.risk import accepted
-from itemwise.capability.trust import (
+from ogive.capability.case_difficulty import CaseDifficulty
+from ogive.capability.case_splits import Cases, held_out_unseen
+from ogive.capability.class_promises import with_shifts
+from ogive.capability.classifying import Classifier, rows_at
+from ogive.capability.gate_limits import FOLDS
+from ogive.capability.limits import curves_by_prediction
+from ogive.capability.named_classifiers import default_model
+from ogive.capability.promises import Spec, expected_acceptance, make_promise
+from ogive.capability.risk import accepted
+from ogive.capability.trust import (
     CAPABILITY,
     Judged,
     Seen,
@@ -335,7 +335,7 @@ def in_groups() -> None:
     for seed in range(SEEDS):
         X, y, site = sites(1_500, seed)
         for by in ("all", "group"):
-            gate = iw.CapabilityGate(target_accuracy=target, by=by, random_state=seed)
+            gate = og.CapabilityGate(target_accuracy=target, by=by, random_state=seed)
             gate.fit(X, y, groups=site)
             told = gate.decisions(X_new, groups=site_new)
             taken, right = told.within, gate.classes_[told.codes] == y_new
@@ -388,7 +388,7 @@ def same_as_the_gate(sets: dict[str, Any]) -> None:
     """The shortcut by kept figures accepts what CapabilityGate does."""
     for key, draw, target in sets.values():
         X, y, new_X, _ = draw(0)
-        gate = iw.CapabilityGate(target_accuracy=target, random_state=0).fit(X, y)
+        gate = og.CapabilityGate(target_accuracy=target, random_state=0).fit(X, y)
         taken = (gate.decide(new_X)["decision"] == "model").to_numpy()
         if (taken != gated(sample(key, draw, 0, HELD), "all", target)).mean() > 0.001:
             raise SystemExit(f"{key}: the gate decides otherwise than this script.")

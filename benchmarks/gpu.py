@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from common import best_of, print_table
-from itemwise.estimation.em import EM
-from itemwise.estimation.fit_task import Task
-from itemwise.models import Categorical, find_model
-from itemwise.numerics.arrays import Floats, as_numpy, workers
-from itemwise.responses.encoding import Encoded
+from ogive.estimation.em import EM
+from ogive.estimation.fit_task import Task
+from ogive.models import Categorical, find_model
+from ogive.numerics.arrays import Floats, as_numpy, workers
+from ogive.responses.encoding import Encoded
 
 JOBS = [
     ("2pl", 1_000_000, 1_000),

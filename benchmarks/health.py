@@ -16,10 +16,10 @@ from time import perf_counter
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.studies.health.hard_items import judged_by_hard_items
-from itemwise.studies.health.known_chances import judged_together
+from ogive.studies.health.hard_items import judged_by_hard_items
+from ogive.studies.health.known_chances import judged_together
 
 SIZES = ((30, 300), (100, 100), (200, 100))
 FEW = tuple((n, m) for n in (3, 5, 8, 12, 20, 30) for m in (100, 450))
@@ -31,7 +31,7 @@ COPIES, CHANGED, WRONG = 3, 0.05, 0.05
 
 def clean(n: int, m: int, seed: int) -> np.ndarray:
     """Simulate responses of a 2PL without planted problems."""
-    return iw.simulate("2pl", n, m, random_state=seed).responses.to_frame().to_numpy(copy=True)
+    return og.simulate("2pl", n, m, random_state=seed).responses.to_frame().to_numpy(copy=True)
 
 
 def with_bad_items(
@@ -54,7 +54,7 @@ def with_bad_items(
 
 def with_a_leak(n: int, m: int, seed: int, share: float) -> tuple[np.ndarray, int]:
     """Return responses, and the respondent of average ability that knows some hard items."""
-    made = iw.simulate("2pl", n, m, random_state=seed)
+    made = og.simulate("2pl", n, m, random_state=seed)
     values, truth = made.responses.to_frame().to_numpy(copy=True), made.truth
     ability = truth.abilities["ability"].to_numpy()
     who = int(np.argsort(ability)[n // 2])
@@ -81,14 +81,14 @@ def item_rows(runs: int) -> list[tuple[object, ...]]:
     for n, m in SIZES:
         found = np.zeros((runs, 8))
         for seed in range(runs):
-            sound = iw.item_health(clean(n, m, seed)).items
+            sound = og.item_health(clean(n, m, seed)).items
             found[seed, :3] = [
                 sound["significantly_negative"].mean(),
                 sound["suspect_key"].mean(),
                 (sound["duplicate_of"] != "").any(),
             ]
             values, bad, pairs = with_bad_items(n, m, seed)
-            health = iw.item_health(values)
+            health = og.item_health(values)
             items = health.items
             names = [(items.index[i], items.index[j]) for i, j in pairs]
             told = set(zip(health.duplicates["item"], health.duplicates["other"], strict=True))
@@ -105,8 +105,8 @@ def item_rows(runs: int) -> list[tuple[object, ...]]:
 
 def looked_at(values: np.ndarray) -> pd.DataFrame:
     """Run the part of item health about hard items."""
-    table = iw.Responses(values)
-    found = iw.calibrate(table)
+    table = og.Responses(values)
+    found = og.calibrate(table)
     ability = found.abilities()["ability"].to_numpy()
     parts = list(judged_together(found, table, ability))
     return pd.DataFrame(judged_by_hard_items(parts, table.n_respondents))
@@ -163,11 +163,11 @@ def real_rows() -> list[tuple[object, ...]]:
         by = None
         if "scenario" in frame:
             by = list(frame["scenario"])
-            table = iw.Responses(frame.drop(columns=["scenario", "item"]).to_numpy().T)
+            table = og.Responses(frame.drop(columns=["scenario", "item"]).to_numpy().T)
         else:
-            table = iw.Responses(frame.drop(columns="respondent").to_numpy())
+            table = og.Responses(frame.drop(columns="respondent").to_numpy())
         begin = perf_counter()
-        health = iw.item_health(table, by=by)
+        health = og.item_health(table, by=by)
         took = perf_counter() - begin
         shape = f"{table.n_respondents:,} × {table.n_items:,}"
         state = health.saturation["state"].iloc[0]

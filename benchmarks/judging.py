@@ -12,9 +12,9 @@ import pandas as pd
 from scipy.special import ndtri
 from scipy.stats import t
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table, seconds
-from itemwise.numerics.prediction_powered import prediction_powered
+from ogive.numerics.prediction_powered import prediction_powered
 
 SIDES = np.array(["model_a", "tie", "model_b"])
 
@@ -49,10 +49,10 @@ def of_battles(replications: int) -> list[tuple[object, ...]]:
     ):
         strengths = np.linspace(1, -1, m)
         large = battles(strengths, 40_000, per_prompt, sd, 999)
-        truth = iw.preferences(large).board.sort_index()
+        truth = og.preferences(large).board.sort_index()
         held: dict[str, list[float]] = {"strength": [], "win_rate": [], "pair": []}
         for seed in range(replications):
-            found = iw.preferences(
+            found = og.preferences(
                 battles(strengths, n_prompts, per_prompt, sd, seed), cluster=cluster
             )
             frame = found.board.reindex(truth.index)
@@ -140,7 +140,7 @@ def of_facets(replications: int) -> list[tuple[object, ...]]:
             name: [] for name in ("ability", "pair", "severity", "clear")
         }
         for seed in range(replications):
-            found = iw.facets(ratings(n_items, n_judges, share, seed))
+            found = og.facets(ratings(n_items, n_judges, share, seed))
             board, judges = found.board.sort_index(), found.judges
             for name, frame, column, truth in (
                 ("ability", board, "ability", np.linspace(1, -1, 5)),
@@ -170,8 +170,8 @@ def main() -> None:
         of_battles(replications),
     )
     large = battles(np.random.default_rng(0).normal(size=100), 20_000, 5, 0.0, 0)
-    iw.preferences(large.iloc[:1000])  # imports
-    took = seconds(lambda: iw.preferences(large))
+    og.preferences(large.iloc[:1000])  # imports
+    took = seconds(lambda: og.preferences(large))
     print(f"\n100,000 battles of 100 models on 20,000 prompts: {took:.1f} s.")
     print_table(
         "Human labels that correct a judge: two models, 1,000 items",

@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 from hardness import MEASURES
 from label_sets import MADE, Case, cases, changed, keel_sets, prepared
 
 NOISES = ("uniform", "by class", "one class", "by features", "test part only", "none")
 BINS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 1.0)
-OURS, BEST = "itemwise", "best of LR and RF"
+OURS, BEST = "ogive", "best of LR and RF"
 Ranking = Callable[[Case], np.ndarray]  # from a case to one number per item: larger is worse
 
 
 def ours(case: Case) -> np.ndarray:
     """Return the probability that each label is wrong, from both classifiers."""
-    return in_order(iw.label_trouble(scores=case.scores, labels=case.labels)).evidence
+    return in_order(og.label_trouble(scores=case.scores, labels=case.labels)).evidence
 
 
 def in_order(trouble: Any) -> Any:
@@ -50,7 +50,7 @@ def cleanlab_ensemble(case: Case) -> np.ndarray:
 
 
 def rankings() -> dict[str, Ranking]:
-    """Itemwise, cleanlab where it is installed, and measures of instance hardness."""
+    """Ogive, cleanlab where it is installed, and measures of instance hardness."""
     found: dict[str, Ranking] = {OURS: ours}
     try:
         for model in ("LR", "RF"):
@@ -73,7 +73,7 @@ def measure(folder: Path | None) -> tuple[list[dict[str, Any]], list[Any]]:
     rows, found = [], []
     known = rankings()
     for case in cases(NOISES, folder):
-        trouble = iw.label_trouble(scores=case.scores, labels=case.labels)
+        trouble = og.label_trouble(scores=case.scores, labels=case.labels)
         frame = in_order(trouble)
         found.append((case, frame["evidence"].to_numpy(), frame["suspect"].to_numpy()))
         if not case.wrong.any():
@@ -93,7 +93,7 @@ def sum_of(case: Case) -> float:
 
 
 def print_precision(rows: list[dict[str, Any]]) -> None:
-    """Print mean average precision by kind of noise, and how often itemwise ranks better."""
+    """Print mean average precision by kind of noise, and how often ogive ranks better."""
     import pandas as pd
 
     frame = pd.DataFrame(rows)
@@ -115,7 +115,7 @@ def print_precision(rows: list[dict[str, Any]]) -> None:
         table.append((name, *cells, ahead, better))
     print_table(
         f"Mean average precision over {frame['set'].nunique()} sets, by kind of noise",
-        ("ranking", *kinds, "all", "itemwise is ahead by", "sets on which it is ahead"),
+        ("ranking", *kinds, "all", "ogive is ahead by", "sets on which it is ahead"),
         table,
     )
     times = [(n, f"{frame[f'{n}, s'].mean():.3f}") for n in names if f"{n}, s" in frame]
@@ -145,7 +145,7 @@ def of_one_model(found: list[Any], model: str) -> list[Any]:
     """The same cases with the evidence of one classifier."""
     again = []
     for case, _, _ in found:
-        frame = in_order(iw.label_trouble(scores=case.scores[model], labels=case.labels))
+        frame = in_order(og.label_trouble(scores=case.scores[model], labels=case.labels))
         again.append((case, frame["evidence"].to_numpy(), frame["suspect"].to_numpy()))
     return again
 
@@ -203,20 +203,20 @@ def print_pools() -> None:
     import pandas as pd
     from sklearn.metrics import average_precision_score
 
-    from itemwise.pools.whole_datasets import dataset_answers
+    from ogive.pools.whole_datasets import dataset_answers
 
     rows = []
     for name, make in (*keel_sets().items(), *MADE.items()):
         X, truth = prepared(*make())
         labels, wrong = changed(X, truth, "uniform")
-        data = iw.Dataset(name, pd.DataFrame(X), pd.Series(labels), "with changed labels")
+        data = og.Dataset(name, pd.DataFrame(X), pd.Series(labels), "with changed labels")
         answers = dataset_answers(data, pool(), progress=False)
-        calibration = iw.calibrate(answers.responses(labels), "2pl")
+        calibration = og.calibrate(answers.responses(labels), "2pl")
         mean = np.mean([each.astype(float) for each in answers.scores.values()], axis=0)
         tried = {
-            "both": iw.label_trouble(calibration, scores=answers.scores, labels=labels),
-            "probabilities": iw.label_trouble(scores=answers.scores, labels=labels),
-            "responses": iw.label_trouble(calibration),
+            "both": og.label_trouble(calibration, scores=answers.scores, labels=labels),
+            "probabilities": og.label_trouble(scores=answers.scores, labels=labels),
+            "responses": og.label_trouble(calibration),
         }
         found = {n: in_order(each)["evidence"].to_numpy() for n, each in tried.items()}
         found["mean self-confidence"] = -mean[np.arange(len(labels)), labels]

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table, seconds
 
 DATASETS = ("digits", "breast_cancer", "wine")
@@ -36,11 +36,11 @@ def changed(truth: np.ndarray, n_classes: int, seed: int) -> tuple[np.ndarray, n
     return np.where(bad, moved, truth), bad
 
 
-def found(responses: iw.Responses, bad: np.ndarray) -> tuple[list[float], np.ndarray]:
+def found(responses: og.Responses, bad: np.ndarray) -> tuple[list[float], np.ndarray]:
     """Return the average precision of each ranking, and which items are suspects."""
     from sklearn.metrics import average_precision_score
 
-    trouble = iw.label_trouble(iw.calibrate(responses, "2pl"))
+    trouble = og.label_trouble(og.calibrate(responses, "2pl"))
     order = {item: place for place, item in enumerate(trouble.items)}
     places = np.array([order[item] for item in responses.items])
     scores = {
@@ -54,9 +54,9 @@ def found(responses: iw.Responses, bad: np.ndarray) -> tuple[list[float], np.nda
 
 def measure(name: str, folder: str | None) -> tuple[tuple[object, ...], np.ndarray, np.ndarray]:
     """Return a row of the table, the average precisions by repetition, and their sums."""
-    split = iw.split_dataset(iw.load_dataset(f"sklearn:{name}"))
+    split = og.split_dataset(og.load_dataset(f"sklearn:{name}"))
     answers = []
-    ask = partial(iw.run_pool, split, POOL, cv=0, n_jobs=2, folder=folder)
+    ask = partial(og.run_pool, split, POOL, cv=0, n_jobs=2, folder=folder)
     took = seconds(lambda: answers.append(ask()))
     keys = [changed(split.y_test, len(split.classes), seed) for seed in range(TABLES)]
     results = [found(answers[0].responses(key), bad) for key, bad in keys]

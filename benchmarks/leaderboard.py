@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, best_of, machine, print_table
-from itemwise.diagnostics.reached_accuracy import ability_scale
-from itemwise.models import AUTO
-from itemwise.numerics.compared_rows import rank_limits
-from itemwise.responses.study_tables import DOCUMENT, TASK, groups_of
-from itemwise.studies.leaderboards.board import Board
+from ogive.diagnostics.reached_accuracy import ability_scale
+from ogive.models import AUTO
+from ogive.numerics.compared_rows import rank_limits
+from ogive.responses.study_tables import DOCUMENT, TASK, groups_of
+from ogive.studies.leaderboards.board import Board
 
 BOARDS = 500
 FOURS = tuple(
@@ -51,12 +51,12 @@ HEADER = (
 )
 
 
-def helm(kind: str) -> iw.Responses:
+def helm(kind: str) -> og.Responses:
     """Read the table of HELM-lite: thirty language models."""
     frame = pd.read_csv(SHARED / "data" / "llm" / f"helm_lite_{kind}_responses.csv.gz")
     items = frame["scenario"] + "/" + frame["item"].astype(str)
     values = frame.drop(columns=["scenario", "item"])
-    table = iw.Responses(values.to_numpy().T, respondents=values.columns, items=items)
+    table = og.Responses(values.to_numpy().T, respondents=values.columns, items=items)
     return table.described(items={"task": frame["scenario"].tolist()})
 
 
@@ -70,7 +70,7 @@ def sizes(design: dict[str, Any]) -> np.ndarray:
     return np.full(design["documents"], design["items"] // design["documents"])
 
 
-def board(design: dict[str, Any], random: np.random.Generator) -> iw.Responses:
+def board(design: dict[str, Any], random: np.random.Generator) -> og.Responses:
     """Simulate responses; some respondents are equally good on the population of items."""
     document = np.repeat(np.arange(len(sizes(design))), sizes(design))
     ability = np.array(design.get("abilities", FOURS))
@@ -91,7 +91,7 @@ def board(design: dict[str, Any], random: np.random.Generator) -> iw.Responses:
         facts["document"] = document.tolist()
     if design.get("tasks"):
         facts["task"] = np.repeat(np.arange(5), 20 * 2 ** np.arange(5)).tolist()
-    return iw.Responses(values).described(items=facts)
+    return og.Responses(values).described(items=facts)
 
 
 def truth(design: dict[str, Any]) -> np.ndarray:
@@ -147,8 +147,8 @@ def one_task(boards: int) -> tuple[object, ...]:
         rows, part = random.choice(len(values), 6, replace=False), values.copy()
         for row_ in rows:
             part[row_, task != random.choice(np.unique(task))] = np.nan
-        asked = iw.Responses(part, respondents=table.respondents, items=table.items)
-        frame = iw.leaderboard(asked.described(items={"task": task.tolist()})).to_frame()
+        asked = og.Responses(part, respondents=table.respondents, items=table.items)
+        frame = og.leaderboard(asked.described(items={"task": task.tolist()})).to_frame()
         told = frame.loc[[table.respondents[k] for k in rows]]
         low, high = told["accuracy_low"].to_numpy(), told["accuracy_high"].to_numpy()
         inside += list((low <= truth[rows]) & (truth[rows] <= high))
@@ -168,8 +168,8 @@ def main() -> None:
     rows = []
     for kind in ("binary", "graded") if SHARED.is_dir() else ():
         table = helm(kind)
-        found = iw.leaderboard(table)
-        took = best_of(3, partial(iw.leaderboard, table))
+        found = og.leaderboard(table)
+        took = best_of(3, partial(og.leaderboard, table))
         told = int((found.tests.p_adjusted <= found.alpha).sum())
         width = np.mean(found.rank_high - found.rank_low + 1)
         size = f"{table.n_respondents} × {table.n_items:,}"

@@ -16,7 +16,7 @@ import sys
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table, seconds
 
 SIZES = ((30, 1000), (100, 1000), (30, 4000), (100, 4000))  # anchors, respondents per group
@@ -29,10 +29,10 @@ NEW_ITEMS = 20
 
 def world(
     n_anchors: int, n: int, seed: int, *, drifting: bool = True
-) -> tuple[iw.Responses, iw.Responses, np.ndarray, np.ndarray]:
+) -> tuple[og.Responses, og.Responses, np.ndarray, np.ndarray]:
     """Return responses to both versions, the true slope and intercept, and the drifted anchors."""
     random = np.random.default_rng(seed)
-    items = iw.simulate("2pl", 2, n_anchors + NEW_ITEMS, random_state=seed).truth.items
+    items = og.simulate("2pl", 2, n_anchors + NEW_ITEMS, random_state=seed).truth.items
     drifted = np.zeros(n_anchors, dtype=bool)
     if drifting:
         drifted[random.choice(n_anchors, round(SHARE * n_anchors), replace=False)] = True
@@ -43,10 +43,10 @@ def world(
     seeds = [
         int(s) for s in random.integers(1 << 30, size=2)
     ]  # independent random numbers for the two versions
-    old = iw.simulate(
+    old = og.simulate(
         "2pl", items=items.iloc[:n_anchors], abilities=before, random_state=seeds[0]
     ).responses
-    new = iw.simulate("2pl", items=later, abilities=after, random_state=seeds[1]).responses
+    new = og.simulate("2pl", items=later, abilities=after, random_state=seeds[1]).responses
     slope = after.std() / before.std()
     intercept = (after.mean() - before.mean()) / before.std()
     return old, new, np.array([slope, intercept]), drifted
@@ -55,11 +55,11 @@ def world(
 def rows_of(n_anchors: int, n: int, seed: int) -> list[dict[str, object]]:
     """Run every method on one simulation, with drifted anchors removed and kept."""
     old, new, truth, _ = world(n_anchors, n, seed)
-    first, second = iw.calibrate(old, "2pl"), iw.calibrate(new, "2pl")
+    first, second = og.calibrate(old, "2pl"), og.calibrate(new, "2pl")
     rows = []
     for method in METHODS:
         for drift in ("remove", "keep"):
-            found = iw.link(first, second, method=method, drift=drift)
+            found = og.link(first, second, method=method, drift=drift)
             error = np.array([found.slope, found.intercept]) - truth
             rows.append(
                 {
@@ -100,7 +100,7 @@ def called(replications: int) -> list[tuple[object, ...]]:
         hits, false = [], []
         for seed in range(replications):
             old, new, _, drifted = world(n_anchors, n, seed)
-            linked = iw.link(iw.calibrate(old, "2pl"), iw.calibrate(new, "2pl"))
+            linked = og.link(og.calibrate(old, "2pl"), og.calibrate(new, "2pl"))
             judged = linked.anchors["drifted"].reindex(old.items).fillna(value=False)
             judged = judged.to_numpy(dtype=bool)
             hits.append(judged[drifted].mean())
@@ -116,7 +116,7 @@ def quiet(replications: int) -> list[tuple[object, ...]]:
         alarms = []
         for seed in range(replications):
             old, new, _, _ = world(n_anchors, n, 1000 + seed, drifting=False)
-            linked = iw.link(iw.calibrate(old, "2pl"), iw.calibrate(new, "2pl"))
+            linked = og.link(og.calibrate(old, "2pl"), og.calibrate(new, "2pl"))
             alarms.append(len(linked.drifted))
         found.append(
             (n_anchors, n, f"{np.mean(np.array(alarms) > 0):.0%}", f"{np.mean(alarms):.2f}")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import in_own_process, machine, peak_gigabytes, print_table
 
 ROWS, TASKS, ITEMS = 1_000_000, 20, 1_000
@@ -84,7 +84,7 @@ def timed(job: str, folder: Path) -> dict[str, float]:
             with file.open("rb") as lines:
                 rows += sum(json.loads(line)["acc"] is not None for line in lines)
     else:
-        table = iw.read_responses(folder)
+        table = og.read_responses(folder)
         rows = table.n_respondents * table.n_items - table.n_missing
     seconds, processor = perf_counter() - begin, process_time() - used
     return {"seconds": seconds, "processor": processor, "rows": rows, "peak": peak_gigabytes()}

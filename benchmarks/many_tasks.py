@@ -15,13 +15,13 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.calibration import Calibration
-from itemwise.models import Normal
-from itemwise.numerics.joint_normal import Bells, fit_joint_normal, posterior, refined
-from itemwise.responses import Responses
-from itemwise.studies.tasks.task_scales import scale_of
+from ogive.calibration import Calibration
+from ogive.models import Normal
+from ogive.numerics.joint_normal import Bells, fit_joint_normal, posterior, refined
+from ogive.responses import Responses
+from ogive.studies.tasks.task_scales import scale_of
 
 SPLITS, TEST, HIDDEN = 6, 0.2, 0.25
 NODES = 35, 25  # of the general and the specific ability
@@ -114,17 +114,17 @@ def compare(values: np.ndarray, groups: np.ndarray, seed: int, priors: object) -
     n_test = int(TEST * len(values))
     test, train = values[order[:n_test]], values[order[n_test:]]
     hidden = random.random(test.shape) < HIDDEN
-    shown, told = iw.Responses(np.where(hidden, np.nan, test), kind="binary"), iw.Responses(train)
+    shown, told = og.Responses(np.where(hidden, np.nan, test), kind="binary"), og.Responses(train)
 
     def score(chance: np.ndarray) -> float:
         chance = np.clip(np.where(test == 1, chance, 1 - chance), 1e-6, 1)
         return float(np.log(chance[hidden]).mean())
 
-    whole = iw.calibrate(told, "2pl", priors=priors)
+    whole = og.calibrate(told, "2pl", priors=priors)
     found = {"one scale": score(expected(whole, shown, 0.0, 1.0))}
     tasks = list(dict.fromkeys(groups))
     parts = {
-        task: iw.calibrate(told.select(items=groups == task), "2pl", priors=priors)
+        task: og.calibrate(told.select(items=groups == task), "2pl", priors=priors)
         for task in tasks
     }
     alone, joint = np.empty(test.shape), np.empty(test.shape)
@@ -149,7 +149,7 @@ def compare(values: np.ndarray, groups: np.ndarray, seed: int, priors: object) -
     for name, tasks_of in (("bifactor", groups), ("bifactor, tasks shuffled", shuffled)):
         model = Bifactor(tasks_of, priors)
         found[name] = score(model.predict(cells, model.fit(train, start)))
-    curved = iw.calibrate(told, "4pl", priors=priors)
+    curved = og.calibrate(told, "4pl", priors=priors)
     found["one scale, 4PL"] = score(expected(curved, shown, 0.0, 1.0))
     return found
 
@@ -240,7 +240,7 @@ def recovered(truth: np.ndarray, n: int, n_items: int, seed: int) -> pd.DataFram
     ability = random.multivariate_normal(np.zeros(len(truth)), truth, n)[:, place]
     slope, difficulty = np.exp(random.normal(0.2, 0.3, place.size)), random.normal(size=place.size)
     chance = 1 / (1 + np.exp(-slope * (ability - difficulty)))
-    found = iw.task_scales(random.random(chance.shape) < chance, by=[str(k) for k in place])
+    found = og.task_scales(random.random(chance.shape) < chance, by=[str(k) for k in place])
     plain = found.abilities.pivot_table(index="respondent", columns="task", values="ability").corr()
     pairs = found.correlations
     wanted = np.array(

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
-import itemwise as iw
+import ogive as og
 from common import print_table
 
 GRID = np.linspace(-6.0, 6.0, 121)
@@ -21,9 +21,9 @@ WRONG_KEYS = 0.1
 
 def witness() -> list[tuple[str, ...]]:
     """The marginal likelihood climbed by SciPy's BFGS, from the definition."""
-    table = iw.simulate(iw.Nominal(categories=4), 1000, 15, random_state=1).responses
+    table = og.simulate(og.Nominal(categories=4), 1000, 15, random_state=1).responses
     begin = process_time()
-    ours = iw.calibrate(table, "nominal", priors=None, tolerance=1e-8, progress=False)
+    ours = og.calibrate(table, "nominal", priors=None, tolerance=1e-8, progress=False)
     own = process_time() - begin
     cells, n_items = table.cells.astype(int), table.n_items
     log_weights = -(GRID**2) / 2 - logsumexp(-(GRID**2) / 2)
@@ -46,7 +46,7 @@ def witness() -> list[tuple[str, ...]]:
     theirs = process_time() - begin
     away = float(np.abs(best.x - ours.coords.ravel()).max())
     return [
-        ("itemwise", f"{ours.log_likelihood:.4f}", f"{own:.2f}", ""),
+        ("ogive", f"{ours.log_likelihood:.4f}", f"{own:.2f}", ""),
         ("SciPy, BFGS", f"{-best.fun:.4f}", f"{theirs:.2f}", f"{away:.1e}"),
     ]
 
@@ -57,10 +57,10 @@ def coverage(replications: int) -> list[tuple[str, ...]]:
     for n_respondents, n_items, missing in [(200, 10, 0.0), (800, 10, 0.0), (800, 30, 0.3)]:
         inside: dict[str, list[float]] = {"slope": [], "intercept": []}
         for seed in range(replications):
-            drawn = iw.simulate(
-                iw.Nominal(categories=4), n_respondents, n_items, missing=missing, random_state=seed
+            drawn = og.simulate(
+                og.Nominal(categories=4), n_respondents, n_items, missing=missing, random_state=seed
             )
-            found, truth = iw.calibrate(drawn.responses, progress=False).items, drawn.truth.items
+            found, truth = og.calibrate(drawn.responses, progress=False).items, drawn.truth.items
             for word, each in inside.items():
                 for k in (1, 2, 3):
                     name = f"{word}_{k}"
@@ -78,15 +78,15 @@ def wrong_keys(replications: int) -> list[tuple[str, ...]]:
         found, false, named, wrong = 0, 0, 0, 0
         for seed in range(replications):
             random = np.random.default_rng(seed)
-            drawn = iw.simulate(iw.Nominal(categories=4), n_respondents, 60, random_state=seed)
+            drawn = og.simulate(og.Nominal(categories=4), n_respondents, 60, random_state=seed)
             cells = drawn.responses.cells.copy()
             moved = random.random(60) < WRONG_KEYS
             for item in np.flatnonzero(moved):
                 other = random.integers(1, 4)
                 right, keyed = cells[:, item] == 0, cells[:, item] == other
                 cells[right, item], cells[keyed, item] = other, 0
-            table = iw.Responses.from_codes(cells, kind="nominal")
-            suspects = set(iw.distractors(table, progress=False).suspects)
+            table = og.Responses.from_codes(cells, kind="nominal")
+            suspects = set(og.distractors(table, progress=False).suspects)
             truly = {table.items[k] for k in np.flatnonzero(moved)}
             found += len(suspects & truly)
             false += len(suspects - truly)

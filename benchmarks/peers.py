@@ -19,12 +19,12 @@ from time import perf_counter, process_time
 import numpy as np
 from numpy.typing import NDArray
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
-from itemwise.estimation.expectation import expect_generally
-from itemwise.models import MeasurementModel, find_model
-from itemwise.responses.encoding import encode
-from itemwise.scoring.posterior import plan_nodes
+from ogive.estimation.expectation import expect_generally
+from ogive.models import MeasurementModel, find_model
+from ogive.responses.encoding import encode
+from ogive.scoring.posterior import plan_nodes
 
 Items = dict[str, NDArray[np.float64]]
 GRADES = 5
@@ -34,8 +34,8 @@ PATIENCE = 5.0  # CPU seconds after which a package is not called again
 GIRTH_ITEMS = 200  # girth takes minutes beyond
 
 
-def by_itemwise(responses: iw.Responses, model: str) -> Items:
-    items = iw.calibrate(responses, model).items  # the frame carries the standard errors
+def by_ogive(responses: og.Responses, model: str) -> Items:
+    items = og.calibrate(responses, model).items  # the frame carries the standard errors
     return {
         name: column.to_numpy()
         for name, column in items.items()
@@ -48,7 +48,7 @@ def of_grades(discrimination: NDArray[np.float64], steps: NDArray[np.float64]) -
     return {"discrimination": discrimination, "difficulty": steps.mean(axis=1), **found}
 
 
-def by_mirt(responses: iw.Responses, model: str) -> Items:
+def by_mirt(responses: og.Responses, model: str) -> Items:
     import mirt
 
     cells = responses.cells.astype(np.int64)
@@ -64,7 +64,7 @@ def by_mirt(responses: iw.Responses, model: str) -> Items:
     }
 
 
-def by_girth(responses: iw.Responses, model: str) -> Items:
+def by_girth(responses: og.Responses, model: str) -> Items:
     import girth
 
     if model == "3pl" or responses.n_items > GIRTH_ITEMS:
@@ -80,7 +80,7 @@ def by_girth(responses: iw.Responses, model: str) -> Items:
     }
 
 
-def by_py_irt(responses: iw.Responses, model: str) -> Items:
+def by_py_irt(responses: og.Responses, model: str) -> Items:
     if model != "2pl":
         raise NotImplementedError(f"no {model}")
     import pandas as pd
@@ -104,15 +104,15 @@ def by_py_irt(responses: iw.Responses, model: str) -> Items:
     }
 
 
-PEERS: dict[str, Callable[[iw.Responses, str], Items]] = {
-    "itemwise": by_itemwise,
+PEERS: dict[str, Callable[[og.Responses, str], Items]] = {
+    "ogive": by_ogive,
     "mirt": by_mirt,
     "girth": by_girth,
     "py-irt": by_py_irt,
 }
 
 
-def log_likelihood(responses: iw.Responses, model: MeasurementModel, items: Items) -> float:
+def log_likelihood(responses: og.Responses, model: MeasurementModel, items: Items) -> float:
     nothing = dict.fromkeys(model.fixed, 0 * items["difficulty"])
     coords = model.from_parameters({**nothing, **items})
     data = encode(responses.cells, model)
@@ -120,8 +120,8 @@ def log_likelihood(responses: iw.Responses, model: MeasurementModel, items: Item
 
 
 def measure(name: str, n_respondents: int, n_items: int) -> list[tuple[object, ...]]:
-    model = iw.Graded(categories=GRADES) if name == "graded" else find_model(name)
-    responses, truth = iw.simulate(model, n_respondents, n_items, random_state=1)
+    model = og.Graded(categories=GRADES) if name == "graded" else find_model(name)
+    responses, truth = og.simulate(model, n_respondents, n_items, random_state=1)
     label = f"{name.upper()} {n_respondents:,} × {n_items:,}"
     rows: list[tuple[object, ...]] = []
     own = own_busy = 0.0
@@ -142,7 +142,7 @@ def measure(name: str, n_respondents: int, n_items: int) -> list[tuple[object, .
 
 
 def _timed(
-    work: Callable[[iw.Responses, str], Items], responses: iw.Responses, model: str
+    work: Callable[[og.Responses, str], Items], responses: og.Responses, model: str
 ) -> tuple[float, float, float, Items]:
     """Time the first call, and the best of a few more calls if they are quick.
 
@@ -169,9 +169,9 @@ def main() -> None:
             "package",
             "first call, s",
             "warm, s",
-            "× itemwise, warm",
+            "× ogive, warm",
             "CPU s, warm",
-            "× itemwise",
+            "× ogive",
             "log-likelihood",
             "RMSE difficulty",
             "",

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from itemwise.arguments import is_number, whole_number
-from itemwise.errors import InputError
-from itemwise.learning.deep_inputs import check_images
-from itemwise.numerics.arrays import Floats
-from itemwise.words import counted
+from ogive.arguments import is_number, whole_number
+from ogive.errors import InputError
+from ogive.learning.deep_inputs import check_images
+from ogive.numerics.arrays import Floats
+from ogive.words import counted
 
 Images: TypeAlias = NDArray[Any]
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 SIZES = [(20, 200), (50, 500), (200, 500), (1_000, 50)]
@@ -37,12 +37,12 @@ def measured(shape: str, n_respondents: int, n_items: int, replications: int) ->
     for seed in range(replications):
         responses, slope = drawn(shape, n_respondents, n_items, seed)
         for population, kept in hits.items():
-            found = iw.calibrate(responses, "2pl", population=population, progress=False)
+            found = og.calibrate(responses, "2pl", population=population, progress=False)
             off = np.abs(found.items["discrimination"] - slope)
             kept.append(float((off <= REACH * found.items["discrimination_se"]).mean()))
             ended += population == "histogram" and found.converged
             fired += population == "auto" and not isinstance(
-                found.population, iw.scoring.NormalPopulation
+                found.population, og.scoring.NormalPopulation
             )
     covered = (f"{np.mean(kept):.3f}" for kept in hits.values())
     label = f"{n_respondents:,} × {n_items}, {shape}"

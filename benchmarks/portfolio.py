@@ -2,7 +2,7 @@
 
 python benchmarks/portfolio.py [published | coverage | speed | timeouts FOLDER]
 
-The first part reads the ASlib scenarios and printed tables of ITEMWISE_SHARED, the folder of shared
+The first part reads the ASlib scenarios and printed tables of OGIVE_SHARED, the folder of shared
 data; `timeouts` reads every scenario in FOLDER, a copy of the public repository coseal/aslib_data.
 """
 
@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.datasets import AslibScenario
-from itemwise.numerics.arrays import Floats
-from itemwise.studies import Portfolio, PortfolioComparison
-from itemwise.studies.algorithms.portfolio_gaps import BEST_MEMBER, MEAN_MEMBER, SINGLE
+from ogive.datasets import AslibScenario
+from ogive.numerics.arrays import Floats
+from ogive.studies import Portfolio, PortfolioComparison
+from ogive.studies.algorithms.portfolio_gaps import BEST_MEMBER, MEAN_MEMBER, SINGLE
 
 WEKA, CSP = "OPENML-WEKA-2017", "CSP-Minizinc-Obj-2016"
 N_PROBLEMS, N_ALGORITHMS = 100_000, 50
@@ -39,7 +39,7 @@ LIMITS = {"mse": 0.01, "aucdf": 0.01, "auaec": 0.0005, "aupec": 0.02}
 
 
 def scenario(name: str, measure: str | None = None) -> AslibScenario:
-    return iw.read_aslib(SHARED / "data" / "aslib" / name, measure)
+    return og.read_aslib(SHARED / "data" / "aslib" / name, measure)
 
 
 def printed(name: str) -> pd.DataFrame:
@@ -58,7 +58,7 @@ def table_2() -> None:
     """Print which constraint solver has the best curve where."""
     wanted = printed("003_table2_csp_lto.csv").set_index("algorithm")
     # Timeouts of the scenario count as 6000 s, five times the cut-off.
-    found = iw.portfolio(constraint_solvers(), transform="reciprocal", penalty=5, preset="airt")
+    found = og.portfolio(constraint_solvers(), transform="reciprocal", penalty=5, preset="airt")
     shares = {each: found.occupancy(each)["occupancy"] for each in (0.0, 0.01)}
     order = shares[0.0].sort_values(ascending=False, kind="stable")
     rows = [
@@ -119,9 +119,9 @@ def table_6() -> None:
         name = str(row.aslib_scenario)
         if not (SHARED / "data" / "aslib" / name).is_dir():
             continue
-        found = iw.portfolio(scenario(name), preset="airt")
+        found = og.portfolio(scenario(name), preset="airt")
         passes = PASSES_OF_FEW if len(found.problems) <= FEW_PROBLEMS else PASSES
-        compared = iw.compare_portfolios(
+        compared = og.compare_portfolios(
             found, sizes=[SIZE], epsilon=EPSILON.get(name, 0.05), cv=FOLDS, n_resamples=passes
         )
         for method in ("airt", "topset", "shapley", SINGLE):
@@ -145,14 +145,14 @@ def table_6() -> None:
     means = own[own["num_algos"] == SIZE][["airt_mu", "topset_mu", "shapley_mu"]].mean()
     told = ", ".join(f"{name.removesuffix('_mu')} {value:.4f}" for name, value in means.items())
     print(f"\nThe authors' own output for {WEKA} and {SIZE} algorithms: {told}.")
-    found = iw.portfolio(scenario(WEKA), preset="airt")
+    found = og.portfolio(scenario(WEKA), preset="airt")
     gaps = {each: _airt_gap(found, each) for each in (0.0, 0.01, 0.02, 0.05, 0.1)}
     told = ", ".join(f"{gap:.4f} at {each:g}" for each, gap in gaps.items())
     print(f"Here, airt with other ε, {PASSES} passes: {told}.")
 
 
 def _airt_gap(found: Portfolio, epsilon: float) -> float:
-    compared = iw.compare_portfolios(
+    compared = og.compare_portfolios(
         found, sizes=[SIZE], methods=["airt"], epsilon=epsilon, cv=FOLDS, n_resamples=PASSES
     )
     frame = compared.frame.set_index(["method", "definition"])
@@ -208,7 +208,7 @@ def agreement(preset: Portfolio, default: Portfolio) -> None:
     """Print whether preset and default agree, and why their figures differ."""
     one, other = preset.algorithms, default.algorithms
     # Only the engine differs: the bounds and the rule for values at a bound are the preset's.
-    best = iw.calibrate(preset.performances.modelled, preset.calibration.model, priors=None).items
+    best = og.calibrate(preset.performances.modelled, preset.calibration.model, priors=None).items
     shares = preset.occupancy(0.01)["occupancy"] - default.occupancy(0.01)["occupancy"]
     errors = (f"{found.goodness['mse'].mean():.4f}" for found in (preset, default))
     told = {
@@ -324,7 +324,7 @@ def _occupancy(design: Design, names: list[str], seed: int) -> Floats:
     """Return estimate and interval of each algorithm, (n_algorithms, 3)."""
     random = np.random.default_rng(seed)
     seconds = design.seconds(random.normal(size=design.problems), random)
-    found = iw.portfolio(pd.DataFrame(seconds, columns=names), better="lower", cutoff=design.cutoff)
+    found = og.portfolio(pd.DataFrame(seconds, columns=names), better="lower", cutoff=design.cutoff)
     return found.occupancy().to_numpy()
 
 
@@ -337,9 +337,9 @@ def at_size() -> None:
     accuracy = 1 / (1 + np.exp(-(easiness * slope + random.normal(size=N_ALGORITHMS) + noise)))
     kept: dict[str, Any] = {}
     works: dict[str, Callable[[], Any]] = {
-        "calibrate": lambda: iw.calibrate(accuracy, iw.Continuous(bounds=(0.0, 1.0))),
+        "calibrate": lambda: og.calibrate(accuracy, og.Continuous(bounds=(0.0, 1.0))),
         "portfolio: calibration, difficulties, curves": lambda: kept.update(
-            found=iw.portfolio(accuracy, bounds=(0.0, 1.0))
+            found=og.portfolio(accuracy, bounds=(0.0, 1.0))
         ),
         "algorithms, problems, curves as tables": lambda: (
             kept["found"].algorithms,
@@ -357,7 +357,7 @@ def at_size() -> None:
         "three portfolios": lambda: [
             kept["found"].select(0.01, size=SIZE, method=m) for m in ("airt", "topset", "shapley")
         ],
-        "gaps in 10 folds": lambda: iw.compare_portfolios(kept["found"]),
+        "gaps in 10 folds": lambda: og.compare_portfolios(kept["found"]),
     }
     rows, total = [], 0.0
     for name, work in works.items():
@@ -377,10 +377,10 @@ def timeouts(folder: Path) -> None:
     """Print how far predicted from actual effectiveness is, at most, with censored timeouts."""
     rows = []
     for path in sorted(each.parent for each in folder.glob("*/description.txt")):
-        given = iw.read_aslib(path)
+        given = og.read_aslib(path)
         if given.cutoff is None or given.performance.shape[1] < 3:
             continue
-        off = [iw.portfolio(given, penalty=p).goodness["difference"] for p in (None, 10)]
+        off = [og.portfolio(given, penalty=p).goodness["difference"] for p in (None, 10)]
         rows.append((path.name, len(off[0]), *(f"{each.max():.3f}" for each in off)))
     header = ("scenario", "algorithms", "farthest", "farthest, penalty=10")
     print_table("Predicted against actual effectiveness", header, rows)
@@ -394,7 +394,7 @@ def main() -> None:
     wanted = sys.argv[1:] or ["published", "coverage", "speed"]
     if "published" in wanted:
         given = scenario(WEKA)
-        preset, default = iw.portfolio(given, preset="airt"), iw.portfolio(given)
+        preset, default = og.portfolio(given, preset="airt"), og.portfolio(given)
         table_2()
         tables_4_and_5(preset)
         table_6()

@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.adaptive import Budget, asked_of_recorded
-from itemwise.responses.study_tables import copies, grouped_folds
-from itemwise.studies.evaluation.adaptive_forecasts import forecast, reached
+from ogive.adaptive import Budget, asked_of_recorded
+from ogive.responses.study_tables import copies, grouped_folds
+from ogive.studies.evaluation.adaptive_forecasts import forecast, reached
 
 FILES = {
     "ARC": "metabench_arc_2pl",
@@ -38,7 +38,7 @@ CONFIDENCE = 0.9
 MOST = 1500
 DRAWS = 100
 Floats = NDArray[np.float64]
-Split = tuple[iw.Responses, iw.Responses]  # known models, new ones
+Split = tuple[og.Responses, og.Responses]  # known models, new ones
 
 
 class Found(NamedTuple):
@@ -49,25 +49,25 @@ class Found(NamedTuple):
     default: str  # the way that is taken by itself, where both were tried
 
 
-def board(name: str, most: int | None) -> iw.Responses:
+def board(name: str, most: int | None) -> og.Responses:
     path = SHARED / "data" / "llm" / f"{FILES[name]}_responses.csv.gz"
     if name == "HELM-lite":
         frame = pd.read_csv(path)
         names = frame["scenario"] + " " + frame["item"].astype(str)
-        table = iw.Responses.from_frame(frame.iloc[:, 2:].set_axis(names).T)
+        table = og.Responses.from_frame(frame.iloc[:, 2:].set_axis(names).T)
         return table.select(items=np.arange(0, table.n_items, 10))
-    table = iw.read_responses(path)
+    table = og.read_responses(path)
     rows = np.random.default_rng(0).permutation(table.n_respondents)[:most]
     return table.select(respondents=np.sort(rows))
 
 
-def simulated(seed: int, n: int = 40, n_items: int = 60) -> iw.Responses:
+def simulated(seed: int, n: int = 40, n_items: int = 60) -> og.Responses:
     random = np.random.default_rng(seed)
     ability = random.normal(size=(n, 2))[:, :1]
     difficulty = random.normal(0, 1.3, n_items)
     slope = np.exp(random.normal(0.2, 0.3, n_items))
     chance = 1 / (1 + np.exp(-slope * (ability - difficulty)))
-    return iw.Responses((random.random((n, n_items)) < chance).astype(int))
+    return og.Responses((random.random((n, n_items)) < chance).astype(int))
 
 
 def gathered(name: str, most: int | None) -> dict[str, list[Split]]:
@@ -80,12 +80,12 @@ def gathered(name: str, most: int | None) -> dict[str, list[Split]]:
     return found
 
 
-def accuracy(table: iw.Responses) -> Floats:
+def accuracy(table: og.Responses) -> Floats:
     found: Floats = table.to_frame().mean(axis=1).to_numpy()
     return found
 
 
-def splits(name: str, table: iw.Responses) -> Iterator[tuple[str, list[Split]]]:
+def splits(name: str, table: og.Responses) -> Iterator[tuple[str, list[Split]]]:
     score = accuracy(table)
     order, tenth = np.argsort(score, kind="stable"), max(1, len(score) // 10)
     fold = grouped_folds(copies(table), 5, 0)
@@ -104,7 +104,7 @@ def splits(name: str, table: iw.Responses) -> Iterator[tuple[str, list[Split]]]:
         )
 
 
-def plain(new: iw.Responses, size: int) -> float:
+def plain(new: og.Responses, size: int) -> float:
     """Return the error of the plain mean of random items."""
     random, truth = np.random.default_rng(0), accuracy(new)
     draws = [random.choice(new.n_items, size, replace=False) for _ in range(DRAWS)]
@@ -112,21 +112,21 @@ def plain(new: iw.Responses, size: int) -> float:
     return float(np.mean([np.abs(cells[:, d].mean(axis=1) - truth).mean() for d in draws]))
 
 
-def shortened(known: iw.Responses, new: iw.Responses, size: int) -> Found:
-    found = iw.shorten(known, size, confidence=CONFIDENCE, progress=False)
+def shortened(known: og.Responses, new: og.Responses, size: int) -> Found:
+    found = og.shorten(known, size, confidence=CONFIDENCE, progress=False)
     told = found.predict(new)
     ends = [told[f"accuracy{end}"].to_numpy() for end in ("", "_low", "_high")]
     return Found(found.error["mae"][0], np.stack([*ends, accuracy(new)]), "")
 
 
-def adaptive(known: iw.Responses, new: iw.Responses, size: int) -> Found:
+def adaptive(known: og.Responses, new: og.Responses, size: int) -> Found:
     options = {"sizes": [size], "confidence": CONFIDENCE, "progress": False}
-    own = iw.replay_adaptively(known, cv=3, **options)
-    test = iw.AdaptiveTest(own.bank, selector="score", stopper=Budget(size))
+    own = og.replay_adaptively(known, cv=3, **options)
+    test = og.AdaptiveTest(own.bank, selector="score", stopper=Budget(size))
     asked = asked_of_recorded(test, new, size)
     cells = np.full(new.shape, np.nan)
     np.put_along_axis(cells, asked, np.take_along_axis(new.values, asked, axis=1), axis=1)
-    seen = iw.Responses(cells, items=new.items, kind=new.kind)
+    seen = og.Responses(cells, items=new.items, kind=new.kind)
     told = forecast(own.bank, own.real_error.range_of(new.items), seen, CONFIDENCE)
     down, up = reached(own.real_error, np.full(len(cells), size), told, CONFIDENCE)
     value = told.accuracy

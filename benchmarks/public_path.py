@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import print_table
-from itemwise.estimation.fit_task import Task
-from itemwise.models import find_model
-from itemwise.numerics.arrays import workers
-from itemwise.responses.encoding import Encoded, encode
+from ogive.estimation.fit_task import Task
+from ogive.models import find_model
+from ogive.numerics.arrays import workers
+from ogive.responses.encoding import Encoded, encode
 
 JOBS = [
     ("2pl", 10_000, 500),
@@ -54,16 +54,16 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return perf_counter() - begun, found
 
 
-def public(cells: np.ndarray, name: str, engine: iw.EM) -> list[float]:
+def public(cells: np.ndarray, name: str, engine: og.EM) -> list[float]:
     """Seconds of each public call, one after the other."""
-    made, table = timed(lambda: iw.Responses(cells))
-    fitted, cal = timed(lambda: iw.calibrate(table, name, engine=engine, progress=False))
+    made, table = timed(lambda: og.Responses(cells))
+    fitted, cal = timed(lambda: og.calibrate(table, name, engine=engine, progress=False))
     shown, _ = timed(lambda: cal.items)
     scored, _ = timed(cal.abilities)
     return [made, fitted, shown, scored]
 
 
-def inside(cells: np.ndarray, name: str, engine: iw.EM) -> tuple[float, float, float]:
+def inside(cells: np.ndarray, name: str, engine: og.EM) -> tuple[float, float, float]:
     """Seconds to bring the table to the engine, of the climb, and of one E-step."""
     model = find_model(name)
     moved, data = timed(lambda: _settled(encode(cells, model, None, engine.device)))
@@ -82,7 +82,7 @@ def _settled(data: Encoded) -> Encoded:
 
 def measure(name: str, shape: tuple[int, int], device: str | None) -> list[tuple[object, ...]]:
     """The rows of one job: the first call, and the same again."""
-    cells, engine = draw(name, *shape), iw.EM(device=device)
+    cells, engine = draw(name, *shape), og.EM(device=device)
     first, again = public(cells, name, engine), public(cells, name, engine)
     moved, climbed, step = inside(cells, name, engine)
     job = f"{name.upper()} {shape[0]:,} × {shape[1]:,}"
@@ -136,9 +136,9 @@ def _pairs(jobs: list[str]) -> list[tuple[str, str]]:
 
 def _warm(device: str | None) -> None:
     """Import what a first call imports, and start the device."""
-    small = iw.simulate("2pl", 200, 10, random_state=0).responses
+    small = og.simulate("2pl", 200, 10, random_state=0).responses
     for name in ("2pl", "3pl"):
-        cal = iw.calibrate(small, name, engine=iw.EM(device=device), progress=False)
+        cal = og.calibrate(small, name, engine=og.EM(device=device), progress=False)
         _ = cal.abilities(), cal.items
 
 

@@ -1,6 +1,6 @@
 """Which results follow from the files and tables published with two of the papers.
 
-ITEMWISE_SHARED=<folder of shared data> python benchmarks/published.py
+OGIVE_SHARED=<folder of shared data> python benchmarks/published.py
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.utils import all_estimators
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
 from decoding import read_tables
-from itemwise.calibration import known_items
-from itemwise.numerics.classification import classic_metrics, confusion_counts
-from itemwise.responses.encoding import encode
-from itemwise.scoring import staged_abilities
-from itemwise.scoring.posterior import Posterior, plan_nodes
+from ogive.calibration import known_items
+from ogive.numerics.classification import classic_metrics, confusion_counts
+from ogive.responses.encoding import encode
+from ogive.scoring import staged_abilities
+from ogive.scoring.posterior import Posterior, plan_nodes
 
 Row = tuple[object, object]
 CLASSIC = ["accuracy", "f1", "precision", "recall", "auc", "specificity"]
@@ -35,17 +35,17 @@ def published_items(name: str) -> pd.DataFrame:
     return items.set_axis(PARAMETERS, axis=1)
 
 
-def bank(items: pd.DataFrame) -> iw.Calibration:
-    model = iw.ThreePL()
+def bank(items: pd.DataFrame) -> og.Calibration:
+    model = og.ThreePL()
     coords = model.from_parameters({name: items[name].to_numpy() for name in PARAMETERS})
     return known_items(model, coords, list(items.index))
 
 
-def log_likelihood(calibration: iw.Calibration, table: pd.DataFrame) -> float:
+def log_likelihood(calibration: og.Calibration, table: pd.DataFrame) -> float:
     """Return the marginal log-likelihood under a standard normal population."""
     model, coords = calibration.model, calibration.coords
     nodes = plan_nodes(model, coords)
-    data = encode(iw.Responses.from_frame(table).cells, model)
+    data = encode(og.Responses.from_frame(table).cells, model)
     _, value = Posterior(model.log_terms(coords, nodes.coarse), nodes)(data.block(slice(None)))
     return float(data.weights @ value)
 
@@ -60,7 +60,7 @@ def likelihoods(tables: dict[str, pd.DataFrame]) -> list[Row]:
         bound = log_likelihood(bank(theirs.loc[part.columns]), part)
         for priors, settings in (("default", {}), (None, {"max_iterations": MOST_ITERATIONS})):
             begin = perf_counter()
-            found = iw.calibrate(part, "3pl", priors=priors, **settings)
+            found = og.calibrate(part, "3pl", priors=priors, **settings)
             seconds[priors] += perf_counter() - begin
             least[priors] += log_likelihood(bank(found.items), part) >= bound
     texts = {"default": "default priors", None: f"no priors, at most {MOST_ITERATIONS} iterations"}
@@ -72,7 +72,7 @@ def likelihoods(tables: dict[str, pd.DataFrame]) -> list[Row]:
 
 def ends(tables: dict[str, pd.DataFrame], evaluated: dict[str, pd.DataFrame]) -> list[Row]:
     """Check the ranks of the optimal and the pessimal classifier."""
-    decoding = iw.decode_responses(tables, evaluated)
+    decoding = og.decode_responses(tables, evaluated)
     rows: list[Row] = []
     for column in ("true_score", "true_score_positive"):
         scores = decoding.scores(column)
@@ -139,7 +139,7 @@ def confusion_tables() -> list[Row]:
 
 
 def friedman(scores: pd.DataFrame) -> float:
-    return iw.compare_ranks(scores.T).friedman
+    return og.compare_ranks(scores.T).friedman
 
 
 def trained_again(models: pd.Index) -> pd.DataFrame:
@@ -168,7 +168,7 @@ def as_value(text: str) -> int | str:
 def main() -> None:
     print(f"\n## Published\n\n{machine()}.")
     if not SHARED.is_dir():
-        print(f"\nThe published files are not at {SHARED}; set ITEMWISE_SHARED to their folder.")
+        print(f"\nThe published files are not at {SHARED}; set OGIVE_SHARED to their folder.")
         return
     tables, evaluated = read_tables()
     rows = [

@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import spearmanr
 
-import itemwise as iw
+import ogive as og
 from common import print_table
-from itemwise.estimation.equal_slopes import calibrate_equal_slopes
-from itemwise.estimation.error_calibrations import ERROR_MODELS
+from ogive.estimation.equal_slopes import calibrate_equal_slopes
+from ogive.estimation.error_calibrations import ERROR_MODELS
 
 SETS = ("diabetes", "friedman1", "friedman2")
 SEEDS = range(5)
@@ -45,13 +45,13 @@ def main() -> None:
 
 
 def compared(name: str, seed: int) -> list[float]:
-    split = iw.split_dataset(iw.load_dataset(f"sklearn:{name}"), test_size=0.4, random_state=seed)
-    answers = iw.run_pool(split, "regressors", cv=0, random_state=seed, progress=False)
+    split = og.split_dataset(og.load_dataset(f"sklearn:{name}"), test_size=0.4, random_state=seed)
+    answers = og.run_pool(split, "regressors", cv=0, random_state=seed, progress=False)
     errors = np.abs(answers.predictions - split.y_test)
     table = answers.responses(split.y_test)
     first = np.arange(errors.shape[1]) % 2 == 0
     part, elsewhere = table.select(items=first), -errors[:, ~first].mean(axis=1)
-    free = iw.calibrate(part, iw.Continuous(bounds=(0.0, 1.0)))
+    free = og.calibrate(part, og.Continuous(bounds=(0.0, 1.0)))
     equal = calibrate_equal_slopes(part)
     guesses = (
         free.abilities()["ability"],

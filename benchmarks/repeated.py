@@ -10,9 +10,9 @@ import sys
 import numpy as np
 from scipy.special import expit
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
-from itemwise.calibration import Calibration
+from ogive.calibration import Calibration
 
 SIZES = ((200, 30, 5), (30, 60, 5), (200, 30, 20))
 SPREADS = (0.0, 1.0, 2.0)  # of what an item means to one respondent, in log-odds
@@ -47,9 +47,9 @@ def figures(n: int, m: int, tries: int, spread: float, repetitions: int) -> tupl
         ability, place = random.standard_normal(n), random.standard_normal(m)
         more = spread * random.standard_normal((n, m))
         right = random.binomial(tries, expit(1.2 * (ability[:, None] - place) + more))
-        table = iw.Responses(right / tries, tries=tries)
-        bank = iw.calibrate(table, "2pl", progress=False)
-        plain = iw.EM().fit(table.cells, bank.model, tries=table.tries)
+        table = og.Responses(right / tries, tries=tries)
+        bank = og.calibrate(table, "2pl", progress=False)
+        plain = og.EM().fit(table.cells, bank.model, tries=table.tries)
         taken = Calibration(
             *(bank.model, bank.item_names, plain.coords, plain.uncertainty, plain.population),
             *(plain.log_likelihood, n, plain.iterations, plain.converged, "em"),

@@ -9,26 +9,26 @@ from time import perf_counter
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
-from itemwise.demo import demonstrate
-from itemwise.report import read_benchmark
+from ogive.demo import demonstrate
+from ogive.report import read_benchmark
 
 N_RESPONDENTS, SIZES = 200, (500, 20_000)
 SHARE_TURNED = 0.02  # share of items with reversed labels, so that there are suspects
 OPENINGS = 5
 
 
-def questions(n_items: int) -> tuple[iw.Calibration, list[object]]:
+def questions(n_items: int) -> tuple[og.Calibration, list[object]]:
     """Return a calibration of simulated items, some with reversed labels, and its diagnostics."""
-    drawn = iw.simulate("2pl", N_RESPONDENTS, n_items, random_state=1).responses
+    drawn = og.simulate("2pl", N_RESPONDENTS, n_items, random_state=1).responses
     values = drawn.values.copy()
     turned = np.random.default_rng(1).choice(n_items, int(SHARE_TURNED * n_items), replace=False)
     values[:, turned] = 1 - values[:, turned]
     names = [f"task {k % 8}, question {k}" for k in range(n_items)]
     tasks = {"task": [f"task {k % 8}" for k in range(n_items)]}
-    found = iw.calibrate(iw.Responses(values, items=names).described(items=tasks), "2pl")
-    return found, [found, iw.label_trouble(found)]
+    found = og.calibrate(og.Responses(values, items=names).described(items=tasks), "2pl")
+    return found, [found, og.label_trouble(found)]
 
 
 def interactive(path: Path) -> str:
@@ -47,7 +47,7 @@ def interactive(path: Path) -> str:
             page = browser.new_page()
             page.goto(path.as_uri())
             page.wait_for_selector("html[data-ready]")
-            entry = "performance.getEntriesByName('itemwise-ready')[0].startTime"
+            entry = "performance.getEntriesByName('ogive-ready')[0].startTime"
             times.append(page.evaluate(entry))
             page.close()
         browser.close()
@@ -56,7 +56,7 @@ def interactive(path: Path) -> str:
 
 def written(name: str, results: object, folder: Path, **more: object) -> tuple[object, ...]:
     begin = perf_counter()
-    path = iw.write_report(folder / "report.html", results, **more)
+    path = og.write_report(folder / "report.html", results, **more)
     seconds = perf_counter() - begin
     return name, f"{seconds:.1f}", f"{path.stat().st_size / 1e6:.2f}", interactive(path)
 
@@ -65,7 +65,7 @@ def main() -> None:
     print(f"\n## Report\n\n{machine()}. Interactive: the median of {OPENINGS} openings.")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        iw.write_report(folder / "first.html", questions(20)[0])  # imports are not timed
+        og.write_report(folder / "first.html", questions(20)[0])  # imports are not timed
         rows = [
             written(f"{n:,} items × {N_RESPONDENTS} respondents", questions(n)[1], folder)
             for n in SIZES

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.estimation.fit_task import Task
+from ogive.estimation.fit_task import Task
 
 BINARY = ("1pl", "2pl", "3pl", "4pl")
 
@@ -61,7 +61,7 @@ def made() -> Iterator[tuple[str, Any]]:
         yield f"noise {seed}, 60 × 20", (random.random((60, 20)) < 0.5).astype(float)
     yield "Guttman, 60 × 20", (np.arange(60)[:, None] >= 3 * np.arange(20)).astype(float)
     for seed in range(3):
-        drawn = iw.simulate("3pl", 100, 100, random_state=seed)
+        drawn = og.simulate("3pl", 100, 100, random_state=seed)
         yield f"3PL {seed}, 100 × 100", drawn.responses
 
 
@@ -96,7 +96,7 @@ def helm() -> Iterator[tuple[str, Any]]:
 def row(name: str, table: Any, model: str, priors: Any) -> tuple[object, ...]:
     begin = process_time()
     with Falls() as falls:
-        cal = iw.calibrate(table, model, priors=priors, progress=False, n_jobs=1)
+        cal = og.calibrate(table, model, priors=priors, progress=False, n_jobs=1)
     spent = process_time() - begin
     open_items = sum("undetermined" in said for said in cal.flags)
     said = "converged" if cal.converged else "not converged"

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 REACH = 1.959964
@@ -94,13 +94,13 @@ def measured(case: str, n_respondents: int, replications: int) -> tuple[object, 
     slope, _ = items()
     draw = CASES[case]
     many = draw(np.random.default_rng(1), MANY)
-    nearest = iw.calibrate(many, "2pl", progress=False).items["discrimination"].to_numpy()
+    nearest = og.calibrate(many, "2pl", progress=False).items["discrimination"].to_numpy()
     hits: dict[tuple[str, str], list[float]] = {}
     estimates, errors = [], {"model": [], "robust": []}
     for seed in range(replications):
         responses = draw(np.random.default_rng(1_000 + seed), n_respondents)
         for se in errors:
-            found = iw.calibrate(responses, "2pl", se=se, progress=False).items
+            found = og.calibrate(responses, "2pl", se=se, progress=False).items
             estimate, error = found["discrimination"].to_numpy(), found["discrimination_se"]
             errors[se].append(error.to_numpy())
             for name, truth in {"drawn": slope, "nearest": nearest}.items():
@@ -118,25 +118,25 @@ def measured(case: str, n_respondents: int, replications: int) -> tuple[object, 
     )
 
 
-def one_of_each_pair(responses: np.ndarray) -> tuple[iw.Calibration, np.ndarray]:
+def one_of_each_pair(responses: np.ndarray) -> tuple[og.Calibration, np.ndarray]:
     """Leave out the second item of every pair that is called dependent."""
-    found = iw.calibrate(responses, "2pl", progress=False)
-    pairs = iw.local_dependence(found, max_pairs=500).to_frame()
+    found = og.calibrate(responses, "2pl", progress=False)
+    pairs = og.local_dependence(found, max_pairs=500).to_frame()
     kept = ~np.isin(found.item_names, pairs.loc[pairs["dependent"], "other"])
-    return iw.calibrate(responses[:, kept], "2pl", progress=False), kept
+    return og.calibrate(responses[:, kept], "2pl", progress=False), kept
 
 
-def likely_respondents(responses: np.ndarray) -> tuple[iw.Calibration, np.ndarray]:
+def likely_respondents(responses: np.ndarray) -> tuple[og.Calibration, np.ndarray]:
     """Leave out respondents whose responses are unlikely at their ability."""
-    fit = iw.respondent_fit(iw.calibrate(responses, "2pl", progress=False))
+    fit = og.respondent_fit(og.calibrate(responses, "2pl", progress=False))
     likely = ~np.isin(fit.respondents, fit.unlikely)
-    return iw.calibrate(responses[likely], "2pl", progress=False), np.full(N_ITEMS, True)
+    return og.calibrate(responses[likely], "2pl", progress=False), np.full(N_ITEMS, True)
 
 
-def asymptotes(responses: np.ndarray) -> tuple[iw.Calibration, np.ndarray]:
+def asymptotes(responses: np.ndarray) -> tuple[og.Calibration, np.ndarray]:
     """Let every item have responses that come about anyhow: the 4PL with weak priors."""
-    priors = {"guessing": iw.Beta(1.2, 20), "slip": iw.Beta(1.2, 20)}
-    return iw.calibrate(responses, "4pl", priors=priors, progress=False), np.full(N_ITEMS, True)
+    priors = {"guessing": og.Beta(1.2, 20), "slip": og.Beta(1.2, 20)}
+    return og.calibrate(responses, "4pl", priors=priors, progress=False), np.full(N_ITEMS, True)
 
 
 REMEDIES = [
@@ -152,7 +152,7 @@ REMEDIES = [
 def mended(
     case: str,
     remedy: str,
-    apply: Callable[[np.ndarray], tuple[iw.Calibration, np.ndarray]],
+    apply: Callable[[np.ndarray], tuple[og.Calibration, np.ndarray]],
     replications: int,
 ) -> tuple[object, ...]:
     """Return bias and coverage of the true value, before and after a remedy."""
@@ -160,7 +160,7 @@ def mended(
     rows = []
     for seed in range(replications):
         responses = CASES[case](np.random.default_rng(1_000 + seed), SIZES[-1])
-        plain = iw.calibrate(responses, "2pl", progress=False)
+        plain = og.calibrate(responses, "2pl", progress=False)
         row = []
         for found, kept in ((plain, np.full(N_ITEMS, True)), apply(responses)):
             estimate = found.items["discrimination"].to_numpy()

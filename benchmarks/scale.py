@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 ROWS_OF_A_FILE, ROWS_AT_ONCE = 500_000, 50_000
@@ -63,7 +63,7 @@ def _file(folder: Path, first: int) -> Path:
     return folder / f"{first:012d}.parquet"
 
 
-def in_memory(folder: Path) -> iw.Responses:
+def in_memory(folder: Path) -> og.Responses:
     """All files as one table."""
     import pyarrow.parquet as pq
 
@@ -78,7 +78,7 @@ def in_memory(folder: Path) -> iw.Responses:
         for k, column in enumerate(table.columns[1:]):
             cells[first : first + fact.num_rows, k] = column.to_numpy()
         first, items = first + fact.num_rows, table.column_names[1:]
-    return iw.Responses.from_codes(cells, names, items)
+    return og.Responses.from_codes(cells, names, items)
 
 
 def job(folder: Path, *, scanned: bool) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def job(folder: Path, *, scanned: bool) -> dict[str, Any]:
         now = time.process_time()
         told[name], before = now - before, now
 
-    responses = iw.scan_responses(folder) if scanned else in_memory(folder)
+    responses = og.scan_responses(folder) if scanned else in_memory(folder)
     told["kind"] = responses.kind  # a scan reads the files now
     lap("read")
-    bank = iw.calibrate(responses, "2pl", progress=False)
+    bank = og.calibrate(responses, "2pl", progress=False)
     lap("calibrate")
     told["first"] = bank.items.iloc[0, :2].tolist()
     lap("items")
@@ -153,12 +153,12 @@ def constants(n_respondents: int = 50_000, n_items: int = 200) -> None:
     """What one E-step costs a core by response, and what goes to a worker and back."""
     import cloudpickle
 
-    from itemwise.estimation.em import EM
-    from itemwise.estimation.expectation import expect
-    from itemwise.estimation.fit_task import Task
-    from itemwise.models import find_model
-    from itemwise.numerics.arrays import workers
-    from itemwise.responses.encoding import Encoded, encode
+    from ogive.estimation.em import EM
+    from ogive.estimation.expectation import expect
+    from ogive.estimation.fit_task import Task
+    from ogive.models import find_model
+    from ogive.numerics.arrays import workers
+    from ogive.responses.encoding import Encoded, encode
 
     rows, sent = [], []
     gather = Encoded.gather
@@ -169,7 +169,7 @@ def constants(n_respondents: int = 50_000, n_items: int = 200) -> None:
         return found
 
     for name in ("2pl", "3pl", "graded"):
-        responses = iw.simulate(name, n_respondents, n_items, random_state=0).responses
+        responses = og.simulate(name, n_respondents, n_items, random_state=0).responses
         model = find_model(name).fitted_to(responses.cells, responses.items)
         data = encode(responses.cells, model)
         with workers(1) as run:
@@ -194,7 +194,7 @@ def constants(n_respondents: int = 50_000, n_items: int = 200) -> None:
 def cluster() -> None:
     from distributed import Client, LocalCluster
 
-    from itemwise.estimation.worker_rows import WorkerRows
+    from ogive.estimation.worker_rows import WorkerRows
 
     passes: list[tuple[float, float]] = []
     gather = WorkerRows.gather_sums
@@ -207,8 +207,8 @@ def cluster() -> None:
 
     WorkerRows.gather_sums = timed  # type: ignore[method-assign]
     rows = []
-    small = iw.simulate("2pl", 16_384, 30, random_state=0).responses
-    large = iw.simulate("3pl", 131_072, 100, random_state=0).responses
+    small = og.simulate("2pl", 16_384, 30, random_state=0).responses
+    large = og.simulate("3pl", 131_072, 100, random_state=0).responses
     for n_workers, table, model in (
         (N_WORKERS, small, "2pl"),
         (1, large, "3pl"),
@@ -219,7 +219,7 @@ def cluster() -> None:
             for _ in range(2):  # the second time, workers know the package
                 passes.clear()
                 begin = time.perf_counter()
-                bank = iw.calibrate(table, model, client=client, progress=False)
+                bank = og.calibrate(table, model, client=client, progress=False)
                 whole = time.perf_counter() - begin
             steps = np.array(passes[1 : bank.iterations + 1]) * 1e3
             size = f"{table.n_respondents:,} × {table.n_items}"

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import best_of, machine, print_table
 
 N_ITEMS = 50
 
 
 def measure(n_respondents: int, missing: float = 0.0) -> tuple[object, ...]:
-    simulated = iw.simulate("continuous", n_respondents, N_ITEMS, missing=missing, random_state=1)
+    simulated = og.simulate("continuous", n_respondents, N_ITEMS, missing=missing, random_state=1)
     responses, table = simulated.responses, simulated.responses.values
     look = best_of(5, lambda: (table.mean(axis=0), np.cov(table, rowvar=False)))
     fits = []
-    fit = best_of(5, lambda: fits.append(iw.calibrate(responses, "continuous")))
+    fit = best_of(5, lambda: fits.append(og.calibrate(responses, "continuous")))
     found = fits[-1]
-    whole = best_of(3, lambda: iw.calibrate(iw.Responses(table, kind="continuous"), "continuous"))
+    whole = best_of(3, lambda: og.calibrate(og.Responses(table, kind="continuous"), "continuous"))
     error = np.abs(found.items["discrimination"] - simulated.truth.items["discrimination"]).max()
     name = f"{n_respondents:,} × {N_ITEMS}" + (f", {missing:.0%} missing" if missing else "")
     seen = (

@@ -4,7 +4,7 @@
     python benchmarks/serving.py together   # a request on each of 200 connections at one moment
     python benchmarks/serving.py refusals   # 10,000 requests that should be refused
 
-`itemwise serve` runs in processes of its own with a gate fitted on eight features of scikit-learn's
+`ogive serve` runs in processes of its own with a gate fitted on eight features of scikit-learn's
 breast cancer data; this process sends the requests. A request is timed from the moment it should
 have been sent, so a service that falls behind cannot hide it. With `--cores 2`, the service has two
 cores of its own, and this process the others. Requests that violate the schema of the service are
@@ -35,7 +35,7 @@ from load import KEY, Found, Load, cpu_seconds, request, send
 
 ROWS, ROUNDS = 10, 50
 HOSTILE, BY_SCHEMA, AT_ONCE, GOOD_EVERY = 10_000, 1_500, 16, 100
-RUN = "from itemwise.cli import main; main()"
+RUN = "from ogive.cli import main; main()"
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ def save_gate(folder: Path) -> tuple[Path, list[bytes]]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    import itemwise as iw
+    import ogive as og
 
     data, target = load_breast_cancer(return_X_y=True, as_frame=True)
     data = data.iloc[:, :8]
-    gate = iw.CapabilityGate(make_pipeline(StandardScaler(), LogisticRegression()))
+    gate = og.CapabilityGate(make_pipeline(StandardScaler(), LogisticRegression()))
     path = folder / "gate.json"
     gate.fit(data, target).save(path)
     rows = data.to_dict("records")
@@ -72,7 +72,7 @@ def served(path: Path, n_cores: int | None) -> Iterator[Service]:
     cores = sorted(os.sched_getaffinity(0))
     if n_cores is not None:
         os.sched_setaffinity(0, cores[:n_cores])  # children keep it
-    environment = {**os.environ, "ITEMWISE_API_KEY": KEY}
+    environment = {**os.environ, "OGIVE_API_KEY": KEY}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
     if n_cores is not None:
         os.sched_setaffinity(0, cores[n_cores:] or cores)

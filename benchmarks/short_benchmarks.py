@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.numerics.prediction_error import prediction_error
-from itemwise.responses.study_tables import copies, grouped_folds
-from itemwise.shortening.choosers import CHOOSERS, Candidates
-from itemwise.shortening.forecasts import full_cells, known_of
-from itemwise.shortening.predictors import PREDICTORS
+from ogive.numerics.prediction_error import prediction_error
+from ogive.responses.study_tables import copies, grouped_folds
+from ogive.shortening.choosers import CHOOSERS, Candidates
+from ogive.shortening.forecasts import full_cells, known_of
+from ogive.shortening.predictors import PREDICTORS
 
 FILES = {"arc": "metabench_arc_2pl", "mmlu": "metabench_mmlu_3pl"}
 SIZES = (5, 10, 25, 50)
@@ -49,14 +49,14 @@ def by_lot(truth: Floats, cells: Floats, size: int) -> tuple[float, float]:
     return float(np.mean(errors)), float(np.std(errors) / np.sqrt(DRAWS))
 
 
-def error(predicted: Any, judged: iw.Responses) -> tuple[float, float]:
+def error(predicted: Any, judged: og.Responses) -> tuple[float, float]:
     """Return the mean absolute error and its standard error."""
     found = prediction_error(np.asarray(predicted), judged.values.mean(axis=1), copies(judged))
     return found["mae"], found["mae_se"]
 
 
 def by_parts(
-    candidates: Candidates, learned: iw.Responses, judged: iw.Responses, size: int
+    candidates: Candidates, learned: og.Responses, judged: og.Responses, size: int
 ) -> dict[str, tuple[float, float]]:
     """Evaluate every way of choosing with one predictor, trained without the test models."""
     score = learned.values.mean(axis=1)
@@ -72,21 +72,21 @@ def by_parts(
 
 
 def by_replay(
-    learned: iw.Responses, judged: iw.Responses, sizes: Sequence[int]
+    learned: og.Responses, judged: og.Responses, sizes: Sequence[int]
 ) -> dict[int, tuple[float, float]]:
     """Evaluate adaptively, with items chosen for each model, by number of items."""
-    figures = iw.replay_adaptively(iw.calibrate(learned, "3pl"), judged, sizes=sizes).errors
+    figures = og.replay_adaptively(og.calibrate(learned, "3pl"), judged, sizes=sizes).errors
     rows = figures[figures["method"] == "adaptive"]
     return {int(row["n_items"]): (row["mae"], row["mae_se"]) for _, row in rows.iterrows()}
 
 
 def compare(name: str, sizes: Sequence[int]) -> None:
-    table = iw.read_responses(SHARED / "data" / "llm" / f"{FILES[name]}_responses.csv.gz")
+    table = og.read_responses(SHARED / "data" / "llm" / f"{FILES[name]}_responses.csv.gz")
     fold = grouped_folds(copies(table), 5, 0)
     learned, judged = (
         table.select(respondents=np.flatnonzero(rows)) for rows in (fold != 0, fold == 0)
     )
-    bank = iw.calibrate(learned, "2pl")
+    bank = og.calibrate(learned, "2pl")
     candidates = Candidates(bank, full_cells(bank, learned))
     truth = judged.values.mean(axis=1)
     adaptive = by_replay(learned, judged, sizes)
@@ -95,7 +95,7 @@ def compare(name: str, sizes: Sequence[int]) -> None:
     for size in sizes:
         lot = by_lot(truth, judged.values, size)
         begin = perf_counter()
-        short = iw.shorten(learned, size, model="2pl", confidence=0.9)
+        short = og.shorten(learned, size, model="2pl", confidence=0.9)
         spent.append(f"{perf_counter() - begin:.0f} s")
         told = short.predict(judged)
         own = error(told["accuracy"], judged)

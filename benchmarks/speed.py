@@ -27,17 +27,17 @@ JOBS = {
 
 
 def run(job: str) -> dict[str, object]:
-    import itemwise as iw
+    import ogive as og
 
     model, n_respondents, n_items, missing, repeats = JOBS[job]
-    responses, _ = iw.simulate(model, n_respondents, n_items, missing=missing, random_state=1)
+    responses, _ = og.simulate(model, n_respondents, n_items, missing=missing, random_state=1)
     if n_respondents * n_items < 1e7:
-        iw.calibrate(responses, model)  # warm: imports and caches
+        og.calibrate(responses, model)  # warm: imports and caches
     fits, busy = [], []
 
     def fit_again() -> None:
         begin = process_time()
-        fits.append(iw.calibrate(responses, model, tolerance=1e-5))
+        fits.append(og.calibrate(responses, model, tolerance=1e-5))
         busy.append(process_time() - begin)
 
     time = best_of(repeats, fit_again)
@@ -75,23 +75,23 @@ def start_seconds(*words: str) -> float:
 
 def main() -> None:
     print(f"\n## Speed\n\n{machine()}. Times are the best of several runs.")
-    numpy, own = import_seconds("numpy"), import_seconds("itemwise")
+    numpy, own = import_seconds("numpy"), import_seconds("ogive")
     print_table(
         "Import",
         ("", "ms", "relative to NumPy"),
         [
             ("numpy", f"{numpy * 1e3:.0f}", "1.00"),
-            ("itemwise", f"{own * 1e3:.1f}", f"{own / numpy:.2f}"),
+            ("ogive", f"{own * 1e3:.1f}", f"{own / numpy:.2f}"),
         ],
     )
     bare = start_seconds("-c", "import numpy")
-    shown = start_seconds("-c", "from itemwise.cli import app; app(['--help'])")
+    shown = start_seconds("-c", "from ogive.cli import app; app(['--help'])")
     print_table(
         "Start",
         ("", "ms", "relative to Python with NumPy"),
         [
             ("python -c 'import numpy'", f"{bare * 1e3:.0f}", "1.00"),
-            ("itemwise --help", f"{shown * 1e3:.0f}", f"{shown / bare:.2f}"),
+            ("ogive --help", f"{shown * 1e3:.0f}", f"{shown / bare:.2f}"),
         ],
     )
     rows = []

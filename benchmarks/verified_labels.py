@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 SETS = ("mnist", "cifar10", "20news", "imdb")
@@ -44,8 +44,8 @@ def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, l
 
 def rankings(scores: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
     """One number per label, larger where it is more likely wrong."""
-    frame = iw.label_trouble(scores=scores, labels=labels).to_frame()
-    found = {"itemwise": frame["evidence"][[f"row_{k}" for k in range(len(labels))]].to_numpy()}
+    frame = og.label_trouble(scores=scores, labels=labels).to_frame()
+    found = {"ogive": frame["evidence"][[f"row_{k}" for k in range(len(labels))]].to_numpy()}
     try:
         from cleanlab.rank import get_label_quality_scores as quality
     except ImportError:
@@ -72,7 +72,7 @@ def compare(folder: Path, name: str) -> tuple[list[tuple[object, ...]], tuple[ob
         for ranking, found in rankings(scores, labels).items()
     ]
     begin = process_time()
-    trouble = iw.label_trouble(scores=scores, labels=labels)
+    trouble = og.label_trouble(scores=scores, labels=labels)
     took = process_time() - begin
     frame = trouble.to_frame().loc[[f"row_{k}" for k in range(len(labels))]]
     suspect = frame["suspect"].to_numpy()

@@ -1,4 +1,4 @@
-"""`itemwise view` on a large board: time to the first picture, and of every kind of click."""
+"""`ogive view` on a large board: time to the first picture, and of every kind of click."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 from common import machine, print_table
 
 SIZES = ((200, 2_000), (2_211, 12_032))  # the second is that of a public board of language models
@@ -70,12 +70,12 @@ ACTIONS: dict[str, tuple[str, str, list[Any], str]] = {
 
 def board(n_respondents: int, n_items: int, folder: Path) -> Path:
     """Write simulated responses with tasks and texts; 1 % of the labels are wrong."""
-    drawn = iw.simulate("2pl", n_respondents, n_items, random_state=1).responses
+    drawn = og.simulate("2pl", n_respondents, n_items, random_state=1).responses
     values = np.array(drawn.values)
     values[:, ::100] = 1 - values[:, ::100]
     tasks = [f"task {k % 14}" for k in range(n_items)]
     texts = [f"Question {k}. " + "It is as long as questions are. " * 8 for k in range(n_items)]
-    table = iw.Responses(values, drawn.respondents, drawn.items, kind="binary")
+    table = og.Responses(values, drawn.respondents, drawn.items, kind="binary")
     return table.described(items={"task": tasks, "text": texts}).save(folder / "board.parquet")
 
 
@@ -116,8 +116,8 @@ class Clicker:
 
 @contextmanager
 def served(path: Path) -> Iterator[str]:
-    """The address of `itemwise view`, in a process of its own."""
-    code = "from itemwise.cli import main; main()"
+    """The address of `ogive view`, in a process of its own."""
+    code = "from ogive.cli import main; main()"
     words = [sys.executable, "-c", code, "view", str(path), "--no-browser", "--quiet", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -137,7 +137,7 @@ def viewed(path: Path, browser: Any, size: str, *, wait: bool) -> None:
         page.set_default_timeout(MOST_MS)
         page.goto(address)
         page.wait_for_selector("html[data-ready=yes]")
-        mark = "performance.getEntriesByName('itemwise-ready')[0].startTime"
+        mark = "performance.getEntriesByName('ogive-ready')[0].startTime"
         first = page.evaluate(mark)
         print(
             f"\n{size}: read after {ready:.1f} s, first picture {first:.0f} ms after the page was"

@@ -1,6 +1,6 @@
 """Distance from the figures of R's mirt 1.45.1 and airt 0.2.3 on the reference sets.
 
-ITEMWISE_SHARED=<folder of shared data> python benchmarks/witnesses.py
+OGIVE_SHARED=<folder of shared data> python benchmarks/witnesses.py
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 from common import SHARED, machine, print_table
-from itemwise.calibration import known_items
-from itemwise.scoring import NormalPopulation
-from itemwise.tables.table_files import read_table
+from ogive.calibration import known_items
+from ogive.scoring import NormalPopulation
+from ogive.tables.table_files import read_table
 
 WITNESSES = SHARED / "reference"
 RASCH_AND_2PL = [
@@ -26,7 +26,7 @@ THREE = ["LSAT7_3PL", "SAT12_3PL", "sim3pl_2000x40_3PL"]
 GRADED = ["Science_graded", "Science_gpcm"]
 JOINED_OTHERWISE = ["i031", "i039"]  # of sim2pl_1000x50: see tests/diagnostics/test_item_fit.py
 SQUARES = {"infit": "infit", "infit_z": "z.infit", "outfit": "outfit", "outfit_z": "z.outfit"}
-AS_AIRT = iw.Continuous(bounds="table", at_bounds=0.01)
+AS_AIRT = og.Continuous(bounds="table", at_bounds=0.01)
 
 Row = tuple[object, ...]
 
@@ -42,22 +42,22 @@ def mirt_fit(tag: str) -> pd.Series:
     return fits[(fits["tag"] == tag) & (fits["TOL"] == "tight")].iloc[0]
 
 
-def responses(tag: str) -> iw.Responses:
+def responses(tag: str) -> og.Responses:
     """Read the table that was fitted."""
     table = pd.read_csv(WITNESSES / "data" / f"{tag.rsplit('_', 1)[0]}.csv")
-    return iw.Responses(table.to_numpy(), items=list(table.columns))
+    return og.Responses(table.to_numpy(), items=list(table.columns))
 
 
 @cache
-def ours(tag: str) -> iw.Calibration:
+def ours(tag: str) -> og.Calibration:
     """Calibrate without priors."""
     model = tag.rsplit("_", 1)[1].lower()
-    return iw.calibrate(responses(tag), {"rasch": "1pl"}.get(model, model), priors=None)
+    return og.calibrate(responses(tag), {"rasch": "1pl"}.get(model, model), priors=None)
 
 
-def at_mirts_items(tag: str) -> iw.Calibration:
+def at_mirts_items(tag: str) -> og.Calibration:
     """Return the items estimated by mirt, so that only the diagnostics are compared."""
-    model = {"Rasch": iw.OnePL, "2PL": iw.TwoPL, "3PL": iw.ThreePL}[tag.rsplit("_", 1)[1]]()
+    model = {"Rasch": og.OnePL, "2PL": og.TwoPL, "3PL": og.ThreePL}[tag.rsplit("_", 1)[1]]()
     items, table = mirt(tag, "items_tight"), responses(tag)
     coords = items[["slopeint_a1", "slopeint_d", "slopeint_g"][: model.width]].to_numpy(float)
     return known_items(
@@ -81,7 +81,7 @@ def apart(one: object, other: object, *, relative: bool = False) -> float:
 def item_fits() -> list[Row]:
     s_x2, others, squares, zh = [], [], [], []
     for tag in [*RASCH_AND_2PL, *THREE]:
-        found = iw.item_fit(at_mirts_items(tag)).to_frame()
+        found = og.item_fit(at_mirts_items(tag)).to_frame()
         theirs = mirt(tag, "itemfit").set_index("item")["S_X2"]
         odd = theirs.index.isin(JOINED_OTHERWISE if tag.startswith("sim2pl") else [])
         s_x2.append(apart(found["s_x2"][~odd], theirs[~odd], relative=True))
@@ -104,13 +104,13 @@ def item_fits() -> list[Row]:
 def model_fits() -> list[Row]:
     m2, rest = [], []
     for tag in RASCH_AND_2PL:
-        found, theirs = iw.model_fit(ours(tag)), mirt_fit(tag)
+        found, theirs = og.model_fit(ours(tag)), mirt_fit(tag)
         m2.append(apart(found.value, theirs["M2"], relative=True))
         names = ("rmsea", "srmsr", "tli", "cfi")
         rest += [apart(getattr(found, name), theirs[name.upper()]) for name in names]
-    graded, gpcm = (iw.model_fit(ours(tag)).value for tag in GRADED)
+    graded, gpcm = (og.model_fit(ours(tag)).value for tag in GRADED)
     wanted, other = (mirt_fit(tag)["C2"] for tag in GRADED)
-    three, theirs = iw.model_fit(at_mirts_items("SAT12_3PL")).value, mirt_fit("SAT12_3PL")["M2"]
+    three, theirs = og.model_fit(at_mirts_items("SAT12_3PL")).value, mirt_fit("SAT12_3PL")["M2"]
     return [
         ("M2 of Rasch and 2PL, relative", f"{max(m2):.0e}"),
         ("RMSEA, SRMSR, TLI, CFI of Rasch and 2PL", f"{max(rest):.0e}"),
@@ -122,7 +122,7 @@ def model_fits() -> list[Row]:
 
 def q3(tags: Sequence[str]) -> float:
     found = [
-        apart(iw.local_dependence(ours(tag)).q3, mirt(tag, "Q3").set_index("item")) for tag in tags
+        apart(og.local_dependence(ours(tag)).q3, mirt(tag, "Q3").set_index("item")) for tag in tags
     ]
     return max(found)
 
@@ -133,7 +133,7 @@ def log_likelihoods() -> list[Row]:
         for tag in [*RASCH_AND_2PL, "LSAT6_3PL", *THREE, *GRADED]
     }
     return [
-        ("log-likelihood, itemwise minus mirt, smallest of all sets", f"{min(gains.values()):.0e}"),
+        ("log-likelihood, ogive minus mirt, smallest of all sets", f"{min(gains.values()):.0e}"),
         ("the same, largest", f"{max(gains.values()):.1f}"),
     ]
 
@@ -142,8 +142,8 @@ def portfolio() -> list[Row]:
     """Calibrate the continuous model on the 30 classifiers of the AIRT paper."""
     runs = read_table(SHARED / "data" / "aslib" / "OPENML-WEKA-2017" / "algorithm_runs.arff.gz")
     table = runs.pivot_table(index="instance_id", columns="algorithm", values="predictive_accuracy")
-    published, best = iw.calibrate(table, preset="airt"), iw.calibrate(table, AS_AIRT, priors=None)
-    long = iw.calibrate(table, preset="airt", tolerance=1e-6, max_iterations=10_000)
+    published, best = og.calibrate(table, preset="airt"), og.calibrate(table, AS_AIRT, priors=None)
+    long = og.calibrate(table, preset="airt", tolerance=1e-6, max_iterations=10_000)
     ratio = (best.items["discrimination"] / published.items["discrimination"]).median()
     exact = pd.read_csv(WITNESSES / "airt_weka_minmax_exactML_factanal.csv", index_col=0)
     wanted = exact.loc[[name.replace("weka.", "") for name in best.items.index], "alpha_a"]
@@ -161,7 +161,7 @@ def portfolio() -> list[Row]:
 
 def main() -> None:
     if not WITNESSES.is_dir():
-        print(f"No witnesses: there is no folder {WITNESSES}; set ITEMWISE_SHARED.")
+        print(f"No witnesses: there is no folder {WITNESSES}; set OGIVE_SHARED.")
         return
     print(f"\n## Witnesses\n\n{machine()}. R's mirt 1.45.1 and airt 0.2.3, no priors.")
     residuals = [

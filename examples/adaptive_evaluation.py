@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-import itemwise as iw
+import ogive as og
 
-# Responses of earlier models; with real ones, use iw.read_responses("logs/").
-drawn = iw.simulate("3pl", 400, 200, random_state=0)
+# Responses of earlier models; with real ones, use og.read_responses("logs/").
+drawn = og.simulate("3pl", 400, 200, random_state=0)
 new, known = (
     drawn.responses.select(respondents=[0]),
     drawn.responses.select(respondents=slice(1, 400)),
 )
-bank = iw.calibrate(known, "3pl")
+bank = og.calibrate(known, "3pl")
 
-replay = iw.replay_adaptively(known, sizes=[10, 25], cv=2)
+replay = og.replay_adaptively(known, sizes=[10, 25], cv=2)
 print(replay.errors[["method", "n_items", "mae", "coverage", "coverage_observed"]].round(3))
 print(replay.meaning)
 
@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as folder:
     while True:
         calls += 1
         try:
-            found = iw.evaluate_adaptively(
+            found = og.evaluate_adaptively(
                 bank, ask, budget=25, journal=journal, error=replay, respondent="new-model"
             )
             break

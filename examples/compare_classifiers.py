@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-import itemwise as iw
+import ogive as og
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=200, random_state=0)
@@ -30,8 +30,8 @@ predictions = {
     for name, model in families.items()
 }
 
-responses = iw.Responses.from_predictions(y_test, predictions)
-cal = iw.calibrate(responses, model="2pl")
+responses = og.Responses.from_predictions(y_test, predictions)
+cal = og.calibrate(responses, model="2pl")
 print(cal)
 
 ranking = cal.abilities().sort_values("ability", ascending=False)

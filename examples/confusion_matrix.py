@@ -7,7 +7,7 @@ Run with: python examples/confusion_matrix.py
 import pandas as pd
 from sklearn.datasets import make_classification
 
-import itemwise as iw
+import ogive as og
 
 COLUMNS = [
     *("age", "sex", "chest_pain", "blood_pressure", "cholesterol", "blood_sugar", "ecg"),
@@ -22,7 +22,7 @@ clinic = pd.DataFrame(X, columns=COLUMNS).assign(
     disease=pd.Series(ill).map({0: "absent", 1: "present"})
 )
 
-comparison = iw.compare_classifiers(clinic, target="disease", n_jobs=-1)
+comparison = og.compare_classifiers(clinic, target="disease", n_jobs=-1)
 columns = ["accuracy", "recall", "total_score", "total_score_rank_low", "total_score_rank_high"]
 print(comparison.to_frame()[[*columns, "accuracy_filtered"]].round(3).to_string())
 for sentence in comparison.sentences()[:2]:

@@ -1,6 +1,6 @@
 """Ask a model 10 of 40 questions, chosen one batch after the other, in Inspect AI.
 
-Run with: pip install 'itemwise[inspect]'; python examples/evaluate_in_inspect.py
+Run with: pip install 'ogive[inspect]'; python examples/evaluate_in_inspect.py
 """
 
 import tempfile
@@ -12,7 +12,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import match
 from inspect_ai.solver import generate
 
-import itemwise as iw
+import ogive as og
 
 N_ITEMS = 40
 
@@ -33,17 +33,17 @@ def reply(messages: list, *_: object) -> ModelOutput:
     return output
 
 
-# Responses of earlier models to the same items; with real ones, use iw.read_responses("logs/").
+# Responses of earlier models to the same items; with real ones, use og.read_responses("logs/").
 items = {"task": ["products"] * N_ITEMS, "id": list(range(N_ITEMS))}
-earlier = iw.simulate("2pl", 200, N_ITEMS, random_state=0).responses.described(items=items)
-bank = iw.calibrate(earlier)
+earlier = og.simulate("2pl", 200, N_ITEMS, random_state=0).responses.described(items=items)
+bank = og.calibrate(earlier)
 
 model = get_model("mockllm/model", custom_outputs=reply)  # or "openai/gpt-4o", or any other
 with tempfile.TemporaryDirectory() as folder:  # with a real model, one that is kept
-    ask = iw.inspect_ask(model, earlier, Path(folder) / "runs", tasks=products())
-    found = iw.evaluate_adaptively(
+    ask = og.inspect_ask(model, earlier, Path(folder) / "runs", tasks=products())
+    found = og.evaluate_adaptively(
         bank, ask, budget=10, batch_size=5, journal=Path(folder) / "journal.jsonl"
     )
-    print(iw.read_logs(Path(folder) / "runs").meaning)
+    print(og.read_logs(Path(folder) / "runs").meaning)
 print(found.trace[["item", "response", "accuracy", "accuracy_se"]].round(3))
 print(found.meaning)

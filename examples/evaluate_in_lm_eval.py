@@ -1,6 +1,6 @@
 """Ask a model 10 of 40 questions, chosen one batch after the other, in lm-evaluation-harness.
 
-Run with: pip install 'itemwise[lm-eval]'; python examples/evaluate_in_lm_eval.py
+Run with: pip install 'ogive[lm-eval]'; python examples/evaluate_in_lm_eval.py
 """
 
 import tempfile
@@ -10,7 +10,7 @@ from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
 import datasets
-import itemwise as iw
+import ogive as og
 
 N_ITEMS = 40
 
@@ -52,22 +52,22 @@ class Multiplier(LM):
     loglikelihood_rolling = loglikelihood
 
 
-# Responses of earlier models to the same items; with real ones, use iw.read_responses("logs/").
+# Responses of earlier models to the same items; with real ones, use og.read_responses("logs/").
 items = {"task": ["products"] * N_ITEMS, "id": list(range(N_ITEMS))}
-earlier = iw.simulate("2pl", 200, N_ITEMS, random_state=0).responses.described(items=items)
-bank = iw.calibrate(earlier)
+earlier = og.simulate("2pl", 200, N_ITEMS, random_state=0).responses.described(items=items)
+bank = og.calibrate(earlier)
 
 with tempfile.TemporaryDirectory() as folder:  # with a real model, one that is kept
-    ask = iw.lm_eval_ask(
+    ask = og.lm_eval_ask(
         Multiplier(),  # or "hf", with model_args="pretrained=gpt2" among the settings
         earlier,
         Path(folder) / "runs",
         tasks=TASK,  # tasks that lm-eval knows by the names in the responses need not be given
         settings={"task_manager": TaskManager(include_defaults=False)},
     )
-    found = iw.evaluate_adaptively(
+    found = og.evaluate_adaptively(
         bank, ask, budget=10, batch_size=5, journal=Path(folder) / "journal.jsonl"
     )
-    print(iw.read_logs(Path(folder) / "runs").meaning)
+    print(og.read_logs(Path(folder) / "runs").meaning)
 print(found.trace[["item", "response", "accuracy", "accuracy_se"]].round(3))
 print(found.meaning)

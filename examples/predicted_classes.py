@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import itemwise as iw
+import ogive as og
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=120, random_state=0)
@@ -34,12 +34,12 @@ chosen = pd.DataFrame.from_dict(predicted, orient="index", columns=items)
 key = pd.Series(y_test, items)
 key["row 0"] = (key["row 0"] + 1) % 10  # one label is wrong
 
-found = iw.distractors(chosen, key)
+found = og.distractors(chosen, key)
 print(found.meaning)
 found.plot().save("options.png")
 
-right = iw.Responses.from_choices(chosen, key)
-explained = iw.explain_ability(right, pd.DataFrame(facts, index=list(chosen.index)))
+right = og.Responses.from_choices(chosen, key)
+explained = og.explain_ability(right, pd.DataFrame(facts, index=list(chosen.index)))
 print(explained.meaning)
 print(explained.to_frame())
 explained.plot().save("ability_by_rows.png")

@@ -33,7 +33,7 @@ from hostile_attacks import ATTACKS, LARGE, SMALL
 from hostile_readers import READERS, Reader
 from hostile_samples import Prepared, prepared
 
-import itemwise as iw
+import ogive as og
 
 SECONDS = 60  # of processor time
 MEMORY = 4 << 30  # of addresses, more than at the start
@@ -155,7 +155,7 @@ def met_by(name: str, reader: Reader, path: Path, attack: str) -> Result:
     outcome, why = "read", ""
     try:
         reader.use(path)
-    except iw.ItemwiseError as error:
+    except og.OgiveError as error:
         outcome, why = "refused", str(error)
         if ("limit is" in why or "the limit" in why) and "max_bytes" not in why:
             outcome = "failed"

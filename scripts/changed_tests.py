@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE, TESTS = Path("src/itemwise"), Path("tests")
+SOURCE, TESTS = Path("src/ogive"), Path("tests")
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Packages that itemwise needs, and those that they need, as installed in this environment."""
+"""Packages that ogive needs, and those that they need, as installed in this environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-NAME = "itemwise"
+NAME = "ogive"
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 EXTRAS = ("dev", "docs", "serve", "cluster", "learning")  # whose versions are locked
 

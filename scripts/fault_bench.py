@@ -46,14 +46,14 @@ BEFORE = {
 
 def write_inputs(folder: Path) -> None:
     """Write small tables, and an item bank."""
-    import itemwise as iw
+    import ogive as og
 
     folder.mkdir()
     for name, seed in (("scores", 0), ("others", 1)):
-        drawn = iw.simulate("2pl", 60, 12, random_state=seed).responses
+        drawn = og.simulate("2pl", 60, 12, random_state=seed).responses
         drawn.to_frame().rename_axis("model").to_csv(folder / f"{name}.csv")
         if name == "scores":
-            iw.calibrate(drawn, "2pl").save(folder / "bank.json")
+            og.calibrate(drawn, "2pl").save(folder / "bank.json")
     random = np.random.default_rng(0)
     few = pd.DataFrame({"x": random.normal(size=40).round(3)})
     few.assign(kind=np.where(few["x"] > 0, "a", "b")).to_csv(folder / "few.csv", index=False)
@@ -270,10 +270,10 @@ class Bench:
 
 
 def _unusable(path: Path) -> str:
-    import itemwise as iw
+    import ogive as og
 
     try:
-        iw.load(path)
+        og.load(path)
     except Exception as error:
         return f"{path.name} cannot be loaded: {error}"
     return ""

@@ -44,7 +44,7 @@ def main() -> int:
     words.add_argument("--markdown", type=Path, help="write the table to this file as well")
     given = words.parse_args()
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="itemwise-faults-") as base:
+    with tempfile.TemporaryDirectory(prefix="ogive-faults-") as base:
         Path(base).chmod(0o755)
         found = campaign(Path(base), given)
     lines = [row(["command", "fault", "times", SAME, CLEAR, "failed"])]

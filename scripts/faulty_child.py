@@ -103,15 +103,15 @@ def run(words: list[str]) -> None:
     except KeyboardInterrupt:  # as the package is imported
         print("Interrupted.", file=sys.stderr)
         sys.exit(130)
-    sys.argv = ["itemwise", *words]
-    from itemwise.cli import main as command_line
+    sys.argv = ["ogive", *words]
+    from ogive.cli import main as command_line
 
     command_line()
 
 
 def make_demo_small() -> None:
     """Two small data sets and twelve classifiers, and few resamples."""
-    from itemwise import demo
+    from ogive import demo
 
     demo.NAMES, demo.MISLABELLED, demo.TWO_CLASSES = ("iris", "moons"), "iris", "moons"
     demo.N_MISLABELLED, demo.POOL, demo.CASES = 3, "real", 2
@@ -122,8 +122,8 @@ def evaluate() -> None:
     """Ask a model that is slow to answer, with a journal, and save the result."""
     import typer
 
-    import itemwise as iw
-    from itemwise.cli.command_table import explained
+    import ogive as og
+    from ogive.cli.command_table import explained
 
     def ask(item: str) -> int:
         with Path("asked.txt").open("a") as file:
@@ -133,8 +133,8 @@ def evaluate() -> None:
 
     try:
         with explained():
-            bank = iw.load("in/bank.json")
-            found = iw.evaluate_adaptively(
+            bank = og.load("in/bank.json")
+            found = og.evaluate_adaptively(
                 bank, ask, budget=BUDGET, method="adaptive", journal="out/asked.jsonl",
                 progress=False,
             )  # fmt: skip
@@ -147,8 +147,8 @@ def draw_nothing() -> None:
     """Where matplotlib is not installed, write the data of a figure in its place."""
     from unittest.mock import MagicMock
 
-    from itemwise.displays import display
-    from itemwise.report import pictures, sections
+    from ogive.displays import display
+    from ogive.report import pictures, sections
 
     display.Display.plot = lambda self, *_, **__: self
     display.Display.ax_ = display.Display.figure_ = MagicMock()

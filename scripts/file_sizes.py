@@ -1,4 +1,4 @@
-"""How large the files are that Itemwise writes, and how much of them it reads back by default.
+"""How large the files are that Ogive writes, and how much of them it reads back by default.
 
     python scripts/file_sizes.py
 
@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
-import itemwise as iw
-from itemwise.files import json_need
-from itemwise.saved_files import KINDS
+import ogive as og
+from ogive.files import json_need
+from ogive.saved_files import KINDS
 
 Write = Callable[[int, Path], Path]
 
@@ -53,8 +53,8 @@ def _cases() -> Iterator[tuple[str, str, int, int, Write]]:
 
 
 def _bank(model: str, n_items: int, path: Path) -> Path:
-    drawn = iw.simulate(model, 60, n_items, random_state=0).responses
-    return Path(iw.calibrate(drawn, model, progress=False).save(path))
+    drawn = og.simulate(model, 60, n_items, random_state=0).responses
+    return Path(og.calibrate(drawn, model, progress=False).save(path))
 
 
 def _gate(
@@ -63,7 +63,7 @@ def _gate(
     random = np.random.default_rng(0)
     true = np.arange(n_cases) % n_classes
     cases = true[:, None] + blur * random.normal(size=(n_cases, n_features))
-    gate = iw.CapabilityGate(GaussianNB(), target_accuracy=0.8, random_state=0)
+    gate = og.CapabilityGate(GaussianNB(), target_accuracy=0.8, random_state=0)
     return Path(gate.fit(cases, true).save(path))
 
 

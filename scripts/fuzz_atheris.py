@@ -96,7 +96,7 @@ def _fuzz(name: str, given: argparse.Namespace, scratch: Path, place: Place) -> 
     told = os.open(scratch / "said.txt", os.O_WRONLY | os.O_CREAT)
     os.dup2(told, 1)
     os.dup2(told, 2)
-    with atheris.instrument_imports(include=["itemwise"]):
+    with atheris.instrument_imports(include=["ogive"]):
         from hostile_coverage import words_of
         from hostile_mutations import damaged
         from hostile_readers import READERS

@@ -94,7 +94,7 @@ class Watch:
 
 
 def _path(name: str) -> str:
-    found = importlib.util.find_spec(f"itemwise.{name}")
+    found = importlib.util.find_spec(f"ogive.{name}")
     assert found is not None  # noqa: S101
     assert found.origin is not None  # noqa: S101
     return found.origin

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from hostile_samples import Make, text
 
-import itemwise as iw
-from itemwise.tables.table_files import read_table
+import ogive as og
+from ogive.tables.table_files import read_table
 
 
 @dataclass(frozen=True)
@@ -31,25 +31,25 @@ class Reader:
 
 def _saved(found: Any, path: Path) -> None:
     """What was read is the same once saved and read again."""
-    again = iw.load(found.save(path.parent / "again.parquet"))
+    again = og.load(found.save(path.parent / "again.parquet"))
     assert again.respondents == found.respondents  # noqa: S101
     assert again.items == found.items  # noqa: S101
     assert np.array_equal(again.values, found.values, equal_nan=True)  # noqa: S101
 
 
 def _responses(path: Path) -> None:
-    found = iw.read_responses(path, progress=False)
+    found = og.read_responses(path, progress=False)
     _saved(found, path)
     found.to_frame()
     repr(found)
 
 
 def _items_in_rows(path: Path) -> None:
-    _saved(iw.read_responses(path, layout="items", progress=False), path)
+    _saved(og.read_responses(path, layout="items", progress=False), path)
 
 
 def _scanned(path: Path) -> None:
-    found = iw.scan_responses(path, cache=path.parent)
+    found = og.scan_responses(path, cache=path.parent)
     repr(found)
     found.sample(3)
 
@@ -59,13 +59,13 @@ def _table(path: Path) -> None:
 
 
 def _dataset(path: Path) -> None:
-    found = iw.load_dataset(path)
+    found = og.load_dataset(path)
     repr(found)
-    iw.split_dataset(found)
+    og.split_dataset(found)
 
 
 def _logs(path: Path) -> None:
-    found = iw.read_logs(path, keep_text=True, keep_choices=True, progress=False)
+    found = og.read_logs(path, keep_text=True, keep_choices=True, progress=False)
     _saved(found.responses, path)
     repr(found)
     if found.choices is not None:
@@ -73,34 +73,34 @@ def _logs(path: Path) -> None:
 
 
 def _bank(path: Path) -> None:
-    bank = iw.load(path)
+    bank = og.load(path)
     bank.to_frame()
     bank.information([0.0, 1.0])
     bank.score(np.zeros((1, len(bank.item_names))))
-    iw.load(bank.save(path.parent / "again.json"))
+    og.load(bank.save(path.parent / "again.json"))
 
 
 def _gate(path: Path) -> None:
-    gate = iw.load(path)
+    gate = og.load(path)
     gate.decide(pd.DataFrame({name: [0.5] for name in gate.kinds_}))
 
 
 def _regressor(path: Path) -> None:
-    iw.load(path).predict(pd.DataFrame({"a": [0.1, 0.2], "b": [1.0, 2.0]}))
+    og.load(path).predict(pd.DataFrame({"a": [0.1, 0.2], "b": [1.0, 2.0]}))
 
 
 def _short(path: Path) -> None:
-    short = iw.load(path)
+    short = og.load(path)
     short.predict(np.ones((1, len(short.items))))
 
 
 def _adaptive(path: Path) -> None:
-    session = iw.load(path).start()
+    session = og.load(path).start()
     session.next_item()
 
 
 def _journal(path: Path) -> None:
-    from itemwise.studies.evaluation.journal import ResponseJournal
+    from ogive.studies.evaluation.journal import ResponseJournal
 
     with ResponseJournal(path, {"seed": 0}) as journal:
         journal.add("new", 1.0)
@@ -109,35 +109,35 @@ def _journal(path: Path) -> None:
 
 
 def _aslib(path: Path) -> None:
-    found = iw.read_aslib(path)
+    found = og.read_aslib(path)
     repr(found)
     found.performance.to_csv()
 
 
 def _runs(path: Path) -> None:
-    repr(iw.read_runs(path))
+    repr(og.read_runs(path))
 
 
 def _mlflow(path: Path) -> None:
-    repr(iw.read_runs(path, metric="acc" if path.suffix == ".db" else "accuracy"))
+    repr(og.read_runs(path, metric="acc" if path.suffix == ".db" else "accuracy"))
 
 
 def _battles(path: Path) -> None:
-    from itemwise.studies.battles.battle_tables import read_battles
+    from ogive.studies.battles.battle_tables import read_battles
 
     frame = read_table(path)
     read_battles(frame, None, None, None)
     if _is_chosen(path):
-        repr(iw.preferences(frame))
+        repr(og.preferences(frame))
 
 
 def _ratings(path: Path) -> None:
-    from itemwise.studies.judges.rating_tables import read_ratings
+    from ogive.studies.judges.rating_tables import read_ratings
 
     frame = read_table(path)
     read_ratings(frame, dict.fromkeys(("respondent", "item", "judge", "score")))
     if _is_chosen(path):
-        repr(iw.facets(frame))
+        repr(og.facets(frame))
 
 
 def _is_chosen(path: Path) -> bool:
@@ -147,7 +147,7 @@ def _is_chosen(path: Path) -> bool:
 
 def _choices(path: Path) -> None:
     frame = read_table(path)
-    found = iw.Responses.from_choices(frame.set_index(frame.columns[0]).iloc[1:], _key(frame))
+    found = og.Responses.from_choices(frame.set_index(frame.columns[0]).iloc[1:], _key(frame))
     _saved(found, path)
     _saved(found.of_kind("binary"), path)
 
@@ -157,36 +157,36 @@ def _key(frame: pd.DataFrame) -> list[Any]:
 
 
 def _labels(path: Path) -> None:
-    repr(iw.correct_judge(samples.simulated(), iw.read_responses(path, progress=False)))
+    repr(og.correct_judge(samples.simulated(), og.read_responses(path, progress=False)))
 
 
 def _facts(path: Path) -> None:
-    from itemwise.cli.command_arguments import with_facts
+    from ogive.cli.command_arguments import with_facts
 
     _saved(with_facts(samples.simulated(), path), path)
 
 
 def _coding(path: Path) -> None:
-    from itemwise.capability import read_coding
+    from ogive.capability import read_coding
 
     for item in read_coding(path).items:
         str(item.rule)
 
 
 def _order(path: Path) -> None:
-    from itemwise.cli.tournament_commands import read_order
+    from ogive.cli.tournament_commands import read_order
 
     read_order(path)
 
 
 def _keys(path: Path) -> None:
-    from itemwise.serving.admission import Keys
+    from ogive.serving.admission import Keys
 
     Keys(None, path).holder(b"first-key")
 
 
 def _results(path: Path) -> None:
-    from itemwise.report.reading import read_folder
+    from ogive.report.reading import read_folder
 
     for each in read_folder(path):
         repr(each)
@@ -195,14 +195,14 @@ def _results(path: Path) -> None:
 def _cached(path: Path) -> None:
     class Offline:
         def __getattr__(self, name: str) -> Any:
-            raise iw.ItemwiseError("OpenML could not be reached.")
+            raise og.OgiveError("OpenML could not be reached.")
 
-    for each in iw.load_datasets(["openml-suite:toys"], cache=path, server=Offline()):
+    for each in og.load_datasets(["openml-suite:toys"], cache=path, server=Offline()):
         repr(each)
 
 
 def _sign_bank(path: Path) -> None:
-    from itemwise.calibration.bank_writing import SUM, sum_of
+    from ogive.calibration.bank_writing import SUM, sum_of
 
     document = json.loads(path.read_bytes())
     document[SUM] = sum_of(document)
@@ -210,7 +210,7 @@ def _sign_bank(path: Path) -> None:
 
 
 def _sign_gate(path: Path) -> None:
-    from itemwise.capability.gate_files import KEYS, SUM
+    from ogive.capability.gate_files import KEYS, SUM
 
     document = json.loads(path.read_bytes())
     model = path.with_suffix(".skops").read_bytes()

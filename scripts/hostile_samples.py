@@ -1,4 +1,4 @@
-"""Small whole files and folders of every kind that Itemwise reads, to be damaged."""
+"""Small whole files and folders of every kind that Ogive reads, to be damaged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
+import ogive as og
 
 TESTS = Path(__file__).parents[1] / "tests"
 
@@ -119,7 +119,7 @@ def _texts_of_tests(name: str) -> dict[str, str]:
 @functools.cache
 def simulated(items: int = 5) -> Any:
     """A few models and items."""
-    return iw.simulate("2pl", 60, items, random_state=0).responses
+    return og.simulate("2pl", 60, items, random_state=0).responses
 
 
 def _wide() -> pd.DataFrame:
@@ -178,7 +178,7 @@ CASES = "a,b\n0.5,0.1\n-1,2\n,3\n"
 
 
 def parquet(folder: Path) -> Sample:
-    """Responses as Itemwise saves them."""
+    """Responses as Ogive saves them."""
     return alone(simulated().select(respondents=np.arange(60) < 8).save(folder / "scores.parquet"))
 
 
@@ -190,9 +190,9 @@ def long_parquet(folder: Path) -> Sample:
 
 
 def chosen_parquet(folder: Path) -> Sample:
-    """Which options were chosen, as Itemwise saves them."""
+    """Which options were chosen, as Ogive saves them."""
     frame = pd.DataFrame({"q1": list("ABAC"), "q2": list("BBDA")}, index=list("abcd"))
-    return alone(iw.Responses.from_choices(frame, ["A", "B"]).save(folder / "chosen.parquet"))
+    return alone(og.Responses.from_choices(frame, ["A", "B"]).save(folder / "chosen.parquet"))
 
 
 def scanned(folder: Path) -> Sample:
@@ -227,8 +227,8 @@ def bank(ending: str, model: str = "2pl") -> Make:
 
 @functools.cache
 def _calibrated(model: str) -> Any:
-    drawn = iw.simulate(model, 60, 4, random_state=0).responses
-    return iw.calibrate(drawn, model, progress=False)
+    drawn = og.simulate(model, 60, 4, random_state=0).responses
+    return og.calibrate(drawn, model, progress=False)
 
 
 def gate(**words: Any) -> Make:
@@ -239,7 +239,7 @@ def gate(**words: Any) -> Make:
 
         random = np.random.default_rng(0)
         X = pd.DataFrame(random.normal(size=(80, 2)), columns=["a", "b"])
-        made = iw.CapabilityGate(DecisionTreeClassifier(max_depth=2, random_state=0), **words)
+        made = og.CapabilityGate(DecisionTreeClassifier(max_depth=2, random_state=0), **words)
         path = Path(made.fit(X, X["a"] > 0).save(folder / "gate.json"))
         return Sample(path, (path, path.with_suffix(".skops")))
 
@@ -250,7 +250,7 @@ def regressor(folder: Path) -> Sample:
     """A difficulty regressor."""
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(40, 2)), columns=["a", "b"])
-    made = iw.DifficultyRegressor("elastic-net", cv=2).fit(X, X["a"].to_numpy())
+    made = og.DifficultyRegressor("elastic-net", cv=2).fit(X, X["a"].to_numpy())
     return alone(made.save(folder / "regressor.skops"))
 
 
@@ -259,24 +259,24 @@ def selector(folder: Path) -> Sample:
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(20, 2)), columns=["a", "b"])
     runs = pd.DataFrame(random.uniform(1, 9, size=(20, 2)), columns=["p", "q"])
-    made = iw.AlgorithmSelector("performance", better="lower", regressor="elastic-net")
+    made = og.AlgorithmSelector("performance", better="lower", regressor="elastic-net")
     return alone(made.fit(X, runs).save(folder / "selector.skops"))
 
 
 def short(folder: Path) -> Sample:
     """A short benchmark."""
-    found = iw.shorten(simulated(12).select(respondents=np.arange(60) < 25), 4, progress=False)
+    found = og.shorten(simulated(12).select(respondents=np.arange(60) < 25), 4, progress=False)
     return alone(found.save(folder / "short.json"))
 
 
 def adaptive(folder: Path) -> Sample:
     """The settings of an adaptive test."""
-    return alone(iw.AdaptiveTest(_calibrated("2pl")).save(folder / "test.json"))
+    return alone(og.AdaptiveTest(_calibrated("2pl")).save(folder / "test.json"))
 
 
 def journal(folder: Path) -> Sample:
     """The answers of an adaptive evaluation so far."""
-    from itemwise.studies.evaluation.journal import ResponseJournal
+    from ogive.studies.evaluation.journal import ResponseJournal
 
     path = folder / "journal.jsonl"
     with ResponseJournal(path, {"seed": 0}) as made:
@@ -362,8 +362,8 @@ def mlflow_database(folder: Path) -> Sample:
 
 def results(folder: Path) -> Sample:
     """What a command wrote: a summary, tables and a bank."""
-    from itemwise.files import write_json
-    from itemwise.report.folder import FORMAT, KIND, SUMMARY
+    from ogive.files import write_json
+    from ogive.report.folder import FORMAT, KIND, SUMMARY
 
     home = folder / "results"
     (home / "banks").mkdir(parents=True)
@@ -382,5 +382,5 @@ def openml_cache(folder: Path) -> Sample:
     """A data set of OpenML, its task and its suite as they are kept."""
     told = _of_tests("datasets/test_openml_datasets.py")
     cache = folder / "cache"
-    iw.load_datasets(["openml-suite:toys"], cache=cache, server=told.StandIn())
+    og.load_datasets(["openml-suite:toys"], cache=cache, server=told.StandIn())
     return _folder(cache)

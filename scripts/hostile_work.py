@@ -20,7 +20,7 @@ from hostile_place import FAILED, READ, REFUSED, Lane, Place
 from hostile_readers import Reader
 from hostile_samples import Sample
 
-import itemwise as iw
+import ogive as og
 
 SECONDS = 10  # of processor time for one input
 MEMORY = 2 * 1024**3  # of addresses, more than at the start
@@ -105,7 +105,7 @@ def read_one(order: Order, lane: Lane, given: tuple[int, int, bytes]) -> None:
     try:
         order.reader.use(sample.path)
         lane.met[READ] += 1
-    except iw.ItemwiseError:
+    except og.OgiveError:
         lane.met[REFUSED] += 1
     except BaseException:
         keep(order, lane, given, traceback.format_exc(limit=-6))

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = ROOT / "src" / "itemwise"
+SOURCE = ROOT / "src" / "ogive"
 ROOMS = ("numerics", "models", "scoring", "estimation", "adaptive", "ratings")
 TESTS = (*ROOMS, "calibration", "reference")  # folders of tests that run code of the rooms
 # Operators of Cosmic Ray that are left out: they need arguments, or a float breaks at once.

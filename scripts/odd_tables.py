@@ -19,8 +19,8 @@ from functools import partial
 
 import numpy as np
 
-import itemwise as iw
-from itemwise.models import MODELS
+import ogive as og
+from ogive.models import MODELS
 
 SECONDS = 1.0  # CPU seconds that a fit of a tiny table may take
 TINY = 1_000  # cells
@@ -84,11 +84,11 @@ def try_table(found: Tally, what: str, cells: np.ndarray, priors: str | None = "
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            responses = iw.Responses(cells, kind=kind)
-            calibration = iw.calibrate(responses, found.model, priors=priors)
+            responses = og.Responses(cells, kind=kind)
+            calibration = og.calibrate(responses, found.model, priors=priors)
             took = time.process_time() - begin
             found.silent += [f"{what}: {reason}" for reason in unexplained(calibration)]
-        except iw.ItemwiseError:
+        except og.OgiveError:
             found.refused += 1
             took = time.process_time() - begin
         except Exception as error:
@@ -101,7 +101,7 @@ def try_table(found: Tally, what: str, cells: np.ndarray, priors: str | None = "
         found.late.append(f"{what}: {took:.1f} s")
 
 
-def unexplained(calibration: iw.Calibration) -> list[str]:
+def unexplained(calibration: og.Calibration) -> list[str]:
     """Numbers of a calibration that are not finite, and for which no reason is given."""
     found = []
     items = calibration.items

@@ -1,6 +1,6 @@
 """Draw the picture of the README: handwritten digits, some with a wrong label, and who is found.
 
-The digits are those of scikit-learn; the labels are changed as in `itemwise demo`.
+The digits are those of scikit-learn; the labels are changed as in `ogive demo`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-import itemwise as iw
-from itemwise.demo import MISLABELLED, POOL, mislabelled
-from itemwise.displays.style import STYLE, Style, apply, grid, styled
+import ogive as og
+from ogive.demo import MISLABELLED, POOL, mislabelled
+from ogive.displays.style import STYLE, Style, apply, grid, styled
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 DARK = {"ink": "#E6E6E6", "faint": "#333A42", "paper": "#0D1117", "positive": "#56B4E9"}
@@ -26,10 +26,10 @@ FARTHEST = 6.0  # difficulty beyond says "nearly nobody" or "nearly everybody", 
 
 def main() -> None:
     """Decode the digits, and draw them for light and for dark pages."""
-    data, changed = mislabelled(iw.load_dataset(f"sklearn:{MISLABELLED}"), 0)
-    decoding = iw.decode_benchmark({MISLABELLED: data}, POOL, cv=0, n_jobs=-1, random_state=0)
+    data, changed = mislabelled(og.load_dataset(f"sklearn:{MISLABELLED}"), 0)
+    decoding = og.decode_benchmark({MISLABELLED: data}, POOL, cv=0, n_jobs=-1, random_state=0)
     calibration = decoding.calibrations[MISLABELLED]
-    doubts = iw.label_trouble(calibration).to_frame()  # by right and wrong alone
+    doubts = og.label_trouble(calibration).to_frame()  # by right and wrong alone
     suspects = doubts[doubts["suspect"]]
     found = sum(name in suspects.index for name in changed)
     headline = (

@@ -22,8 +22,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-import itemwise as iw
-from itemwise.cli import app
+import ogive as og
+from ogive.cli import app
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "images"
 COLOURS = 64  # of the picture, which is small that way
@@ -37,11 +37,11 @@ FAMILIES = {
 }
 
 
-def responses() -> iw.Responses:
+def responses() -> og.Responses:
     """What forty classifiers got right."""
     X, y = load_digits(return_X_y=True)
     known, new, known_y, new_y = train_test_split(X / 16, y, test_size=200, random_state=0)
-    return iw.Responses.from_predictions(
+    return og.Responses.from_predictions(
         new_y,
         {
             f"{name} {rows}": model.fit(known[:rows], known_y[:rows]).predict(new)

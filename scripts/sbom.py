@@ -1,4 +1,4 @@
-"""Print a bill of materials (CycloneDX 1.6) of what itemwise needs, as installed here.
+"""Print a bill of materials (CycloneDX 1.6) of what ogive needs, as installed here.
 
 The same environment gives the same bytes: the number of the document follows from its content, and
 its time from SOURCE_DATE_EPOCH, if that is set.
@@ -34,7 +34,7 @@ def component(name: str, kind: str) -> dict[str, Any]:
 
 
 def bill(extras: tuple[str, ...]) -> dict[str, Any]:
-    """Return the document: itemwise, what it needs, and who needs what."""
+    """Return the document: ogive, what it needs, and who needs what."""
     needs = closure(extras)
     parts = {name: component(name, "library") for name in sorted(needs)}
     refs = {name: part["bom-ref"] for name, part in parts.items()}
@@ -56,7 +56,7 @@ def bill(extras: tuple[str, ...]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print the document; extras are those of itemwise that are delivered with it."""
+    """Print the document; extras are those of ogive that are delivered with it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extras", default="", help="such as serve,learning")
     wanted = parser.parse_args().extras

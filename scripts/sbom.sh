@@ -5,7 +5,7 @@ set -eu
 venv=build/sbom
 rm -rf "$venv"
 sh scripts/venv.sh "$venv" bare
-wheel=$(ls dist/itemwise-*.whl)
+wheel=$(ls dist/ogive-*.whl)
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
     ${LOCK:+--constraint "$LOCK"} "$wheel[serve,learning]" packaging
 bill="build/$(basename "$wheel" | cut -d- -f1,2).cdx.json"

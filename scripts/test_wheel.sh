@@ -10,7 +10,7 @@ shift
 here=$(pwd)
 venv="$here/build/$versions"
 python="$venv/bin/python"
-wheel=$(ls "$here"/dist/itemwise-*.whl)
+wheel=$(ls "$here"/dist/ogive-*.whl)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
@@ -27,11 +27,11 @@ fi
 "$python" -m pip install --quiet --disable-pip-version-check --upgrade \
     --constraint "$tree/constraints.txt" "$wheel[dev]"
 
-tar -xzf "$here"/dist/itemwise-*.tar.gz -C "$tree" --strip-components=1
+tar -xzf "$here"/dist/ogive-*.tar.gz -C "$tree" --strip-components=1
 rm -rf "$tree/src"
 cd "$tree"
-"$python" -c "import itemwise, sys; sys.exit('site-packages' not in itemwise.__file__)"
+"$python" -c "import ogive, sys; sys.exit('site-packages' not in ogive.__file__)"
 "$python" -m pip list --disable-pip-version-check 2>/dev/null |
     grep -i -E '^(numpy|scipy|pandas|scikit-learn|joblib|matplotlib|typer|rich|pyarrow) ' >&2
-ITEMWISE_SHARED="${ITEMWISE_SHARED:-$here/../shared}" \
+OGIVE_SHARED="${OGIVE_SHARED:-$here/../shared}" \
     "$python" -m pytest -n 2 -m "not slow" -p no:cacheprovider "$@"

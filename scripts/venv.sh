@@ -22,7 +22,7 @@ check_python() {
         exit 1
     fi
     if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
-        say "$("$python" --version) is too old: itemwise needs Python 3.11 or newer."
+        say "$("$python" --version) is too old: ogive needs Python 3.11 or newer."
         say "Name another one: make PYTHON=python3.12 ..."
         exit 1
     fi
@@ -69,12 +69,12 @@ if [ "$extras" = bare ]; then
 fi
 
 # The stamp lies inside the environment, so it goes when the environment goes.
-stamp="$venv/.itemwise-${extras:-plain}"
-wanted=$(cat pyproject.toml src/itemwise/__init__.py ${lock:+"$lock"} | cksum)
+stamp="$venv/.ogive-${extras:-plain}"
+wanted=$(cat pyproject.toml src/ogive/__init__.py ${lock:+"$lock"} | cksum)
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
     exit 0
 fi
-say "Installing itemwise${extras:+ with $extras} into $venv; the first time takes a minute or two ..."
+say "Installing ogive${extras:+ with $extras} into $venv; the first time takes a minute or two ..."
 install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 # A version of torch that is asked for goes first; the extra is then content with it.
 if [ -n "${TORCH:-}" ]; then

@@ -17,16 +17,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scipy.special import expit
 
-from itemwise import OnePL, Responses, ThreePL, TwoPL, calibrate
-from itemwise.calibration import known_items
-from itemwise.scoring import NormalPopulation
+from ogive import OnePL, Responses, ThreePL, TwoPL, calibrate
+from ogive.calibration import known_items
+from ogive.scoring import NormalPopulation
 
 # A busy machine is no failure.
-settings.register_profile("itemwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("itemwise")
+settings.register_profile("ogive", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ogive")
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED = Path(os.environ.get("ITEMWISE_SHARED", ROOT.parent / "shared"))
+SHARED = Path(os.environ.get("OGIVE_SHARED", ROOT.parent / "shared"))
 
 # Threads would only wait for each other on data this small; read when scikit-learn is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -80,7 +80,7 @@ def shared(request):
     if not SHARED.is_dir():
         pytest.skip(
             f"not part of the repository: {missing}. There is no folder {SHARED}; "
-            "set ITEMWISE_SHARED to the one that has it"
+            "set OGIVE_SHARED to the one that has it"
         )
     return SHARED
 
@@ -138,7 +138,7 @@ def pytest_runtest_call():
 def pytest_runtest_teardown():
     """A test leaves no process, and no pipe of one: the next would meet a ResourceWarning."""
     done = yield
-    workers = sys.modules.get("itemwise.pools.workers")  # idle ones are kept for the next run
+    workers = sys.modules.get("ogive.pools.workers")  # idle ones are kept for the next run
     kept = [worker.process for worker in workers._idle] if workers else []
     left = [process for process in _begun if process not in kept and is_left(process)]
     _begun.clear()

@@ -1,7 +1,7 @@
 import pytest
 
-from itemwise.arguments import one_of
-from itemwise.errors import InputError
+from ogive.arguments import one_of
+from ogive.errors import InputError
 
 
 def test_a_known_word_is_given_back():

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-import itemwise as iw
-from itemwise.byte_limits import VARIABLE, most_bytes
-from itemwise.errors import FileError, InputError
-from itemwise.tables.table_files import read_table
+import ogive as og
+from ogive.byte_limits import VARIABLE, most_bytes
+from ogive.errors import FileError, InputError
+from ogive.tables.table_files import read_table
 
 LINES, LIMIT = 2_000_000, 100 * 1024**2
 BOTH = f"pass a larger max_bytes, or set {VARIABLE}"
@@ -28,7 +28,7 @@ def test_what_is_given_counts_before_the_environment_and_this_before_the_usual(m
 def test_a_limit_of_the_environment_that_is_no_number_is_refused(monkeypatch, told):
     monkeypatch.setenv(VARIABLE, told)
     with pytest.raises(InputError, match=f"variable {VARIABLE} is .*whole number of bytes"):
-        iw.load("bank.json")
+        og.load("bank.json")
 
 
 def test_the_environment_raises_a_limit_and_the_message_says_so(monkeypatch, tmp_path):
@@ -36,12 +36,12 @@ def test_the_environment_raises_a_limit_and_the_message_says_so(monkeypatch, tmp
     path.write_text("a,b\n" + "1,0\n" * 1_000)
     monkeypatch.setenv(VARIABLE, "1000")
     with pytest.raises(FileError, match=BOTH):
-        iw.read_responses(path)
+        og.read_responses(path)
     monkeypatch.setenv(VARIABLE, "1000000")
-    assert iw.read_responses(path).shape == (1_000, 2)
+    assert og.read_responses(path).shape == (1_000, 2)
 
 
-@pytest.mark.parametrize("read", [iw.read_responses, read_table])
+@pytest.mark.parametrize("read", [og.read_responses, read_table])
 @pytest.mark.parametrize(
     ("name", "first", "line"),
     [
@@ -59,7 +59,7 @@ def test_many_short_lines_are_refused_before_they_are_split(
         pytest.skip("a table is not JSON Lines")
     path = tmp_path / name
     path.write_bytes(gzip.compress((first + line * LINES).encode(), 1))
-    monkeypatch.setattr("itemwise.tables.text_tables._lines", None)  # nothing is split
+    monkeypatch.setattr("ogive.tables.text_tables._lines", None)  # nothing is split
     with pytest.raises(FileError, match=rf"has [\d,]+ lines or more, .*{BOTH}"):
         read(path, max_bytes=LIMIT)
     path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
@@ -71,10 +71,10 @@ def test_gzip_files_of_equal_lines_are_refused_early_and_those_of_coin_flips_are
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"a\n" + b"1\n" * LINES, 1))
     with pytest.raises(FileError, match=rf"1,000 times the size of the file.*{BOTH}"):
-        iw.read_responses(path, max_bytes=16 * LIMIT // 2)
+        og.read_responses(path, max_bytes=16 * LIMIT // 2)
     flips = np.random.default_rng(0).integers(0, 2, 1_000)
     path.write_bytes(gzip.compress("\n".join(["a", *map(str, flips)]).encode()))
-    assert iw.read_responses(path, max_bytes=1 << 18).shape == (1_000, 1)
+    assert og.read_responses(path, max_bytes=1 << 18).shape == (1_000, 1)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_gzip_files_of_equal_lines_are_refused_early_and_those_of_coin_flips_are
 def test_rows_that_repeat_the_same_names_are_refused_before_all_are_read(
     tmp_path, monkeypatch, name, first, line, words
 ):
-    monkeypatch.setattr("itemwise.responses.triples.MOST_REPEATS", 5_000)
+    monkeypatch.setattr("ogive.responses.triples.MOST_REPEATS", 5_000)
     path = tmp_path / name
     path.write_text(first + line * 100_000 + ("never read" if "pair" in words else "a,1\n"))
     with pytest.raises(InputError, match=words):
-        iw.read_responses(path)
+        og.read_responses(path)
 
 
 def test_a_table_of_many_short_cells_is_refused_by_what_they_need(tmp_path):
@@ -110,17 +110,17 @@ def test_equal_rows_of_parquet_are_refused_before_they_are_read(tmp_path, monkey
     names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(LINES, np.int32)), ["a"])
     columns = {"respondent": names, "item": names, "response": ones} if long else {"a": ones}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet", store_schema=False)
-    monkeypatch.setattr("itemwise.tables.parquet._gathered", None)  # nothing is read
+    monkeypatch.setattr("ogive.tables.parquet._gathered", None)  # nothing is read
     with pytest.raises(InputError, match=f"holds 2,000,000 rows .*{BOTH}"):
-        iw.read_responses(tmp_path / "a.parquet", max_bytes=72 * LINES)
+        og.read_responses(tmp_path / "a.parquet", max_bytes=72 * LINES)
 
 
 @pytest.mark.parametrize(
     ("start", "limit", "words"),
     [
-        ('{"schema": "itemwise/gate", ', 1 << 28, r"256\.0 MiB"),
+        ('{"schema": "ogive/gate", ', 1 << 28, r"256\.0 MiB"),
         ("{", 1 << 24, r"16\.0 MiB"),
-        ('{"schema": "itemwise/x", ', 1 << 24, r"16\.0 MiB"),
+        ('{"schema": "ogive/x", ', 1 << 24, r"16\.0 MiB"),
     ],
 )
 def test_a_large_document_that_holds_no_items_is_refused_before_it_is_parsed(
@@ -129,11 +129,11 @@ def test_a_large_document_that_holds_no_items_is_refused_before_it_is_parsed(
     path = tmp_path / "gate.json"
     path.write_text(start + '"junk": [], "version": 1}')
     with pytest.raises(FileError, match=r'lacks|no "schema"|cannot read'):  # parsed, then refused
-        iw.load(path)
+        og.load(path)
     os.truncate(path, limit + 1)
-    monkeypatch.setattr("itemwise.saved_files.parsed_json", None)
+    monkeypatch.setattr("ogive.saved_files.parsed_json", None)
     with pytest.raises(FileError, match=rf"the limit is {words}.*{BOTH}"):
-        iw.load(path)
+        og.load(path)
 
 
 @pytest.mark.slow
@@ -141,17 +141,17 @@ def test_a_gate_of_millions_of_cases_is_read_back_without_a_word_on_limits(tmp_p
     random = np.random.default_rng(0)
     cases = random.normal(size=(200, 2))
     true = (cases[:, 0] + random.normal(size=200) > 0).astype(int)
-    gate = iw.CapabilityGate(GaussianNB(), target_accuracy=0.6, random_state=0).fit(cases, true)
+    gate = og.CapabilityGate(GaussianNB(), target_accuracy=0.6, random_state=0).fit(cases, true)
     wrong = np.sort(random.uniform(0.5, 1, 500_000)).round(12)
     gate.rivals_ = replace(gate.rivals_, wrong=(wrong, wrong), held_out=(1_000_000,) * 2)
     path = gate.save(tmp_path / "gate.json")
     assert path.stat().st_size > 1 << 24
-    assert np.array_equal(iw.load(path).rivals_.wrong[1], wrong)
+    assert np.array_equal(og.load(path).rivals_.wrong[1], wrong)
 
 
 def test_a_small_gate_may_need_only_so_much_memory(tmp_path):
     path = tmp_path / "gate.json"
     junk = "[" * 20_000_000 + "," * 25_000_000
-    path.write_text('{"schema": "itemwise/gate", "junk": "' + junk + '"}')
+    path.write_text('{"schema": "ogive/gate", "junk": "' + junk + '"}')
     with pytest.raises(FileError, match=r"the limit is 2\.0 GiB"):
-        iw.load(path)
+        og.load(path)

@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.calibration import encoded_responses as reading
-from itemwise.calibration import scored_respondents as room
-from itemwise.estimation import EM
-from itemwise.report.reading import analysed
+import ogive as og
+from ogive.calibration import encoded_responses as reading
+from ogive.calibration import scored_respondents as room
+from ogive.estimation import EM
+from ogive.report.reading import analysed
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def calls(monkeypatch):
 
 @pytest.fixture(scope="module")
 def table():
-    return iw.simulate("2pl", 120, 16, missing=0.1, random_state=0).responses
+    return og.simulate("2pl", 120, 16, missing=0.1, random_state=0).responses
 
 
 ONCE = {"encoded": 1, "scored": 1}
@@ -42,42 +42,42 @@ ONCE = {"encoded": 1, "scored": 1}
 
 def test_a_report_scores_and_encodes_its_table_once(calls, tmp_path):
     # Without gaps: where there are some, the leaderboard tries them on respondents without.
-    complete = iw.simulate("2pl", 120, 16, random_state=0).responses
-    iw.write_report(tmp_path / "report.html", analysed(complete, "2pl"))
+    complete = og.simulate("2pl", 120, 16, random_state=0).responses
+    og.write_report(tmp_path / "report.html", analysed(complete, "2pl"))
     assert calls == {**ONCE, "fits": 2}  # the second is the 1PL of `label_trouble`
 
 
 @pytest.mark.parametrize(("model", "fits"), [("2pl", 2), ("1pl", 1)])
 def test_diagnose_scores_and_encodes_its_table_once(table, calls, model, fits):
-    found = iw.calibrate(table, model)
-    iw.diagnose(found)
-    iw.diagnose(found, table)
+    found = og.calibrate(table, model)
+    og.diagnose(found)
+    og.diagnose(found, table)
     assert calls == {**ONCE, "fits": fits}
 
 
 @pytest.mark.parametrize("loaded", [False, True])
 def test_item_health_scores_and_encodes_its_table_once(calls, tmp_path, loaded):
     # Without gaps, as above: the best are those of the leaderboard.
-    table = iw.simulate("2pl", 120, 16, random_state=0).responses
-    found = iw.calibrate(table, "2pl")
+    table = og.simulate("2pl", 120, 16, random_state=0).responses
+    found = og.calibrate(table, "2pl")
     if loaded:
         assert found.notes == ()  # which look at the table once, and are written with the bank
         calls.update(encoded=-1, scored=-1)
-        found = iw.load(found.save(tmp_path / "bank.json"))
-    iw.item_health(table, found)
+        found = og.load(found.save(tmp_path / "bank.json"))
+    og.item_health(table, found)
     assert calls == {**ONCE, "fits": 2}
 
 
 def test_a_1pl_is_its_own_scale_for_labels(table):
-    found = iw.calibrate(table, "1pl")
-    own = iw.label_trouble(found).to_frame()
-    fitted = iw.label_trouble(found, table.select(items=list(table.items))).to_frame()
+    found = og.calibrate(table, "1pl")
+    own = og.label_trouble(found).to_frame()
+    fitted = og.label_trouble(found, table.select(items=list(table.items))).to_frame()
     np.testing.assert_array_equal(own.index, fitted.index)
     np.testing.assert_array_equal(own.to_numpy(float), fitted.to_numpy(float))
 
 
 def test_frames_that_are_handed_out_are_copies(table):
-    found = iw.calibrate(table, "2pl")
+    found = og.calibrate(table, "2pl")
     before = found.abilities()
     before.loc[:, "ability"] = 99.0
     assert found.abilities()["ability"].max() < 10
@@ -86,7 +86,7 @@ def test_frames_that_are_handed_out_are_copies(table):
 
 
 def test_another_table_is_scored_anew(table, calls):
-    found = iw.calibrate(table, "2pl")
+    found = og.calibrate(table, "2pl")
     other = table.select(respondents=list(table.respondents[:20]))
     found.abilities(items_known=True)
     for _ in range(2):
@@ -96,7 +96,7 @@ def test_another_table_is_scored_anew(table, calls):
 
 def test_the_encoding_of_a_huge_table_is_not_kept(table, calls, monkeypatch):
     monkeypatch.setattr(reading, "MOST_KEPT", table.cells.nbytes - 1)
-    found = iw.calibrate(table, "2pl")
+    found = og.calibrate(table, "2pl")
     for method in ("eap", "map", "eap"):
         found.abilities(method, items_known=True)
     assert (calls["encoded"], calls["scored"]) == (2, 2)

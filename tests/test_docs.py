@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -71,15 +71,15 @@ def test_the_readme_links_to_files():
 
 def test_the_reference_has_every_public_name_once():
     text = "".join(text_of(page) for page in PAGES if page.startswith("reference/"))
-    named = re.findall(r"^::: itemwise\.(\w+)$", text, re.MULTILINE)
-    assert sorted(named) == sorted(set(iw.__all__) - {"__version__"})
+    named = re.findall(r"^::: ogive\.(\w+)$", text, re.MULTILINE)
+    assert sorted(named) == sorted(set(og.__all__) - {"__version__"})
 
 
 def test_prose_after_the_parameters_has_a_heading(subtests):
     """Readers of the reference would take the first word of a sentence for a parameter."""
-    for name in sorted(set(iw.__all__) - {"__version__"}):
+    for name in sorted(set(og.__all__) - {"__version__"}):
         with subtests.test(name=name):
-            found = inspect.getdoc(getattr(iw, name)) or ""
+            found = inspect.getdoc(getattr(og, name)) or ""
             _, section, rest = found.partition("Parameters\n----------\n")
             parameters = (
                 re.split(r"^(\w+\n-+$|>>>)", rest, flags=re.MULTILINE)[0] if section else ""

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-import itemwise as iw
+import ogive as og
 
-NAMES = [name for name in iw.__all__ if name != "__version__"]
-FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(iw, name))]
+NAMES = [name for name in og.__all__ if name != "__version__"]
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(og, name))]
 # Of these, some lines are shown but not run; why:
 SKIPPED = {
     "DeepDifficultyRegressor": "needs torch, which is an extra of hundreds of megabytes",
@@ -23,7 +23,7 @@ PLAIN = doctest.NORMALIZE_WHITESPACE
 
 def examples(name):
     """The examples of a public name and of the public methods of a class."""
-    found = doctest.DocTestFinder().find(getattr(iw, name), name, globs={})
+    found = doctest.DocTestFinder().find(getattr(og, name), name, globs={})
     return [test for test in found if test.examples and "._" not in test.name]
 
 
@@ -57,6 +57,6 @@ def test_only_examples_that_need_an_extra_are_not_run(subtests):
 def test_a_public_function_speaks_of_all_its_parameters(subtests):
     for name in FUNCTIONS:
         with subtests.test(name=name):
-            said = inspect.getdoc(getattr(iw, name)).split(">>>")[0]
-            parameters = inspect.signature(getattr(iw, name)).parameters
+            said = inspect.getdoc(getattr(og, name)).split(">>>")[0]
+            parameters = inspect.signature(getattr(og, name)).parameters
             assert [one for one in parameters if not re.search(rf"\b{one}\b", said)] == []

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise import load
-from itemwise.errors import FileError, InputError
-from itemwise.files import (
+from ogive import load
+from ogive.errors import FileError, InputError
+from ogive.files import (
     check_writable,
     read_json,
     readable_file,
@@ -172,7 +172,7 @@ tree = st.recursive(
 def test_json_comes_back_as_it_was(payload, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "round-trip.json"
     write_json(path, "calibration", 2, payload)
-    expected = {"schema": "itemwise/calibration", "version": 2, **payload}
+    expected = {"schema": "ogive/calibration", "version": 2, **payload}
     assert read_json(path, "calibration", 2) == expected
 
 
@@ -191,19 +191,19 @@ def test_the_payload_cannot_overwrite_the_schema(tmp_path):
 
 
 def document(**changes):
-    return json.dumps({"schema": "itemwise/calibration", "version": 1, **changes}).encode()
+    return json.dumps({"schema": "ogive/calibration", "version": 1, **changes}).encode()
 
 
 BROKEN = {
     "truncated": (document()[:-1], r"not valid JSON: .* at line 1, column 48"),
     "second line": (b'{"schema":\n nope}', "line 2, column 2"),
-    "not ours": (b'{"name": "package"}', 'no "schema": "itemwise/calibration"'),
-    "a list": (b"[1, 2]", "not a file that Itemwise wrote"),
-    "odd schema": (document(schema=7), "not a file that Itemwise wrote"),
-    "other kind": (document(schema="itemwise/report"), "holds 'itemwise/report'"),
+    "not ours": (b'{"name": "package"}', 'no "schema": "ogive/calibration"'),
+    "a list": (b"[1, 2]", "not a file that Ogive wrote"),
+    "odd schema": (document(schema=7), "not a file that Ogive wrote"),
+    "other kind": (document(schema="ogive/report"), "holds 'ogive/report'"),
     "newer": (
         document(version=3),
-        r"written by a newer Itemwise \(format 3; this one reads up to 1\): pip install --upgrade",
+        r"written by a newer Ogive \(format 3; this one reads up to 1\): pip install --upgrade",
     ),
     "version as text": (document(version="1"), "no usable format version"),
     "version as bool": (document(version=True), "no usable format version"),
@@ -272,7 +272,7 @@ def test_sizes_are_for_people(subtests):
 
 def test_files_needs_the_standard_library_only():
     program = (
-        "import sys, itemwise.files\nprint({'numpy', 'pandas', 'pyarrow'} & set(sys.modules) or 0)"
+        "import sys, ogive.files\nprint({'numpy', 'pandas', 'pyarrow'} & set(sys.modules) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "0", done.stderr

@@ -11,9 +11,9 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neural_network import MLPClassifier
 
-import itemwise as iw
-from itemwise import interrupts
-from itemwise.files import write_bytes
+import ogive as og
+from ogive import interrupts
+from ogive.files import write_bytes
 
 SIGNAL = "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
@@ -51,9 +51,9 @@ class InterruptedNetwork(MLPClassifier):
 
 @pytest.mark.parametrize("member", [Swallower(), InterruptedNetwork(max_iter=5)])
 def test_a_member_that_swallows_ctrl_c_is_neither_finished_nor_stored(tmp_path, member):
-    split = iw.split_dataset(iw.load_dataset("sklearn:iris"))
+    split = og.split_dataset(og.load_dataset("sklearn:iris"))
     with pytest.raises(KeyboardInterrupt):
-        iw.run_pool(split, {"net": member}, cv=0, folder=tmp_path / "a", n_jobs=1, progress=False)
+        og.run_pool(split, {"net": member}, cv=0, folder=tmp_path / "a", n_jobs=1, progress=False)
     assert not list(tmp_path.rglob("*"))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -62,7 +62,7 @@ def test_a_gate_whose_model_swallows_ctrl_c_is_not_fitted():
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 2))
     with pytest.raises(KeyboardInterrupt):
-        iw.CapabilityGate(Swallower()).fit(X, X[:, 0] > 0)
+        og.CapabilityGate(Swallower()).fit(X, X[:, 0] > 0)
 
 
 def test_nothing_is_written_after_an_interrupt_that_was_swallowed(tmp_path):
@@ -83,7 +83,7 @@ def test_nothing_is_written_after_an_interrupt_that_was_swallowed(tmp_path):
 def test_ctrl_c_while_an_object_is_deleted_ends_the_work_without_a_word_of_python():
     code = f"""import signal, time
 {SIGNAL}
-from itemwise import interrupts
+from ogive import interrupts
 
 class Odd:
     def __del__(self):
@@ -109,7 +109,7 @@ def test_ctrl_c_does_not_reach_the_workers_of_joblib():
     """Each would show a traceback: a terminal sends it to all."""
     code = """import signal
 from joblib import Parallel, delayed
-from itemwise.interrupts import unheard_by_workers
+from ogive.interrupts import unheard_by_workers
 
 parallel = Parallel(n_jobs=2, return_as="generator")
 with unheard_by_workers():
@@ -124,9 +124,9 @@ print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_before_and_after_the_work_is_one_line_without_a_traceback(subtests):
     """As packages are imported, and as Python ends."""
-    before = "import itemwise.cli as c; c.lazily; o = c.end_at_once\n"
+    before = "import ogive.cli as c; c.lazily; o = c.end_at_once\n"
     before += "def end(): o(); signal.raise_signal(2)\nc.end_at_once = end\n"
-    after = "import atexit, itemwise.cli as c\natexit.register(signal.raise_signal, 2)\n"
+    after = "import atexit, ogive.cli as c\natexit.register(signal.raise_signal, 2)\n"
     for moment, code in {"before": before, "after": after}.items():
         with subtests.test(moment=moment):
             words = [sys.executable, "-c", f"import signal\n{SIGNAL}{code}c.main()", "--version"]

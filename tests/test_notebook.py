@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.diagnostics import DIAGNOSTICS
-from itemwise.results import COLUMNS_IN_NOTEBOOK, ROWS_IN_NOTEBOOK, Result
+import ogive as og
+from ogive.diagnostics import DIAGNOSTICS
+from ogive.results import COLUMNS_IN_NOTEBOOK, ROWS_IN_NOTEBOOK, Result
 
 TIMES = np.random.default_rng(0).random((60, 5))
 
 
 def every_result():
     """All classes of results, wherever they are defined."""
-    for module in pkgutil.walk_packages(iw.__path__, "itemwise."):
+    for module in pkgutil.walk_packages(og.__path__, "ogive."):
         importlib.import_module(module.name)
     waiting, found = [Result], {}
     while waiting:
@@ -29,7 +29,7 @@ def every_result():
     return {
         name: one
         for name, one in sorted(found.items())
-        if name.startswith("itemwise.") and not inspect.isabstract(one)
+        if name.startswith("ogive.") and not inspect.isabstract(one)
     }
 
 
@@ -53,8 +53,8 @@ DATA = {
 
 def test_every_call_that_analyses_returns_a_result(subtests):
     known = {name.rpartition(".")[2] for name in every_result()}
-    for name in iw.__all__:
-        call = getattr(iw, name)
+    for name in og.__all__:
+        call = getattr(og, name)
         returned = str(call.__annotations__.get("return")) if inspect.isfunction(call) else ""
         if re.fullmatch(r"[A-Z]\w+", returned) and returned not in {*DATA, "Any", "None", "Path"}:
             with subtests.test(name):
@@ -63,12 +63,12 @@ def test_every_call_that_analyses_returns_a_result(subtests):
 
 @pytest.fixture(scope="module")
 def table():
-    return iw.simulate("2pl", 60, 24, missing=0.02, random_state=2).responses
+    return og.simulate("2pl", 60, 24, missing=0.02, random_state=2).responses
 
 
 @pytest.fixture(scope="module")
 def cal(table):
-    return iw.calibrate(table, "2pl")
+    return og.calibrate(table, "2pl")
 
 
 # Those that a small table of responses gives at once; what the others add is in their own tests.
@@ -76,22 +76,22 @@ FROM_RESPONSES = {
     "calibration": lambda table, cal: cal,
     "curves": lambda table, cal: cal.curves(),
     "information": lambda table, cal: cal.test_information(),
-    "diagnoses": lambda table, cal: iw.diagnose(cal),
-    "comparison": lambda table, cal: iw.compare_models(table, ["1pl", "2pl"]),
-    "leaderboard": lambda table, cal: iw.leaderboard(table),
-    "health": lambda table, cal: iw.item_health(table),
-    "shorten": lambda table, cal: iw.shorten(table, 6, cv=2),
-    "link": lambda table, cal: iw.link(cal, table),
-    "tasks": lambda table, cal: iw.task_scales(table, by=["reading", "sums"] * 12),
-    "adaptive": lambda table, cal: iw.evaluate_adaptively(cal, lambda item: 1, budget=5),
-    "tournament": lambda table, cal: iw.tournament(table),
-    "ranks": lambda table, cal: iw.compare_ranks(table.to_frame().fillna(0).T),
-    "characteristic": lambda table, cal: iw.characteristic_curves(
+    "diagnoses": lambda table, cal: og.diagnose(cal),
+    "comparison": lambda table, cal: og.compare_models(table, ["1pl", "2pl"]),
+    "leaderboard": lambda table, cal: og.leaderboard(table),
+    "health": lambda table, cal: og.item_health(table),
+    "shorten": lambda table, cal: og.shorten(table, 6, cv=2),
+    "link": lambda table, cal: og.link(cal, table),
+    "tasks": lambda table, cal: og.task_scales(table, by=["reading", "sums"] * 12),
+    "adaptive": lambda table, cal: og.evaluate_adaptively(cal, lambda item: 1, budget=5),
+    "tournament": lambda table, cal: og.tournament(table),
+    "ranks": lambda table, cal: og.compare_ranks(table.to_frame().fillna(0).T),
+    "characteristic": lambda table, cal: og.characteristic_curves(
         table, cal.items["difficulty"], bins=4
     ),
-    "generality": lambda table, cal: iw.generality(table, cal.items["difficulty"]),
-    "portfolio": lambda table, cal: iw.portfolio(pd.DataFrame(TIMES, columns=list("abcde"))),
-    "decoding": lambda table, cal: iw.decode_responses({"first": table, "second": table}),
+    "generality": lambda table, cal: og.generality(table, cal.items["difficulty"]),
+    "portfolio": lambda table, cal: og.portfolio(pd.DataFrame(TIMES, columns=list("abcde"))),
+    "decoding": lambda table, cal: og.decode_responses({"first": table, "second": table}),
     **{name: (lambda table, cal, check=check: check(cal)) for name, check in DIAGNOSTICS.items()},
 }
 
@@ -135,7 +135,7 @@ def test_a_calibration_can_be_explored_in_a_frame_that_reaches_nothing(cal):
 
 
 def test_a_large_calibration_is_not_put_into_a_notebook(cal, monkeypatch):
-    from itemwise.report import notebook
+    from ogive.report import notebook
 
     monkeypatch.setattr(notebook, "MOST_ITEMS", 23)
     page = cal._repr_html_()
@@ -144,7 +144,7 @@ def test_a_large_calibration_is_not_put_into_a_notebook(cal, monkeypatch):
 
 
 def test_the_text_of_a_calibration_needs_no_page(cal, monkeypatch):
-    monkeypatch.setattr("itemwise.calibration.calibration.import_module", None)
+    monkeypatch.setattr("ogive.calibration.calibration.import_module", None)
     assert repr(cal).startswith("Calibration: 2pl")
 
 

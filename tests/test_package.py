@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import itemwise as iw
+import ogive as og
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = {"pandas", "scipy", "matplotlib", "sklearn", "pyarrow", "torch", "numpy"}
@@ -23,35 +23,35 @@ def python(code, cwd=None):
 
 
 def test_importing_loads_nothing_heavy():
-    assert python(f"import sys, itemwise; print({HEAVY!r} & set(sys.modules))").strip() == "set()"
+    assert python(f"import sys, ogive; print({HEAVY!r} & set(sys.modules))").strip() == "set()"
 
 
 def test_every_public_name_resolves(subtests):
-    for name in iw.__all__:
+    for name in og.__all__:
         with subtests.test(name=name):
-            assert getattr(iw, name) is not None
-            assert name in dir(iw)
+            assert getattr(og, name) is not None
+            assert name in dir(og)
 
 
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = iw.nonsense
+        _ = og.nonsense
 
 
 def test_version_is_that_of_the_metadata():
-    assert version("itemwise") == iw.__version__
+    assert version("ogive") == og.__version__
 
 
 def test_type_checkers_are_told_that_types_are_here():
-    assert (files("itemwise") / "py.typed").is_file()
+    assert (files("ogive") / "py.typed").is_file()
 
 
 def test_the_citation_is_of_this_version_and_names_the_five_papers():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["cff-version"] == "1.2.0"
-    assert str(citation["version"]) == iw.__version__
+    assert str(citation["version"]) == og.__version__
     assert citation["license"] == "BSD-3-Clause"
-    assert citation["authors"] == [{"name": "The Itemwise developers"}]
+    assert citation["authors"] == [{"name": "The Ogive developers"}]
     assert len(citation["references"]) == 5
     for paper in citation["references"]:
         assert paper["title"]

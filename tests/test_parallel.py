@@ -7,8 +7,8 @@ import pytest
 from joblib import delayed, parallel_config, register_parallel_backend
 from joblib._parallel_backends import ThreadingBackend
 
-import itemwise as iw
-from itemwise.parallel import one_by_one
+import ogive as og
+from ogive.parallel import one_by_one
 
 
 class InRounds(ThreadingBackend):
@@ -57,11 +57,11 @@ def test_a_study_that_is_stopped_leaves_no_work(grade):
         raise KeyboardInterrupt
 
     with parallel_config(backend="threading"), pytest.raises(KeyboardInterrupt):
-        iw.resample(grade, lambda c: c.coords[0, 1], n_resamples=40, n_jobs=2, progress=stop)
+        og.resample(grade, lambda c: c.coords[0, 1], n_resamples=40, n_jobs=2, progress=stop)
     gc.collect()
 
 
 @pytest.fixture(scope="module")
 def grade():
     """A calibration that takes a moment to be made again."""
-    return iw.calibrate(iw.simulate("1pl", 40, 6, random_state=1).responses, "1pl")
+    return og.calibrate(og.simulate("1pl", 40, 6, random_state=1).responses, "1pl")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from itemwise import part_files
-from itemwise.errors import FileError
-from itemwise.files import check_writable, write_bytes
+from ogive import part_files
+from ogive.errors import FileError
+from ogive.files import check_writable, write_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def _as_a_new_process(monkeypatch):
 
 
 def left(folder, name, seconds=0):
-    path = folder / f".itemwise-{name}.part"
+    path = folder / f".ogive-{name}.part"
     path.write_bytes(b"half")
     os.utime(path, (time.time() - seconds,) * 2)
     return path

@@ -9,8 +9,8 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
-import itemwise as iw
-from itemwise import progress
+import ogive as og
+from ogive import progress
 
 
 class Notebook:
@@ -124,30 +124,30 @@ def test_a_terminal_shows_a_bar_and_takes_it_away(capsys, monkeypatch, at_once):
 
 
 LONG_CALLS = {
-    "calibrate": (lambda table, **kw: iw.calibrate(table, **kw), "Calibrating: iteration"),
-    "shorten": (lambda table, **kw: iw.shorten(table, 4, cv=2, **kw), "Shortening: 0 of 3"),
+    "calibrate": (lambda table, **kw: og.calibrate(table, **kw), "Calibrating: iteration"),
+    "shorten": (lambda table, **kw: og.shorten(table, 4, cv=2, **kw), "Shortening: 0 of 3"),
     "replay": (
-        lambda table, **kw: iw.replay_adaptively(table, sizes=[3], cv=2, model="2pl", **kw),
+        lambda table, **kw: og.replay_adaptively(table, sizes=[3], cv=2, model="2pl", **kw),
         "Replaying: 1 of 5, bank 2 of 2",
     ),
     "tasks": (
-        lambda table, **kw: iw.task_scales(table, by=["one", "two"] * 6, **kw),
+        lambda table, **kw: og.task_scales(table, by=["one", "two"] * 6, **kw),
         "Calibrating tasks: 1 of 2, two",
     ),
     "evaluate": (
-        lambda table, **kw: iw.evaluate_adaptively(
-            iw.calibrate(table, progress=False), lambda _: 1, budget=2, **kw
+        lambda table, **kw: og.evaluate_adaptively(
+            og.calibrate(table, progress=False), lambda _: 1, budget=2, **kw
         ),
         "Asking: 1 of 2, item_",
     ),
     "difficulty": (
-        lambda table, **kw: iw.evaluate_difficulty(
+        lambda table, **kw: og.evaluate_difficulty(
             np.arange(40.0)[:, None], np.arange(40.0), regressors=["stepwise"], n_resamples=1, **kw
         ),
         "Judging regressors: 5 of 5",
     ),
     "capability": (
-        lambda table, **kw: iw.measure_capability(
+        lambda table, **kw: og.measure_capability(
             GaussianNB(), *load_iris(return_X_y=True), n_resamples=2, **kw
         ),
         "Testing: 2 of 3, class 2",
@@ -157,7 +157,7 @@ LONG_CALLS = {
 
 @pytest.fixture(scope="module")
 def table():
-    return iw.simulate("2pl", 80, 12, random_state=3).responses
+    return og.simulate("2pl", 80, 12, random_state=3).responses
 
 
 @pytest.fixture(params=LONG_CALLS)
@@ -202,10 +202,10 @@ def test_a_resumed_run_tells_the_bar_what_was_stored(tmp_path):
         def resumed(self, steps):
             told.append(steps)
 
-    split = iw.split_dataset(iw.load_dataset("sklearn:iris"))
+    split = og.split_dataset(og.load_dataset("sklearn:iris"))
     pool = {"bayes": GaussianNB(), "smooth": GaussianNB(var_smoothing=0.1)}
-    iw.run_pool(split, {"bayes": GaussianNB()}, cv=0, folder=tmp_path, progress=False)
-    iw.run_pool(split, pool, cv=0, folder=tmp_path, progress=Bar())
+    og.run_pool(split, {"bayes": GaussianNB()}, cv=0, folder=tmp_path, progress=False)
+    og.run_pool(split, pool, cv=0, folder=tmp_path, progress=Bar())
     assert told == [1, (1, 2), (2, 2)]
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.displays import Display, RankingDisplay
-from itemwise.errors import FileError, InputError
-from itemwise.results import Result
+from ogive.displays import Display, RankingDisplay
+from ogive.errors import FileError, InputError
+from ogive.results import Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,9 +182,7 @@ def test_an_unknown_suffix_is_refused(tmp_path):
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = standing(2).save(tmp_path / "saved.csv")
     before = path.read_bytes()
-    monkeypatch.setattr(
-        "itemwise.files._write_all", lambda *_: (_ for _ in ()).throw(OSError("full"))
-    )
+    monkeypatch.setattr("ogive.files._write_all", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(FileError):
         standing(9).save(path)
     assert path.read_bytes() == before

@@ -7,20 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.adaptive import Budget
+import ogive as og
+from ogive.adaptive import Budget
 
 RANDOM = np.random.default_rng(0)
 ANSWERS = (RANDOM.random((40, 12)) < np.linspace(0.2, 0.8, 40)[:, None]).astype(int)
 SCORES = np.linspace(0.2, 0.8, 6)[:, None] + RANDOM.normal(0, 0.1, (6, 8))
 HARD, FEATURES = np.linspace(-2, 2, 12), RANDOM.normal(size=(60, 2))
-BANK = iw.calibrate(ANSWERS, "1pl")
+BANK = og.calibrate(ANSWERS, "1pl")
 CASES = {
-    "choose_datasets": lambda **k: iw.choose_datasets(SCORES, 4, n_resamples=20, **k),
-    "compare_portfolios": lambda **k: iw.compare_portfolios(
+    "choose_datasets": lambda **k: og.choose_datasets(SCORES, 4, n_resamples=20, **k),
+    "compare_portfolios": lambda **k: og.compare_portfolios(
         SCORES.T, sizes=[1, 2], methods="topset", cv=3, **k
     ),
-    "confidence_by_difficulty": lambda **k: iw.confidence_by_difficulty(
+    "confidence_by_difficulty": lambda **k: og.confidence_by_difficulty(
         SCORES.ravel().clip(0, 1),
         (SCORES.ravel() > 0.5) * 1,
         np.arange(48.0),
@@ -28,25 +28,25 @@ CASES = {
         n_resamples=20,
         **k,
     ),
-    "difficulty_targets": lambda **k: iw.difficulty_targets(
+    "difficulty_targets": lambda **k: og.difficulty_targets(
         np.tile(ANSWERS, 2), methods=["1pl"], batches=2, **k
     ),
-    "dimensionality": lambda **k: iw.dimensionality(ANSWERS, n_resamples=3, **k),
-    "explain_difficulty": lambda **k: iw.explain_difficulty(
+    "dimensionality": lambda **k: og.dimensionality(ANSWERS, n_resamples=3, **k),
+    "explain_difficulty": lambda **k: og.explain_difficulty(
         "stepwise", FEATURES, FEATURES[:, 1], n_resamples=2, **k
     ),
-    "first_items": lambda **k: iw.first_items(BANK, 5, selector="random", **k),
-    "generality": lambda **k: iw.generality(ANSWERS[:2], HARD, n_resamples=20, **k),
-    "replay_adaptively": lambda **k: iw.replay_adaptively(
+    "first_items": lambda **k: og.first_items(BANK, 5, selector="random", **k),
+    "generality": lambda **k: og.generality(ANSWERS[:2], HARD, n_resamples=20, **k),
+    "replay_adaptively": lambda **k: og.replay_adaptively(
         ANSWERS, sizes=[3], cv=2, model="1pl", progress=False, **k
     ),
-    "resample": lambda **k: iw.resample(
+    "resample": lambda **k: og.resample(
         BANK, lambda cal: cal.items["difficulty"].std(), n_resamples=10, progress=False, **k
     ),
-    "select_models": lambda **k: iw.select_models(ANSWERS[:2], HARD, bins=2, cv=2, **k),
-    "shorten": lambda **k: iw.shorten(ANSWERS, 4, model="1pl", cv=2, progress=False, **k),
-    "simulate": lambda **k: iw.simulate("2pl", 5, 5, **k).responses,
-    "simulate_adaptive": lambda **k: iw.simulate_adaptive(
+    "select_models": lambda **k: og.select_models(ANSWERS[:2], HARD, bins=2, cv=2, **k),
+    "shorten": lambda **k: og.shorten(ANSWERS, 4, model="1pl", cv=2, progress=False, **k),
+    "simulate": lambda **k: og.simulate("2pl", 5, 5, **k).responses,
+    "simulate_adaptive": lambda **k: og.simulate_adaptive(
         BANK, [-1.0, 1.0], stopper=Budget(4), selector="random", **k
     ),
 }
@@ -74,8 +74,8 @@ SLOW = {
 
 
 def parameters(name):
-    called = getattr(iw, name)
-    return {} if called is iw.ItemwiseError else inspect.signature(called).parameters
+    called = getattr(og, name)
+    return {} if called is og.OgiveError else inspect.signature(called).parameters
 
 
 def bytes_of(found):
@@ -87,8 +87,8 @@ def bytes_of(found):
 def test_every_call_with_a_seed_is_asked():
     seeded = {
         name
-        for name in iw.__all__
-        if callable(getattr(iw, name)) and "random_state" in parameters(name)
+        for name in og.__all__
+        if callable(getattr(og, name)) and "random_state" in parameters(name)
     }
     assert seeded == CASES.keys() | SLOW
     assert not CASES.keys() & SLOW

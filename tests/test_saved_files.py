@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.adaptive import (
+import ogive as og
+from ogive.adaptive import (
     AnyOf,
     AtLeast,
     Budget,
@@ -20,17 +20,17 @@ from itemwise.adaptive import (
     StandardError,
     StepRule,
 )
-from itemwise.errors import FileError, InputError
-from itemwise.saved_files import KINDS, load_only
+from ogive.errors import FileError, InputError
+from ogive.saved_files import KINDS, load_only
 
 X = np.random.default_rng(0).normal(size=(200, 2))
 LABELS = (X.sum(axis=1) > 0).astype(int)
-TABLE = iw.simulate("2pl", 60, 12, random_state=1).responses
+TABLE = og.simulate("2pl", 60, 12, random_state=1).responses
 
 
 @pytest.fixture(scope="module")
 def bank():
-    return iw.calibrate(TABLE)
+    return og.calibrate(TABLE)
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +39,11 @@ def made(bank):
     pytest.importorskip("skops")
     return {
         "calibration": (bank, "bank.json"),
-        "gate": (iw.CapabilityGate().fit(X, LABELS), "gate.json"),
-        "difficulty-regressor": (iw.DifficultyRegressor("stepwise").fit(X, X[:, 0]), "d.skops"),
-        "algorithm-selector": (iw.AlgorithmSelector("survival").fit(X[:40], X[:40]), "s.skops"),
-        "short-benchmark": (iw.shorten(TABLE, 4, cv=2), "short.json"),
-        "adaptive-test": (iw.AdaptiveTest(bank, stopper=Budget(3)), "test.json"),
+        "gate": (og.CapabilityGate().fit(X, LABELS), "gate.json"),
+        "difficulty-regressor": (og.DifficultyRegressor("stepwise").fit(X, X[:, 0]), "d.skops"),
+        "algorithm-selector": (og.AlgorithmSelector("survival").fit(X[:40], X[:40]), "s.skops"),
+        "short-benchmark": (og.shorten(TABLE, 4, cv=2), "short.json"),
+        "adaptive-test": (og.AdaptiveTest(bank, stopper=Budget(3)), "test.json"),
         "responses": (TABLE, "responses.parquet"),
     }
 
@@ -59,13 +59,13 @@ def test_a_file_is_read_by_what_it_says_it_is(subtests, made, tmp_path_factory):
             thing, name = made[kind]
             path = thing.save(tmp_path / name)
             assert path == tmp_path / name
-            again = iw.load(path)
+            again = og.load(path)
             assert type(again) is type(thing)
             assert type(load_only(kind, path)) is type(thing)
             if path.suffix == ".json":  # the ending does not matter, nor do spaces before it
                 (tmp_path / "other").write_bytes(b"\xef\xbb\xbf \n" + path.read_bytes())
                 if kind != "gate":  # whose model lies beside it
-                    assert type(iw.load(str(tmp_path / "other"))) is type(thing)
+                    assert type(og.load(str(tmp_path / "other"))) is type(thing)
 
 
 def test_a_file_that_was_cut_short_is_refused_by_its_name(subtests, made, tmp_path_factory):
@@ -78,7 +78,7 @@ def test_a_file_that_was_cut_short_is_refused_by_its_name(subtests, made, tmp_pa
             path = thing.save(tmp_path / name)
             path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
             with pytest.raises((FileError, InputError), match=name):
-                iw.load(path)
+                og.load(path)
 
 
 def test_a_file_of_a_later_release_asks_for_an_upgrade(subtests, made, tmp_path_factory):
@@ -88,13 +88,13 @@ def test_a_file_of_a_later_release_asks_for_an_upgrade(subtests, made, tmp_path_
             thing, name = made[kind]
             path = thing.save(tmp_path / name)
             path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
-            with pytest.raises(FileError, match=r"newer Itemwise.*pip install --upgrade itemwise"):
-                iw.load(path)
+            with pytest.raises(FileError, match=r"newer Ogive.*pip install --upgrade ogive"):
+                og.load(path)
 
 
 def test_what_was_loaded_does_what_was_saved(made, tmp_path):
     paths = {kind: thing.save(tmp_path / name) for kind, (thing, name) in made.items()}
-    found = {kind: iw.load(path) for kind, path in paths.items()}
+    found = {kind: og.load(path) for kind, path in paths.items()}
     pd.testing.assert_frame_equal(found["calibration"].items, made["calibration"][0].items)
     assert found["responses"] == TABLE
     np.testing.assert_array_equal(found["gate"].predict(X), made["gate"][0].predict(X))
@@ -103,56 +103,56 @@ def test_what_was_loaded_does_what_was_saved(made, tmp_path):
 
 def test_what_it_cannot_read_is_named(subtests, tmp_path_factory):
     cases = [
-        ("notes.txt", b"just text", "not a file that Itemwise saved.*load reads a calibration"),
+        ("notes.txt", b"just text", "not a file that Ogive saved.*load reads a calibration"),
         ("scores.csv", b"model,a\nm,1\n", "read_responses"),
-        ("list.json", b"[1]", "not a file that Itemwise saved"),
-        ("other.json", b'{"a": 1}', "is JSON, but not a file that Itemwise wrote"),
-        ("summary.json", b'{"schema": "itemwise/report", "version": 1}', "'itemwise/report', whi"),
-        ("settings.json", b'{"schema": "itemwise/deep-difficulty-regressor"}', "Load its folder"),
-        ("cut.json", b'{"schema": "itemwise/gate"', "not valid JSON"),
+        ("list.json", b"[1]", "not a file that Ogive saved"),
+        ("other.json", b'{"a": 1}', "is JSON, but not a file that Ogive wrote"),
+        ("summary.json", b'{"schema": "ogive/report", "version": 1}', "'ogive/report', whi"),
+        ("settings.json", b'{"schema": "ogive/deep-difficulty-regressor"}', "Load its folder"),
+        ("cut.json", b'{"schema": "ogive/gate"', "not valid JSON"),
         ("empty.json", b"", "is empty"),
         ("bad.parquet", b"PAR1 nonsense", "is not an intact Parquet file"),
         ("bad.skops", b"PK\x03\x04 nonsense", "not a whole archive"),
-        ("gate.json", b'{"schema": "itemwise/gate"}', "no usable format version"),
+        ("gate.json", b'{"schema": "ogive/gate"}', "no usable format version"),
     ]
     for name, content, message in cases:
         with subtests.test(name=name, content=content, message=message):
             tmp_path = tmp_path_factory.mktemp("case")
             (tmp_path / name).write_bytes(content)
             with pytest.raises(FileError, match=rf"(?s){name}.*{message}"):
-                iw.load(tmp_path / name)
+                og.load(tmp_path / name)
 
 
 def test_tables_and_archives_of_others_are_refused(tmp_path):
     pd.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "table.parquet")
-    with pytest.raises(FileError, match=r"Parquet table that Itemwise did not save.*read_respon"):
-        iw.load(tmp_path / "table.parquet")
+    with pytest.raises(FileError, match=r"Parquet table that Ogive did not save.*read_respon"):
+        og.load(tmp_path / "table.parquet")
     with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
         archive.writestr("log.json", "{}")
     with pytest.raises(FileError, match="a zip archive, but not one of skops"):
-        iw.load(tmp_path / "logs.zip")
+        og.load(tmp_path / "logs.zip")
 
 
 def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(FileError, match=r"no file 'nowhere\.json'"):
-        iw.load(tmp_path / "nowhere.json")
+        og.load(tmp_path / "nowhere.json")
     with pytest.raises(FileError, match=r"is a folder, but not one that DeepDifficultyRegressor"):
-        iw.load(tmp_path)
+        og.load(tmp_path)
     with pytest.raises(InputError, match="path of a file is needed"):
-        iw.load(None)
+        og.load(None)
 
 
 def test_a_limit_on_the_size_holds_for_all(made, tmp_path):
     for thing, name in made.values():
         path = thing.save(tmp_path / name)
         with pytest.raises(FileError, match=r"the limit is 100 bytes.*max_bytes"):
-            iw.load(path, max_bytes=100)
+            og.load(path, max_bytes=100)
 
 
 def test_options_of_deep_regressors_are_refused_for_other_files(made, tmp_path):
     path = made["calibration"][0].save(tmp_path / "bank.json")
     with pytest.raises(InputError, match=r"are for deep.*bank\.json' holds a calibration"):
-        iw.load(path, device="cpu")
+        og.load(path, device="cpu")
 
 
 def test_the_wrong_kind_is_named_where_one_is_needed(made, tmp_path):
@@ -179,9 +179,9 @@ PARTS = {
 @pytest.mark.parametrize("parts", PARTS)
 def test_an_adaptive_test_asks_the_same_after_loading(bank, parts, tmp_path):
     if parts == "names":  # a budget is 20 items
-        bank = iw.calibrate(iw.simulate("2pl", 60, 25, random_state=1).responses)
-    test = iw.AdaptiveTest(bank, *PARTS[parts], random_state=5)
-    again = iw.load(test.save(tmp_path / "test.json"))
+        bank = og.calibrate(og.simulate("2pl", 60, 25, random_state=1).responses)
+    test = og.AdaptiveTest(bank, *PARTS[parts], random_state=5)
+    again = og.load(test.save(tmp_path / "test.json"))
     assert again.parts == test.parts
     assert again.digest == test.digest
     sessions = test.start(3), again.start(3)
@@ -199,9 +199,9 @@ class Own:
 
 def test_a_test_with_a_part_of_ones_own_is_not_saved(bank, tmp_path):
     with pytest.raises(InputError, match="The initializer is a Own, which is not a part of Item"):
-        iw.AdaptiveTest(bank, Own()).save(tmp_path / "test.json")
+        og.AdaptiveTest(bank, Own()).save(tmp_path / "test.json")
     with pytest.raises(InputError, match=r"Use \.json"):
-        iw.AdaptiveTest(bank).save(tmp_path / "test.skops")
+        og.AdaptiveTest(bank).save(tmp_path / "test.skops")
     assert not list(tmp_path.iterdir())
 
 
@@ -221,12 +221,12 @@ def test_an_edited_test_is_refused(subtests, bank, tmp_path_factory):
     for change in cases:
         with subtests.test(change=change):
             tmp_path = tmp_path_factory.mktemp("case")
-            path = iw.AdaptiveTest(bank, stopper=Budget(3)).save(tmp_path / "test.json")
+            path = og.AdaptiveTest(bank, stopper=Budget(3)).save(tmp_path / "test.json")
             path.write_text(json.dumps(json.loads(path.read_text()) | change))
             with pytest.raises(
-                FileError, match=r"test\.json' is not an adaptive test that this Itemwise"
+                FileError, match=r"test\.json' is not an adaptive test that this Ogive"
             ):
-                iw.load(path)
+                og.load(path)
 
 
 def test_an_archive_that_does_not_unpack_is_refused(tmp_path):
@@ -237,4 +237,4 @@ def test_an_archive_that_does_not_unpack_is_refused(tmp_path):
     content[45:60] = b"\xff" * 15  # the packed bytes
     path.write_bytes(content)
     with pytest.raises(FileError, match="is not a whole archive"):
-        iw.load(path)
+        og.load(path)

@@ -40,7 +40,7 @@ def bill(**more):
 def test_the_bill_of_materials_names_what_is_needed_and_who_needs_it():
     found = json.loads(bill(SOURCE_DATE_EPOCH="0"))
     assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
-    assert found["metadata"]["component"]["name"] == "itemwise"
+    assert found["metadata"]["component"]["name"] == "ogive"
     assert found["metadata"]["timestamp"].startswith("1970-01-01")
     names = [one["name"] for one in found["components"]]
     assert len(set(names)) == len(names)

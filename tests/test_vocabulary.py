@@ -6,9 +6,9 @@ import pkgutil
 import re
 from pathlib import Path
 
-import itemwise
-from itemwise.progress import silent
-from itemwise.results import Result
+import ogive
+from ogive.progress import silent
+from ogive.results import Result
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
 NOT_ARGUMENTS = {"self", "cls"}
@@ -32,21 +32,21 @@ WORDS, DEFAULTS = words_and_defaults()
 
 
 def public_objects():
-    """Everything that `itemwise` exports, and every result that a public call can return."""
-    found = {name: getattr(itemwise, name) for name in itemwise.__all__}
-    for module in pkgutil.walk_packages(itemwise.__path__, "itemwise."):
+    """Everything that `ogive` exports, and every result that a public call can return."""
+    found = {name: getattr(ogive, name) for name in ogive.__all__}
+    for module in pkgutil.walk_packages(ogive.__path__, "ogive."):
         importlib.import_module(module.name)
     found |= {each.__name__: each for each in _below(Result)}
     return {name: each for name, each in found.items() if _is_ours(each)}
 
 
 def _is_ours(each):
-    return callable(each) and str(getattr(each, "__module__", "")).startswith("itemwise")
+    return callable(each) and str(getattr(each, "__module__", "")).startswith("ogive")
 
 
 def _below(cls):
     for each in cls.__subclasses__():
-        if each.__module__.startswith("itemwise") and not each.__name__.startswith("_"):
+        if each.__module__.startswith("ogive") and not each.__name__.startswith("_"):
             yield each
         yield from _below(each)
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from itemwise import OnePL, ThreePL
-from itemwise.calibration import known_items
+from ogive import OnePL, ThreePL
+from ogive.calibration import known_items
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import simulate
-from itemwise.adaptive import (
+from ogive import simulate
+from ogive.adaptive import (
     AdaptiveTest,
     AnyOf,
     Budget,
@@ -13,10 +13,10 @@ from itemwise.adaptive import (
     adaptive_simulation,
     simulate_adaptive,
 )
-from itemwise.adaptive.adaptive_simulation import _figures, _said
-from itemwise.calibration import known_items
-from itemwise.errors import InputError
-from itemwise.models import MODELS
+from ogive.adaptive.adaptive_simulation import _figures, _said
+from ogive.calibration import known_items
+from ogive.errors import InputError
+from ogive.models import MODELS
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise import Responses, load, simulate
-from itemwise.adaptive import (
+from ogive import Responses, load, simulate
+from ogive.adaptive import (
     SELECTORS,
     AdaptiveSession,
     AdaptiveTest,
@@ -18,9 +18,9 @@ from itemwise.adaptive import (
     Randomesque,
     StandardError,
 )
-from itemwise.calibration import known_items
-from itemwise.errors import InputError
-from itemwise.models import MODELS
+from ogive.calibration import known_items
+from ogive.errors import InputError
+from ogive.models import MODELS
 
 
 def test_two_steps_are_those_computed_by_hand(bank, plain):

@@ -3,9 +3,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from itemwise import Responses, calibrate, simulate
-from itemwise.adaptive import SELECTORS, AdaptiveTest, Budget, FullScore, asked_of_recorded
-from itemwise.errors import InputError
+from ogive import Responses, calibrate, simulate
+from ogive.adaptive import SELECTORS, AdaptiveTest, Budget, FullScore, asked_of_recorded
+from ogive.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from numpy.polynomial import Polynomial
 from scipy.special import ndtri
 
-from itemwise.adaptive import (
+from ogive.adaptive import (
     AdaptiveTest,
     AnyOf,
     AtLeast,
@@ -24,9 +24,9 @@ from itemwise.adaptive import (
     StepRule,
     simulate_adaptive,
 )
-from itemwise.adaptive import state as adaptive_state
-from itemwise.errors import InputError
-from itemwise.scoring.posterior import NormalPopulation, plan
+from ogive.adaptive import state as adaptive_state
+from ogive.errors import InputError
+from ogive.scoring.posterior import NormalPopulation, plan
 
 
 def difficulties(bank, session):

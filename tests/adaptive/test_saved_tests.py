@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from itemwise import load
-from itemwise.adaptive import (
+from ogive import load
+from ogive.adaptive import (
     AdaptiveTest,
     AnyOf,
     AtLeast,
@@ -18,7 +18,7 @@ from itemwise.adaptive import (
     StandardError,
     StepRule,
 )
-from itemwise.errors import FileError, InputError
+from ogive.errors import FileError, InputError
 
 
 def written_and_read(test, path):
@@ -68,7 +68,7 @@ class Mine:
 
 def test_parts_from_elsewhere_cannot_be_saved(ladder, tmp_path):
     test = AdaptiveTest(ladder, selector=Mine())
-    with pytest.raises(InputError, match="The selector is a Mine, which is not a part of Itemwise"):
+    with pytest.raises(InputError, match="The selector is a Mine, which is not a part of Ogive"):
         test.save(tmp_path / "test.json")
 
 

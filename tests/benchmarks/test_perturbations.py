@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise.errors import InputError
+from ogive.errors import InputError
 
 PERTURBATIONS = run_path(Path(__file__).parents[2] / "benchmarks/perturbations.py")
 adversarial, blur, watermark = (

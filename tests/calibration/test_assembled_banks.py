@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from itemwise import TwoPL, load
-from itemwise.calibration import known_items
+from ogive import TwoPL, load
+from ogive.calibration import known_items
 
 
 def test_a_bank_of_known_items_is_saved_and_loaded(tmp_path):

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from itemwise import Beta, Normal, OnePL, Responses, calibrate, load, simulate
-from itemwise.calibration.bank_writing import HEAD_KEY, SUM, sum_of
-from itemwise.errors import FileError, InputError
-from itemwise.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
-from itemwise.saved_files import load_only
-from itemwise.scoring import HistogramPopulation
+from ogive import Beta, Normal, OnePL, Responses, calibrate, load, simulate
+from ogive.calibration.bank_writing import HEAD_KEY, SUM, sum_of
+from ogive.errors import FileError, InputError
+from ogive.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
+from ogive.saved_files import load_only
+from ogive.scoring import HistogramPopulation
 
 plt.switch_backend("Agg")
 SUFFIXES = [".json", ".parquet"]
@@ -169,7 +169,7 @@ def test_the_population_is_named_in_the_file(cal, tmp_path):
 def test_any_names_and_numbers_come_back(tmp_path, cal, names, numbers, suffix):
     from dataclasses import replace
 
-    from itemwise.calibration import KnownCovariances
+    from ogive.calibration import KnownCovariances
 
     bank = replace(
         cal,
@@ -223,9 +223,9 @@ def test_another_kind_of_file_is_refused(tmp_path, subtests):
     for content, message in [
         (b"", "is empty"),
         (b"\x89PNG\r\n", "neither JSON with a schema, Parquet nor"),
-        (b"item,a,b\n1,2,3\n", "not a file that Itemwise saved.*read_responses"),
-        (b"[1, 2]", "not a file that Itemwise saved"),
-        (b'{"schema": "other/calibration", "version": 1}', "not a file that Itemwise wrote"),
+        (b"item,a,b\n1,2,3\n", "not a file that Ogive saved.*read_responses"),
+        (b"[1, 2]", "not a file that Ogive saved"),
+        (b'{"schema": "other/calibration", "version": 1}', "not a file that Ogive wrote"),
         (b"PAR1 and then nonsense", "is not an intact Parquet file"),
     ]:
         with subtests.test(message):
@@ -252,7 +252,7 @@ def test_a_truncated_file_is_refused(cal, tmp_path, subtests):
 
 
 def test_a_file_from_the_future_asks_for_an_upgrade(written):
-    with pytest.raises(FileError, match=r"newer Itemwise.*pip install --upgrade"):
+    with pytest.raises(FileError, match=r"newer Ogive.*pip install --upgrade"):
         load(written(lambda document: document.update(version=99)))
 
 
@@ -262,13 +262,13 @@ def test_a_parquet_file_from_the_future_asks_for_an_upgrade(cal, tmp_path):
     head = json.loads(table.schema.metadata[HEAD_KEY])
     head["version"] = 99
     pq.write_table(table.replace_schema_metadata({HEAD_KEY: json.dumps(head)}), path)
-    with pytest.raises(FileError, match="newer Itemwise"):
+    with pytest.raises(FileError, match="newer Ogive"):
         load(path)
 
 
 def test_a_document_of_another_kind_is_named(written):
-    with pytest.raises(FileError, match=r"'itemwise/report', which load cannot read"):
-        load(written(lambda document: document.update(schema="itemwise/report")))
+    with pytest.raises(FileError, match=r"'ogive/report', which load cannot read"):
+        load(written(lambda document: document.update(schema="ogive/report")))
 
 
 def test_a_part_that_is_missing_is_named(written, subtests):
@@ -413,7 +413,7 @@ def test_a_bank_broken_by_hand_is_refused(written, subtests):
             path = written(edit)
             with pytest.raises(
                 FileError,
-                match=rf"(?s){path.name}.*not a calibration that this Itemwise can use.*{message}",
+                match=rf"(?s){path.name}.*not a calibration that this Ogive can use.*{message}",
             ):
                 load(path)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import Normal, OnePL, Responses, calibrate, simulate
-from itemwise.calibration.shown_scale import rows_on_scale
-from itemwise.errors import InputError
-from itemwise.models import MODELS
+from ogive import Normal, OnePL, Responses, calibrate, simulate
+from ogive.calibration.shown_scale import rows_on_scale
+from ogive.errors import InputError
+from ogive.models import MODELS
 
 plt.switch_backend("Agg")
 ABILITIES = np.linspace(-3, 3, 13)

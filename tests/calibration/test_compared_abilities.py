@@ -4,14 +4,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def cal():
-    responses = iw.simulate("2pl", 12, 60, random_state=2).responses
-    return iw.calibrate(responses, "2pl", progress=False)
+    responses = og.simulate("2pl", 12, 60, random_state=2).responses
+    return og.calibrate(responses, "2pl", progress=False)
 
 
 def test_a_pair_differs_as_its_abilities_do(cal):
@@ -89,7 +89,7 @@ def test_what_cannot_be_compared_is_said(cal, asked, said):
 
 
 def test_a_bank_asks_for_responses(cal, tmp_path):
-    bank = iw.load(cal.save(tmp_path / "bank.json"))
+    bank = og.load(cal.save(tmp_path / "bank.json"))
     with pytest.raises(InputError, match="holds items, not responses"):
         bank.compare("respondent_1", "respondent_2")
     again = bank.compare("respondent_1", "respondent_2", cal.responses)

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.calibration import dependent_items
+import ogive as og
+from ogive.calibration import dependent_items
 
 
 def answers(n: int, n_items: int, *, repeated: bool, seed: int = 0) -> np.ndarray:
     """2PL responses; every fifth item may repeat the response to the one before it, often."""
     random = np.random.default_rng(seed)
-    drawn = iw.simulate("2pl", n, n_items, random_state=seed).responses.values.copy()
+    drawn = og.simulate("2pl", n, n_items, random_state=seed).responses.values.copy()
     if repeated:
         again = np.arange(1, n_items, 5)
         same = random.random((n, again.size)) < 0.5
@@ -22,17 +22,17 @@ def answers(n: int, n_items: int, *, repeated: bool, seed: int = 0) -> np.ndarra
     return drawn
 
 
-def q3_notes(cal: iw.Calibration) -> list[str]:
+def q3_notes(cal: og.Calibration) -> list[str]:
     return [note for note in cal.notes if "Q3" in note]
 
 
 @pytest.fixture(scope="module")
-def dependent() -> iw.Calibration:
-    return iw.calibrate(answers(400, 20, repeated=True), "2pl", progress=False)
+def dependent() -> og.Calibration:
+    return og.calibrate(answers(400, 20, repeated=True), "2pl", progress=False)
 
 
 def test_notes_count_the_pairs_that_local_dependence_finds(dependent):
-    pairs = iw.local_dependence(dependent)
+    pairs = og.local_dependence(dependent)
     (note,) = q3_notes(dependent)
     assert pairs.n_dependent > 0
     assert note.startswith(f"In {pairs.n_dependent} of {pairs.n_pairs} pairs of items")
@@ -42,7 +42,7 @@ def test_notes_count_the_pairs_that_local_dependence_finds(dependent):
 
 
 def test_robust_errors_are_not_recommended_to_those_who_have_them():
-    found = iw.calibrate(answers(400, 20, repeated=True), "2pl", se="robust", progress=False)
+    found = og.calibrate(answers(400, 20, repeated=True), "2pl", se="robust", progress=False)
     (note,) = q3_notes(found)
     assert "Robust standard errors allow for it" in note
     assert 'se="robust"' not in note
@@ -53,16 +53,16 @@ def test_nothing_is_said_where_responses_are_as_modelled(subtests):
     shapes += [("continuous", 40, 20, 0.0), ("3pl", 200, 20, 0.0)]
     for model, n, n_items, missing in shapes:
         with subtests.test(model=model):
-            drawn = iw.simulate(model, n, n_items, missing=missing, random_state=3).responses
-            assert q3_notes(iw.calibrate(drawn, model, progress=False)) == []
+            drawn = og.simulate(model, n, n_items, missing=missing, random_state=3).responses
+            assert q3_notes(og.calibrate(drawn, model, progress=False)) == []
 
 
 def test_it_is_looked_for_only_when_notes_are_read(monkeypatch):
     def asked(_):
         raise AssertionError("looked for dependent items")
 
-    monkeypatch.setattr("itemwise.calibration.calibration.dependence_note", asked)
-    found = iw.calibrate(answers(100, 10, repeated=True), "2pl", progress=False)
+    monkeypatch.setattr("ogive.calibration.calibration.dependence_note", asked)
+    found = og.calibrate(answers(100, 10, repeated=True), "2pl", progress=False)
     found.abilities()
     assert len(found.items) == 10
     with pytest.raises(AssertionError, match="looked for"):
@@ -81,7 +81,7 @@ def test_too_many_items_are_not_looked_at(dependent, monkeypatch):
 
 
 def test_a_bank_keeps_the_note_once(dependent, tmp_path):
-    bank = iw.load(dependent.save(tmp_path / "bank.json"))
+    bank = og.load(dependent.save(tmp_path / "bank.json"))
     assert bank.notes == dependent.notes
     with_responses = replace(bank, responses=dependent.responses)
     assert len(q3_notes(with_responses)) == 1

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-import itemwise as iw
-from itemwise.errors import FileError
+import ogive as og
+from ogive.errors import FileError
 
 CASES = [
     ("graded", "categories", [2147483648] * 3),
@@ -26,10 +26,10 @@ CASES = [
 def test_an_option_that_cannot_be_is_refused_on_loading(tmp_path, subtests):
     for model, option, value in CASES:
         with subtests.test(model=model, option=option, value=value):
-            responses = iw.simulate(model, 40, 3, random_state=1).responses
-            path = iw.calibrate(responses, model).save(tmp_path / "bank.json")
+            responses = og.simulate(model, 40, 3, random_state=1).responses
+            path = og.calibrate(responses, model).save(tmp_path / "bank.json")
             document = json.loads(path.read_text())
             document["model"]["options"][option] = value
             path.write_text(json.dumps(document))
-            with pytest.raises(FileError, match="is not a calibration that this Itemwise can use"):
-                iw.load(path)
+            with pytest.raises(FileError, match="is not a calibration that this Ogive can use"):
+                og.load(path)

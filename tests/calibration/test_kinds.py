@@ -4,19 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def graded():
-    return iw.calibrate(iw.simulate("graded", 80, 6, random_state=3).responses)
+    return og.calibrate(og.simulate("graded", 80, 6, random_state=3).responses)
 
 
 @pytest.fixture(scope="module")
 def percent():
-    scores = iw.simulate("continuous", 80, 4, random_state=3).responses.to_frame()
-    return iw.calibrate(100 * scores, iw.Continuous(bounds=(0, 100)))
+    scores = og.simulate("continuous", 80, 4, random_state=3).responses.to_frame()
+    return og.calibrate(100 * scores, og.Continuous(bounds=(0, 100)))
 
 
 def test_low_grades_alone_are_still_grades(graded):
@@ -39,19 +39,19 @@ def test_nothing_asked_is_of_any_kind(graded, percent):
 
 
 def test_grades_cannot_be_right_or_wrong():
-    cal = iw.calibrate(iw.simulate("2pl", 50, 3, random_state=1).responses)
-    grades = iw.Responses([[0, 2, 1]], kind="graded", items=cal.item_names)
+    cal = og.calibrate(og.simulate("2pl", 50, 3, random_state=1).responses)
+    grades = og.Responses([[0, 2, 1]], kind="graded", items=cal.item_names)
     with pytest.raises(InputError, match=r"item_2' holds 2, but binary responses are 0 or 1"):
         cal.score(grades)
 
 
 def test_an_item_of_scores_that_nobody_was_asked_survives_the_bank(tmp_path):
-    values = iw.simulate("continuous", 60, 4, random_state=2).responses.to_frame()
+    values = og.simulate("continuous", 60, 4, random_state=2).responses.to_frame()
     values["item_3"] = np.nan
-    cal = iw.calibrate(values, "continuous")
+    cal = og.calibrate(values, "continuous")
     assert cal.items.loc["item_3", "discrimination_se"] == pytest.approx(1.0)  # its prior's
     assert np.isnan(cal.items.loc["item_3", "difficulty_se"])
-    assert iw.load(cal.save(tmp_path / "bank.json")).items.equals(cal.items)
+    assert og.load(cal.save(tmp_path / "bank.json")).items.equals(cal.items)
 
 
 @pytest.mark.parametrize("items", [3, []])

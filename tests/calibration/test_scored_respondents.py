@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.calibration import pooled_items
-from itemwise.responses.encoding import encode
-from itemwise.scoring import score_abilities
+import ogive as og
+from ogive.calibration import pooled_items
+from ogive.responses.encoding import encode
+from ogive.scoring import score_abilities
 
 FEW_MODELS = ["1pl", "2pl", "graded", "continuous"]
 
@@ -15,8 +15,8 @@ FEW_MODELS = ["1pl", "2pl", "graded", "continuous"]
 def cals():
     found = {}
     for name in FEW_MODELS:
-        responses = iw.simulate(name, 25, 30, missing=0.1, random_state=5).responses
-        found[name] = iw.calibrate(responses, name, progress=False)
+        responses = og.simulate(name, 25, 30, missing=0.1, random_state=5).responses
+        found[name] = og.calibrate(responses, name, progress=False)
     return found
 
 
@@ -37,12 +37,12 @@ def test_items_and_scale_add_to_the_error_and_leave_the_ability(cals, subtests):
 def test_a_saved_bank_gives_the_same_errors(cals, tmp_path, subtests):
     for name, cal in cals.items():
         with subtests.test(model=name):
-            bank = iw.load(cal.save(tmp_path / f"{name}.json"))
+            bank = og.load(cal.save(tmp_path / f"{name}.json"))
             np.testing.assert_allclose(bank.score(cal.responses)["se"], cal.abilities()["se"])
 
 
 def test_with_many_respondents_items_hardly_matter():
-    cal = iw.calibrate(iw.simulate("2pl", 3_000, 10, random_state=0).responses, "2pl")
+    cal = og.calibrate(og.simulate("2pl", 3_000, 10, random_state=0).responses, "2pl")
     known, found = cal.abilities(items_known=True)["se"], cal.abilities()["se"]
     assert (found / known).max() < 1.02
 
@@ -70,7 +70,7 @@ def test_errors_of_scores_count_the_items(cals, subtests):
 
 
 def test_who_was_asked_everything_has_no_error_of_a_completed_score():
-    cal = iw.calibrate(iw.simulate("2pl", 25, 30, random_state=5).responses, "2pl")
+    cal = og.calibrate(og.simulate("2pl", 25, 30, random_state=5).responses, "2pl")
     np.testing.assert_allclose(cal.completed_scores()["score_se"], 0.0, atol=1e-12)
 
 
@@ -92,10 +92,10 @@ def test_differences_are_covered_as_often_as_they_say(model, n_respondents, n_it
     first, second = np.triu_indices(n_respondents, 1)
     held = []
     for seed in range(24):
-        responses, truth = iw.simulate(
+        responses, truth = og.simulate(
             model, n_respondents, n_items, missing=missing, random_state=seed
         )
-        errors = iw.calibrate(responses, model, progress=False).ability_covariance()
+        errors = og.calibrate(responses, model, progress=False).ability_covariance()
         off = errors.ability - truth.abilities["ability"].to_numpy()
         apart = np.abs(off[first] - off[second])
         held.append(np.mean(apart <= 1.959964 * errors.difference_se(first, second)))
@@ -105,12 +105,12 @@ def test_differences_are_covered_as_often_as_they_say(model, n_respondents, n_it
 @pytest.mark.slow
 def test_errors_are_those_of_a_parametric_bootstrap():
     """Tables drawn from the calibration, with new respondents, calibrated again."""
-    cal = iw.calibrate(iw.simulate("2pl", 100, 60, random_state=8).responses, "2pl")
+    cal = og.calibrate(og.simulate("2pl", 100, 60, random_state=8).responses, "2pl")
     first, second = np.triu_indices(100, 1)
     seen, told = [], []
     for seed in range(20):
-        responses, truth = iw.simulate("2pl", 100, items=cal.items, random_state=seed)
-        errors = iw.calibrate(responses, "2pl", progress=False).ability_covariance()
+        responses, truth = og.simulate("2pl", 100, items=cal.items, random_state=seed)
+        errors = og.calibrate(responses, "2pl", progress=False).ability_covariance()
         off = errors.ability - truth.abilities["ability"].to_numpy()
         seen.append(np.mean((off[first] - off[second]) ** 2))
         told.append(np.mean(errors.difference_se(first, second) ** 2))
@@ -133,8 +133,8 @@ def test_errors_are_those_of_many_draws_of_the_items(model, n_respondents, n_ite
     Every draw of the items scores all respondents anew: no derivative is involved. The variance
     within draws and that between them are the whole error.
     """
-    drawn = iw.simulate(model, n_respondents, n_items, missing=missing, random_state=4).responses
-    cal = iw.calibrate(drawn, model, progress=False)
+    drawn = og.simulate(model, n_respondents, n_items, missing=missing, random_state=4).responses
+    cal = og.calibrate(drawn, model, progress=False)
     items = pooled_items(cal.uncertainty, cal.coords)
     own = items.covariances - np.einsum("kni,knj->nij", items.shared, items.shared)
     values, vectors = np.linalg.eigh(own)

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from itemwise.capability import CaseDifficulty
-from itemwise.capability.coding import Coding, Grades
-from itemwise.errors import InputError
-from itemwise.progress import told_of_stages
+from ogive.capability import CaseDifficulty
+from ogive.capability.coding import Coding, Grades
+from ogive.errors import InputError
+from ogive.progress import told_of_stages
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_a_saved_scale_places_cases_as_before(fitted, two_classes, three_classes
 def test_a_foreign_or_damaged_document_is_refused(subtests, fitted):
     cases = [
         ({"version": 2}, "version 2"),
-        ({"schema": "itemwise/calibration"}, "schema"),
+        ({"schema": "ogive/calibration"}, "schema"),
         ({"classes": ["a"]}, "do not fit"),
         ({"scales": []}, "do not fit"),
         ({"labels": "O"}, "labels"),

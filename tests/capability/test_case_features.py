@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.capability.case_features import case_table, new_cases
-from itemwise.errors import InputError
+from ogive.capability.case_features import case_table, new_cases
+from ogive.errors import InputError
 
 
 def test_columns_that_tell_nothing_are_left_out_and_named():

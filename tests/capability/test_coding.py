@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.capability import Coding, read_coding
-from itemwise.capability.coding import Grades, NormalRange, States, quantile_coding
-from itemwise.capability.coding_table import parse_rule
-from itemwise.errors import FileError, InputError
+from ogive.capability import Coding, read_coding
+from ogive.capability.coding import Grades, NormalRange, States, quantile_coding
+from ogive.capability.coding_table import parse_rule
+from ogive.errors import FileError, InputError
 
 NAN = np.nan
 

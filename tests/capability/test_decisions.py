@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from itemwise.capability.decisions import PromisedLimits, Wording
-from itemwise.capability.limits import Limits
-from itemwise.capability.promises import ALL, GROUP, PREDICTION, Promise
-from itemwise.capability.trust import CAPABILITY, MIXTURE, PROBABILITY, Seen, Trust
+from ogive.capability.decisions import PromisedLimits, Wording
+from ogive.capability.limits import Limits
+from ogive.capability.promises import ALL, GROUP, PREDICTION, Promise
+from ogive.capability.trust import CAPABILITY, MIXTURE, PROBABILITY, Seen, Trust
 
 ONE = np.ones(2)
 
@@ -24,7 +24,7 @@ def promise(by, edge, few=None):
 
 def reason(limits, *, code=1, difficulty=0.0, sure=0.0, group=None, name=None):
     """What is said of one case."""
-    from itemwise.capability.decisions import Decisions, decision_frame
+    from ogive.capability.decisions import Decisions, decision_frame
 
     groups = None if group is None else np.array([group])
     seen = Seen(np.array([code]), np.array([difficulty]), np.array([sure]), groups)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from itemwise.capability.expected_shares import expected_share, reached
-from itemwise.capability.risk import accepted
+from ogive.capability.expected_shares import expected_share, reached
+from ogive.capability.risk import accepted
 
 
 def sample(n, seed, chance):

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from itemwise import CapabilityGate, CaseDifficulty
-from itemwise.capability.coding import Coding, Grades, NormalRange, States
-from itemwise.capability.explaining import Explanation, expected
-from itemwise.errors import InputError
+from ogive import CapabilityGate, CaseDifficulty
+from ogive.capability.coding import Coding, Grades, NormalRange, States
+from ogive.capability.explaining import Explanation, expected
+from ogive.errors import InputError
 
 RANDOM = np.random.default_rng(0)
 Y = np.repeat(["other", "star"], 300)

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
-from itemwise import CapabilityGate, CaseDifficulty, measure_capability
-from itemwise.capability.limits import acceptance_notes, capability_frame
-from itemwise.errors import InputError
+from ogive import CapabilityGate, CaseDifficulty, measure_capability
+from ogive.capability.limits import acceptance_notes, capability_frame
+from ogive.errors import InputError
 
 QUICK = CapabilityGate(GaussianNB(), target_accuracy=0.8, case_difficulty=CaseDifficulty(levels=2))
 

@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from itemwise import CapabilityGate
-from itemwise.capability.classifying import Classifier
-from itemwise.capability.gate_comparison import EQUAL, OWN, Rivals, selected
-from itemwise.errors import InputError
+from ogive import CapabilityGate
+from ogive.capability.classifying import Classifier
+from ogive.capability.gate_comparison import EQUAL, OWN, Rivals, selected
+from ogive.errors import InputError
 
 
 def draw(n, seed):

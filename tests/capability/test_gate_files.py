@@ -17,10 +17,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from itemwise import CapabilityGate, CaseDifficulty, load
-from itemwise.capability import gate_files
-from itemwise.capability.gate_files import KEYS
-from itemwise.errors import FileError, InputError
+from ogive import CapabilityGate, CaseDifficulty, load
+from ogive.capability import gate_files
+from ogive.capability.gate_files import KEYS
+from ogive.errors import FileError, InputError
 
 RANDOM = np.random.default_rng(0)
 Y = np.repeat(["other", "star"], 150)
@@ -177,8 +177,8 @@ def replaced(path, content):
 
 def test_a_document_that_was_bent_is_refused(subtests, gate, tmp_path_factory):
     cases = [
-        (lambda d: d.update(version=99), "written by a newer Itemwise"),
-        (lambda d: d.update(schema="itemwise/calibration"), 'is incomplete: it lacks "population"'),
+        (lambda d: d.update(version=99), "written by a newer Ogive"),
+        (lambda d: d.update(schema="ogive/calibration"), 'is incomplete: it lacks "population"'),
         (lambda d: d.pop("limits"), 'it lacks "limits"'),
         (lambda d: d.update(scikit_learn="0.24.1"), "saved with scikit-learn 0.24.1"),
         (lambda d: trust_of(d).update(slope=[1.0]), "1 values for 2 classes"),
@@ -254,7 +254,7 @@ def test_an_edit_is_noticed_by_its_sum(subtests, gate, tmp_path_factory):
 def test_a_pickle_offered_as_a_gate_is_refused(gate, tmp_path):
     path = tmp_path / "gate.json"
     path.write_bytes(pickle.dumps({"gate": 1}))
-    with pytest.raises(FileError, match="not a file that Itemwise saved"):
+    with pytest.raises(FileError, match="not a file that Ogive saved"):
         load(path)
 
 

@@ -9,8 +9,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from itemwise import CapabilityGate, CaseDifficulty
-from itemwise.errors import InputError
+from ogive import CapabilityGate, CaseDifficulty
+from ogive.errors import InputError
 
 SCALE = CaseDifficulty(levels=2)
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from itemwise import measure_capability
-from itemwise.capability.limit_claims import (
+from ogive import measure_capability
+from ogive.capability.limit_claims import (
     EXTRAPOLATED,
     NONE_RIGHT,
     SEEN,
@@ -19,7 +19,7 @@ from itemwise.capability.limit_claims import (
     said_limit,
     standing,
 )
-from itemwise.numerics.intervals import wilson
+from ogive.numerics.intervals import wilson
 
 
 def measured(X, y):

@@ -6,15 +6,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from itemwise import CaseDifficulty, measure_capability
-from itemwise.capability.class_tests import (
+from ogive import CaseDifficulty, measure_capability
+from ogive.capability.class_tests import (
     MIN_SLOPE,
     UNKNOWN,
     SuccessCurve,
     learn_curve,
     run_class_tests,
 )
-from itemwise.errors import InputError
+from ogive.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.capability.case_features import case_table
-from itemwise.capability.named_classifiers import CLASSIFIERS, UNSAVED, named_classifier
-from itemwise.errors import InputError
-from itemwise.learning.skops_files import packed
+from ogive.capability.case_features import case_table
+from ogive.capability.named_classifiers import CLASSIFIERS, UNSAVED, named_classifier
+from ogive.errors import InputError
+from ogive.learning.skops_files import packed
 
 
 @pytest.fixture(scope="module")

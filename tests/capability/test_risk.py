@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binom
 
-from itemwise.capability.risk import (
+from ogive.capability.risk import (
     accepted,
     fewest_cases,
     forgiven,
     risk_coverage,
     sizes_to_test,
 )
-from itemwise.errors import InputError
-from itemwise.numerics.intervals import share_interval, share_tail
+from ogive.errors import InputError
+from ogive.numerics.intervals import share_interval, share_tail
 
 
 def sample(n, seed, slope=3.0, level=4.0):

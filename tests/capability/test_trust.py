@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import expit
 
-from itemwise.capability.class_tests import SuccessCurve
-from itemwise.capability.trust import (
+from ogive.capability.class_tests import SuccessCurve
+from ogive.capability.trust import (
     CAPABILITY,
     MIXTURE,
     PROBABILITY,

@@ -1,8 +1,8 @@
 import pytest
 from typer.testing import CliRunner
 
-import itemwise as iw
-from itemwise.cli import app
+import ogive as og
+from ogive.cli import app
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def run(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def pages_without_figures(monkeypatch):
     """Figures of pages are tested where pages are; here they would be drawn twice."""
-    monkeypatch.setattr("itemwise.report.sections._drawn", lambda *_: ([], []))
+    monkeypatch.setattr("ogive.report.sections._drawn", lambda *_: ([], []))
 
 
 @pytest.fixture
@@ -38,19 +38,19 @@ def figures_without_ink(request, monkeypatch):
         return b"drawn"
 
     if "rendered" not in request.fixturenames:
-        monkeypatch.setattr("itemwise.displays.Display._rendered", drawn)
+        monkeypatch.setattr("ogive.displays.Display._rendered", drawn)
 
 
 @pytest.fixture
 def scores(tmp_path):
     path = tmp_path / "scores.csv"
-    iw.simulate("2pl", 120, 8, missing=0.1, random_state=1).responses.save(path)
+    og.simulate("2pl", 120, 8, missing=0.1, random_state=1).responses.save(path)
     return path
 
 
 @pytest.fixture
 def bank(tmp_path, scores):
-    return iw.calibrate(iw.read_responses(scores)).save(tmp_path / "bank.json")
+    return og.calibrate(og.read_responses(scores)).save(tmp_path / "bank.json")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def table(tmp_path):
 
     def write(model, missing=0.0):
         path = tmp_path / f"{model}.csv"
-        iw.simulate(model, 120, 6, missing=missing, random_state=1).responses.save(path)
+        og.simulate(model, 120, 6, missing=missing, random_state=1).responses.save(path)
         return path
 
     return write

@@ -3,13 +3,13 @@ import json
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
 def recorded(tmp_path):
     """Responses of 120 models that know task and id of their items."""
-    table = iw.simulate("2pl", 120, 20, random_state=1).responses
+    table = og.simulate("2pl", 120, 20, random_state=1).responses
     facts = {"task": ["arc"] * 12 + ["boolq"] * 8, "id": [*range(12), *range(8)]}
     path = tmp_path / "responses.parquet"
     table.described(items=facts).save(path)
@@ -19,7 +19,7 @@ def recorded(tmp_path):
 @pytest.fixture
 def others(tmp_path):
     path = tmp_path / "others.csv"
-    iw.simulate("2pl", 60, 20, random_state=1).responses.save(path)
+    og.simulate("2pl", 60, 20, random_state=1).responses.save(path)
     return path
 
 
@@ -28,7 +28,7 @@ def test_figures_are_those_of_the_package(run, recorded):
     words = ("--budget", 4, "--budget", 8, "--cv", 2, "--out", "replay")
     done = run("adapt", recorded, *words)
     assert done.exit_code == 0, done.stderr
-    wanted = iw.replay_adaptively(iw.read_responses(recorded), sizes=[4, 8], cv=2)
+    wanted = og.replay_adaptively(og.read_responses(recorded), sizes=[4, 8], cv=2)
     found = pd.read_csv("replay/errors.csv")
     pd.testing.assert_frame_equal(found, wanted.errors, check_dtype=False)
     assert wanted.meaning in done.stdout
@@ -44,15 +44,15 @@ def test_responses_may_be_named_by_replay_alone(run, recorded):
 def test_without_responses_there_is_nothing_to_replay(run):
     done = run("adapt")
     assert done.exit_code == 3
-    assert "Name responses: itemwise adapt RESPONSES" in done.stderr
+    assert "Name responses: ogive adapt RESPONSES" in done.stderr
 
 
 def test_a_bank_is_replayed_on_responses_of_other_models(run, recorded, others, tmp_path):
-    bank = iw.calibrate(iw.read_responses(recorded), "2pl").save(tmp_path / "bank.json")
+    bank = og.calibrate(og.read_responses(recorded), "2pl").save(tmp_path / "bank.json")
     done = run("adapt", bank, "--replay", others, "--budget", 5, "--json")
     assert done.exit_code == 0, done.stderr
     document = json.loads(done.stdout)
-    wanted = iw.replay_adaptively(iw.load(bank), iw.read_responses(others), sizes=[5])
+    wanted = og.replay_adaptively(og.load(bank), og.read_responses(others), sizes=[5])
     assert document["respondents"] == 60
     assert [row["mae"] for row in document["errors"]] == pytest.approx(list(wanted.errors["mae"]))
 
@@ -82,7 +82,7 @@ def test_selections_and_a_figure_are_written(run, recorded, tmp_path):
 
 
 def test_what_cannot_be_done_is_explained(run, recorded, others, tmp_path):
-    bank = iw.calibrate(iw.read_responses(recorded), "2pl").save(tmp_path / "bank.json")
+    bank = og.calibrate(og.read_responses(recorded), "2pl").save(tmp_path / "bank.json")
     done = run("adapt", bank, "--budget", 5)
     assert (done.exit_code, "A bank alone" in done.stderr) == (3, True)
     done = run("adapt", bank, "--replay", others, "--budget", 5, "--lm-eval", "samples.json")

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.estimation import dimension_climb
+import ogive as og
+from ogive.estimation import dimension_climb
 
 N_ITEMS = 12
 
@@ -22,7 +22,7 @@ def table():
     right = random.random(ability.shape) < 1 / (1 + np.exp(random.normal(0, 1, N_ITEMS) - ability))
     facts = {"family": family, "half": ["a", "b"] * 12 + ["a"]}
     tasks = {"task": ["sums"] * 6 + ["law"] * 6, "short": ["sums"] * 10 + ["law"] * 2}
-    return iw.Responses(right * 1.0).described(respondents=facts, items=tasks)
+    return og.Responses(right * 1.0).described(respondents=facts, items=tasks)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_leaderboard_gets_their_tables_and_sentences(run, path, table, tmp_pat
     assert any(text.startswith("The mean of b is ") for text in said["meaning"])
     assert [row["group"] for row in said["group_scale"]] == ["a", "b"]
     written = pd.read_csv(tmp_path / "board" / "group_scale.csv", index_col="group")
-    wanted = iw.group_scale(table, "half", progress=False).populations
+    wanted = og.group_scale(table, "half", progress=False).populations
     np.testing.assert_allclose(written["mean"], wanted["mean"])
     assert (tmp_path / "board" / "leaderboard.csv").exists()
 
@@ -90,7 +90,7 @@ def test_covariates_that_explain_nothing_are_one_clear_sentence(run, tmp_path, t
 
 
 def test_a_folder_or_a_bank_has_no_groups(run, path, tmp_path, table):
-    bank = iw.calibrate(table, "1pl", progress=False).save(tmp_path / "bank.json")
+    bank = og.calibrate(table, "1pl", progress=False).save(tmp_path / "bank.json")
     done = run("report", bank, "--groups", "half", "--out", tmp_path / "page.html", "-q")
     assert "--groups and --dimensions are for responses" in done.stderr
 

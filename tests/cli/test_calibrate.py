@@ -3,17 +3,17 @@ import json
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.estimation.calibrating import ENGINES
-from itemwise.models import MODELS
+import ogive as og
+from ogive.estimation.calibrating import ENGINES
+from ogive.models import MODELS
 
 
 def test_bank_and_abilities_are_those_of_the_package(run, scores):
     done = run("calibrate", scores, "--out", "bank.json", "--abilities", "ab.csv", "-m", "3pl")
     assert done.exit_code == 0
     assert "converged" in done.stdout
-    wanted = iw.calibrate(iw.read_responses(scores), "3pl")
-    pd.testing.assert_frame_equal(iw.load("bank.json").items, wanted.items)
+    wanted = og.calibrate(og.read_responses(scores), "3pl")
+    pd.testing.assert_frame_equal(og.load("bank.json").items, wanted.items)
     found = pd.read_csv("ab.csv", index_col="respondent")
     pd.testing.assert_frame_equal(found, wanted.abilities())
 
@@ -22,14 +22,14 @@ def test_bank_and_abilities_are_those_of_the_package(run, scores):
 def test_every_model_of_the_registry_is_a_choice(run, table, model):
     words = ("--model", model.upper(), "--out", "b.json")
     assert run("calibrate", table(model, missing=0.1), *words).exit_code == 0
-    assert iw.load("b.json").model.name == model
+    assert og.load("b.json").model.name == model
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_of_the_registry_is_a_choice(run, table, engine):
     path = table("continuous")
     assert run("calibrate", path, "--engine", engine, "--out", "b.parquet").exit_code in (0, 4)
-    assert iw.load("b.parquet").engine == engine
+    assert og.load("b.parquet").engine == engine
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_every_engine_of_the_registry_is_a_choice(run, table, engine):
 def test_without_a_model_the_kind_of_responses_decides_and_it_is_said(run, table, model, picked):
     done = run("calibrate", table(model), "--out", "b.json")
     assert f"Model '{picked}', chosen because" in done.stdout
-    assert iw.load("b.json").model.name == picked
+    assert og.load("b.json").model.name == picked
     document = json.loads(run("calibrate", table(model), "--json").stdout)
     assert document["model"] == picked
     assert document["notes"][0].startswith(f"Model '{picked}'")
@@ -53,8 +53,8 @@ def test_a_model_that_does_not_suit_the_responses_is_explained(run, table):
 def test_a_preset_is_that_of_the_package(run, table):
     path = table("continuous")
     assert run("calibrate", path, "--preset", "airt", "--out", "b.json").exit_code == 0
-    wanted = iw.calibrate(iw.read_responses(path), preset="airt")
-    pd.testing.assert_frame_equal(iw.load("b.json").items, wanted.items)
+    wanted = og.calibrate(og.read_responses(path), preset="airt")
+    pd.testing.assert_frame_equal(og.load("b.json").items, wanted.items)
 
 
 def test_presets_and_populations_that_cannot_be_are_explained(subtests, run, table):
@@ -73,16 +73,16 @@ def test_presets_and_populations_that_cannot_be_are_explained(subtests, run, tab
 
 def test_a_population_of_any_shape_is_a_choice(run, scores):
     assert run("calibrate", scores, "--population", "histogram", "--out", "b.json").exit_code == 0
-    found = iw.load("b.json")
-    wanted = iw.calibrate(iw.read_responses(scores), population="histogram")
+    found = og.load("b.json")
+    wanted = og.calibrate(og.read_responses(scores), population="histogram")
     assert found.population.mass.tolist() == wanted.population.mass.tolist()
 
 
 def test_settings_and_priors_reach_the_engine(run, scores):
     words = ("--priors", "none", "--tolerance", 1e-4, "--jobs", 2, "--max-iterations", 150)
     assert run("calibrate", scores, "--out", "b.json", *words).exit_code == 0
-    wanted = iw.calibrate(iw.read_responses(scores), priors=None, tolerance=1e-4)
-    assert iw.load("b.json").log_likelihood == pytest.approx(wanted.log_likelihood)
+    wanted = og.calibrate(og.read_responses(scores), priors=None, tolerance=1e-4)
+    assert og.load("b.json").log_likelihood == pytest.approx(wanted.log_likelihood)
 
 
 def test_without_a_file_the_items_are_printed_as_csv(run, scores):
@@ -109,10 +109,10 @@ def test_what_has_not_converged_is_written_and_has_its_own_exit_code(run, scores
     done = run("calibrate", scores, "--model", "4pl", "--max-iterations", 1, "--out", "b.json")
     assert done.exit_code == 4
     assert "NOT converged" in done.stdout
-    assert not iw.load("b.json").converged
+    assert not og.load("b.json").converged
 
 
 def test_a_bank_that_exists_is_replaced(run, scores, tmp_path):
     (tmp_path / "b.json").write_text("old")
     assert run("calibrate", scores, "--out", "b.json").exit_code == 0
-    assert len(iw.load("b.json").item_names) == 8
+    assert len(og.load("b.json").item_names) == 8

@@ -1,7 +1,7 @@
 import pytest
 
-from itemwise.cli.command_syntax import in_command_prose, in_command_words
-from itemwise.errors import InputError
+from ogive.cli.command_syntax import in_command_prose, in_command_words
+from ogive.errors import InputError
 
 OPTIONS = {
     "target": "--target",
@@ -52,8 +52,8 @@ def test_sentences_of_results_suggest_options_and_keep_their_subjects(python, co
 
 def test_checks_are_called_as_commands():
     for said, told in {
-        "see local_dependence().": "see itemwise diagnose.",
-        "see local_dependence() and respondent_fit().": "see itemwise diagnose.",
+        "see local_dependence().": "see ogive diagnose.",
+        "see local_dependence() and respondent_fit().": "see ogive diagnose.",
         "variants=['...'] names them": "--variants ... names them",
     }.items():
         assert in_command_prose(said, lambda: {"variants": "--variants"}) == told

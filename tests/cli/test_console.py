@@ -4,10 +4,10 @@ import sys
 import pandas as pd
 import pytest
 
-from itemwise import progress
-from itemwise.cli.command_table import explained
-from itemwise.cli.console import Console
-from itemwise.errors import InputError
+from ogive import progress
+from ogive.cli.command_table import explained
+from ogive.cli.console import Console
+from ogive.errors import InputError
 
 
 def test_progress_is_plain_lines_where_there_is_no_terminal(capsys, monkeypatch):
@@ -58,16 +58,16 @@ def test_work_without_a_word_repeats_its_last_one(capsys):
 
 
 def test_a_command_without_a_bar_says_what_it_does(capsys):
-    beat = progress._Lines("itemwise calibrate", outer=True)
+    beat = progress._Lines("ogive calibrate", outer=True)
     beat.last -= progress.SECONDS_OF_SILENCE
     beat.begin -= 30
     beat(0, None, "reading scores.csv")
     beat.keep_talking(Clock())
-    assert capsys.readouterr().err == "itemwise calibrate: reading scores.csv, 30 s so far\n"
+    assert capsys.readouterr().err == "ogive calibrate: reading scores.csv, 30 s so far\n"
 
 
 def test_the_heartbeat_is_silent_while_a_bar_is_shown(capsys):
-    beat = progress._Lines("itemwise calibrate", outer=True)
+    beat = progress._Lines("ogive calibrate", outer=True)
     with Console().progress("Working"):
         capsys.readouterr()
         beat.last -= progress.SECONDS_OF_SILENCE

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from itemwise import cli
-from itemwise.cli.command_table import CONTENTS, HOMES, contents, loaded
+from ogive import cli
+from ogive.cli.command_table import CONTENTS, HOMES, contents, loaded
 
 NAMES = [name for lines in contents().values() for name in lines]
 # What these options are called for short, and what they say, wherever there is one.
@@ -122,20 +122,18 @@ def test_every_command_has_help(subtests, run):
     ("words", "code"),
     [(["--help"], 0), (["paint"], 2), (["calibrate", "absent.csv"], 3)],
 )
-def test_python_m_itemwise_is_the_command(run, words, code, tmp_path):
+def test_python_m_ogive_is_the_command(run, words, code, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "itemwise", *words], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-m", "ogive", *words], capture_output=True, text=True, cwd=tmp_path
     )
     mine = run(*words)
     assert done.returncode == mine.exit_code == code
-    assert " ".join(mine.stdout.replace("root", "itemwise").split()) in " ".join(
-        done.stdout.split()
-    )
+    assert " ".join(mine.stdout.replace("root", "ogive").split()) in " ".join(done.stdout.split())
 
 
 def test_help_needs_neither_numpy_nor_any_study():
     program = (
-        "import sys; from itemwise.cli import app; "
+        "import sys; from ogive.cli import app; "
         "from typer.testing import CliRunner; CliRunner().invoke(app, ['--help']); "
         "print(*(m for m in sys.modules if m in ('numpy', 'pandas') or '.studies.' in m))"
     )
@@ -147,9 +145,9 @@ def test_help_needs_neither_numpy_nor_any_study():
 
 def test_the_help_of_a_command_loads_little():
     program = (
-        "import sys; from itemwise.cli import app; "
+        "import sys; from ogive.cli import app; "
         "from typer.testing import CliRunner; CliRunner().invoke(app, ['report', '--help']); "
-        "print(sum(m.partition('.')[0] == 'itemwise' for m in sys.modules))"
+        "print(sum(m.partition('.')[0] == 'ogive' for m in sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -168,5 +166,5 @@ def test_debug_shows_where_an_error_comes_from_wherever_it_stands(run):
 
 def test_the_page_of_the_command_line_has_a_section_a_command_in_the_same_order():
     page = Path(__file__).parents[2] / "docs" / "cli.md"
-    titles = re.findall(r"^## `itemwise ([\w-]+)", page.read_text(encoding="utf-8"), flags=re.M)
+    titles = re.findall(r"^## `ogive ([\w-]+)", page.read_text(encoding="utf-8"), flags=re.M)
     assert titles == NAMES

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 TABLES = (
     *("datasets", "items", "classifiers", "true_scores", "suspects", "sources", "metadata"),
@@ -39,7 +39,7 @@ def test_tables_figures_banks_and_answers_are_left_in_the_folder(run, files, tmp
     figures = {path.stem for path in (folder / "figures").iterdir()}
     expected = {"datasets", "difficulty", "discrimination", "tournament", "bump", "subsets"}
     assert expected | {"critical_differences", "agreement", "set0_scores"} <= figures
-    assert iw.load(folder / "banks" / "set1.json").converged
+    assert og.load(folder / "banks" / "set1.json").converged
     assert {path.name for path in (folder / "answers").iterdir()} == {"set0", "set1", "set2"}
     assert "is the hardest" in done.stdout
     assert "is the hardest" in (folder / "report.html").read_text("utf-8")
@@ -69,12 +69,12 @@ def test_json_is_one_document(run, files):
 @pytest.mark.slow
 def test_tables_of_right_and_wrong_need_no_classifiers(run, tmp_path):
     for seed in (0, 1):
-        iw.simulate("2pl", 60, 12, random_state=seed).responses.save(tmp_path / f"t{seed}.csv")
+        og.simulate("2pl", 60, 12, random_state=seed).responses.save(tmp_path / f"t{seed}.csv")
     done = run("decode", "t0.csv", "t1.csv", "--responses", "--model", "2pl", "--method", "staged")
     assert done.exit_code == 0, done.output
-    frame = pd.read_csv(tmp_path / "itemwise-decode" / "datasets.csv")
+    frame = pd.read_csv(tmp_path / "ogive-decode" / "datasets.csv")
     assert set(frame["dataset"]) == {"t0", "t1"}
-    assert not (tmp_path / "itemwise-decode" / "answers").exists()
+    assert not (tmp_path / "ogive-decode" / "answers").exists()
 
 
 def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run):
@@ -109,12 +109,12 @@ def test_unknown_choices_are_refused(subtests, run):
 
 
 def test_ctrl_c_says_that_nothing_is_lost(run, monkeypatch):
-    import itemwise.studies
+    import ogive.studies
 
     def interrupted(*_args, **_settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(itemwise.studies, "decode_benchmark", interrupted)
+    monkeypatch.setattr(ogive.studies, "decode_benchmark", interrupted)
     done = run("decode", "sklearn:iris")
     assert done.exit_code == 130
     assert "the same command resumes from here" in done.stderr

@@ -4,10 +4,10 @@ import re
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise import demo
-from itemwise.datasets import load_dataset, split_dataset
-from itemwise.report.column_words import is_known
+import ogive as og
+from ogive import demo
+from ogive.datasets import load_dataset, split_dataset
+from ogive.report.column_words import is_known
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_labels_are_changed_in_the_test_part_only():
 def test_files_are_written_and_said(run, tmp_path, small):
     done = run("demo")
     assert done.exit_code == 0, done.output
-    folder = tmp_path / "itemwise-demo"
+    folder = tmp_path / "ogive-demo"
     for figure in ("datasets", "tournament", "wine_scores"):
         assert (folder / "figures" / f"{figure}.png").exists()
     assert "12 labels of breast_cancer were changed on purpose" in done.stderr
@@ -48,7 +48,7 @@ def test_files_are_written_and_said(run, tmp_path, small):
     assert "The short form of 25 items is that of the section on a short benchmark" in page
     assert "The classifier is a logistic regression on standardised features" in page
     assert "The scale of each data set, also in the item explorer, has 12 classifiers" in page
-    assert iw.load(folder / "banks" / "wine.json").converged
+    assert og.load(folder / "banks" / "wine.json").converged
     assert unexplained(page) == []
 
 
@@ -65,8 +65,8 @@ def unexplained(page):
 
 def test_the_pool_is_described_by_its_classifiers_and_perceptrons():
     names = [f"MLP {k} ({k} iterations)" for k in range(1, 4)]
-    evaluated = iw.Responses(np.eye(4, 3), respondents=["tree", "forest", "optimal", "pessimal"])
-    answered = iw.Responses(np.eye(5, 3), respondents=[*names, "tree", "forest"])
+    evaluated = og.Responses(np.eye(4, 3), respondents=["tree", "forest", "optimal", "pessimal"])
+    answered = og.Responses(np.eye(5, 3), respondents=[*names, "tree", "forest"])
     said = "2 classifiers and 3 MLPs trained for 1 to 121 iterations"
     assert demo.said_of_pool(answered, evaluated) == said
     assert demo.said_of_pool(evaluated, evaluated) == "2 classifiers"

@@ -96,7 +96,7 @@ def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run, features):
         (["fit", "features.csv", "--difficulty", "hard"], 2, "--out"),
         (["evaluate", "absent.csv", "--difficulty", "hard", "-r", "forest"], 2, "not one of"),
         (["predict", "absent.skops", "features.csv"], 3, "absent.skops"),
-        (["predict", "features.csv", "features.csv"], 3, "not a file that Itemwise saved"),
+        (["predict", "features.csv", "features.csv"], 3, "not a file that Ogive saved"),
         (["evaluate", "features.csv", "--difficulty", "hard", "--cv", "40"], 3, "40 folds need"),
     ]
     for words, code, told in cases:

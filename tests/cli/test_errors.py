@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from itemwise.cli.command_table import explained
+from ogive.cli.command_table import explained
 
-COMMAND = [sys.executable, "-c", "from itemwise.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from ogive.cli import main; main()"]
 
 
 def test_bad_input_is_explained(subtests, run, scores, bank, tmp_path):
@@ -26,7 +26,7 @@ def test_bad_input_is_explained(subtests, run, scores, bank, tmp_path):
         (("calibrate", "scores.csv", "--out", "dir.json"), "is a directory"),
         (("calibrate", "scores.csv", "--tolerance", "0"), "tolerance is 0.0"),
         (("calibrate", "bank.json"), "responses are read from"),
-        (("score", "scores.csv", "scores.csv"), "is not a file that Itemwise saved"),
+        (("score", "scores.csv", "scores.csv"), "is not a file that Ogive saved"),
         (("score", "nope.json", "scores.csv"), "There is no file"),
         (("simulate", "--missing", "2"), "missing is 2.0"),
     ]
@@ -101,7 +101,7 @@ def test_bugs_keep_their_traceback(bug):
 
 
 def test_version_and_help(run):
-    assert run("--version").stdout.startswith("itemwise 0.")
+    assert run("--version").stdout.startswith("ogive 0.")
     words = run("--help").stdout
     assert all(command in words for command in ("calibrate", "score", "simulate", "demo"))
     assert "130 interrupted" in words
@@ -158,21 +158,21 @@ def test_a_full_standard_error_ends_no_command(scores):
 @pytest.mark.parametrize(
     ("words", "work", "kept"),
     [
-        (("decode", "sklearn:iris"), "itemwise.studies.decode_benchmark", True),
-        (("decode", "sklearn:iris", "--json"), "itemwise.studies.decode_benchmark", True),
-        (("decode", "scores.csv", "--responses"), "itemwise.studies.decode_responses", False),
-        (("confusion", "sklearn:iris", "-q"), "itemwise.studies.compare_classifiers", True),
-        (("demo",), "itemwise.demo.demonstrate", True),
-        (("calibrate", "scores.csv"), "itemwise.calibrate", False),
+        (("decode", "sklearn:iris"), "ogive.studies.decode_benchmark", True),
+        (("decode", "sklearn:iris", "--json"), "ogive.studies.decode_benchmark", True),
+        (("decode", "scores.csv", "--responses"), "ogive.studies.decode_responses", False),
+        (("confusion", "sklearn:iris", "-q"), "ogive.studies.compare_classifiers", True),
+        (("demo",), "ogive.demo.demonstrate", True),
+        (("calibrate", "scores.csv"), "ogive.calibrate", False),
         (
             ("leaderboard", "scores.csv"),
-            "itemwise.studies.leaderboards.ranked_board.leaderboard",
+            "ogive.studies.leaderboards.ranked_board.leaderboard",
             False,
         ),
-        (("shorten", "scores.csv", "--size", "3"), "itemwise.shorten", False),
-        (("adapt", "scores.csv"), "itemwise.replay_adaptively", False),
-        (("read", ".", "--out", "read.csv"), "itemwise.responses.read_logs", False),
-        (("report", "scores.csv"), "itemwise.report.reading.analysed", False),
+        (("shorten", "scores.csv", "--size", "3"), "ogive.shorten", False),
+        (("adapt", "scores.csv"), "ogive.replay_adaptively", False),
+        (("read", ".", "--out", "read.csv"), "ogive.responses.read_logs", False),
+        (("report", "scores.csv"), "ogive.report.reading.analysed", False),
     ],
 )
 def test_ctrl_c_says_whether_the_same_command_goes_on(run, scores, monkeypatch, words, work, kept):
@@ -214,7 +214,7 @@ def test_ctrl_c_ends_with_130(tmp_path):
 
 def test_the_command_line_starts_without_the_heavy_parts():
     heavy = {"pandas", "matplotlib", "sklearn", "scipy", "pyarrow", "torch"}
-    code = f"import sys, itemwise.cli; print({heavy!r} & set(sys.modules))"
+    code = f"import sys, ogive.cli; print({heavy!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -1,4 +1,4 @@
-"""`itemwise evaluate`: what it refuses, and real runs where a harness is installed."""
+"""`ogive evaluate`: what it refuses, and real runs where a harness is installed."""
 
 import importlib.util
 import json
@@ -6,7 +6,7 @@ import json
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 N = 12
 TASK = """
@@ -44,7 +44,7 @@ metric_list:
 @pytest.fixture
 def recorded(tmp_path):
     """Responses of 120 models that know task and id of their items."""
-    table = iw.simulate("2pl", 120, N, random_state=1).responses
+    table = og.simulate("2pl", 120, N, random_state=1).responses
     facts = {"task": ["words"] * N, "id": list(range(N))}
     path = tmp_path / "responses.parquet"
     table.described(items=facts).save(path)
@@ -55,7 +55,7 @@ def words(harness, model="mockllm/model"):
     return "--harness", harness, "--harness-model", model, "--folder", "runs"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("inspect_ai") is None, reason="itemwise[inspect]")
+@pytest.mark.skipif(importlib.util.find_spec("inspect_ai") is None, reason="ogive[inspect]")
 @pytest.mark.filterwarnings("ignore")
 def test_a_model_is_asked_in_inspect_and_the_command_resumes(run, recorded, tmp_path, monkeypatch):
     from inspect_ai.model._providers.mockllm import MockLLM
@@ -82,7 +82,7 @@ def test_a_model_is_asked_in_inspect_and_the_command_resumes(run, recorded, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("lm_eval") is None, reason="itemwise[lm-eval]")
+@pytest.mark.skipif(importlib.util.find_spec("lm_eval") is None, reason="ogive[lm-eval]")
 @pytest.mark.filterwarnings("ignore")
 def test_a_model_is_asked_in_lm_eval(run, recorded, tmp_path):
     rows = [{"question": f"{k}?", "answer": "lol" if k % 3 else "no"} for k in range(N)]
@@ -103,7 +103,7 @@ def test_without_the_harness_the_command_says_what_to_install(run, recorded, sub
             monkeypatch.setitem(__import__("sys").modules, package, None)  # as if not installed
             done = run("evaluate", recorded, *words(harness))
             assert done.exit_code == 3
-            assert f"pip install 'itemwise[{harness}]'" in done.stderr
+            assert f"pip install 'ogive[{harness}]'" in done.stderr
 
 
 def test_responses_without_tasks_are_refused(run, scores):

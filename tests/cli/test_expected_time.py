@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from itemwise import Responses
-from itemwise.cli.console import Console
-from itemwise.cli.expected_time import COSTS, expected_seconds, say_if_long
-from itemwise.studies import STUDIES
+from ogive import Responses
+from ogive.cli.console import Console
+from ogive.cli.expected_time import COSTS, expected_seconds, say_if_long
+from ogive.studies import STUDIES
 
 
 def test_every_time_belongs_to_a_command():

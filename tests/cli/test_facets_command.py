@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def test_ratings_become_a_folder(run, ratings, tmp_path):
     out = tmp_path / "new"
     done = run("facets", ratings, "--judge", "rubric", "--out", out)
     assert done.exit_code == 0
-    wanted = iw.facets(pd.read_csv(ratings))
+    wanted = og.facets(pd.read_csv(ratings))
     frame = pd.read_csv(out / "judges.csv", index_col=0)
     assert frame["severity"].to_numpy() == pytest.approx(wanted.judges["severity"].to_numpy())
     assert (out / "figures" / "severity.png").exists()

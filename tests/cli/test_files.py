@@ -4,22 +4,22 @@ import sys
 
 import pytest
 
-import itemwise as iw
-from itemwise.cli import command_table
-from itemwise.cli.command_arguments import bank_or_responses
-from itemwise.errors import FileError
+import ogive as og
+from ogive.cli import command_table
+from ogive.cli.command_arguments import bank_or_responses
+from ogive.errors import FileError
 
 
 @pytest.mark.parametrize("ending", ["json", "parquet"])
 def test_a_bank_is_known_by_what_it_holds(tmp_path, scores, ending):
-    bank = iw.calibrate(iw.read_responses(scores)).save(tmp_path / f"bank.{ending}")
-    assert isinstance(bank_or_responses(bank, "auto", None), iw.Calibration)
+    bank = og.calibrate(og.read_responses(scores)).save(tmp_path / f"bank.{ending}")
+    assert isinstance(bank_or_responses(bank, "auto", None), og.Calibration)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_all_else_is_responses_of_the_kind_that_is_said(tmp_path, scores, ending):
     path = tmp_path / f"table.{ending}"
-    iw.read_responses(scores).save(path)
+    og.read_responses(scores).save(path)
     assert bank_or_responses(path, "auto", None).kind == "binary"
     assert bank_or_responses(path, "wide", "graded").kind == "graded"
 
@@ -68,5 +68,5 @@ def test_a_link_to_itself_is_neither_read_nor_replaced(run, tmp_path, bank):
         assert ended.exit_code == 3
         assert "leads back to itself" in " ".join(ended.output.split())
     with pytest.raises(FileError, match="leads back to itself"):
-        iw.load(bank).save(loop)
+        og.load(bank).save(loop)
     assert loop.is_symlink()

@@ -4,23 +4,23 @@ from functools import partial
 import numpy as np
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "responses.parquet"
-    values = iw.simulate("2pl", 100, 12, random_state=1).responses.to_frame().to_numpy(copy=True)
+    values = og.simulate("2pl", 100, 12, random_state=1).responses.to_frame().to_numpy(copy=True)
     values[:, 3] = 1
     groups = {"task": ["sums", "verbs"] * 6}
-    iw.Responses(values).described(items=groups).save(path)
+    og.Responses(values).described(items=groups).save(path)
     return path
 
 
 @pytest.fixture
 def undrawn(monkeypatch):
     """Figures are looked at elsewhere; here they cost seconds."""
-    from itemwise.displays import Display
+    from ogive.displays import Display
 
     def save(self, path, **kw):
         path.write_bytes(b"")
@@ -41,7 +41,7 @@ def test_without_a_folder_the_items_are_printed_as_csv(run, table):
 
 def test_figures_are_those_of_the_package(run, table):
     document = json.loads(run("health", table, "--by", "task", "--json").stdout)
-    wanted = iw.item_health(iw.read_responses(table), by="task")
+    wanted = og.item_health(og.read_responses(table), by="task")
     assert document["meaning"] == wanted.sentences()
     found = np.array([row["difficulty"] for row in document["items"]], dtype=float)
     np.testing.assert_allclose(found, wanted.items["difficulty"], rtol=1e-9)
@@ -60,7 +60,7 @@ def test_a_folder_is_filled(run, table, undrawn, tmp_path):
 
 
 def test_a_bank_takes_the_place_of_a_calibration(run, table, tmp_path):
-    bank = iw.calibrate(iw.read_responses(table), "1pl").save(tmp_path / "bank.json")
+    bank = og.calibrate(og.read_responses(table), "1pl").save(tmp_path / "bank.json")
     document = json.loads(run("health", table, "--calibration", bank, "--json").stdout)
     told = [row for row in document["items"] if not row["solved_by"]]
     assert len({row["discrimination"] for row in told}) == 1
@@ -87,10 +87,10 @@ def test_the_folder_of_the_input_is_refused(run, table, tmp_path):
 
 def test_a_scale_that_has_not_converged_is_said_where_the_exit_code_says_it(run, monkeypatch):
     """Exit code 4 stood alone: only the item bank in the folder said why."""
-    from itemwise.studies.health import item_health
+    from ogive.studies.health import item_health
 
-    iw.simulate("2pl", 60, 12, random_state=0).responses.save("r.csv")
-    short = partial(iw.calibrate, engine=iw.EM(max_iterations=1))
+    og.simulate("2pl", 60, 12, random_state=0).responses.save("r.csv")
+    short = partial(og.calibrate, engine=og.EM(max_iterations=1))
     monkeypatch.setattr(item_health, "calibrate", short)
     done = run("health", "r.csv", "--json")
     assert done.exit_code == 4

@@ -4,12 +4,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
 def table():
-    responses = iw.simulate("1pl", 5, 60, random_state=3, missing=0.1).responses
+    responses = og.simulate("1pl", 5, 60, random_state=3, missing=0.1).responses
     return responses.described(items={"task": ["a", "b"] * 30, "page": list(range(30)) * 2})
 
 
@@ -23,7 +23,7 @@ def test_the_board_is_that_of_the_package(run, path, table):
     words = ("--cluster", "page", "--average", "tasks", "--model", "1pl", "--correction", "holm")
     done = run("leaderboard", path, *words, "--out", "board", "-q")
     assert done.exit_code == 0
-    wanted = iw.leaderboard(table, cluster="page", average="tasks", model="1pl", correction="holm")
+    wanted = og.leaderboard(table, cluster="page", average="tasks", model="1pl", correction="holm")
     frame = wanted.to_frame()
     written = pd.read_csv("board/leaderboard.csv", index_col="respondent", keep_default_na=False)
     pd.testing.assert_frame_equal(written, frame, check_dtype=False)
@@ -85,7 +85,7 @@ def test_that_no_task_is_known_is_said(run, scores):
 
 def test_tasks_come_from_names_or_from_a_table(run, table, tmp_path):
     names = [f"{task}/{k}" for k, task in enumerate(table.item_groups("task"))]
-    iw.Responses(table.values, table.respondents, names).save(tmp_path / "named.csv")
+    og.Responses(table.values, table.respondents, names).save(tmp_path / "named.csv")
     facts = pd.DataFrame({"item": table.items, "topic": table.item_groups("task")})
     facts.to_csv("facts.csv", index=False)
     table.save(tmp_path / "plain.csv")
@@ -102,14 +102,14 @@ def test_tasks_come_from_names_or_from_a_table(run, table, tmp_path):
 
 
 def iw_board(table):
-    return iw.leaderboard(table, cluster=None, average="tasks").to_frame().to_dict("records")
+    return og.leaderboard(table, cluster=None, average="tasks").to_frame().to_dict("records")
 
 
 def test_what_has_not_converged_has_its_own_exit_code(run, monkeypatch):
-    from itemwise.diagnostics import reached_accuracy
+    from ogive.diagnostics import reached_accuracy
 
     monkeypatch.setattr(reached_accuracy, "LONGEST", 1)
-    iw.simulate("2pl", 12, 30, random_state=0).responses.save("r.csv")
+    og.simulate("2pl", 12, 30, random_state=0).responses.save("r.csv")
     done = run("leaderboard", "r.csv", "--model", "2pl")
     assert done.exit_code == 4, done.output
     assert "did not converge" in done.stderr
@@ -123,7 +123,7 @@ def test_scores_below_zero_go_from_read_to_leaderboard(run, tmp_path):
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / "samples_sums_2025-01-01T00-00-00.000000.jsonl").write_text(text)
     assert run("read", tmp_path / "logs", "--out", "r.csv").exit_code == 0
-    assert iw.read_responses("r.csv").kind == "continuous"
+    assert og.read_responses("r.csv").kind == "continuous"
     done = run("leaderboard", "r.csv")
     assert done.exit_code == 0, done.output
 
@@ -142,9 +142,9 @@ def test_a_long_table_of_epochs_has_a_board(run):
 
 
 def test_items_without_the_prefix_are_counted(run, tmp_path):
-    table = iw.simulate("1pl", 5, 12, random_state=3).responses
+    table = og.simulate("1pl", 5, 12, random_state=3).responses
     names = [f"math/{k}" for k in range(9)] + ["x", "y", "z"]
-    iw.Responses(table.values, items=names).save(tmp_path / "named.csv")
+    og.Responses(table.values, items=names).save(tmp_path / "named.csv")
     done = run("leaderboard", "named.csv", "--by-prefix", "/")
     assert done.exit_code == 0
     assert "all but 3 items (x, y, z) without it" in done.stderr

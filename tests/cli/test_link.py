@@ -3,23 +3,23 @@ import json
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
 def old(tmp_path):
     """A bank of ten items, and a table of the same and four more by other respondents."""
-    items = iw.simulate("2pl", 2, 14, random_state=1).truth.items
-    first = iw.simulate("2pl", 300, items=items.iloc[:10], random_state=2).responses
-    iw.simulate("2pl", 300, items=items, random_state=3).responses.save(tmp_path / "new.csv")
-    return iw.calibrate(first).save(tmp_path / "old.json")
+    items = og.simulate("2pl", 2, 14, random_state=1).truth.items
+    first = og.simulate("2pl", 300, items=items.iloc[:10], random_state=2).responses
+    og.simulate("2pl", 300, items=items, random_state=3).responses.save(tmp_path / "new.csv")
+    return og.calibrate(first).save(tmp_path / "old.json")
 
 
 def test_the_bank_that_is_written_is_that_of_the_package(run, old):
     done = run("link", old, "new.csv", "--out", "bank.json", "--table", "anchors.csv")
     assert done.exit_code == 0, done.stderr
-    wanted = iw.link(iw.load(old), iw.read_responses("new.csv"))
-    pd.testing.assert_frame_equal(iw.load("bank.json").items, wanted.bank.items)
+    wanted = og.link(og.load(old), og.read_responses("new.csv"))
+    pd.testing.assert_frame_equal(og.load("bank.json").items, wanted.bank.items)
     assert wanted.meaning in done.stdout
     assert len(pd.read_csv("anchors.csv")) == 10
 
@@ -27,7 +27,7 @@ def test_the_bank_that_is_written_is_that_of_the_package(run, old):
 def test_a_bank_may_be_linked_in_place_of_responses(run, old):
     assert run("calibrate", "new.csv", "--model", "2pl", "--out", "new.json").exit_code == 0
     document = json.loads(run("link", old, "new.json", "--method", "haebara", "--json").stdout)
-    wanted = iw.link(iw.load(old), iw.load("new.json"), method="haebara")
+    wanted = og.link(og.load(old), og.load("new.json"), method="haebara")
     assert document["slope"] == pytest.approx(wanted.slope)
     assert document["intercept_se"] == pytest.approx(wanted.intercept_se)
     assert len(document["anchors"]) == 10
@@ -49,7 +49,7 @@ def test_anchors_are_read_from_a_file_and_printed_as_csv(run, old, tmp_path):
 
 @pytest.mark.usefixtures("rendered")
 def test_responses_in_parquet_and_a_figure_are_fine(run, old, tmp_path):
-    iw.read_responses(tmp_path / "new.csv").save(tmp_path / "new.parquet")
+    og.read_responses(tmp_path / "new.csv").save(tmp_path / "new.parquet")
     done = run("link", old, "new.parquet", "--quiet", "--figure", "a.png", "--out", "b.parquet")
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
@@ -71,7 +71,7 @@ def test_wrong_options_are_refused(run, old, words, code, message):
 
 
 def test_tables_without_common_items_are_refused_with_names_of_both(run, old, tmp_path):
-    renamed = iw.read_responses(tmp_path / "new.csv").to_frame().add_prefix("q_")
+    renamed = og.read_responses(tmp_path / "new.csv").to_frame().add_prefix("q_")
     renamed.to_csv(tmp_path / "other.csv")
     done = run("link", old, "other.csv")
     assert done.exit_code == 3

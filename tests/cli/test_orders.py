@@ -1,7 +1,7 @@
 import pytest
 
-from itemwise.cli.tournament_commands import read_order
-from itemwise.errors import FileError, InputError
+from ogive.cli.tournament_commands import read_order
+from ogive.errors import FileError, InputError
 
 
 def test_an_order_is_read_from_a_file(subtests, tmp_path_factory):

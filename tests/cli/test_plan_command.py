@@ -1,21 +1,21 @@
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 def test_a_plan_needs_no_file(run, tmp_path):
     done = run("plan", "--accuracy", 0.7, "--difference", 0.05, "--out", tmp_path / "plan")
     assert done.exit_code == 0
     frame = pd.read_csv(tmp_path / "plan" / "evaluation_plan.csv")
-    wanted = iw.plan(accuracy=0.7, difference=0.05)
+    wanted = og.plan(accuracy=0.7, difference=0.05)
     pd.testing.assert_frame_equal(frame, wanted.to_frame())
     assert wanted.meaning in done.stdout
     assert (tmp_path / "plan" / "figures" / "evaluation_plan.png").exists()
 
 
 def test_a_pilot_names_two_respondents(run, tmp_path):
-    pilot = iw.simulate("2pl", 4, 60, random_state=1).responses
+    pilot = og.simulate("2pl", 4, 60, random_state=1).responses
     names = pilot.respondents[1:3]
     done = run(
         *("plan", pilot.save(tmp_path / "pilot.csv"), "--quiet"),
@@ -23,7 +23,7 @@ def test_a_pilot_names_two_respondents(run, tmp_path):
     )
     assert done.exit_code == 0
     row = done.stdout.splitlines()[1].split(",")
-    wanted = iw.plan(pilot, respondents=names).to_frame()
+    wanted = og.plan(pilot, respondents=names).to_frame()
     assert float(row[2]) == pytest.approx(wanted["items"].iloc[0])
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import portfolio
+from ogive import portfolio
 
 TWO = ["--cv", 2]
 
@@ -25,7 +25,7 @@ def seconds(tmp_path):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Figures are looked at elsewhere; here they cost seconds."""
-    from itemwise.displays import Display
+    from ogive.displays import Display
 
     def save(self, path, **kw):
         path.write_bytes(b"")

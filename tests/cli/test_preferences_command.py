@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_a_table_of_battles_becomes_a_folder(run, battles, tmp_path):
     out = tmp_path / "new"
     done = run("preferences", battles, "--by", "kind", "--out", out)
     assert done.exit_code == 0
-    wanted = iw.preferences(pd.read_csv(battles), by="kind")
+    wanted = og.preferences(pd.read_csv(battles), by="kind")
     frame = pd.read_csv(out / "preferences.csv", index_col=0)
     assert frame["strength"].to_numpy() == pytest.approx(wanted.board["strength"].to_numpy())
     assert wanted.meaning in done.stdout
@@ -53,4 +53,4 @@ def test_battles_need_no_prompt(run, battles, tmp_path):
     pd.read_csv(battles).drop(columns=["prompt", "kind"]).to_csv(bare, index=False)
     done = run("preferences", bare, "--quiet")
     assert done.exit_code == 0, done.stderr
-    assert iw.preferences(pd.read_csv(bare)).board["strength"].notna().all()
+    assert og.preferences(pd.read_csv(bare)).board["strength"].notna().all()

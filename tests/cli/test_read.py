@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def logs(tmp_path):
 def test_logs_become_a_table_with_facts(run, logs):
     done = run("read", logs, "--out", "responses.parquet")
     assert done.exit_code == 0, done.output
-    table = iw.read_responses("responses.parquet")
+    table = og.read_responses("responses.parquet")
     assert table.respondents == ("lab/one", "lab/two")
     assert table.item_groups("task") == ("sums", "sums", "sums")
     assert "left out: 3 rows of another filter" in done.stdout
@@ -41,7 +41,7 @@ def test_options_reach_the_reader(run, logs):
     options = ("--filter", "loose", "--metric", "f1", "--metric", "acc", "--keep-text")
     done = run("read", logs, "--out", "responses.parquet", *options, "--files", "files.csv")
     assert done.exit_code == 0, done.output
-    assert iw.read_responses("responses.parquet").item_facts["text"].tolist() == ["why"] * 3
+    assert og.read_responses("responses.parquet").item_facts["text"].tolist() == ["why"] * 3
     assert pd.read_csv("files.csv")["read"].tolist() == [3, 3]
 
 
@@ -70,12 +70,12 @@ def test_a_folder_without_logs_is_bad_input(run, tmp_path):
 def test_models_are_named_and_variants_merged(run, logs):
     options = ("--name", "lab__one=us", "--name", "lab/two=them", "--variants", "merge")
     assert run("read", logs, "--out", "responses.csv", *options).exit_code == 0
-    assert iw.read_responses("responses.csv").respondents == ("us", "them")
+    assert og.read_responses("responses.csv").respondents == ("us", "them")
 
 
 def test_conditions_name_respondents(run, logs):
     assert run("read", logs, "--out", "responses.csv", "--variants", "filter").exit_code == 0
-    found = iw.read_responses("responses.csv").respondents
+    found = og.read_responses("responses.csv").respondents
     assert found == ("lab/one (filter=strict-match)", "lab/two (filter=strict-match)")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 TABLES = {
     "no line of names": (
@@ -33,23 +33,23 @@ def test_item_names_that_are_words_are_not_taken_for_responses(run, tmp_path):
 
 def test_diagnose_leaves_who_is_better_to_the_leaderboard(run, tmp_path):
     """By ability, others could not be distinguished from who is significantly more accurate."""
-    table = iw.simulate("1pl", 5, 40, random_state=3).responses
+    table = og.simulate("1pl", 5, 40, random_state=3).responses
     table.save(tmp_path / "five.csv")
     assert "strongest" not in run("diagnose", "five.csv").stderr
-    assert " by ability" in iw.calibrate(table).meaning
+    assert " by ability" in og.calibrate(table).meaning
 
 
 def test_nobody_is_strongest_by_an_ability_that_is_not_identified():
-    few = iw.calibrate(iw.simulate("continuous", 6, 20, random_state=0).responses)
+    few = og.calibrate(og.simulate("continuous", 6, 20, random_state=0).responses)
     assert any("Ability is not identified" in note for note in few.notes)
     assert "strongest" not in few.meaning
-    assert "strongest" in iw.calibrate(iw.simulate("2pl", 6, 20, random_state=0).responses).meaning
+    assert "strongest" in og.calibrate(og.simulate("2pl", 6, 20, random_state=0).responses).meaning
 
 
 def test_notes_name_commands_not_functions(run, tmp_path):
-    iw.simulate("graded", 5, 40, random_state=3).responses.save(tmp_path / "grades.csv")
+    og.simulate("graded", 5, 40, random_state=3).responses.save(tmp_path / "grades.csv")
     said = run("leaderboard", "grades.csv").stderr
-    assert "chance may explain those that itemwise health does not call significant" in " ".join(
+    assert "chance may explain those that ogive health does not call significant" in " ".join(
         said.split()
     )
     assert "item_health()" not in said

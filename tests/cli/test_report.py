@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.files import write_json
-from itemwise.report import Contents, write_folder
+import ogive as og
+from ogive.files import write_json
+from ogive.report import Contents, write_folder
 
 
 def data_of(path):
@@ -18,7 +18,7 @@ def data_of(path):
 @pytest.fixture
 def folder(tmp_path, scores):
     """What a command leaves behind: a table, a figure, a bank and a summary."""
-    found = iw.calibrate(iw.read_responses(scores))
+    found = og.calibrate(og.read_responses(scores))
     table = pd.DataFrame({"x": [1.5, 2.5]}, index=pd.Index(["a", "b"], name="model"))
     contents = Contents(
         tables={"models": table},
@@ -32,7 +32,7 @@ def folder(tmp_path, scores):
 
 
 def test_responses_become_a_page_that_can_be_explored(run, scores, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["itemwise", "report", "my scores.csv"])
+    monkeypatch.setattr("sys.argv", ["ogive", "report", "my scores.csv"])
     done = run("report", scores, "--out", "page.html", "--title", "Mine")
     assert done.exit_code == 0, done.output
     assert "Report: page.html" in done.stdout
@@ -41,14 +41,14 @@ def test_responses_become_a_page_that_can_be_explored(run, scores, tmp_path, mon
     assert "<title>Mine</title>" in page
     assert "the highest accuracy" in page
     assert "Label trouble</h3>" in page
-    assert "itemwise report &#x27;my scores.csv&#x27;" in page
+    assert "ogive report &#x27;my scores.csv&#x27;" in page
     (scale,) = data_of(tmp_path / "page.html")["scales"]
     assert len(scale["answers"]["respondents"]) == 120
     assert scale["answers"]["never"]  # some were never asked
 
 
 def test_the_page_of_a_command_suggests_what_can_be_done_at_a_terminal(run, tmp_path):
-    values = iw.simulate("2pl", 8, 30, random_state=1).responses.to_frame()
+    values = og.simulate("2pl", 8, 30, random_state=1).responses.to_frame()
     values.mask(np.random.default_rng(0).random(values.shape) < 0.2).to_csv(tmp_path / "few.csv")
     assert run("report", "few.csv", "--out", "page.html").exit_code == 0
     assert run("diagnose", "few.csv", "--out", "checks").exit_code == 0
@@ -60,7 +60,7 @@ def test_the_page_of_a_command_suggests_what_can_be_done_at_a_terminal(run, tmp_
 
 
 def test_instances_are_shown_beside_their_items(run, scores, tmp_path):
-    names = list(iw.read_responses(scores).items)
+    names = list(og.read_responses(scores).items)
     frame = pd.DataFrame({"item": names, "question": [f"Why {name}?" for name in names]})
     frame.to_csv(tmp_path / "questions.csv", index=False)
     done = run("report", scores, "--instances", "questions.csv")
@@ -130,7 +130,7 @@ def test_scores_between_0_and_1_have_a_page_as_well(run, tmp_path):
 def test_parts_that_no_item_links_are_never_on_one_scale(run, tmp_path):
     values = np.full((12, 40), np.nan)
     for k in range(2):
-        drawn = iw.simulate("2pl", 6, 20, random_state=k).responses
+        drawn = og.simulate("2pl", 6, 20, random_state=k).responses
         values[6 * k : 6 * k + 6, 20 * k : 20 * k + 20] = drawn.cells
     frame = pd.DataFrame(values, columns=[f"item {k}" for k in range(40)])
     frame.insert(0, "model", [f"m{k}" for k in range(12)])

@@ -3,15 +3,15 @@ import json
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.models import MODELS
-from itemwise.scoring import METHODS
+import ogive as og
+from ogive.models import MODELS
+from ogive.scoring import METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_abilities_are_those_of_the_package(run, bank, scores, method):
     assert run("score", bank, scores, "--method", method, "--out", "ab.csv").exit_code == 0
-    wanted = iw.load(bank).score(iw.read_responses(scores), method)
+    wanted = og.load(bank).score(og.read_responses(scores), method)
     pd.testing.assert_frame_equal(pd.read_csv("ab.csv", index_col="respondent"), wanted)
 
 
@@ -37,7 +37,7 @@ def test_items_that_the_bank_lacks_are_named(run, bank):
 @pytest.mark.parametrize("model", MODELS)
 def test_respondents_of_every_model_are_scored(run, table, tmp_path, model):
     path = table(model, missing=0.1)
-    saved = iw.calibrate(iw.read_responses(path), model).save(tmp_path / "bank.json")
+    saved = og.calibrate(og.read_responses(path), model).save(tmp_path / "bank.json")
     assert run("score", saved, path, "--out", "ab.csv").exit_code == 0
-    wanted = iw.load(saved).score(iw.read_responses(path))
+    wanted = og.load(saved).score(og.read_responses(path))
     pd.testing.assert_frame_equal(pd.read_csv("ab.csv", index_col="respondent"), wanted)

@@ -1,4 +1,4 @@
-"""The commands `itemwise portfolio select` and `evaluate`."""
+"""The commands `ogive portfolio select` and `evaluate`."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_select_chooses_and_writes_a_selector(run, tables, tmp_path):
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert any("Chosen by" in note for note in found["notes"])
-    selector = iw.load(tmp_path / "s.skops")
+    selector = og.load(tmp_path / "s.skops")
     right = np.where(features["hard"] < 0, "ant", "bee")
     clear = features["hard"].abs() > 0.2
     assert (selector.predict(features) == right)[clear].mean() > 0.95

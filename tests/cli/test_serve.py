@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from itemwise.errors import FileError
+from ogive.errors import FileError
 
 
 class Saved:
@@ -18,9 +18,9 @@ def served(monkeypatch):
         seen.update(settings, gate=gate)
         ready("http://127.0.0.1:8000")
 
-    monkeypatch.setattr("itemwise.serving.serve", serve)
-    monkeypatch.setattr("itemwise.saved_files.load_only", lambda kind, path: Saved())
-    monkeypatch.delenv("ITEMWISE_API_KEY", raising=False)
+    monkeypatch.setattr("ogive.serving.serve", serve)
+    monkeypatch.setattr("ogive.saved_files.load_only", lambda kind, path: Saved())
+    monkeypatch.delenv("OGIVE_API_KEY", raising=False)
     return seen
 
 
@@ -38,15 +38,15 @@ def test_limits_and_address_are_handed_on(run, served):
 
 
 def test_the_key_comes_from_the_environment_and_is_not_shown(run, served, monkeypatch):
-    monkeypatch.setenv("ITEMWISE_API_KEY", "open sesame")
+    monkeypatch.setenv("OGIVE_API_KEY", "open sesame")
     done = run("serve", "gate.json", "--host", "0.0.0.0")  # noqa: S104
     assert served["api_key"] == "open sesame"
     assert "sesame" not in done.output
-    assert "ITEMWISE_API_KEY" not in done.stderr
+    assert "OGIVE_API_KEY" not in done.stderr
 
 
 def test_an_open_door_is_remarked(run, served):
-    assert "ITEMWISE_API_KEY" in run("serve", "gate.json", "--host", "0.0.0.0").stderr  # noqa: S104
+    assert "OGIVE_API_KEY" in run("serve", "gate.json", "--host", "0.0.0.0").stderr  # noqa: S104
 
 
 def test_json_is_one_document(run, served):
@@ -59,7 +59,7 @@ def test_a_gate_that_cannot_be_read_is_bad_input(run, served, monkeypatch):
     def broken(kind, path):
         raise FileError(f"There is no file '{path}'.")
 
-    monkeypatch.setattr("itemwise.saved_files.load_only", broken)
+    monkeypatch.setattr("ogive.saved_files.load_only", broken)
     done = run("serve", "gate.json")
     assert done.exit_code == 3
     assert "gate.json" in done.stderr

@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture
@@ -14,15 +14,15 @@ def short(run, scores):
 
 
 def test_the_short_form_is_that_of_the_package(run, short, scores, tmp_path):
-    wanted = iw.shorten(iw.read_responses(scores), 3, cv=2)
-    assert iw.load(tmp_path / "short.json").items == wanted.items
+    wanted = og.shorten(og.read_responses(scores), 3, cv=2)
+    assert og.load(tmp_path / "short.json").items == wanted.items
     assert wanted.meaning in short.stdout
 
 
 def test_a_saved_short_form_scores_a_table(run, short, scores, tmp_path):
     done = run("shorten", scores, "--score", "short.json", "--out", "told.csv")
     assert done.exit_code == 0, done.stderr
-    wanted = iw.load(tmp_path / "short.json").predict(iw.read_responses(scores))
+    wanted = og.load(tmp_path / "short.json").predict(og.read_responses(scores))
     pd.testing.assert_frame_equal(pd.read_csv("told.csv", index_col="respondent"), wanted)
     printed = run("shorten", scores, "--score", "short.json").stdout.splitlines()
     assert printed[0] == ",".join(["respondent", *wanted.columns])

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.models import MODELS
+import ogive as og
+from ogive.models import MODELS
 
 
 def test_responses_and_truth_are_those_of_the_package(run):
@@ -23,8 +23,8 @@ def test_responses_and_truth_are_those_of_the_package(run):
     )
     done = run("simulate", *words, "--out", "r.csv", "--truth", "t.parquet")
     assert done.exit_code == 0
-    wanted = iw.simulate("3pl", 50, 7, missing=0.2, random_state=3)
-    assert iw.read_responses("r.csv") == wanted.responses
+    wanted = og.simulate("3pl", 50, 7, missing=0.2, random_state=3)
+    assert og.read_responses("r.csv") == wanted.responses
     found = pd.read_parquet("t.parquet").set_index("item")
     pd.testing.assert_frame_equal(found, wanted.truth.items, check_index_type=False)
 
@@ -32,7 +32,7 @@ def test_responses_and_truth_are_those_of_the_package(run):
 def test_what_is_printed_can_be_read_back(run, tmp_path):
     words = ("--respondents", 20, "--items", 3, "--missing", 0.3, "--random-state", 3)
     (tmp_path / "r.csv").write_text(run("simulate", *words).stdout)
-    assert iw.read_responses("r.csv") == iw.simulate("2pl", 20, 3, missing=0.3, random_state=3)[0]
+    assert og.read_responses("r.csv") == og.simulate("2pl", 20, 3, missing=0.3, random_state=3)[0]
 
 
 def test_json_is_one_document(run):
@@ -56,8 +56,8 @@ def test_every_model_is_drawn_and_written(run, model):
         3,
     )
     assert run("simulate", *words, "--out", "r.parquet", "--truth", "t.csv").exit_code == 0
-    wanted = iw.simulate(model, 30, 4, missing=0.2, random_state=3)
-    assert iw.read_responses("r.parquet") == wanted.responses
+    wanted = og.simulate(model, 30, 4, missing=0.2, random_state=3)
+    assert og.read_responses("r.parquet") == wanted.responses
     assert list(pd.read_csv("t.csv", index_col="item").columns) == list(wanted.truth.items.columns)
 
 
@@ -78,8 +78,8 @@ def test_what_is_printed_of_every_model_can_be_read_back(run, tmp_path, model):
     done = run("simulate", *words)
     assert done.exit_code == 0
     (tmp_path / "r.csv").write_text(done.stdout)
-    wanted = iw.simulate(model, 30, 4, missing=0.2, random_state=3).responses
-    found = iw.read_responses("r.csv")
+    wanted = og.simulate(model, 30, 4, missing=0.2, random_state=3).responses
+    found = og.read_responses("r.csv")
     assert found.kind == wanted.kind
     np.testing.assert_allclose(found.values, wanted.values, rtol=1e-6)
     assert ".0," not in done.stdout or wanted.kind == "continuous"
@@ -100,6 +100,6 @@ def test_every_model_is_one_document(subtests, run):
                 "--json",
             )
             document = json.loads(run("simulate", *words).stdout)
-            wanted = iw.simulate(model, 5, 3, random_state=1).responses
+            wanted = og.simulate(model, 5, 3, random_state=1).responses
             found = [list(row.values())[-3:] for row in document["responses"]]
             np.testing.assert_allclose(np.array(found, dtype=float), wanted.values, rtol=1e-6)

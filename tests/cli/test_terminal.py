@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.cli import app
-from itemwise.cli.command_examples import EXAMPLES
-from itemwise.cli.command_table import HOMES, SAID, contents, loaded
-from itemwise.cli.help_pages import CSV, WITHOUT_TABLE
+import ogive as og
+from ogive.cli import app
+from ogive.cli.command_examples import EXAMPLES
+from ogive.cli.command_table import HOMES, SAID, contents, loaded
+from ogive.cli.help_pages import CSV, WITHOUT_TABLE
 
 WIDTHS = (80, 120)
 NAMES = [name for lines in contents().values() for name in lines]
@@ -75,10 +75,10 @@ def tables(tmp_path, monkeypatch):
     """A folder with a small table of each kind."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    drawn = iw.simulate("2pl", 30, 12, random_state=1).responses
+    drawn = og.simulate("2pl", 30, 12, random_state=1).responses
     drawn.save("scores.csv")
     drawn.save("human.csv")
-    iw.calibrate(drawn).save("bank.json")
+    og.calibrate(drawn).save("bank.json")
     facts = {"size": np.arange(30.0), "family": ["f0", "f1"] * 15}
     told = drawn.described(
         items={"task": ["sums", "maps"] * 6, "length": range(12)}, respondents=facts
@@ -134,7 +134,7 @@ def terminal(monkeypatch):
                 patch.setattr(sys, name, stream)
             patch.setattr(sys, "stderr", io.StringIO())
             with pytest.raises(SystemExit) as ended:
-                app(shlex.split(words), prog_name="itemwise")
+                app(shlex.split(words), prog_name="ogive")
         ear.join()
         os.close(master)
         text = re.sub(r"\x1b\[[0-9;]*m", "", said.decode()).replace("\r\n", "\n")

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from itemwise.cli.terminal_tables import (
+from ogive.cli.terminal_tables import (
     FEW_MORE,
     MOST_ROWS,
     places_of,

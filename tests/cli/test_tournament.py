@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from itemwise.cli import app
-from itemwise.studies import tournament
+from ogive.cli import app
+from ogive.studies import tournament
 
 SCORES = "model,easy,hard,odd\nstrong,0.9,0.7,0.3\nfair,0.8,0.69,0.5\nweak,0.7,0.2,\n"
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-import itemwise
+import ogive
 
-SOURCE = Path(itemwise.__file__).parent
+SOURCE = Path(ogive.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 MOST_ENTERED = 122
 PROGRAM = """
 import sys
 from typer.testing import CliRunner
-from itemwise.cli import app
+from ogive.cli import app
 
 entered, optimised = set(), 0x1  # a function body, not a module or a class
 

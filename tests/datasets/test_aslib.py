@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import itemwise as iw
-from itemwise.datasets import AslibScenario, read_aslib
-from itemwise.errors import FileError, InputError
-from itemwise.tables import read_table
+import ogive as og
+from ogive.datasets import AslibScenario, read_aslib
+from ogive.errors import FileError, InputError
+from ogive.tables import read_table
 
 DESCRIPTION = """# a scenario
 scenario_id: 'Toy #1, 2020'  # with a comma
@@ -383,7 +383,7 @@ def test_shared_scenarios_are_read(subtests, shared):
     ]
     for folder, measure, kind, shape, cutoff, n_features, n_timed_out in cases:
         with subtests.test(folder):
-            found = iw.read_aslib(shared / "data" / "aslib" / folder)
+            found = og.read_aslib(shared / "data" / "aslib" / folder)
             assert (found.name, found.measure, found.kind) == (folder, measure, kind)
             assert found.better == ("higher" if measure == "predictive_accuracy" else "lower")
             assert found.cutoff == cutoff

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.datasets import Dataset, load_dataset, metadata
+from ogive.datasets import Dataset, load_dataset, metadata
 
 # OpenML's definitions: the target is a feature, entropy in bits, percentages to 100.
 IRIS = {

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.datasets import Dataset, load_dataset, metadata, split_dataset
-from itemwise.errors import InputError
+from ogive.datasets import Dataset, load_dataset, metadata, split_dataset
+from ogive.errors import InputError
 
 
 def dataset_of(counts, seed=0):

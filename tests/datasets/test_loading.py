@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.datasets import Dataset, load_dataset, load_datasets, split_dataset
-from itemwise.errors import FileError, InputError
+from ogive.datasets import Dataset, load_dataset, load_datasets, split_dataset
+from ogive.errors import FileError, InputError
 
 
 @pytest.fixture

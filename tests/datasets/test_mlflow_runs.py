@@ -7,8 +7,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.errors import FileError, InputError
+import ogive as og
+from ogive.errors import FileError, InputError
 
 SCORES = {"iris": {"tree": 0.9, "svm": 0.95}, "wine": {"tree": 0.8, "svm": 0.7}}
 
@@ -34,23 +34,23 @@ def by_hand(folder, **more):
 
 
 def test_the_last_value_of_each_run_becomes_a_cell(tmp_path):
-    found = iw.read_runs(by_hand(tmp_path / "mlruns"), metric="accuracy")
+    found = og.read_runs(by_hand(tmp_path / "mlruns"), metric="accuracy")
     assert found.to_dict("index") == SCORES
     assert found.attrs["better"] == "higher"
     assert found.attrs["notes"] == ["Problems are experiments; algorithms are names of runs."]
-    loss = iw.read_runs(tmp_path / "mlruns", metric="val/loss")
+    loss = og.read_runs(tmp_path / "mlruns", metric="val/loss")
     assert loss.attrs["better"] == "lower"
     np.testing.assert_allclose(loss.to_numpy(), 1 - found.to_numpy())
 
 
 def test_tags_name_problems_and_algorithms_where_every_run_has_them(tmp_path):
     store = by_hand(tmp_path / "mlruns", dataset="{0} 2", model="a {1}", learner="b {1}")
-    found = iw.read_runs(store, metric="accuracy")
+    found = og.read_runs(store, metric="accuracy")
     assert (list(found.index), list(found.columns)) == (["iris 2", "wine 2"], ["a svm", "a tree"])
-    other = iw.read_runs(store, metric="accuracy", algorithm="learner")
+    other = og.read_runs(store, metric="accuracy", algorithm="learner")
     assert list(other.columns) == ["b svm", "b tree"]
     with pytest.raises(InputError, match=r"problem is 'x', but 4 runs .* have no parameter or tag"):
-        iw.read_runs(store, metric="accuracy", problem="x")
+        og.read_runs(store, metric="accuracy", problem="x")
 
 
 def test_runs_that_do_not_count_are_left_out_and_said(tmp_path):
@@ -59,7 +59,7 @@ def test_runs_that_do_not_count_are_left_out_and_said(tmp_path):
     meta.write_text(meta.read_text().replace("status: 3", "status: 4"))
     (store / "1" / "1svm" / "metrics" / "accuracy").unlink()
     (store / "1" / "1tree" / "metrics" / "accuracy").write_text("1 nan 0\n")
-    found = iw.read_runs(store, metric="accuracy")
+    found = og.read_runs(store, metric="accuracy")
     assert found.to_dict("index") == {"iris": {"tree": 0.9}}
     assert found.attrs["notes"][1:] == [
         "1 run not finished: left out.",
@@ -71,7 +71,7 @@ def test_runs_that_do_not_count_are_left_out_and_said(tmp_path):
 def test_folds_below_a_run_do_not_count_twice(tmp_path):
     store = by_hand(tmp_path / "mlruns")
     (store / "0" / "0tree" / "tags" / "mlflow.parentRunId").write_text("0svm")
-    found = iw.read_runs(store, metric="accuracy")
+    found = og.read_runs(store, metric="accuracy")
     assert np.isnan(found.loc["iris", "tree"])
     assert "1 run below another run that has the metric: left out." in found.attrs["notes"]
 
@@ -80,32 +80,32 @@ def test_bad_stores_are_explained(tmp_path, subtests):
     store = by_hand(tmp_path / "mlruns")
     with subtests.test("which metric"):
         with pytest.raises(InputError, match=r"2 metrics \('accuracy', 'val/loss'\). Name one"):
-            iw.read_runs(store)
+            og.read_runs(store)
         with pytest.raises(InputError, match="There is no metric 'f1'"):
-            iw.read_runs(store, metric="f1")
+            og.read_runs(store, metric="f1")
     with subtests.test("another database"):
         with closing(sqlite3.connect(tmp_path / "other.db")) as other:
             other.execute("CREATE TABLE a (b)")
         with pytest.raises(FileError, match="could not be read as a store of MLflow"):
-            iw.read_runs(tmp_path / "other.db")
+            og.read_runs(tmp_path / "other.db")
     with subtests.test("no run"):
         for meta in store.glob("*/*/meta.yaml"):
             meta.write_text(meta.read_text().replace("status: 3", "status: 1"))
         with pytest.raises(InputError, match="holds no finished run, of 4 runs"):
-            iw.read_runs(store)
+            og.read_runs(store)
     with subtests.test("a damaged metric"):
         (store / "0" / "0svm" / "metrics" / "accuracy").write_text("what is this\n")
         with pytest.raises(FileError, match="is not a metric of MLflow"):
-            iw.read_runs(store, metric="accuracy")
+            og.read_runs(store, metric="accuracy")
 
 
 def test_a_table_of_runs_goes_on_to_tournament_and_command_line(tmp_path):
     from typer.testing import CliRunner
 
-    from itemwise.cli import app
+    from ogive.cli import app
 
     store = by_hand(tmp_path / "mlruns")
-    found = iw.tournament(iw.read_runs(store, metric="accuracy").T)
+    found = og.tournament(og.read_runs(store, metric="accuracy").T)
     assert found.to_frame()["won"].sum() == 2
     done = CliRunner().invoke(app, ["portfolio", str(store)])
     assert done.exit_code == 3
@@ -140,8 +140,8 @@ def real(request, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_stores_that_mlflow_wrote_are_read(real):
-    found = iw.read_runs(real)
+    found = og.read_runs(real)
     assert {row: cells.to_dict() for row, cells in found.iterrows()} == SCORES
-    by_depth = iw.read_runs(real, algorithm="depth")
+    by_depth = og.read_runs(real, algorithm="depth")
     assert list(by_depth.columns) == ["3"]
     assert "their mean is used" in " ".join(by_depth.attrs["notes"])

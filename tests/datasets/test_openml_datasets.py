@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from itemwise.datasets import load_dataset, load_datasets
-from itemwise.datasets.openml_datasets import cache_folder
-from itemwise.datasets.openml_server import RemoteDataset, RemoteTask
-from itemwise.errors import FileError, InputError, MissingExtraError
+from ogive.datasets import load_dataset, load_datasets
+from ogive.datasets.openml_datasets import cache_folder
+from ogive.datasets.openml_server import RemoteDataset, RemoteTask
+from ogive.errors import FileError, InputError, MissingExtraError
 
 ARFF = b"""@relation toy
 @attribute row numeric
@@ -198,21 +198,21 @@ def test_the_cache_holds_plain_text_only(load, tmp_path):
 
 
 def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
-    monkeypatch.setenv("ITEMWISE_CACHE", str(tmp_path / "here"))
+    monkeypatch.setenv("OGIVE_CACHE", str(tmp_path / "here"))
     assert cache_folder() == tmp_path / "here"
     assert cache_folder(tmp_path / "there") == tmp_path / "there"
-    monkeypatch.delenv("ITEMWISE_CACHE")
+    monkeypatch.delenv("OGIVE_CACHE")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
-    assert cache_folder() == tmp_path / ".cache" / "itemwise"
+    assert cache_folder() == tmp_path / ".cache" / "ogive"
 
 
 def test_a_full_disk_says_so_and_keeps_nothing(load, monkeypatch, tmp_path):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("itemwise.files.os.fsync", full)
+    monkeypatch.setattr("ogive.files.os.fsync", full)
     with pytest.raises(FileError, match="no space left"):
         load("openml:61")
     assert list((tmp_path / "openml").iterdir()) == []
@@ -225,7 +225,7 @@ def test_a_disk_that_fills_up_keeps_what_was_finished(load, server, monkeypatch)
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as filled:
-        filled.setattr("itemwise.files.os.fsync", full)
+        filled.setattr("ogive.files.os.fsync", full)
         with pytest.raises(FileError, match=r"no space left on the disk for '.*dataset-62"):
             load("openml:62")
     server.reachable = False
@@ -234,5 +234,5 @@ def test_a_disk_that_fills_up_keeps_what_was_finished(load, server, monkeypatch)
 
 def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "openml", None)
-    with pytest.raises(MissingExtraError, match=r"itemwise\[openml\]"):
+    with pytest.raises(MissingExtraError, match=r"ogive\[openml\]"):
         load_dataset("openml:61", cache=tmp_path)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.datasets import openml_performance
-from itemwise.errors import FileError, InputError, MissingExtraError
+from ogive.datasets import openml_performance
+from ogive.errors import FileError, InputError, MissingExtraError
 
 RUNS = pd.DataFrame(
     [
@@ -123,5 +123,5 @@ def test_what_cannot_be_asked_for_is_refused(subtests, server):
 
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "openml", None)
-    with pytest.raises(MissingExtraError, match=r"itemwise\[openml\]"):
+    with pytest.raises(MissingExtraError, match=r"ogive\[openml\]"):
         openml_performance([31])

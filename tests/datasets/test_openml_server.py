@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from itemwise.datasets import load_dataset, load_datasets, openml_performance
-from itemwise.errors import FileError, InputError
+from ogive.datasets import load_dataset, load_datasets, openml_performance
+from ogive.errors import FileError, InputError
 
 ARFF = b"""@relation toy
 @attribute x numeric
@@ -129,7 +129,7 @@ def served(tmp_path, monkeypatch):
     """The package openml, asking a server on this machine; its list of what it was asked."""
     for name in ("OPENML_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "openml-package"))
-    monkeypatch.setenv("ITEMWISE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OGIVE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     openml = pytest.importorskip("openml")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

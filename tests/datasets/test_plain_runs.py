@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.datasets import read_runs
-from itemwise.errors import InputError
+from ogive.datasets import read_runs
+from ogive.errors import InputError
 
 WIDE = "problem,fast,slow,odd\np1,1.5,2,3\np2,4,,6\n7,7,8,9\n"
 

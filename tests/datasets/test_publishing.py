@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pandas as pd
 import pytest
 
-from itemwise.datasets import Dataset, load_dataset, publish_suite
-from itemwise.datasets.openml_server import RemoteDataset, RemoteTask
-from itemwise.errors import FileError, InputError, MissingExtraError
+from ogive.datasets import Dataset, load_dataset, publish_suite
+from ogive.datasets.openml_server import RemoteDataset, RemoteTask
+from ogive.errors import FileError, InputError, MissingExtraError
 
 KEY = "0123456789abcdef0123456789abcdef"
 SPACE = 'xmlns:oml="http://openml.org/openml"'
@@ -111,7 +111,7 @@ def test_nothing_is_sent_unless_asked(web):
 def test_a_dry_run_needs_no_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "openml", None)
     assert publish_suite("openml-task:31", **WHAT).tasks == (31,)
-    with pytest.raises(MissingExtraError, match=r"itemwise\[openml\]"):
+    with pytest.raises(MissingExtraError, match=r"ogive\[openml\]"):
         send()
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.datasets.run_tables import better_of
-from itemwise.errors import InputError
+import ogive as og
+from ogive.datasets.run_tables import better_of
+from ogive.errors import InputError
 
 
 def leaderboard(**scores):
@@ -19,15 +19,15 @@ def leaderboard(**scores):
 
 def test_leaderboards_of_autogluon_are_one_table():
     given = {"iris": leaderboard(gbm=0.9, rf=0.8), "wine": leaderboard(rf=0.7)}
-    found = iw.read_runs(given)
+    found = og.read_runs(given)
     assert found.loc["iris"].to_dict() == {"gbm": 0.9, "rf": 0.8}
     assert np.isnan(found.loc["wine", "gbm"])
     assert found.attrs["measure"] == "score_test (accuracy)"
     assert found.attrs["better"] == "higher"
     assert found.attrs["notes"] == ["No run: 1 of 4 pairs."]
-    validated = iw.read_runs({"iris": given["iris"].drop(columns="score_test")})
+    validated = og.read_runs({"iris": given["iris"].drop(columns="score_test")})
     assert "too favourable" in validated.attrs["notes"][0]
-    assert iw.read_runs(given, metric="fit_time").attrs["better"] == "lower"
+    assert og.read_runs(given, metric="fit_time").attrs["better"] == "lower"
 
 
 def test_bad_leaderboards_are_explained(subtests):
@@ -39,7 +39,7 @@ def test_bad_leaderboards_are_explained(subtests):
     }
     for what, (given, message) in cases.items():
         with subtests.test(what), pytest.raises(InputError, match=message):
-            iw.read_runs(given)
+            og.read_runs(given)
 
 
 def arena():
@@ -53,20 +53,20 @@ def arena():
 
 
 def test_folds_of_tabarena_become_their_mean(tmp_path):
-    found = iw.read_runs(arena())
+    found = og.read_runs(arena())
     assert found.loc["iris"].round(6).to_dict() == {"RF": 0.25, "GBM": 0.15}
     assert found.attrs["better"] == "lower"
     assert "compare them within a data set only" in found.attrs["notes"][0]
     assert found.attrs["notes"][1].startswith("4 pairs of problem and algorithm with several runs")
     arena().to_parquet(tmp_path / "df_results.parquet")
-    pd.testing.assert_frame_equal(iw.read_runs(tmp_path / "df_results.parquet"), found)
+    pd.testing.assert_frame_equal(og.read_runs(tmp_path / "df_results.parquet"), found)
     older = arena().rename(columns={"method": "framework", "dataset": "tid"})
-    assert iw.read_runs(older).shape == (2, 2)
+    assert og.read_runs(older).shape == (2, 2)
 
 
 def test_imputed_results_of_tabarena_are_left_out():
     imputed = (arena()["method"] == "RF") & (arena()["dataset"] == "house")
-    found = iw.read_runs(arena().assign(imputed=imputed))
+    found = og.read_runs(arena().assign(imputed=imputed))
     assert np.isnan(found.loc["house", "RF"])
     assert "2 imputed results: left out." in found.attrs["notes"]
 
@@ -81,7 +81,7 @@ def test_the_automl_benchmark_is_read():
             "metric": "auc",
         }
     )
-    found = iw.read_runs(frame)
+    found = og.read_runs(frame)
     assert found.to_dict("index") == {"iris": {"a": 0.9}}
     assert found.attrs["better"] == "higher"
 
@@ -101,14 +101,14 @@ def evaluations():
 
 
 def test_evaluations_of_openml_are_read():
-    found = iw.read_runs(evaluations())
+    found = og.read_runs(evaluations())
     assert found.loc["iris"].to_dict() == {"svm": 0.9, "tree": 0.8}
     assert found.attrs["measure"] == "predictive_accuracy"
     two = pd.concat([evaluations(), evaluations().assign(function="f_measure")])
     with pytest.raises(InputError, match="2 metrics"):
-        iw.read_runs(two)
-    assert iw.read_runs(two, metric="f_measure").shape == (2, 2)
-    several = iw.read_runs(evaluations().assign(data_name="iris"))
+        og.read_runs(two)
+    assert og.read_runs(two, metric="f_measure").shape == (2, 2)
+    several = og.read_runs(evaluations().assign(data_name="iris"))
     assert list(several.index) == ["59", "31"]
 
 
@@ -119,16 +119,16 @@ def test_results_go_on_to_a_portfolio():
         for k, m in enumerate("abcd")
         for d in range(20)
     ]
-    runs = iw.read_runs(pd.DataFrame(rows))
-    assert len(iw.portfolio(runs).to_frame()) == 4  # which direction is better is known
+    runs = og.read_runs(pd.DataFrame(rows))
+    assert len(og.portfolio(runs).to_frame()) == 4  # which direction is better is known
 
 
 def test_plain_frames_are_read_like_files():
     wide = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=["p1", "p2"])
-    assert iw.read_runs(wide).to_dict("index") == wide.to_dict("index")
+    assert og.read_runs(wide).to_dict("index") == wide.to_dict("index")
     polars = pytest.importorskip("polars")
     long = polars.DataFrame({"problem": ["p", "p"], "solver": ["a", "b"], "runtime": [1.0, 2.0]})
-    assert iw.read_runs(long).to_dict("index") == {"p": {"a": 1.0, "b": 2.0}}
+    assert og.read_runs(long).to_dict("index") == {"p": {"a": 1.0, "b": 2.0}}
 
 
 def test_names_of_metrics_say_which_direction_is_better(subtests):

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 
 def long(**more):
@@ -17,27 +17,27 @@ def long(**more):
 
 def test_a_status_says_which_runs_did_not_end():
     status = np.where(np.arange(36) % 5 == 0, "timeout", "ok")
-    runs = iw.read_runs(long(status=status))
+    runs = og.read_runs(long(status=status))
     assert ("p0", "a") in runs.attrs["failed"]
     assert len(runs.attrs["failed"]) == 8
-    found = iw.portfolio(runs, cutoff=200)
+    found = og.portfolio(runs, cutoff=200)
     assert found.performances.unsolved.to_numpy().sum() == 8
     assert found.performances.given.loc["p0", "a"] >= 200
-    alone = iw.portfolio(runs)
+    alone = og.portfolio(runs)
     assert any("8 runs timed out or failed, and no cut-off is known" in n for n in alone.notes)
 
 
 def test_a_second_measure_is_asked_for_and_may_be_named():
     frame = long(memory=np.arange(36.0))
     with pytest.raises(InputError, match=r"holds 2 measures.*metric='runtime'"):
-        iw.read_runs(frame)
-    assert iw.read_runs(frame, metric="memory").loc["p1", "a"] == 3.0
+        og.read_runs(frame)
+    assert og.read_runs(frame, metric="memory").loc["p1", "a"] == 3.0
     with pytest.raises(InputError, match="no measure 'cost'"):
-        iw.read_runs(frame, metric="cost")
+        og.read_runs(frame, metric="cost")
 
 
 def test_repetitions_are_no_measure():
-    assert iw.read_runs(long(repetition=1)).shape == (12, 3)
+    assert og.read_runs(long(repetition=1)).shape == (12, 3)
 
 
 def wide():
@@ -49,16 +49,16 @@ def wide():
 def test_a_column_on_another_scale_is_asked_about():
     table = wide()
     with pytest.raises(InputError, match=r"'density'.*features=\['density'\]"):
-        iw.read_runs(table)
-    assert list(iw.read_runs(table, features=["density"]).columns) == list("abcd")
-    assert list(iw.read_runs(table, features=[]).columns) == [*"abcd", "density"]
+        og.read_runs(table)
+    assert list(og.read_runs(table, features=["density"]).columns) == list("abcd")
+    assert list(og.read_runs(table, features=[]).columns) == [*"abcd", "density"]
     with pytest.raises(InputError, match="has no 1 column"):
-        iw.read_runs(table, features=["weight"])
+        og.read_runs(table, features=["weight"])
 
 
 def test_columns_that_say_that_they_are_features_are_left_out():
     table = wide().rename(columns={"density": "feature_density"})
-    assert list(iw.read_runs(table).columns) == list("abcd")
+    assert list(og.read_runs(table).columns) == list("abcd")
 
 
 def test_thousands_of_columns_are_read_as_whole_tables(monkeypatch):
@@ -67,7 +67,7 @@ def test_thousands_of_columns_are_read_as_whole_tables(monkeypatch):
     frame = pd.DataFrame(np.ones((3, 3_000), dtype=int), columns=names)
     frame = frame.assign(a0=[True, False, True], a1=[np.inf, np.nan, 1.0])
     monkeypatch.setattr(pd.DataFrame, "apply", None)
-    runs = iw.read_runs(frame, layout="wide")
+    runs = og.read_runs(frame, layout="wide")
     assert runs.to_numpy().dtype == float
     assert runs["a0"].tolist() == [1, 0, 1]
     assert runs.iloc[:, 2:].eq(1).all(axis=None)

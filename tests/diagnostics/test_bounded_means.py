@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.diagnostics.reached_accuracy import ends_of, reached
-from itemwise.numerics.clustered import Grouping
+import ogive as og
+from ogive.diagnostics.reached_accuracy import ends_of, reached
+from ogive.numerics.clustered import Grouping
 
 
 @pytest.mark.parametrize("chances", [(0, 0.01, 0.04, 0.95), (0.9, 0.08, 0.02, 0)])
@@ -22,7 +22,7 @@ def test_intervals_of_grades_keep_to_the_grades_and_cover_the_mean(chances, n_it
         np.ones(n_items),
         0.95,
         bounded=False,
-        ends=ends_of(iw.Responses(values, kind="graded")),
+        ends=ends_of(og.Responses(values, kind="graded")),
     )
     truth = float(grades @ chances)
     assert found.low.min() >= 0
@@ -33,6 +33,6 @@ def test_intervals_of_grades_keep_to_the_grades_and_cover_the_mean(chances, n_it
 def test_a_board_of_grades_has_no_interval_beyond_the_highest():
     random = np.random.default_rng(1)
     values = random.choice([1.0, 2, 3], (4, 30), p=[0.02, 0.06, 0.92])
-    board = iw.leaderboard(iw.Responses(values, kind="graded")).to_frame()
+    board = og.leaderboard(og.Responses(values, kind="graded")).to_frame()
     assert board["accuracy_high"].max() <= 3
     assert (board["accuracy_high"] > board["accuracy"]).all()

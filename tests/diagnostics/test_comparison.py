@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2, kstest
 
-from itemwise import FourPL, Normal, OnePL, ThreePL, TwoPL, calibrate, load, simulate
-from itemwise.diagnostics.comparison import compare_models, is_nested
-from itemwise.errors import InputError
+from ogive import FourPL, Normal, OnePL, ThreePL, TwoPL, calibrate, load, simulate
+from ogive.diagnostics.comparison import compare_models, is_nested
+from ogive.errors import InputError
 
 COLUMNS = [
     *("log_likelihood", "n_parameters", "aic", "bic", "delta_aic", "weight", "converged"),

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.diagnostics.diagnosis import informative
+import ogive as og
+from ogive.diagnostics.diagnosis import informative
 
 N_CONSTANT = 10
 
 
 def pair(model, n_respondents=40, n_items=40, of_all=1.0):
     """Calibrations of a simulated table, and of the same with items of one response only."""
-    values = iw.simulate(model, n_respondents, n_items, random_state=0).responses.values
+    values = og.simulate(model, n_respondents, n_items, random_state=0).responses.values
     wide = np.column_stack([values, np.full((n_respondents, N_CONSTANT), of_all)])
-    return iw.calibrate(values, model), iw.calibrate(wide, model)
+    return og.calibrate(values, model), og.calibrate(wide, model)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_constant_scores_are_known_as_such(scores):
 
 def test_constant_scores_are_not_noisy(scores):
     """Their noise is at its bound, and infit was above 10,000."""
-    plain, wide = (iw.item_fit(each) for each in scores)
+    plain, wide = (og.item_fit(each) for each in scores)
     assert np.isnan(wide.infit[40:]).all()
     assert not set(wide.noisy) - set(plain.noisy)
     np.testing.assert_allclose(wide.infit[:40], plain.infit, rtol=1e-3)
@@ -39,7 +39,7 @@ def test_constant_scores_are_not_noisy(scores):
 
 
 def test_constant_scores_make_nobody_unlikely(scores):
-    plain, wide = (iw.respondent_fit(each) for each in scores)
+    plain, wide = (og.respondent_fit(each) for each in scores)
     np.testing.assert_allclose(wide.zh, plain.zh, atol=0.01)
     assert wide.n.tolist() == [50.0] * 40
 
@@ -47,28 +47,28 @@ def test_constant_scores_make_nobody_unlikely(scores):
 def test_constant_scores_leave_the_reliability_as_it_is():
     """Other items learned their common noise and slopes from them."""
     random = np.random.default_rng(0)
-    values = iw.simulate("continuous", 30, 40, random_state=0).responses.values
+    values = og.simulate("continuous", 30, 40, random_state=0).responses.values
     logits = 0.3 * np.log(values / (1 - values)) + 1.2 * random.normal(size=values.shape)
     values = 1 / (1 + np.exp(-logits))
     wide = np.column_stack([values, np.full((30, 20), 1.0)])
-    few, many = (iw.reliability(iw.calibrate(each, "continuous")) for each in (values, wide))
+    few, many = (og.reliability(og.calibrate(each, "continuous")) for each in (values, wide))
     assert many.empirical == pytest.approx(few.empirical, abs=0.01)
 
 
 def test_constant_grades_leave_the_reliability_as_it_is():
-    few, many = (iw.reliability(each) for each in pair("graded", of_all=2.0))
+    few, many = (og.reliability(each) for each in pair("graded", of_all=2.0))
     assert many.empirical == pytest.approx(few.empirical, abs=0.002)
 
 
 def test_scores_of_which_few_differ_are_not_judged():
     """One or two scores away from all others are no spread; two distinct scores are no scale."""
-    values = iw.simulate("continuous", 40, 40, random_state=0).responses.values.copy()
+    values = og.simulate("continuous", 40, 40, random_state=0).responses.values.copy()
     values[:, 0] = 1.0
     values[:2, 0] = 0.2, 0.4
     values[:, 1] = np.where(np.arange(40) % 2, 0.9, 0.3)
-    found = iw.calibrate(values, "continuous")
-    fit = iw.item_fit(found)
+    found = og.calibrate(values, "continuous")
+    fit = og.item_fit(found)
     assert np.isnan(fit.infit[:2]).all()
     assert np.isfinite(fit.infit[2:]).all()
     assert "2 items (item_1, item_2)" in fit.notes[-1]
-    assert len(iw.respondent_fit(found).unlikely) <= 6
+    assert len(og.respondent_fit(found).unlikely) <= 6

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.diagnostics import DIAGNOSTICS, Diagnosis, diagnose
-from itemwise.displays import Display
-from itemwise.errors import InputError
+import ogive as og
+from ogive.diagnostics import DIAGNOSTICS, Diagnosis, diagnose
+from ogive.displays import Display
+from ogive.errors import InputError
 
 MODELS = ["2pl", "3pl", "graded", "gpcm", "continuous", "beta"]
 
@@ -17,8 +17,8 @@ def cals():
 
     def get(model):
         if model not in made:
-            responses = iw.simulate(model, 150, 8, missing=0.02, random_state=4).responses
-            made[model] = iw.calibrate(responses, model)
+            responses = og.simulate(model, 150, 8, missing=0.02, random_state=4).responses
+            made[model] = og.calibrate(responses, model)
         return made[model]
 
     return get
@@ -61,7 +61,7 @@ def test_a_diagnosis_shows_itself_or_says_what_it_needs(cal, tmp_path, subtests)
 
 def test_a_loaded_bank_is_diagnosed_with_responses_of_its_own(cals, tmp_path, subtests):
     cal = cals("2pl")
-    bank = iw.load(cal.save(tmp_path / "bank.json"))
+    bank = og.load(cal.save(tmp_path / "bank.json"))
     for name, ask in DIAGNOSTICS.items():
         with subtests.test(name):
             again, first = ask(bank, cal.responses), ask(cal)

@@ -5,14 +5,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import calibrate, simulate
-from itemwise.diagnostics import made_tables
-from itemwise.diagnostics.copied_rows import copied_rows
-from itemwise.diagnostics.dimensionality import dimensionality
-from itemwise.diagnostics.local_dependence import local_dependence
-from itemwise.errors import InputError
+from ogive import calibrate, simulate
+from ogive.diagnostics import made_tables
+from ogive.diagnostics.copied_rows import copied_rows
+from ogive.diagnostics.dimensionality import dimensionality
+from ogive.diagnostics.local_dependence import local_dependence
+from ogive.errors import InputError
 
-module = import_module("itemwise.diagnostics.dimensionality")  # its function has the same name
+module = import_module("ogive.diagnostics.dimensionality")  # its function has the same name
 
 COLUMNS = [
     *("dimension", "eigenvalue", "share", "to_exceed", "shuffled", "by_chance"),

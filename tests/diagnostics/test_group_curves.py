@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itemwise import calibrate, simulate
-from itemwise.diagnostics import group_curves
-from itemwise.diagnostics.group_curves import fit_curves, group_effects, match
+from ogive import calibrate, simulate
+from ogive.diagnostics import group_curves
+from ogive.diagnostics.group_curves import fit_curves, group_effects, match
 
 
 @pytest.fixture(scope="module")

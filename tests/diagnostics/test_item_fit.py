@@ -10,17 +10,17 @@ import pytest
 from matplotlib.text import Text
 from scipy.stats import false_discovery_control, kstest
 
-import itemwise
-from itemwise import Responses, calibrate, simulate
-from itemwise.calibration import known_items
-from itemwise.diagnostics.diagnosis import Material
-from itemwise.diagnostics.item_fit import item_fit
-from itemwise.diagnostics.score_groups import Group, joined
-from itemwise.errors import InputError
-from itemwise.models import TwoPL
-from itemwise.numerics.multiplicity import benjamini_hochberg
-from itemwise.numerics.summed_scores import joint_with_score
-from itemwise.scoring import NormalPopulation
+import ogive
+from ogive import Responses, calibrate, simulate
+from ogive.calibration import known_items
+from ogive.diagnostics.diagnosis import Material
+from ogive.diagnostics.item_fit import item_fit
+from ogive.diagnostics.score_groups import Group, joined
+from ogive.errors import InputError
+from ogive.models import TwoPL
+from ogive.numerics.multiplicity import benjamini_hochberg
+from ogive.numerics.summed_scores import joint_with_score
+from ogive.scoring import NormalPopulation
 
 BINARY = [
     *("LSAT6_Rasch", "LSAT6_2PL", "LSAT7_Rasch", "LSAT7_2PL", "LSAT7_3PL"),
@@ -340,12 +340,12 @@ def test_the_result_shows_itself(lsat, tmp_path):
 
 
 def test_responses_in_place_of_a_calibration_are_told_what_to_do(lsat):
-    with pytest.raises(InputError, match=r"given Responses.*itemwise\.calibrate\(responses\)"):
+    with pytest.raises(InputError, match=r"given Responses.*ogive\.calibrate\(responses\)"):
         item_fit(lsat.responses)
 
 
 def test_a_bank_from_a_file_asks_for_responses(lsat, tmp_path):
-    loaded = itemwise.load(lsat.save(tmp_path / "bank.json"))
+    loaded = ogive.load(lsat.save(tmp_path / "bank.json"))
     with pytest.raises(InputError, match=r"item_fit\(calibration, responses\)"):
         item_fit(loaded)
     again = item_fit(loaded, lsat.responses).to_frame()

@@ -23,14 +23,14 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-import itemwise
-from itemwise import Responses, calibrate, simulate
-from itemwise.diagnostics.label_noise import label_noise
-from itemwise.diagnostics.label_trouble import label_trouble
-from itemwise.errors import InputError
+import ogive
+from ogive import Responses, calibrate, simulate
+from ogive.diagnostics.label_noise import label_noise
+from ogive.diagnostics.label_trouble import label_trouble
+from ogive.errors import InputError
 
-module = import_module("itemwise.diagnostics.label_trouble")  # its function has the same name
-turned_items = import_module("itemwise.diagnostics.turned_items")
+module = import_module("ogive.diagnostics.label_trouble")  # its function has the same name
+turned_items = import_module("ogive.diagnostics.turned_items")
 
 CHANGED = 0.05
 SEEDS = range(500, 505)
@@ -359,7 +359,7 @@ def test_hardly_any_responses_give_a_result_and_no_crash(subtests):
 
 def test_a_loaded_bank_needs_responses(tmp_path):
     cal = calibrate(turned(80, 20, 1), "2pl")
-    loaded = itemwise.load(cal.save(tmp_path / "bank.json"))
+    loaded = ogive.load(cal.save(tmp_path / "bank.json"))
     with pytest.raises(InputError, match=r"label_trouble\(calibration, responses\)"):
         label_trouble(loaded)
     again = label_trouble(loaded, cal.responses)

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-import itemwise
-from itemwise import OnePL, Responses, calibrate, simulate
-from itemwise.diagnostics.local_dependence import local_dependence
-from itemwise.errors import InputError
-from itemwise.numerics.multiplicity import benjamini_hochberg
-from itemwise.scoring import residual_pairs as module
+import ogive
+from ogive import OnePL, Responses, calibrate, simulate
+from ogive.diagnostics.local_dependence import local_dependence
+from ogive.errors import InputError
+from ogive.numerics.multiplicity import benjamini_hochberg
+from ogive.scoring import residual_pairs as module
 
 COLUMNS = ["item", "other", "q3", "q3_adjusted", "z", "p", "p_adjusted", "n", "dependent"]
 RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
@@ -124,7 +124,7 @@ def test_a_sample_that_misleads_costs_time_and_no_pair(monkeypatch):
 
 
 def test_a_large_table_is_thinned_and_says_so(gappy, monkeypatch):
-    thinning = import_module("itemwise.diagnostics.local_dependence")  # not its function
+    thinning = import_module("ogive.diagnostics.local_dependence")  # not its function
     monkeypatch.setattr(thinning, "MOST_WORK", 150 * 36 / 2)
     assert "from 75 of 150 respondents" in local_dependence(gappy).meaning
 
@@ -285,7 +285,7 @@ def test_other_responses_to_some_of_the_items_are_compared_by_name(gappy):
 
 
 def test_a_loaded_bank_needs_responses(gappy, tmp_path):
-    loaded = itemwise.load(gappy.save(tmp_path / "bank.json"))
+    loaded = ogive.load(gappy.save(tmp_path / "bank.json"))
     with pytest.raises(InputError, match=r"local_dependence\(calibration, responses\)"):
         local_dependence(loaded)
     again = local_dependence(loaded, gappy.responses)

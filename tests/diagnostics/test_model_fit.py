@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest, ncx2
 
-import itemwise
-from itemwise import OnePL, Responses, calibrate, load, simulate
-from itemwise.diagnostics.model_fit import model_fit
-from itemwise.errors import InputError
+import ogive
+from ogive import OnePL, Responses, calibrate, load, simulate
+from ogive.diagnostics.model_fit import model_fit
+from ogive.errors import InputError
 
 RASCH = OnePL(discrimination=1)
 FITS = [
@@ -234,7 +234,7 @@ def test_too_few_items_leave_nothing_to_test(subtests):
 
 
 def page(found):
-    from itemwise.results import _html
+    from ogive.results import _html
 
     return _html(found).decode()
 
@@ -284,6 +284,6 @@ def test_what_cannot_be_tested_is_refused(some, tmp_path):
 
 
 def test_a_table_too_wide_is_refused_before_it_fills_the_memory():
-    responses = itemwise.simulate("1pl", 60, 140, random_state=0).responses
+    responses = ogive.simulate("1pl", 60, 140, random_state=0).responses
     with pytest.raises(InputError, match=r"140 items have 9,870 margins.*select\(items"):
         model_fit(calibrate(responses, "1pl"))

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import friedmanchisquare
 
-from itemwise.diagnostics import RankComparison, compare_ranks
-from itemwise.displays import Display
-from itemwise.errors import InputError
+from ogive.diagnostics import RankComparison, compare_ranks
+from ogive.displays import Display
+from ogive.errors import InputError
 
 TIED = np.array(
     [

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from itemwise import OnePL, Responses, calibrate, load, simulate
-from itemwise.diagnostics.reliability import reliability
-from itemwise.errors import InputError
+from ogive import OnePL, Responses, calibrate, load, simulate
+from ogive.diagnostics.reliability import reliability
+from ogive.errors import InputError
 
 EASY = {"difficulty": np.linspace(-6, -1, 20), "discrimination": np.full(20, 1.0)}
 

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from joblib import parallel_config
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.estimation.calibrating import calibrate_again
-from itemwise.estimation.simulated_responses import simulate_again
+import ogive as og
+from ogive.errors import InputError
+from ogive.estimation.calibrating import calibrate_again
+from ogive.estimation.simulated_responses import simulate_again
 
 
 @pytest.fixture(scope="module")
 def cal():
-    return iw.calibrate(iw.simulate("2pl", 150, 5, missing=0.1, random_state=3).responses, "2pl")
+    return og.calibrate(og.simulate("2pl", 150, 5, missing=0.1, random_state=3).responses, "2pl")
 
 
 def difficulties(cal):
@@ -24,7 +24,7 @@ def difficulties(cal):
 
 @pytest.fixture(scope="module")
 def found(cal):
-    return iw.resample(cal, difficulties, n_resamples=12, progress=False)
+    return og.resample(cal, difficulties, n_resamples=12, progress=False)
 
 
 def test_resamples_are_those_of_a_loop_by_hand(cal, found):
@@ -36,7 +36,7 @@ def test_resamples_are_those_of_a_loop_by_hand(cal, found):
         chance = cal.probability(ability).to_numpy()
         right = (chance > draw.random((5, 150)).T).astype(float)
         right[never] = np.nan
-        again = iw.calibrate(iw.Responses(right, items=cal.item_names), "2pl")
+        again = og.calibrate(og.Responses(right, items=cal.item_names), "2pl")
         rows.append(again.items["difficulty"])
     np.testing.assert_allclose(found.resamples, rows, rtol=1e-6)
     frame = found.to_frame()
@@ -47,12 +47,12 @@ def test_resamples_are_those_of_a_loop_by_hand(cal, found):
 
 def test_any_number_of_workers_gives_the_same_numbers(cal, found):
     with parallel_config(backend="threading"):  # processes take seconds to start
-        two = iw.resample(cal, difficulties, n_resamples=12, n_jobs=2, progress=False)
+        two = og.resample(cal, difficulties, n_resamples=12, n_jobs=2, progress=False)
     np.testing.assert_array_equal(two.resamples, found.resamples)
 
 
 def test_a_statistic_may_be_a_number_an_array_a_series_or_a_frame(cal, subtests):
-    quick = replace(cal, fitted_by=iw.EM(tolerance=1.0))
+    quick = replace(cal, fitted_by=og.EM(tolerance=1.0))
     cases = {
         "number": (lambda c: c.log_likelihood, ["statistic"]),
         "array": (lambda c: c.coords[:2, :2], ["0, 0", "0, 1", "1, 0", "1, 1"]),
@@ -61,7 +61,7 @@ def test_a_statistic_may_be_a_number_an_array_a_series_or_a_frame(cal, subtests)
     }
     for name, (statistic, names) in cases.items():
         with subtests.test(name):
-            one = iw.resample(quick, statistic, n_resamples=10, progress=False)
+            one = og.resample(quick, statistic, n_resamples=10, progress=False)
             assert list(one.to_frame().index) == names
             np.testing.assert_array_equal(one.estimate, np.ravel(statistic(cal)))
 
@@ -73,7 +73,7 @@ def test_it_shows_itself(found, tmp_path):
     assert list(saved) == ["item", "estimate", "bias", "se", "low", "high", "failed"]
 
 
-class Moody(iw.EM):
+class Moody(og.EM):
     """An engine that fails on some tables, and does not come to rest on others."""
 
     def fit(self, cells, *rest):
@@ -84,7 +84,7 @@ class Moody(iw.EM):
 
 
 def test_fits_that_fail_or_do_not_converge_are_left_out_counted_and_said(cal):
-    some = iw.resample(
+    some = og.resample(
         replace(cal, fitted_by=Moody()), difficulties, n_resamples=30, progress=False
     )
     assert some.n_failed > 0
@@ -99,51 +99,51 @@ def test_fits_that_fail_or_do_not_converge_are_left_out_counted_and_said(cal):
 
 
 def test_where_hardly_any_table_can_be_fitted_there_is_no_answer(cal):
-    never = replace(cal, fitted_by=iw.EM(max_iterations=1))
+    never = replace(cal, fitted_by=og.EM(max_iterations=1))
     with pytest.raises(InputError, match="12 could not be fitted to convergence"):
-        iw.resample(never, difficulties, n_resamples=12, progress=False)
+        og.resample(never, difficulties, n_resamples=12, progress=False)
 
 
 def test_a_number_that_a_table_lacks_is_counted_where_it_lacks(cal):
     def sometimes(each):
         return np.array([1.0, np.nan if each.coords[0, 0] > cal.coords[0, 0] else 2.0])
 
-    frame = iw.resample(cal, sometimes, n_resamples=20, progress=False).to_frame()
+    frame = og.resample(cal, sometimes, n_resamples=20, progress=False).to_frame()
     assert frame["failed"].iloc[0] == 0
     assert 0 < frame["failed"].iloc[1] < 20
 
 
 def test_rows_that_stand_for_several_are_drawn_one_by_one():
     weights = np.array([3.0, 1.0, 0.0, 2.0])
-    table = iw.Responses([[1, 0, 1], [0, 1, np.nan], [1, 1, 1], [0, 0, 1]])
-    cal = iw.calibrate(table, "1pl", weights=weights)
+    table = og.Responses([[1, 0, 1], [0, 1, np.nan], [1, 1, 1], [0, 0, 1]])
+    cal = og.calibrate(table, "1pl", weights=weights)
     drawn, left = simulate_again(cal, np.random.default_rng(0))
     assert left is None
     assert np.isnan(drawn.values).sum(axis=1).tolist() == [0, 0, 0, 1, 0, 0]
 
 
 def test_weights_between_whole_numbers_stay_and_are_said():
-    table = iw.simulate("1pl", 60, 4, random_state=1).responses
-    cal = iw.calibrate(table, "1pl", weights=np.linspace(0.5, 1.5, 60))
+    table = og.simulate("1pl", 60, 4, random_state=1).responses
+    cal = og.calibrate(table, "1pl", weights=np.linspace(0.5, 1.5, 60))
     drawn, weights = simulate_again(cal, np.random.default_rng(0))
     assert drawn.respondents == table.respondents
     np.testing.assert_array_equal(weights, cal.weights)
-    some = iw.resample(cal, lambda c: c.coords[0, 1], n_resamples=10, progress=False)
+    some = og.resample(cal, lambda c: c.coords[0, 1], n_resamples=10, progress=False)
     assert "not whole numbers" in some.notes[0]
 
 
 @pytest.mark.slow
 def test_it_is_fitted_as_before(subtests):
     """Engine, settings, priors, grades and bank are those of the calibration."""
-    binary = iw.simulate("2pl", 80, 5, random_state=2).responses
-    bank = iw.calibrate(binary, "2pl")
-    grades = iw.simulate("graded", 100, 3, random_state=2).responses
+    binary = og.simulate("2pl", 80, 5, random_state=2).responses
+    bank = og.calibrate(binary, "2pl")
+    grades = og.simulate("graded", 100, 3, random_state=2).responses
     cases = {
-        "joint": iw.calibrate(binary, "2pl", engine="joint"),
-        "tolerance": iw.calibrate(binary, "2pl", tolerance=1e-3),
-        "no priors": iw.calibrate(binary, "2pl", priors=None),
-        "graded": iw.calibrate(grades, "graded"),
-        "bank": iw.calibrate(binary, fixed=bank.of_items(bank.item_names[:3])),
+        "joint": og.calibrate(binary, "2pl", engine="joint"),
+        "tolerance": og.calibrate(binary, "2pl", tolerance=1e-3),
+        "no priors": og.calibrate(binary, "2pl", priors=None),
+        "graded": og.calibrate(grades, "graded"),
+        "bank": og.calibrate(binary, fixed=bank.of_items(bank.item_names[:3])),
     }
     for name, cal in cases.items():
         with subtests.test(name):
@@ -156,8 +156,8 @@ def test_it_is_fitted_as_before(subtests):
 
 def test_abilities_are_drawn_from_a_population_of_any_shape():
     skewed = -np.log(1 - np.random.default_rng(0).random(800)) - 1
-    drawn = iw.simulate("2pl", abilities=skewed, n_items=20, random_state=0).responses
-    cal = iw.calibrate(drawn, "2pl", population="histogram")
+    drawn = og.simulate("2pl", abilities=skewed, n_items=20, random_state=0).responses
+    cal = og.calibrate(drawn, "2pl", population="histogram")
     many = replace(cal, weights=np.full(800, 20.0))
     table, _ = simulate_again(many, np.random.default_rng(0))
     # The share right of each item is what the population makes of its curve.
@@ -173,7 +173,7 @@ def test_bad_input_is_refused_with_a_sentence(cal, tmp_path, subtests):
             raise KeyError("nothing here")
         return 1.0
 
-    bank = iw.load(cal.save(tmp_path / "bank.json"))
+    bank = og.load(cal.save(tmp_path / "bank.json"))
     cases = {
         "was loaded from a file": (bank, difficulties),
         "is a part of another": (cal.of_items(cal.item_names[:3]), difficulties),
@@ -191,23 +191,23 @@ def test_bad_input_is_refused_with_a_sentence(cal, tmp_path, subtests):
     }
     for said, (given, statistic) in cases.items():
         with subtests.test(said), pytest.raises(InputError, match=said):
-            iw.resample(given, statistic, n_resamples=10, progress=False)
+            og.resample(given, statistic, n_resamples=10, progress=False)
     for wrong in ({"n_resamples": 3}, {"confidence": 95}, {"random_state": "x"}):
         with subtests.test(wrong), pytest.raises(InputError, match=next(iter(wrong))):
-            iw.resample(cal, difficulties, progress=False, **wrong)
+            og.resample(cal, difficulties, progress=False, **wrong)
 
 
 @pytest.mark.slow
 def test_processes_give_the_same_numbers(cal, found):
-    two = iw.resample(cal, difficulties, n_resamples=12, n_jobs=2, progress=False)
+    two = og.resample(cal, difficulties, n_resamples=12, n_jobs=2, progress=False)
     np.testing.assert_array_equal(two.resamples, found.resamples)
 
 
 @pytest.mark.slow
 def test_standard_errors_agree_with_those_of_the_information_matrix():
-    cal = iw.calibrate(iw.simulate("2pl", 1000, 15, random_state=1).responses, "2pl")
+    cal = og.calibrate(og.simulate("2pl", 1000, 15, random_state=1).responses, "2pl")
     both = ["discrimination", "difficulty"]
-    found = iw.resample(cal, lambda c: c.items[both], n_resamples=200, progress=False)
+    found = og.resample(cal, lambda c: c.items[both], n_resamples=200, progress=False)
     known = cal.items[[f"{name}_se" for name in both]].to_numpy().ravel()
     ratio = found.to_frame()["se"] / known
     # 200 resamples know a standard deviation to 5 %; the information matrix, a few per cent less.
@@ -220,10 +220,10 @@ def test_intervals_cover_the_truth():
     """Of the spread of difficulties, which no formula of the package has an error for."""
     covered = []
     for seed in range(200):
-        drawn = iw.simulate("1pl", 100, 8, random_state=seed)
+        drawn = og.simulate("1pl", 100, 8, random_state=seed)
         truth = drawn.truth.items["difficulty"].std()
-        cal = iw.calibrate(drawn.responses, "1pl")
-        row = iw.resample(
+        cal = og.calibrate(drawn.responses, "1pl")
+        row = og.resample(
             cal, lambda c: c.items["difficulty"].std(), n_resamples=60, progress=False
         ).to_frame()
         covered.append(bool(((row["low"] <= truth) & (truth <= row["high"])).iloc[0]))

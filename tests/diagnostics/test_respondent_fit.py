@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest, norm
 
-import itemwise
-from itemwise import calibrate, simulate
-from itemwise.diagnostics.diagnosis import Material
-from itemwise.diagnostics.respondent_fit import respondent_fit
-from itemwise.errors import InputError
-from itemwise.models import TwoPL
+import ogive
+from ogive import calibrate, simulate
+from ogive.diagnostics.diagnosis import Material
+from ogive.diagnostics.respondent_fit import respondent_fit
+from ogive.errors import InputError
+from ogive.models import TwoPL
 
 BINARY = [
     *("LSAT6_Rasch", "LSAT6_2PL", "LSAT7_Rasch", "LSAT7_2PL"),
@@ -160,12 +160,12 @@ def test_the_result_shows_itself(many, tmp_path):
 
 
 def test_responses_in_place_of_a_calibration_are_told_what_to_do(many):
-    with pytest.raises(InputError, match=r"given DataFrame.*respondent_fit\(itemwise\.calibrate"):
+    with pytest.raises(InputError, match=r"given DataFrame.*respondent_fit\(ogive\.calibrate"):
         respondent_fit(many.responses.to_frame())
 
 
 def test_a_bank_from_a_file_asks_for_responses(many, tmp_path):
-    loaded = itemwise.load(many.save(tmp_path / "bank.json"))
+    loaded = ogive.load(many.save(tmp_path / "bank.json"))
     with pytest.raises(InputError, match=r"respondent_fit\(calibration, responses\)"):
         respondent_fit(loaded)
     again = respondent_fit(loaded, many.responses).to_frame()

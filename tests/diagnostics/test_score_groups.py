@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from itemwise.diagnostics.diagnosis import population_nodes
-from itemwise.diagnostics.score_groups import by_score, compared, joined, of_two_cells
-from itemwise.diagnostics.summed_score_fit import (
+from ogive.diagnostics.diagnosis import population_nodes
+from ogive.diagnostics.score_groups import by_score, compared, joined, of_two_cells
+from ogive.diagnostics.summed_score_fit import (
     _of_many_categories,
     _of_two_categories,
     s_x2,
 )
-from itemwise.estimation import calibrate, simulate
+from ogive.estimation import calibrate, simulate
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ def test_long_tests_have_the_s_x2_of_the_plain_recursion(monkeypatch):
     cells, weights = np.asarray(responses.cells), np.ones(120)
     given = found.model, found.coords, found.population, cells, weights
     statistic, freedom = s_x2(*given)
-    monkeypatch.setattr("itemwise.diagnostics.summed_score_fit.MANY_ITEMS", 10_000)
+    monkeypatch.setattr("ogive.diagnostics.summed_score_fit.MANY_ITEMS", 10_000)
     plain, plain_freedom = s_x2(*given)
     np.testing.assert_allclose(statistic, plain, rtol=1e-10)
     np.testing.assert_array_equal(freedom, plain_freedom)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.displays import AnchorsDisplay, CapabilityPlaneDisplay, EffectivenessDisplay
-from itemwise.displays.style import STYLE
-from itemwise.errors import InputError
+from ogive.displays import AnchorsDisplay, CapabilityPlaneDisplay, EffectivenessDisplay
+from ogive.displays.style import STYLE
+from ogive.errors import InputError
 
 
 def some(count, drifted=0):

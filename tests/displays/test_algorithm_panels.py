@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection, QuadMesh
 
-from itemwise.displays import DensitiesDisplay, GoodnessDisplay, TracesDisplay
-from itemwise.displays.style import STYLE
-from itemwise.errors import InputError
+from ogive.displays import DensitiesDisplay, GoodnessDisplay, TracesDisplay
+from ogive.displays.style import STYLE
+from ogive.errors import InputError
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays import DecisionDisplay, ScoresDisplay
-from itemwise.errors import InputError
+from ogive.displays import DecisionDisplay, ScoresDisplay
+from ogive.errors import InputError
 
 
 def some(count):

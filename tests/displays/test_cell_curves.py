@@ -5,9 +5,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from itemwise.displays import CellCurvesDisplay
-from itemwise.displays.style import STYLE
-from itemwise.errors import InputError
+from ogive.displays import CellCurvesDisplay
+from ogive.displays.style import STYLE
+from ogive.errors import InputError
 
 GRID = np.linspace(-4.0, 4.0, 61)
 

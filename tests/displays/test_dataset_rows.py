@@ -6,8 +6,8 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from itemwise.displays import DatasetsDisplay, DistributionsDisplay
-from itemwise.errors import InputError
+from ogive.displays import DatasetsDisplay, DistributionsDisplay
+from ogive.errors import InputError
 
 
 def some(count):

@@ -6,14 +6,14 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from itemwise.displays import (
+from ogive.displays import (
     CaseDifficultyDisplay,
     DifficultyDensityDisplay,
     HistogramDisplay,
     ItemMapDisplay,
 )
-from itemwise.displays.distributions import LEAST_TALLEST
-from itemwise.errors import InputError
+from ogive.displays.distributions import LEAST_TALLEST
+from ogive.errors import InputError
 
 
 def some(count, seed=0):

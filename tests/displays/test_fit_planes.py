@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from itemwise.displays import FitDisplay, RespondentFitDisplay
+from ogive.displays import FitDisplay, RespondentFitDisplay
 
 HOSTILE = [
     "$x_{",

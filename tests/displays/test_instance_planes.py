@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itemwise.displays import DISPLAYS
+from ogive.displays import DISPLAYS
 
 
 def drawn(panel):

@@ -6,15 +6,15 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from itemwise.displays import (
+from ogive.displays import (
     LeaderboardDisplay,
     ModelComparisonDisplay,
     ModelFitDisplay,
     RankingDisplay,
     RatingsDisplay,
 )
-from itemwise.displays.style import STYLE
-from itemwise.errors import InputError
+from ogive.displays.style import STYLE
+from ogive.errors import InputError
 
 
 def texts(ax):

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays import ItemHealthDisplay, ItemSpaceDisplay
-from itemwise.errors import InputError
+from ogive.displays import ItemHealthDisplay, ItemSpaceDisplay
+from ogive.errors import InputError
 
 
 def some(count, seed=0):

@@ -6,9 +6,9 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_hex
 
-from itemwise.displays import PerformanceCurvesDisplay, RiskCoverageDisplay
-from itemwise.displays.style import STYLE
-from itemwise.errors import InputError
+from ogive.displays import PerformanceCurvesDisplay, RiskCoverageDisplay
+from ogive.displays.style import STYLE
+from ogive.errors import InputError
 
 X = np.linspace(-2.0, 2.0, 9)
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from itemwise.displays.panel_grid import MOST_COLUMNS, PanelGrid, arranged, fitted
-from itemwise.displays.style import STYLE
+from ogive.displays.panel_grid import MOST_COLUMNS, PanelGrid, arranged, fitted
+from ogive.displays.style import STYLE
 
 
 @given(st.integers(1, 200))

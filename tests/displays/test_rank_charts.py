@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays import BumpDisplay, CriticalDifferenceDisplay
-from itemwise.errors import InputError
+from ogive.displays import BumpDisplay, CriticalDifferenceDisplay
+from ogive.errors import InputError
 
 HOSTILE = ["$x_{", "\\frac{$", "a very long name " * 30, "模型 😀", "line\nbreak\x07", "_hidden"]
 

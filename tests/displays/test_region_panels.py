@@ -6,9 +6,9 @@ import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba
 
-from itemwise.displays import CapabilityTraceDisplay, StrengthsDisplay
-from itemwise.displays.style import STYLE
-from itemwise.errors import InputError
+from ogive.displays import CapabilityTraceDisplay, StrengthsDisplay
+from ogive.displays.style import STYLE
+from ogive.errors import InputError
 
 COLUMNS = ["kind", "epsilon", "algorithm", "start", "end"]
 

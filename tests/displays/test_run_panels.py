@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection
 
-from itemwise.displays import DISPLAYS
-from itemwise.displays.style import STYLE
+from ogive.displays import DISPLAYS
+from ogive.displays.style import STYLE
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 
-from itemwise.displays import CurvesDisplay, InformationDisplay, ReliabilityDisplay
-from itemwise.errors import InputError
+from ogive.displays import CurvesDisplay, InformationDisplay, ReliabilityDisplay
+from ogive.errors import InputError
 
 
 def some(discriminations, points=21):

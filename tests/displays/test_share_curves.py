@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.displays import AlarmDisplay, CharacteristicDisplay
-from itemwise.errors import InputError
+from ogive.displays import AlarmDisplay, CharacteristicDisplay
+from ogive.errors import InputError
 
 X = np.linspace(-2.0, 2.0, 5)
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays import DISPLAYS, AgreementDisplay, PortfolioGapDisplay, ScreeDisplay
-from itemwise.errors import InputError
+from ogive.displays import DISPLAYS, AgreementDisplay, PortfolioGapDisplay, ScreeDisplay
+from ogive.errors import InputError
 
 
 def frame(series=("one",), panels=("error",)):

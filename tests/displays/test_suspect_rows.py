@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from itemwise.displays import SuspectsDisplay
+from ogive.displays import SuspectsDisplay
 
 
 def names(ax):

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.displays import DISPLAYS, HeatMapDisplay, InformationDisplay
-from itemwise.report.folder import write_folder
+import ogive as og
+from ogive.displays import DISPLAYS, HeatMapDisplay, InformationDisplay
+from ogive.report.folder import write_folder
 
 
 def square(values, names=("a", "b", "c")):
@@ -32,9 +32,9 @@ def test_a_flat_line_is_a_sentence():
 
 
 def test_reports_give_the_sentence_in_place_of_the_figure(tmp_path):
-    scores = iw.simulate("continuous", 60, 6, random_state=0).responses
-    found = iw.calibrate(scores, "continuous")
-    page = iw.write_report(tmp_path / "page.html", found).read_text("utf-8")
+    scores = og.simulate("continuous", 60, 6, random_state=0).responses
+    found = og.calibrate(scores, "continuous")
+    page = og.write_report(tmp_path / "page.html", found).read_text("utf-8")
     assert "this model measures all abilities equally well" in page
     assert "information (solid)" not in page
     write_folder(found, tmp_path / "folder")
@@ -59,7 +59,7 @@ def test_every_dot_is_inside_the_bar_that_is_drawn_for_it_or_has_the_other_colou
 
 @pytest.mark.parametrize("sizes", [(1, 1, 12), (30, 4, 40), (3,), (10, 9)])
 def test_bins_of_accuracy_hold_ten_cases_or_all(sizes):
-    from itemwise.capability.capability_result import _joined_bins
+    from ogive.capability.capability_result import _joined_bins
 
     difficulty = np.repeat(np.arange(len(sizes), dtype=float), sizes)
     counts = np.unique(_joined_bins(difficulty), return_counts=True)[1]

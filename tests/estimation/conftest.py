@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from scipy.special import betainc, expit, log_softmax, logit, logsumexp
 
-from itemwise import simulate
-from itemwise.models import MODELS
+from ogive import simulate
+from ogive.models import MODELS
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
-from itemwise import EM, Beta, Normal, Responses, TwoPL, calibrate, simulate
-from itemwise.errors import InputError
-from itemwise.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
+from ogive import EM, Beta, Normal, Responses, TwoPL, calibrate, simulate
+from ogive.errors import InputError
+from ogive.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
 
 VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
 
@@ -151,11 +151,11 @@ def test_what_is_no_table_is_refused(subtests):
         "no columns": (np.zeros((3, 0)), "empty"),
         "text path": (
             "scores.csv",
-            r"not a path. Read it: itemwise.read_responses\('scores.csv'\)",
+            r"not a path. Read it: ogive.read_responses\('scores.csv'\)",
         ),
         "path": (
             Path("scores.csv"),
-            r"not a path. Read it: itemwise.read_responses\('scores.csv'\)",
+            r"not a path. Read it: ogive.read_responses\('scores.csv'\)",
         ),
         "simulation": (
             simulate("2pl", 5, 3, random_state=0),

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from itemwise import Joint, Responses, calibrate, simulate
-from itemwise.estimation.calibrating import PRESETS
-from itemwise.estimation.chosen_models import PICKS
-from itemwise.models import MODELS, Continuous
-from itemwise.responses.stored_cells import KINDS
+from ogive import Joint, Responses, calibrate, simulate
+from ogive.estimation.calibrating import PRESETS
+from ogive.estimation.chosen_models import PICKS
+from ogive.models import MODELS, Continuous
+from ogive.responses.stored_cells import KINDS
 
 PICKED = {"binary": "2pl", "graded": "graded", "continuous": "continuous", "nominal": "nominal"}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itemwise import Responses, calibrate, simulate
+from ogive import Responses, calibrate, simulate
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import logit, logsumexp
 from scipy.stats import norm
 
-import itemwise as iw
+import ogive as og
 
 NAMES = ["discrimination", "difficulty", "scaling"]
 
@@ -32,10 +32,10 @@ def tobit_factor_analysis(scores, limit, start):
 
 
 def test_the_maximum_is_that_of_an_own_tobit_factor_analysis():
-    drawn = iw.simulate("continuous", 60, 3, random_state=6)
+    drawn = og.simulate("continuous", 60, 3, random_state=6)
     scores = drawn.responses.values.clip(0.4, None)
-    found = iw.calibrate(
-        scores, iw.Censored(bounds=(0, 1), limits=(0.4, None)), priors=None, tolerance=1e-10
+    found = og.calibrate(
+        scores, og.Censored(bounds=(0, 1), limits=(0.4, None)), priors=None, tolerance=1e-10
     )
     start = np.stack([np.ones(3), np.zeros(3), np.zeros(3)])
     loading, mean, noise, value = tobit_factor_analysis(scores, 0.4, start)
@@ -47,11 +47,11 @@ def test_the_maximum_is_that_of_an_own_tobit_factor_analysis():
 
 
 def test_items_are_recovered_where_four_scores_of_ten_are_cut_off():
-    drawn = iw.simulate("continuous", 1500, 8, random_state=1)
+    drawn = og.simulate("continuous", 1500, 8, random_state=1)
     scores = drawn.responses.values.clip(0.4, None)
     assert (scores <= 0.4).mean() > 0.4
-    found = iw.calibrate(scores, iw.Censored(bounds=(0, 1), limits=(0.4, None)))
-    naive = iw.calibrate(scores, iw.Continuous(bounds=(0, 1)))
+    found = og.calibrate(scores, og.Censored(bounds=(0, 1), limits=(0.4, None)))
+    naive = og.calibrate(scores, og.Continuous(bounds=(0, 1)))
     for name in NAMES:
         truth = drawn.truth.items[name].to_numpy()
         apart = (found.items[name] - truth) / found.items[f"{name}_se"]
@@ -61,18 +61,18 @@ def test_items_are_recovered_where_four_scores_of_ten_are_cut_off():
 
 
 def test_without_a_score_beyond_a_limit_it_is_the_continuous_model():
-    scores = iw.simulate("continuous", 150, 5, random_state=2).responses.values
-    plain = iw.calibrate(scores, iw.Continuous(bounds=(0, 1)), priors=None, tolerance=1e-8)
-    found = iw.calibrate(scores, iw.Censored(bounds=(0, 1)), priors=None, tolerance=1e-8)
+    scores = og.simulate("continuous", 150, 5, random_state=2).responses.values
+    plain = og.calibrate(scores, og.Continuous(bounds=(0, 1)), priors=None, tolerance=1e-8)
+    found = og.calibrate(scores, og.Censored(bounds=(0, 1)), priors=None, tolerance=1e-8)
     assert found.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-4)
     for name in NAMES:
         np.testing.assert_allclose(found.items[name], plain.items[name], rtol=1e-3)
 
 
 def test_missing_scores_and_a_bank_in_a_file_are_no_obstacle(tmp_path):
-    scores = iw.simulate("continuous", 200, 6, missing=0.2, random_state=4).responses.values
-    model = iw.Censored(bounds=(0, 1), limits=(0.3, 0.95))
-    found = iw.calibrate(scores.clip(0.3, 0.95), model)
-    again = iw.load(found.save(tmp_path / "bank.json"))
+    scores = og.simulate("continuous", 200, 6, missing=0.2, random_state=4).responses.values
+    model = og.Censored(bounds=(0, 1), limits=(0.3, 0.95))
+    found = og.calibrate(scores.clip(0.3, 0.95), model)
+    again = og.load(found.save(tmp_path / "bank.json"))
     assert again.model == found.model
     np.testing.assert_allclose(again.score(scores)["ability"], found.abilities()["ability"])

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import ClusterError, InputError
-from itemwise.estimation import cluster
-from itemwise.estimation.worker_rows import even_ends, pieces_of
-from itemwise.models import MODELS
+import ogive as og
+from ogive.errors import ClusterError, InputError
+from ogive.estimation import cluster
+from ogive.estimation.worker_rows import even_ends, pieces_of
+from ogive.models import MODELS
 
 distributed = pytest.importorskip("distributed")
 
@@ -37,9 +37,9 @@ def client():
 def small_parts(monkeypatch):
     """Parts and blocks of 64 rows, so that small tables have several."""
     for name in ("MOST_ROWS", "LEAST_ROWS"):
-        monkeypatch.setattr(f"itemwise.responses.encoding.{name}", 64)
-    monkeypatch.setattr("itemwise.estimation.worker_rows.MOST_ROWS", 64)
-    monkeypatch.setattr("itemwise.estimation.cluster.MOST_ROWS", 64)
+        monkeypatch.setattr(f"ogive.responses.encoding.{name}", 64)
+    monkeypatch.setattr("ogive.estimation.worker_rows.MOST_ROWS", 64)
+    monkeypatch.setattr("ogive.estimation.cluster.MOST_ROWS", 64)
 
 
 def assert_same(one, other, tolerance=1e-8):
@@ -56,16 +56,16 @@ def assert_same(one, other, tolerance=1e-8):
     [*(name for name in MODELS if name != "beta"), pytest.param("beta", marks=pytest.mark.slow)],
 )
 def test_every_model_finds_the_same_items(model, client):
-    table = iw.simulate(model, 150, 21, random_state=1).responses
-    here = iw.calibrate(table, model, progress=False)
-    assert_same(here, iw.calibrate(table, model, engine=iw.EM(client=client), progress=False))
+    table = og.simulate(model, 150, 21, random_state=1).responses
+    here = og.calibrate(table, model, progress=False)
+    assert_same(here, og.calibrate(table, model, engine=og.EM(client=client), progress=False))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_settings_mean_the_same(client, subtests):
-    complete = iw.simulate("2pl", 150, 21, random_state=2).responses
-    missing = iw.simulate("2pl", 150, 21, random_state=2, missing=0.2).responses
+    complete = og.simulate("2pl", 150, 21, random_state=2).responses
+    missing = og.simulate("2pl", 150, 21, random_state=2, missing=0.2).responses
     weights = np.arange(150) % 3 + 1.0
     for name, table, settings in (
         ("missing", missing, {}),
@@ -76,46 +76,46 @@ def test_settings_mean_the_same(client, subtests):
         ("no priors", missing, {"priors": None}),
     ):
         with subtests.test(name):
-            here = iw.calibrate(table, "2pl", progress=False, **settings)
-            there = iw.calibrate(table, "2pl", client=client, progress=False, **settings)
+            here = og.calibrate(table, "2pl", progress=False, **settings)
+            there = og.calibrate(table, "2pl", client=client, progress=False, **settings)
             assert_same(here, there)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_partitions_of_files_and_arrays_may_be_of_any_size(client, tmp_path, subtests):
-    table = iw.simulate("3pl", 200, 21, random_state=3, missing=0.1).responses
-    here = iw.calibrate(table, "3pl", progress=False)
+    table = og.simulate("3pl", 200, 21, random_state=3, missing=0.1).responses
+    here = og.calibrate(table, "3pl", progress=False)
     frame = table.to_frame()
     frame.index.name = "respondent"
     for k, (first, last) in enumerate([(0, 3), (3, 90), (90, 200)]):
         frame.iloc[first:last].to_parquet(tmp_path / f"{k}.parquet", row_group_size=37)
-    engine = iw.EM(client=client)
-    scanned = iw.scan_responses(tmp_path)
+    engine = og.EM(client=client)
+    scanned = og.scan_responses(tmp_path)
     with subtests.test("files"):
-        there = iw.calibrate(scanned, "3pl", engine=engine, progress=False)
+        there = og.calibrate(scanned, "3pl", engine=engine, progress=False)
         assert_same(here, there)
         assert there.item_names == table.items
     array = pytest.importorskip("dask.array")
     for chunks in ((200, 21), (30, 7), ((1, 0, 100, 99), 21)):
         with subtests.test(chunks=chunks):
             spread = array.from_array(table.values, chunks=chunks)
-            assert_same(here, iw.calibrate(spread, "3pl", engine=engine, progress=False))
+            assert_same(here, og.calibrate(spread, "3pl", engine=engine, progress=False))
 
 
 def test_abilities_of_files_are_written_by_the_workers(client, tmp_path):
-    table = iw.simulate("2pl", 90, 21, random_state=4).responses
+    table = og.simulate("2pl", 90, 21, random_state=4).responses
     frame = table.to_frame()
     frame.index.name = "respondent"
     for k in range(3):
         frame.iloc[30 * k : 30 * k + 30].to_parquet(tmp_path / f"{k}.parquet")
-    bank = iw.calibrate(iw.scan_responses(tmp_path), "2pl", client=client, progress=False)
+    bank = og.calibrate(og.scan_responses(tmp_path), "2pl", client=client, progress=False)
     folder = bank.write_abilities(tmp_path / "abilities")
     assert sorted(path.name for path in folder.iterdir()) == [
         f"part-{k:05d}.parquet" for k in range(3)
     ]
     written = pd.read_parquet(folder).set_index("respondent")
-    expected = iw.calibrate(table, "2pl", progress=False).abilities()
+    expected = og.calibrate(table, "2pl", progress=False).abilities()
     pd.testing.assert_frame_equal(written, expected, atol=1e-7)
 
 
@@ -143,25 +143,25 @@ def told(**versions):
 
 
 def test_a_cluster_that_cannot_do_the_work_is_refused(client, subtests, monkeypatch):
-    monkeypatch.setattr("itemwise.estimation.cluster.ASKED", 1)
+    monkeypatch.setattr("ogive.estimation.cluster.ASKED", 1)
     closed = distributed.Client(client.scheduler.address, set_as_default=False)
     closed.close()
-    repeated = iw.Responses([[0.5, 1.0], [0.2, 0.4]], tries=[[2, 2], [5, 5]])
+    repeated = og.Responses([[0.5, 1.0], [0.2, 0.4]], tries=[[2, 2], [5, 5]])
     for said, given in {
         "give a distributed.Client": 8,
         "The client is closed": closed,
         "The cluster has no workers": told(),
-        "1 of 2 workers cannot import itemwise, for example one": told(one=None, two="0.1.0"),
-        "another version of itemwise: two has 0.0.9": told(one=iw.__version__, two="0.0.9"),
+        "1 of 2 workers cannot import ogive, for example one": told(one=None, two="0.1.0"),
+        "another version of ogive: two has 0.0.9": told(one=og.__version__, two="0.0.9"),
         "Repeated answers are calibrated on one machine": client,
     }.items():
         with subtests.test(said), pytest.raises((ClusterError, InputError), match=said):
-            iw.calibrate(repeated, "2pl", client=given, progress=False)
+            og.calibrate(repeated, "2pl", client=given, progress=False)
     array = pytest.importorskip("dask.array")
     with pytest.raises(InputError, match="A dask array is calibrated on a cluster"):
-        iw.calibrate(array.zeros((5, 5)), "2pl", progress=False)
+        og.calibrate(array.zeros((5, 5)), "2pl", progress=False)
     with pytest.raises(InputError, match="has 1 dimensions, but a table has two"):
-        iw.calibrate(array.zeros(5), "2pl", client=client, progress=False)
+        og.calibrate(array.zeros(5), "2pl", client=client, progress=False)
 
 
 def test_a_worker_is_asked_for_its_version(client):
@@ -189,7 +189,7 @@ def killed_later(client, seconds):
 
 def fit_with_a_kill(client, table, seconds):
     thread = killed_later(client, seconds)
-    found = iw.calibrate(table, "3pl", client=client, progress=False)
+    found = og.calibrate(table, "3pl", client=client, progress=False)
     thread.join()
     client.wait_for_workers(2, timeout=300)
     return found
@@ -202,32 +202,32 @@ def three_processes():
 
 
 def test_a_worker_that_is_killed_costs_time_only(three_processes):
-    table = iw.simulate("3pl", 9_000, 21, random_state=5).responses
-    here = iw.calibrate(table, "3pl", progress=False)
+    table = og.simulate("3pl", 9_000, 21, random_state=5).responses
+    here = og.calibrate(table, "3pl", progress=False)
     assert_same(here, fit_with_a_kill(three_processes, table, 0.1))
 
 
 @pytest.mark.slow
 def test_twenty_kills_at_random_times_change_nothing(three_processes, tmp_path):
-    table = iw.simulate("3pl", 20_000, 21, random_state=6).responses
+    table = og.simulate("3pl", 20_000, 21, random_state=6).responses
     frame = table.to_frame().astype("int8")
     frame.index.name = "respondent"
     for k in range(3):
         frame.iloc[7_000 * k : 7_000 * k + 7_000].to_parquet(tmp_path / f"{k}.parquet")
-    here = iw.calibrate(table, "3pl", progress=False)
+    here = og.calibrate(table, "3pl", progress=False)
     started = time.monotonic()
-    iw.calibrate(table, "3pl", client=three_processes, progress=False)
+    og.calibrate(table, "3pl", client=three_processes, progress=False)
     usual = time.monotonic() - started
     draw = np.random.default_rng(7)
     for k in range(20):
-        given = table if k % 2 else iw.scan_responses(tmp_path)
+        given = table if k % 2 else og.scan_responses(tmp_path)
         assert_same(here, fit_with_a_kill(three_processes, given, draw.uniform(0, usual)))
 
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_lost_is_said(monkeypatch):
-    monkeypatch.setattr("itemwise.estimation.worker_rows.WAIT", 3)
-    table = iw.simulate("3pl", 9_000, 21, random_state=5).responses
+    monkeypatch.setattr("ogive.estimation.worker_rows.WAIT", 3)
+    table = og.simulate("3pl", 9_000, 21, random_state=5).responses
     local = processes(2)
     with distributed.Client(local, timeout=3) as client:
         count = 0
@@ -239,14 +239,14 @@ def test_a_scheduler_that_is_lost_is_said(monkeypatch):
                 local.close()
 
         with pytest.raises(ClusterError, match=r"The scheduler of the cluster at .* is lost"):
-            iw.calibrate(table, "3pl", client=client, progress=tell)
+            og.calibrate(table, "3pl", client=client, progress=tell)
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_workers_may_have_a_device_each(client):
     pytest.importorskip("torch")
-    table = iw.simulate("3pl", 150, 21, random_state=8, missing=0.1).responses
-    here = iw.calibrate(table, "3pl", progress=False)
-    engine = iw.EM(client=client, device="cpu")
-    there = iw.calibrate(table, "3pl", engine=engine, progress=False)
+    table = og.simulate("3pl", 150, 21, random_state=8, missing=0.1).responses
+    here = og.calibrate(table, "3pl", progress=False)
+    engine = og.EM(client=client, device="cpu")
+    there = og.calibrate(table, "3pl", engine=engine, progress=False)
     np.testing.assert_allclose(here.coords, there.coords, atol=1e-5)  # it has no single precision

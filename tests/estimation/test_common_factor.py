@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from itemwise import Continuous, Responses, calibrate, simulate
-from itemwise.estimation import common_factor as module
-from itemwise.estimation.common_factor import (
+from ogive import Continuous, Responses, calibrate, simulate
+from ogive.estimation import common_factor as module
+from ogive.estimation.common_factor import (
     _largest,
     _shuffled,
     _standardised,

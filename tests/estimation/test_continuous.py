@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from itemwise import Responses, calibrate, simulate
-from itemwise.estimation import normal_responses
-from itemwise.models import Continuous
+from ogive import Responses, calibrate, simulate
+from ogive.estimation import normal_responses
+from ogive.models import Continuous
 
 PARAMETERS = ["discrimination", "difficulty", "scaling"]
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from itemwise import EM, Joint, Responses, calibrate, load, simulate
-from itemwise.errors import InputError
-from itemwise.estimation import ENGINES
-from itemwise.estimation.shojima import Shojima
-from itemwise.models import MODELS
-from itemwise.scoring import HistogramPopulation
+from ogive import EM, Joint, Responses, calibrate, load, simulate
+from ogive.errors import InputError
+from ogive.estimation import ENGINES
+from ogive.estimation.shojima import Shojima
+from ogive.models import MODELS
+from ogive.scoring import HistogramPopulation
 
 STAIRS = np.clip(np.arange(9)[:, None] - np.arange(8) + 1, 0, 3).astype(float)
 TABLES = {

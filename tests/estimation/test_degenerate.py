@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from itemwise import Beta, Responses, calibrate, simulate
-from itemwise.errors import InputError
-from itemwise.models import MODELS
+from ogive import Beta, Responses, calibrate, simulate
+from ogive.errors import InputError
+from ogive.models import MODELS
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 WIDER = [name for name in MODELS if name not in BINARY]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-import itemwise as iw
-from itemwise.estimation.simulated_responses import simulate_again
-from itemwise.responses.encoding import effective_tries
+import ogive as og
+from ogive.estimation.simulated_responses import simulate_again
+from ogive.responses.encoding import effective_tries
 
 
 def drawn(n, m, tries, alike, random_state):
@@ -18,13 +18,13 @@ def drawn(n, m, tries, alike, random_state):
         worth = (1 - alike) / alike
         chance = random.beta(worth * chance, worth * (1 - chance))
     right = random.binomial(tries, chance)
-    return iw.Responses(right / tries, tries=tries), ability
+    return og.Responses(right / tries, tries=tries), ability
 
 
 def test_the_correlation_is_recovered():
     for alike in (0.0, 0.2, 0.5):
         found = [
-            iw.calibrate(drawn(80, 30, 6, alike, seed)[0], "1pl").dependence for seed in range(3)
+            og.calibrate(drawn(80, 30, 6, alike, seed)[0], "1pl").dependence for seed in range(3)
         ]
         assert np.mean(found) == pytest.approx(alike, abs=0.03)
 
@@ -33,23 +33,23 @@ def test_intervals_of_abilities_hold_though_answers_are_alike():
     inside = []
     for seed in range(4):
         table, ability = drawn(200, 25, 8, 0.4, seed)
-        scored = iw.calibrate(table, "1pl").abilities()
+        scored = og.calibrate(table, "1pl").abilities()
         inside.append(np.abs(scored["ability"] - ability) < 1.96 * scored["se"])
     assert 0.92 < np.mean(inside) < 0.985
 
 
 def test_a_note_says_what_tries_are_worth():
-    found = iw.calibrate(drawn(60, 20, 5, 0.5, 0)[0], "1pl")
+    found = og.calibrate(drawn(60, 20, 5, 0.5, 0)[0], "1pl")
     (note,) = [note for note in found.notes if "more alike" in note]
     assert "5 tries count as 1." in note
-    plain = iw.calibrate(drawn(60, 20, 5, 0.0, 0)[0], "1pl")
+    plain = og.calibrate(drawn(60, 20, 5, 0.0, 0)[0], "1pl")
     assert not [note for note in plain.notes if "more alike" in note]
 
 
 def test_answers_that_always_agree_count_as_one():
     once, _ = drawn(60, 20, 1, 0.0, 1)
-    often = iw.Responses(once.to_frame().to_numpy(), tries=9)
-    single, repeated = (iw.calibrate(table, "1pl") for table in (once, often))
+    often = og.Responses(once.to_frame().to_numpy(), tries=9)
+    single, repeated = (og.calibrate(table, "1pl") for table in (once, often))
     assert repeated.dependence > 0.9
     for items_known in (True, False):
         one, other = (
@@ -67,9 +67,9 @@ def test_tries_are_worth_at_most_their_number():
 
 def test_a_bank_remembers_it(tmp_path):
     table, _ = drawn(60, 12, 5, 0.4, 2)
-    bank = iw.calibrate(table, "1pl")
+    bank = og.calibrate(table, "1pl")
     for ending in ("json", "parquet"):
-        loaded = iw.load(bank.save(tmp_path / f"bank.{ending}"))
+        loaded = og.load(bank.save(tmp_path / f"bank.{ending}"))
         assert loaded.dependence == bank.dependence
         scored = loaded.score(table)["ability"].to_numpy()
         assert scored == pytest.approx(bank.abilities()["ability"].to_numpy())
@@ -81,14 +81,14 @@ def test_simulated_tables_are_as_alike_as_the_first():
     nan = np.where(np.arange(25) < 3, np.nan, 1.0)
     cells = table.to_frame().to_numpy().copy()
     cells[0] *= nan
-    table = iw.Responses(cells, tries=np.where(np.isnan(cells), 0, 5))
-    bank = iw.calibrate(table, "1pl")
+    table = og.Responses(cells, tries=np.where(np.isnan(cells), 0, 5))
+    bank = og.calibrate(table, "1pl")
     again, _ = simulate_again(bank, np.random.default_rng(4))
     assert np.array_equal(again.tries, table.tries)
-    assert iw.calibrate(again, "1pl").dependence == pytest.approx(bank.dependence, abs=0.05)
+    assert og.calibrate(again, "1pl").dependence == pytest.approx(bank.dependence, abs=0.05)
 
 
 def test_models_of_scores_say_that_they_take_means():
     table, _ = drawn(12, 5, 4, 0.0, 5)
-    found = iw.calibrate(table.of_kind("continuous"), "continuous")
+    found = og.calibrate(table.of_kind("continuous"), "continuous")
     assert "The continuous model takes the mean of repeated answers as one response." in found.notes

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.estimation.equal_slopes import calibrate_equal_slopes
-from itemwise.models import Continuous
+import ogive as og
+from ogive.errors import InputError
+from ogive.estimation.equal_slopes import calibrate_equal_slopes
+from ogive.models import Continuous
 
 
 def drawn(n=60, m=80, tau=0.5, sigma=0.8, seed=0, missing=0.0):
@@ -12,7 +12,7 @@ def drawn(n=60, m=80, tau=0.5, sigma=0.8, seed=0, missing=0.0):
     ability, easiness = random.normal(size=n), random.normal(size=m)
     z = tau * ability[:, None] + easiness + sigma * random.normal(size=(n, m))
     z[random.random((n, m)) < missing] = np.nan
-    return ability, easiness, z, iw.Responses(1 / (1 + np.exp(-z)), kind="continuous")
+    return ability, easiness, z, og.Responses(1 / (1 + np.exp(-z)), kind="continuous")
 
 
 def test_complete_scores_have_the_effects_of_an_analysis_of_variance():
@@ -65,7 +65,7 @@ def test_respondents_that_do_not_differ_are_noted():
     found = calibrate_equal_slopes(table)
     if found.coords[0, 0] < 1e-3:
         assert "do not differ by more than chance" in found.notes[0]
-    same = calibrate_equal_slopes(iw.Responses(np.tile([0.2, 0.5, 0.7], (4, 1)), kind="continuous"))
+    same = calibrate_equal_slopes(og.Responses(np.tile([0.2, 0.5, 0.7], (4, 1)), kind="continuous"))
     assert "do not differ by more than chance" in same.notes[0]
     assert np.isfinite(same.abilities().to_numpy(dtype=float)).all()
 
@@ -73,7 +73,7 @@ def test_respondents_that_do_not_differ_are_noted():
 def test_the_bank_can_be_kept_and_scores_new_respondents(tmp_path):
     _, _, _, table = drawn(30, 10)
     found = calibrate_equal_slopes(table)
-    again = iw.load(found.save(tmp_path / "bank.json"))
+    again = og.load(found.save(tmp_path / "bank.json"))
     assert isinstance(again.model, Continuous)
     np.testing.assert_allclose(again.score(table)["ability"], found.abilities()["ability"])
 
@@ -81,4 +81,4 @@ def test_the_bank_can_be_kept_and_scores_new_respondents(tmp_path):
 def test_too_little_is_refused():
     for cells in ([[0.5, 0.6]], [[0.5], [0.6]], [[0.5, np.nan], [0.6, np.nan]]):
         with pytest.raises(InputError, match="at least two of each"):
-            calibrate_equal_slopes(iw.Responses(cells, kind="continuous"))
+            calibrate_equal_slopes(og.Responses(cells, kind="continuous"))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from itemwise.errors import InputError
-from itemwise.estimation.error_calibrations import ERROR_MODELS, error_grades
-from itemwise.responses import Responses
+from ogive.errors import InputError
+from ogive.estimation.error_calibrations import ERROR_MODELS, error_grades
+from ogive.responses import Responses
 
 
 def simulated(n_regressors=20, n_instances=30, seed=0):

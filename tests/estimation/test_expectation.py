@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from itemwise import simulate
-from itemwise.estimation.expectation import expect, expect_generally, outer_sums
-from itemwise.estimation.normal_responses import with_moments
-from itemwise.models import MODELS
-from itemwise.responses.encoding import encode
-from itemwise.scoring import sufficient_scores
-from itemwise.scoring.posterior import Posterior, plan_nodes
+from ogive import simulate
+from ogive.estimation.expectation import expect, expect_generally, outer_sums
+from ogive.estimation.normal_responses import with_moments
+from ogive.models import MODELS
+from ogive.responses.encoding import encode
+from ogive.scoring import sufficient_scores
+from ogive.scoring.posterior import Posterior, plan_nodes
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.estimation import explained_population
-from itemwise.estimation.explained_population import Facts, explain_population
+import ogive as og
+from ogive.errors import InputError
+from ogive.estimation import explained_population
+from ogive.estimation.explained_population import Facts, explain_population
 
 GRID = np.linspace(-9.0, 9.0, 121)
 
@@ -17,7 +17,7 @@ def drawn(n=200, n_items=4, seed=0, missing=0.1):
     random = np.random.default_rng(seed)
     group = np.arange(n) % 2
     ability = random.normal(0.5 * group, 1 + 0.3 * group)
-    table = iw.simulate("2pl", abilities=ability, n_items=n_items, missing=missing, random_state=1)
+    table = og.simulate("2pl", abilities=ability, n_items=n_items, missing=missing, random_state=1)
     return table.responses, Facts(np.stack([np.ones(n), group * 1.0], axis=1), group)
 
 
@@ -33,7 +33,7 @@ def log_likelihood(values, slopes, intercepts, mean, sd):
 
 def test_two_groups_have_the_maximum_that_another_optimiser_finds():
     table, facts = drawn()
-    found = explain_population(iw.calibrate(table, "2pl", priors=None, progress=False), facts)
+    found = explain_population(og.calibrate(table, "2pl", priors=None, progress=False), facts)
     assert found.joint
     assert found.converged
 
@@ -57,7 +57,7 @@ def test_two_groups_have_the_maximum_that_another_optimiser_finds():
 def test_standard_errors_are_those_of_the_curvature_where_items_are_known(monkeypatch):
     monkeypatch.setattr(explained_population, "ENOUGH", 10_000)
     table, facts = drawn(120)
-    bank = iw.calibrate(table, "2pl", progress=False)
+    bank = og.calibrate(table, "2pl", progress=False)
     found = explain_population(bank, facts)
     assert not found.joint
     at = np.concatenate([found.coefficients, found.log_sd])
@@ -82,28 +82,28 @@ def test_standard_errors_are_those_of_the_curvature_where_items_are_known(monkey
 
 @pytest.mark.slow
 def test_grades_and_choices_are_explained_as_well(subtests):
-    for model in (iw.Graded(categories=3), iw.Nominal(categories=3), iw.Continuous()):
+    for model in (og.Graded(categories=3), og.Nominal(categories=3), og.Continuous()):
         with subtests.test(model.name):
             group = np.arange(260) % 2
             ability = np.random.default_rng(2).normal(0.8 * group, 1)
-            table = iw.simulate(model, abilities=ability, n_items=8, random_state=3).responses
+            table = og.simulate(model, abilities=ability, n_items=8, random_state=3).responses
             facts = Facts(np.stack([np.ones(260), group * 1.0], axis=1), np.zeros(260, int))
-            found = explain_population(iw.calibrate(table, progress=False), facts)
+            found = explain_population(og.calibrate(table, progress=False), facts)
             assert found.coefficients[1] == pytest.approx(0.8, abs=0.45)
 
 
 def test_a_model_whose_scale_is_fixed_is_refused():
-    table = iw.simulate("beta", 30, 5, random_state=0).responses
-    bank = iw.calibrate(table, "beta", progress=False)
+    table = og.simulate("beta", 30, 5, random_state=0).responses
+    bank = og.calibrate(table, "beta", progress=False)
     with pytest.raises(InputError, match="uses the beta model"):
         explain_population(bank, Facts(np.ones((30, 1)), np.zeros(30, int)))
 
 
 def test_facts_that_explain_nearly_all_leave_the_items_where_they_are():
     x = np.random.default_rng(3).normal(0, 1, 220)
-    table = iw.simulate("2pl", abilities=x + 0.01, n_items=40, random_state=3).responses
+    table = og.simulate("2pl", abilities=x + 0.01, n_items=40, random_state=3).responses
     facts = Facts(np.stack([np.ones(220), x], axis=1), np.zeros(220, int))
-    found = explain_population(iw.calibrate(table, "2pl", progress=False), facts)
+    found = explain_population(og.calibrate(table, "2pl", progress=False), facts)
     assert not found.joint
     assert np.corrcoef(found.ability, x)[0, 1] > 0.95
     assert found.coefficients[1] == pytest.approx(1.0, abs=0.15)

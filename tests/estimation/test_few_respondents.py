@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from itemwise import EM, calibrate, simulate
-from itemwise.models import MODELS
-from itemwise.numerics.special import sigmoid_pair
+from ogive import EM, calibrate, simulate
+from ogive.models import MODELS
+from ogive.numerics.special import sigmoid_pair
 
 
 def drawn(n_respondents, n_items, seed=0):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-import itemwise as iw
-from itemwise import calibrate, simulate
-from itemwise.errors import InputError
-from itemwise.estimation import observed_information
+import ogive as og
+from ogive import calibrate, simulate
+from ogive.errors import InputError
+from ogive.estimation import observed_information
 
 MODELS = ("1pl", "2pl", "3pl", "graded", "gpcm", "continuous")
 MEAN, SD = 1.0, 1.2  # of the new respondents on the scale of the old ones
@@ -87,7 +87,7 @@ def test_standard_errors_of_many_items_agree_with_those_of_the_whole_matrix(mode
     _, bank, responses, _ = world(model)
     whole = beside(model).items.drop(index=list(bank.item_names))
     monkeypatch.setattr(observed_information, "MOST_EXACT", 0)
-    monkeypatch.setattr("itemwise.estimation.resting_places.MOST_EXACT", 0)
+    monkeypatch.setattr("ogive.estimation.resting_places.MOST_EXACT", 0)
     parts = calibrate(responses, fixed=bank).items.loc[whole.index]
     np.testing.assert_allclose(parts["difficulty_se"], whole["difficulty_se"], rtol=0.06)
 
@@ -98,7 +98,7 @@ def test_missing_responses_and_fewer_grades_than_the_bank_knows_are_fine():
     values = few.values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.2] = np.nan
     values[:, 0] = np.minimum(values[:, 0], 2)
-    table = iw.Responses(values, few.respondents, few.items, "graded")
+    table = og.Responses(values, few.respondents, few.items, "graded")
     found = calibrate(table, fixed=bank)
     assert found.converged
     assert "12 items held as the bank has them, 6 items found beside them" in found.notes[0]
@@ -138,7 +138,7 @@ def test_what_cannot_hold_items_is_refused(subtests):
 
 def test_a_bank_that_knows_none_of_the_items_is_refused_with_names_of_both():
     _, bank, responses, _ = world("2pl")
-    strange = iw.Responses(responses.values, items=[f"q{k}" for k in range(responses.n_items)])
+    strange = og.Responses(responses.values, items=[f"q{k}" for k in range(responses.n_items)])
     with pytest.raises(InputError, match=r"0 items.*\(q0, q1, q2, \.\.\.\).*\(item_1, item_2"):
         calibrate(strange, fixed=bank)
 
@@ -152,7 +152,7 @@ def test_a_model_whose_curves_do_not_move_with_the_scale_is_refused():
 @pytest.mark.parametrize("n", [1, 5])
 def test_a_population_that_got_everything_right_stays_finite(n):
     _, bank, _, _ = world("2pl")
-    found = calibrate(iw.Responses(np.ones((n, 12)), items=list(bank.item_names)), fixed=bank)
+    found = calibrate(og.Responses(np.ones((n, 12)), items=list(bank.item_names)), fixed=bank)
     assert found.converged
     assert 1 < found.population.mean < 10
     assert 0.2 < found.population.sd < 5

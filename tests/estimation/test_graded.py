@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itemwise import Normal, Responses, calibrate, simulate
-from itemwise.models import Graded, PartialCredit
+from ogive import Normal, Responses, calibrate, simulate
+from ogive.models import Graded, PartialCredit
 
 FAMILIES = {"graded": Graded, "gpcm": PartialCredit}
 STEPS = [f"difficulty_{k}" for k in range(1, 5)]

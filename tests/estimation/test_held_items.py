@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from itemwise.calibration import KnownCovariances
-from itemwise.estimation.held_items import Held, _middle
-from itemwise.models import ThreePL, TwoPL
-from itemwise.models.measurement import Coordinate
-from itemwise.models.priors import Normal
+from ogive.calibration import KnownCovariances
+from ogive.estimation.held_items import Held, _middle
+from ogive.models import ThreePL, TwoPL
+from ogive.models.measurement import Coordinate
+from ogive.models.priors import Normal
 
 MODEL = TwoPL()
 BANK = np.array([[1.0, 0.2], [0.5, -0.4], [2.0, 1.0], [0.0, 0.0]])

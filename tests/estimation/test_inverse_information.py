@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from itemwise.estimation.inverse_information import (
+from ogive.estimation.inverse_information import (
     WholeInverse,
     alone,
     along,
     beside,
     structured,
 )
-from itemwise.models import OnePL, TwoPL
+from ogive.models import OnePL, TwoPL
 
 RANDOM = np.random.default_rng(3)
 N, WIDTH = 4, 2

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from itemwise import Joint, TwoPL, calibrate, simulate
-from itemwise.errors import InputError
-from itemwise.estimation import joint as joint_engine
-from itemwise.estimation.joint import response_start, standard
-from itemwise.responses.encoding import encode
+from ogive import Joint, TwoPL, calibrate, simulate
+from ogive.errors import InputError
+from ogive.estimation import joint as joint_engine
+from ogive.estimation.joint import response_start, standard
+from ogive.responses.encoding import encode
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ import pytest
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from itemwise import calibrate, simulate
-from itemwise.calibration import KnownCovariances
-from itemwise.estimation import observed_information
-from itemwise.models import MODELS
+from ogive import calibrate, simulate
+from ogive.calibration import KnownCovariances
+from ogive.estimation import observed_information
+from ogive.models import MODELS
 
 BOUNDS = [(-20, 20), (None, None), (0, 0.95), (0, 0.475)]
 

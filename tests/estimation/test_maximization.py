@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itemwise.estimation.maximization import (
+from ogive.estimation.maximization import (
     Slopes,
     bounded_step,
     climb_items,
@@ -27,9 +27,9 @@ from itemwise.estimation.maximization import (
     take_out,
     tangents,
 )
-from itemwise.estimation.whole_curvature import WholeCurvature
-from itemwise.models import FourPL, OnePL, ThreePL, TwoPL
-from itemwise.scoring.posterior import NormalPopulation
+from ogive.estimation.whole_curvature import WholeCurvature
+from ogive.models import FourPL, OnePL, ThreePL, TwoPL
+from ogive.scoring.posterior import NormalPopulation
 
 COORDS = np.array([[1.0, 0.2], [0.5, -0.4], [2.0, 1.0], [-0.7, 0.0]])
 ABILITIES = np.linspace(-3, 3, 13)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from itemwise.estimation import normal_responses
-from itemwise.estimation.normal_responses import _scale_information, with_moments
-from itemwise.models import Continuous
-from itemwise.responses.encoding import encode
+from ogive.estimation import normal_responses
+from ogive.estimation.normal_responses import _scale_information, with_moments
+from ogive.models import Continuous
+from ogive.responses.encoding import encode
 
 
 def test_information_on_the_scale_is_that_of_louis_where_it_is_positive():

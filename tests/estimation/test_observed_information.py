@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from itemwise import simulate
-from itemwise.estimation.expectation import expect, expect_generally
-from itemwise.estimation.fit_task import Task
-from itemwise.estimation.missing_information import Scores, _orthogonal
-from itemwise.estimation.observed_information import WholeInformation, observed_inverse
-from itemwise.estimation.whole_curvature import WholeCurvature, _by_differences
-from itemwise.models import Graded, TwoPL
-from itemwise.responses.encoding import encode
-from itemwise.scoring.posterior import plan_nodes
+from ogive import simulate
+from ogive.estimation.expectation import expect, expect_generally
+from ogive.estimation.fit_task import Task
+from ogive.estimation.missing_information import Scores, _orthogonal
+from ogive.estimation.observed_information import WholeInformation, observed_inverse
+from ogive.estimation.whole_curvature import WholeCurvature, _by_differences
+from ogive.models import Graded, TwoPL
+from ogive.responses.encoding import encode
+from ogive.scoring.posterior import plan_nodes
 
 
 def without_priors(model):
@@ -118,7 +118,7 @@ def test_priors_bend_what_is_climbed_and_count_once_along_the_scale(case):
 
 
 def test_the_ways_to_the_curvature_agree(case, monkeypatch):
-    import itemwise.estimation.whole_curvature as module
+    import ogive.estimation.whole_curvature as module
 
     data, model, coords, nodes = case
     task = Task(data, model)

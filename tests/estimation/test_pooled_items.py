@@ -5,16 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.calibration import KnownCovariances
-from itemwise.estimation.pooled_items import _first, _next, _with_common_priors, poolable
-from itemwise.models import OnePL, TwoPL
+import ogive as og
+from ogive.calibration import KnownCovariances
+from ogive.estimation.pooled_items import _first, _next, _with_common_priors, poolable
+from ogive.models import OnePL, TwoPL
 
 
 @pytest.fixture(scope="module")
 def few():
-    responses, truth = iw.simulate("2pl", 20, 150, random_state=1)
-    return iw.calibrate(responses, "2pl", progress=False), truth
+    responses, truth = og.simulate("2pl", 20, 150, random_state=1)
+    return og.calibrate(responses, "2pl", progress=False), truth
 
 
 def slopes(coords):
@@ -50,12 +50,12 @@ def test_reported_items_stay_as_they_are(few):
 
 
 def test_many_respondents_need_no_pooling():
-    cal = iw.calibrate(iw.simulate("2pl", 200, 12, random_state=0).responses, "2pl")
+    cal = og.calibrate(og.simulate("2pl", 200, 12, random_state=0).responses, "2pl")
     assert cal.uncertainty.pooled is None
 
 
 def test_few_items_have_too_little_in_common():
-    cal = iw.calibrate(iw.simulate("2pl", 50, 5, random_state=0).responses, "2pl")
+    cal = og.calibrate(og.simulate("2pl", 50, 5, random_state=0).responses, "2pl")
     assert cal.uncertainty.pooled is None
 
 
@@ -70,16 +70,16 @@ def test_degenerate_tables_have_finite_errors(subtests):
         "two respondents": random.integers(0, 2, (2, 30)).astype(float),
     }.items():
         with subtests.test(table=name):
-            scored = iw.calibrate(values, "2pl", progress=False).abilities()
+            scored = og.calibrate(values, "2pl", progress=False).abilities()
             assert np.isfinite(scored[["ability", "se"]]).all(axis=None)
             assert (scored["se"] < 20).all()
 
 
 def test_beta_items_are_not_pooled_and_their_errors_widen():
     """Curves that tell the unit would let a common prior tell it, too."""
-    responses = iw.simulate("beta", 16, 12, random_state=0).responses.values.copy()
+    responses = og.simulate("beta", 16, 12, random_state=0).responses.values.copy()
     responses[:4, 0] = np.nan
-    cal = iw.calibrate(responses, "beta", progress=False)
+    cal = og.calibrate(responses, "beta", progress=False)
     pooled, errors = cal.uncertainty.pooled, cal.uncertainty
     np.testing.assert_array_equal(pooled.coords, cal.coords)
     alone = np.array([12 / 8] + [16 / 12] * 11) ** 2
@@ -130,6 +130,6 @@ def test_pooling_is_for_few_respondents_and_ten_items(subtests):
 def test_a_coordinate_of_which_no_item_tells_anything_keeps_its_prior():
     cells = np.zeros((3, 90))
     cells[2] = np.repeat([1, 2, 3, 4], [7, 15, 29, 39])
-    found = iw.calibrate(iw.Responses(cells, kind="nominal"), "nominal", priors=None)
+    found = og.calibrate(og.Responses(cells, kind="nominal"), "nominal", priors=None)
     assert np.isfinite(found.abilities().to_numpy(float)).all()
     assert any("leave a parameter undetermined" in note for note in found.notes)

@@ -8,15 +8,15 @@ from scipy.signal import find_peaks
 from scipy.special import logsumexp
 from scipy.stats import chi2, norm
 
-from itemwise import EM, calibrate, load, simulate
-from itemwise.errors import InputError
-from itemwise.estimation.expectation import expect
-from itemwise.estimation.population_shape import Density, covariance_of_moments
-from itemwise.estimation.shape_test import ShapeTest
-from itemwise.models import MODELS
-from itemwise.responses.encoding import encode
-from itemwise.scoring import HistogramPopulation, NormalPopulation
-from itemwise.scoring.posterior import Posterior, plan_nodes
+from ogive import EM, calibrate, load, simulate
+from ogive.errors import InputError
+from ogive.estimation.expectation import expect
+from ogive.estimation.population_shape import Density, covariance_of_moments
+from ogive.estimation.shape_test import ShapeTest
+from ogive.models import MODELS
+from ogive.responses.encoding import encode
+from ogive.scoring import HistogramPopulation, NormalPopulation
+from ogive.scoring.posterior import Posterior, plan_nodes
 
 GRID = np.linspace(-6, 6, 601)
 SHAPED = ["2pl", "3pl", "graded", "gpcm", "continuous"]  # of which mean and deviation are free

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itemwise.estimation.population_shape import (
+from ogive.estimation.population_shape import (
     Density,
     _basis,
     _Climb,
@@ -15,9 +15,9 @@ from itemwise.estimation.population_shape import (
     _shares,
     covariance_of_moments,
 )
-from itemwise.numerics.arrays import fold
-from itemwise.numerics.newton import Anderson
-from itemwise.scoring.posterior import HistogramPopulation, Nodes, NormalPopulation
+from ogive.numerics.arrays import fold
+from ogive.numerics.newton import Anderson
+from ogive.scoring.posterior import HistogramPopulation, Nodes, NormalPopulation
 
 POINTS = np.linspace(-6, 6, 49)
 

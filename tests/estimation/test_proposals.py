@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from itemwise import simulate
-from itemwise.estimation.fit_task import Task, first_reading, replan_nodes, too_coarse
-from itemwise.estimation.proposals import (
+from ogive import simulate
+from ogive.estimation.fit_task import Task, first_reading, replan_nodes, too_coarse
+from ogive.estimation.proposals import (
     MOST_TRIES,
     STALL,
     STEPS_THROUGH,
@@ -18,10 +18,10 @@ from itemwise.estimation.proposals import (
     survey,
     weakest,
 )
-from itemwise.estimation.whole_climb import Leap, Region, leap
-from itemwise.models import TwoPL
-from itemwise.responses.encoding import encode
-from itemwise.scoring.posterior import plan_nodes
+from ogive.estimation.whole_climb import Leap, Region, leap
+from ogive.models import TwoPL
+from ogive.responses.encoding import encode
+from ogive.scoring.posterior import plan_nodes
 
 MODEL = TwoPL()
 COORDS = np.array([[1.0, 0.2], [0.5, -0.4], [2.0, 1.0]])
@@ -57,7 +57,7 @@ def test_work_is_the_difference_of_values_and_the_trapezoid_of_the_tilt():
 
 
 def test_the_slope_at_a_place_is_that_of_likelihood_and_priors(task, place):
-    from itemwise.estimation.maximization import log_penalty, once_only, penalty_slopes, tangents
+    from ogive.estimation.maximization import log_penalty, once_only, penalty_slopes, tangents
 
     pull, stiffness = penalty_slopes(MODEL, COORDS)
     value = place.found.log_likelihood + log_penalty(MODEL, COORDS).sum()

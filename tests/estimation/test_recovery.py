@@ -6,10 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from itemwise import Normal, Responses, calibrate, simulate
-from itemwise.estimation import em
-from itemwise.models import MODELS, OnePL
-from itemwise.responses import encoding
+from ogive import Normal, Responses, calibrate, simulate
+from ogive.estimation import em
+from ogive.models import MODELS, OnePL
+from ogive.responses import encoding
 
 PARAMETERS = ["discrimination", "difficulty", "guessing", "slip"]
 # Correlation of difficulty, RMSE of difficulty, RMSE of ability: what 2,000 × 40 should give.

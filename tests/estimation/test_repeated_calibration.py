@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 POINTS = np.linspace(-8, 8, 401)
 
@@ -23,7 +23,7 @@ def drawn(n, m, most, random_state, missing=0.1):
 
 def table_of(right, tries):
     values = np.where(tries > 0, right / np.maximum(tries, 1), np.nan)
-    return iw.Responses(values, tries=tries)
+    return og.Responses(values, tries=tries)
 
 
 def marginal(right, tries, slope, place):
@@ -50,7 +50,7 @@ def curvature(loss, at, step=1e-3):
 
 def test_likelihood_and_abilities_are_those_of_the_definition():
     right, tries, *_ = drawn(80, 12, 6, 0)
-    found = iw.calibrate(table_of(right, tries), "2pl")
+    found = og.calibrate(table_of(right, tries), "2pl")
     items = found.items
     each = marginal(right, tries, *(items[c].to_numpy() for c in ("discrimination", "difficulty")))
     total = logsumexp(each, axis=1)
@@ -61,7 +61,7 @@ def test_likelihood_and_abilities_are_those_of_the_definition():
 
 def test_the_maximum_is_that_of_a_general_optimiser():
     right, tries, *_ = drawn(60, 3, 5, 1, missing=0.0)
-    found = iw.calibrate(table_of(right, tries), "2pl", priors=None, tolerance=1e-10)
+    found = og.calibrate(table_of(right, tries), "2pl", priors=None, tolerance=1e-10)
 
     def loss(parameters):
         slope, place = parameters.reshape(2, -1)
@@ -78,10 +78,10 @@ def test_the_maximum_is_that_of_a_general_optimiser():
 
 
 def test_two_tries_say_what_two_equal_items_say():
-    bank = iw.calibrate(iw.simulate("2pl", 300, 15, random_state=2).responses, "2pl")
+    bank = og.calibrate(og.simulate("2pl", 300, 15, random_state=2).responses, "2pl")
     random = np.random.default_rng(3)
     answers = random.integers(0, 2, (5, 15, 2))
-    twice = iw.Responses(answers.mean(axis=2), items=bank.item_names, tries=2)
+    twice = og.Responses(answers.mean(axis=2), items=bank.item_names, tries=2)
     whole = np.concatenate([answers[..., 0], answers[..., 1]], axis=1)
     each = marginal(
         whole,
@@ -98,7 +98,7 @@ def test_truth_is_recovered_and_intervals_hold():
     inside, counted = 0, 0
     for seed in range(4):
         right, tries, ability, place = drawn(250, 20, 5, seed)
-        found = iw.calibrate(table_of(right, tries), "2pl")
+        found = og.calibrate(table_of(right, tries), "2pl")
         assert found.converged
         items, scored = found.items, found.abilities()
         for estimate, se, truth in (
@@ -113,8 +113,8 @@ def test_truth_is_recovered_and_intervals_hold():
 def test_engines_agree():
     right, tries, *_ = drawn(150, 10, 4, 4)
     table = table_of(right, tries)
-    plain = iw.calibrate(table, "2pl").items["difficulty"]
-    joint = iw.calibrate(table, "2pl", engine="joint").items["difficulty"]
+    plain = og.calibrate(table, "2pl").items["difficulty"]
+    joint = og.calibrate(table, "2pl", engine="joint").items["difficulty"]
     assert plain.corr(joint) > 0.99
 
 
@@ -123,8 +123,8 @@ def test_devices_agree():
     pytest.importorskip("torch")
     right, tries, *_ = drawn(150, 10, 4, 4)
     table = table_of(right, tries)
-    plain = iw.calibrate(table, "2pl", tolerance=1e-9).items["difficulty"]
-    other = iw.calibrate(table, "2pl", engine=iw.EM(tolerance=1e-9, device="cpu")).items
+    plain = og.calibrate(table, "2pl", tolerance=1e-9).items["difficulty"]
+    other = og.calibrate(table, "2pl", engine=og.EM(tolerance=1e-9, device="cpu")).items
     assert other["difficulty"].to_numpy() == pytest.approx(plain.to_numpy(), abs=1e-5)
 
 
@@ -132,7 +132,7 @@ def test_more_tries_make_abilities_surer():
     random = np.random.default_rng(5)
     chance = expit(random.standard_normal((200, 1)) - random.standard_normal(10))
     once, often = (
-        iw.calibrate(iw.Responses(random.binomial(tries, chance) / tries, tries=tries), "1pl")
+        og.calibrate(og.Responses(random.binomial(tries, chance) / tries, tries=tries), "1pl")
         for tries in (1, 7)
     )
     many, few = (each.abilities(items_known=True)["se"].mean() for each in (often, once))
@@ -141,32 +141,32 @@ def test_more_tries_make_abilities_surer():
 
 def test_auto_takes_repeated_answers_as_right_and_wrong():
     right, tries, *_ = drawn(30, 5, 3, 6)
-    found = iw.calibrate(table_of(right, tries))
+    found = og.calibrate(table_of(right, tries))
     assert found.model.name == "1pl"
 
 
 def test_every_kind_of_score_can_be_asked_for():
     right, tries, *_ = drawn(40, 6, 3, 7)
-    found = iw.calibrate(table_of(right, tries), "2pl")
+    found = og.calibrate(table_of(right, tries), "2pl")
     for method in ("map", "ml", "wle"):
         assert np.isfinite(found.abilities(method)["se"]).all()
     assert (found.completed_scores()["score"].between(0, 1)).all()
     assert np.isfinite(found.total_scores()).all(axis=None)
     items, part = found.item_names[:3], table_of(right[:4, :3], tries[:4, :3])
-    scored = found.score(iw.Responses(part.values, items=items, tries=part.tries))
+    scored = found.score(og.Responses(part.values, items=items, tries=part.tries))
     assert np.isfinite(scored["ability"]).all()
 
 
 def test_checks_of_single_answers_say_that_they_need_them():
     right, tries, *_ = drawn(40, 6, 3, 8)
-    found = iw.calibrate(table_of(right, tries), "2pl")
+    found = og.calibrate(table_of(right, tries), "2pl")
     with pytest.raises(InputError, match=r"needs one answer per cell, .* 1 to 3 tries per cell"):
-        iw.item_fit(found)
+        og.item_fit(found)
 
 
 def test_items_that_nobody_always_gets_right_are_not_flagged():
-    table = iw.Responses([[0.5, 1.0, 0.0]] * 20, tries=2)
-    flags = iw.calibrate(table, "1pl").items["flag"].tolist()
+    table = og.Responses([[0.5, 1.0, 0.0]] * 20, tries=2)
+    flags = og.calibrate(table, "1pl").items["flag"].tolist()
     assert [("solved by all" in flag, "solved by none" in flag) for flag in flags] == [
         (False, False),
         (True, False),

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import calibrate, simulate
-from itemwise.estimation import fit_task
-from itemwise.estimation.maximization import Slopes, bounded_step, newton_step
-from itemwise.estimation.observed_information import WholeInformation
-from itemwise.estimation.proposals import weakest
-from itemwise.models import MODELS
-from itemwise.responses.encoding import encode
+from ogive import calibrate, simulate
+from ogive.estimation import fit_task
+from ogive.estimation.maximization import Slopes, bounded_step, newton_step
+from ogive.estimation.observed_information import WholeInformation
+from ogive.estimation.proposals import weakest
+from ogive.models import MODELS
+from ogive.responses.encoding import encode
 
 GUTTMAN = (np.arange(60)[:, None] >= 3 * np.arange(20)).astype(float)
 

@@ -7,9 +7,9 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import spearmanr
 
-from itemwise import EM, calibrate, simulate
-from itemwise.errors import InputError
-from itemwise.estimation.rightness import (
+from ogive import EM, calibrate, simulate
+from ogive.errors import InputError
+from ogive.estimation.rightness import (
     Anchored,
     Preference,
     calibrate_by_rightness,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
 
-from itemwise import calibrate, load, simulate
-from itemwise.errors import InputError
-from itemwise.estimation import observed_information, resting_places
-from itemwise.models import MODELS
+from ogive import calibrate, load, simulate
+from ogive.errors import InputError
+from ogive.estimation import observed_information, resting_places
+from ogive.models import MODELS
 
 POINTS = np.linspace(-7, 7, 201)
 PRIOR = np.array([1 / 3**2, 1 / 5**2])  # precision of discrimination and intercept

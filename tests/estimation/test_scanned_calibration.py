@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.models import MODELS
+import ogive as og
+from ogive.errors import InputError
+from ogive.models import MODELS
 
 SETTINGS = {
     "missing": {"missing": 0.15},
@@ -20,7 +20,7 @@ def scanned(table, folder):
     frame.index.name = "respondent"
     frame.iloc[:50].to_parquet(folder / "a.parquet")
     frame.iloc[50:].to_parquet(folder / "b.parquet")
-    return iw.scan_responses(folder, kind=table.kind)
+    return og.scan_responses(folder, kind=table.kind)
 
 
 def assert_same(one, other, tolerance=1e-8):
@@ -34,9 +34,9 @@ def assert_same(one, other, tolerance=1e-8):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_finds_the_same_items(model, tmp_path):
-    table = iw.simulate(model, 120, 22, random_state=1).responses
-    here = iw.calibrate(table, model, progress=False)
-    there = iw.calibrate(scanned(table, tmp_path), model, progress=False)
+    table = og.simulate(model, 120, 22, random_state=1).responses
+    here = og.calibrate(table, model, progress=False)
+    there = og.calibrate(scanned(table, tmp_path), model, progress=False)
     assert_same(here, there)
     assert set(there.notes) <= set(here.notes)
     pd.testing.assert_frame_equal(here.abilities(), there.abilities(), atol=1e-6)
@@ -45,13 +45,13 @@ def test_every_model_finds_the_same_items(model, tmp_path):
 @pytest.mark.parametrize("case", SETTINGS)
 def test_other_shapes_find_the_same_items(case, tmp_path):
     size = {"n_respondents": 150, "n_items": 24} | SETTINGS[case]
-    table = iw.simulate("2pl", **size, random_state=2).responses
-    here = iw.calibrate(table, "2pl", progress=False)
-    assert_same(here, iw.calibrate(scanned(table, tmp_path), "2pl", progress=False))
+    table = og.simulate("2pl", **size, random_state=2).responses
+    here = og.calibrate(table, "2pl", progress=False)
+    assert_same(here, og.calibrate(scanned(table, tmp_path), "2pl", progress=False))
 
 
 def test_settings_of_the_engine_mean_the_same(tmp_path, subtests):
-    table = iw.simulate("2pl", 200, 22, random_state=3).responses
+    table = og.simulate("2pl", 200, 22, random_state=3).responses
     rows = scanned(table, tmp_path)
     weights = np.arange(200) % 3 + 1.0
     for name, settings in {
@@ -59,44 +59,44 @@ def test_settings_of_the_engine_mean_the_same(tmp_path, subtests):
         "histogram": {"population": "histogram"},
         "weights": {"weights": weights},
         "no priors": {"priors": None},
-        "held": {"fixed": iw.calibrate(table, "2pl", progress=False).of_items(table.items[:5])},
+        "held": {"fixed": og.calibrate(table, "2pl", progress=False).of_items(table.items[:5])},
     }.items():
         with subtests.test(name):
             model = "auto" if name == "held" else "2pl"
-            here = iw.calibrate(table, model, progress=False, **settings)
-            assert_same(here, iw.calibrate(rows, model, progress=False, **settings), 1e-6)
+            here = og.calibrate(table, model, progress=False, **settings)
+            assert_same(here, og.calibrate(rows, model, progress=False, **settings), 1e-6)
 
 
 def test_constant_items_and_empty_respondents_are_noted(tmp_path):
-    values = iw.simulate("2pl", 80, 6, random_state=4).responses.to_frame()
+    values = og.simulate("2pl", 80, 6, random_state=4).responses.to_frame()
     values["item_1"], values["item_2"] = 1.0, np.nan
     values.iloc[3] = np.nan
     values.to_parquet(tmp_path / "x.parquet")
-    rows = iw.scan_responses(tmp_path)
-    found = iw.calibrate(rows, "2pl", progress=False)
-    here = iw.calibrate(iw.Responses.from_frame(values), "2pl", progress=False)
+    rows = og.scan_responses(tmp_path)
+    found = og.calibrate(rows, "2pl", progress=False)
+    here = og.calibrate(og.Responses.from_frame(values), "2pl", progress=False)
     assert found.flags == here.flags
     assert "1 respondent without any response: placed at the mean." in found.notes
     assert found.scanned is rows
 
 
 def test_abilities_are_written_as_they_come(tmp_path, monkeypatch):
-    table = iw.simulate("2pl", 100, 22, random_state=5).responses
-    monkeypatch.setattr("itemwise.calibration.written_abilities.CELLS_AT_A_TIME", 22 * 30)
+    table = og.simulate("2pl", 100, 22, random_state=5).responses
+    monkeypatch.setattr("ogive.calibration.written_abilities.CELLS_AT_A_TIME", 22 * 30)
     rows = scanned(table, tmp_path)
-    found = iw.calibrate(rows, "2pl", progress=False)
+    found = og.calibrate(rows, "2pl", progress=False)
     path = found.write_abilities(tmp_path / "abilities.parquet", items_known=True)
     written = pd.read_parquet(path).set_index("respondent")
-    expected = iw.calibrate(table, "2pl", progress=False).abilities(items_known=True)
+    expected = og.calibrate(table, "2pl", progress=False).abilities(items_known=True)
     pd.testing.assert_frame_equal(written, expected, atol=1e-7)
     in_memory = found.write_abilities(tmp_path / "same.parquet", table)
     assert list(pd.read_parquet(in_memory)["respondent"]) == list(table.respondents)
 
 
 def test_nothing_half_written_stays(tmp_path):
-    table = iw.simulate("2pl", 100, 22, random_state=5).responses
+    table = og.simulate("2pl", 100, 22, random_state=5).responses
     rows = scanned(table, tmp_path)
-    found = iw.calibrate(rows, "2pl", progress=False)
+    found = og.calibrate(rows, "2pl", progress=False)
     (tmp_path / "b.parquet").unlink()
     out = tmp_path / "out"
     out.mkdir()
@@ -108,13 +108,13 @@ def test_nothing_half_written_stays(tmp_path):
 
 
 def test_what_cannot_be_done_in_blocks_is_refused(tmp_path, monkeypatch):
-    table = iw.simulate("2pl", 100, 22, random_state=5).responses
+    table = og.simulate("2pl", 100, 22, random_state=5).responses
     rows = scanned(table, tmp_path)
     with pytest.raises(InputError, match="joint engine needs all responses at once"):
-        iw.calibrate(rows, "2pl", engine="joint", progress=False)
-    found = iw.calibrate(rows, "2pl", progress=False)
+        og.calibrate(rows, "2pl", engine="joint", progress=False)
+    found = og.calibrate(rows, "2pl", progress=False)
     with pytest.raises(InputError, match="Give a part of them"):
         found.true_scores()
-    monkeypatch.setattr("itemwise.calibration.written_abilities.MOST_IN_A_FRAME", 10)
+    monkeypatch.setattr("ogive.calibration.written_abilities.MOST_IN_A_FRAME", 10)
     with pytest.raises(InputError, match="Write them to a file"):
         found.abilities()

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itemwise.estimation.em import EM
-from itemwise.estimation.maximization import item_values
-from itemwise.estimation.second_looks import is_loose, look_around
-from itemwise.models import ThreePL, TwoPL, with_priors
+from ogive.estimation.em import EM
+from ogive.estimation.maximization import item_values
+from ogive.estimation.second_looks import is_loose, look_around
+from ogive.models import ThreePL, TwoPL, with_priors
 
 BARE = with_priors(ThreePL(), None)
 ABILITIES = np.linspace(-3, 3, 25)

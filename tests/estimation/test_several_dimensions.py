@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-import itemwise as iw
-from itemwise.estimation.moved_nodes import Around, correlated_nodes, grid_rule
+import ogive as og
+from ogive.estimation.moved_nodes import Around, correlated_nodes, grid_rule
 
 EXACT = 0.02  # nats: how exactly integrals are found
 SIZES = (("one", 4), ("other", 4))
@@ -81,13 +81,13 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_log_likelihood_is_its_definition(name):
     grades, structure = CASES[name]
-    found = iw.dimension_scale(grades, NAMES, structure=structure, cv=None, progress=False)
+    found = og.dimension_scale(grades, NAMES, structure=structure, cv=None, progress=False)
     assert found.log_likelihood == pytest.approx(log_likelihood(grades, *placed(found)), abs=EXACT)
 
 
 def test_no_optimiser_finds_a_better_place():
     grades = drawn()
-    found = iw.dimension_scale(grades, NAMES, cv=None, priors=None, progress=False)
+    found = og.dimension_scale(grades, NAMES, cv=None, priors=None, progress=False)
     loadings, thresholds, correlation = placed(found)
     free = loadings != 0
 
@@ -108,21 +108,21 @@ def test_unrelated_halves_are_two_scales():
     own = np.repeat(random.normal(size=(600, 2)), 6, axis=1)
     right = (random.random(own.shape) < expit(1.5 * own)) * 1.0
     names = ["one"] * 6 + ["other"] * 6
-    found = iw.dimension_scale(right, names, cv=None, progress=False)
+    found = og.dimension_scale(right, names, cv=None, progress=False)
     row = found.correlations.iloc[0]
     assert row["low"] < 0 < row["high"]
     parts = [
-        iw.calibrate(right[:, half], "2pl", priors=None, progress=False).log_likelihood
+        og.calibrate(right[:, half], "2pl", priors=None, progress=False).log_likelihood
         for half in (slice(0, 6), slice(6, 12))
     ]
-    freed = iw.dimension_scale(right, names, cv=None, priors=None, progress=False).log_likelihood
+    freed = og.dimension_scale(right, names, cv=None, priors=None, progress=False).log_likelihood
     assert -0.05 < freed - sum(parts) < 3.0  # one correlation more
 
 
 def test_names_and_order_of_items_change_nothing():
     grades, turned = drawn(), np.r_[5, 2, 7, 0, 1, 3, 4, 6]
-    one = iw.dimension_scale(grades, NAMES, cv=None, progress=False)
-    other = iw.dimension_scale(
+    one = og.dimension_scale(grades, NAMES, cv=None, progress=False)
+    other = og.dimension_scale(
         grades[:, turned], [NAMES[k] for k in turned], cv=None, progress=False
     )
     assert other.log_likelihood == pytest.approx(one.log_likelihood, abs=EXACT)
@@ -151,7 +151,7 @@ def test_intervals_of_loadings_and_correlations_hold_nominally():
         slopes = random.uniform(0.9, 1.6, 16)
         right = random.random(own.shape) < expit(slopes * own + random.normal(0, 0.7, 16))
         names = ["one"] * 8 + ["other"] * 8
-        found = iw.dimension_scale(right * 1.0, names, cv=None, progress=False)
+        found = og.dimension_scale(right * 1.0, names, cv=None, progress=False)
         held = (found.loadings["low"] < slopes) & (slopes < found.loadings["high"])
         row = found.correlations.iloc[0]
         inside.append([held.mean(), row["low"] < 0.5 < row["high"]])

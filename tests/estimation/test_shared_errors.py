@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from itemwise.estimation import shared_errors
-from itemwise.estimation.shared_errors import directions_of, priors_once
+from ogive.estimation import shared_errors
+from ogive.estimation.shared_errors import directions_of, priors_once
 
 
 def blocks(n, width):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from itemwise import Continuous, simulate
-from itemwise.errors import InputError
-from itemwise.estimation.shojima import Shojima, _covariances, _expected_value, _log_likelihood
+from ogive import Continuous, simulate
+from ogive.errors import InputError
+from ogive.estimation.shojima import Shojima, _covariances, _expected_value, _log_likelihood
 
 
 @pytest.fixture(scope="module")

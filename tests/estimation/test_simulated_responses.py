@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest
 
-from itemwise import calibrate, simulate
-from itemwise.errors import InputError
-from itemwise.estimation import simulated_responses
-from itemwise.estimation.simulated_responses import _of_population, simulate_again
-from itemwise.scoring import HistogramPopulation, NormalPopulation
+from ogive import calibrate, simulate
+from ogive.errors import InputError
+from ogive.estimation import simulated_responses
+from ogive.estimation.simulated_responses import _of_population, simulate_again
+from ogive.scoring import HistogramPopulation, NormalPopulation
 
 
 def test_a_table_is_as_large_as_asked_for_or_as_its_page_says():

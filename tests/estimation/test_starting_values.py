@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from itemwise import Continuous, Responses, calibrate, simulate
-from itemwise.estimation.normal_responses import with_moments
-from itemwise.estimation.starting_values import (
+from ogive import Continuous, Responses, calibrate, simulate
+from ogive.estimation.normal_responses import with_moments
+from ogive.estimation.starting_values import (
     _loading,
     _maximum,
     _misfit,
@@ -14,7 +14,7 @@ from itemwise.estimation.starting_values import (
     factor_start,
     loadings,
 )
-from itemwise.responses.encoding import encode
+from ogive.responses.encoding import encode
 
 
 def one_factor(loading, noise):

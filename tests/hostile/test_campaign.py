@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from itemwise.errors import ItemwiseError
+from ogive.errors import OgiveError
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 if not SCRIPTS.exists():
@@ -44,7 +44,7 @@ def test_a_damaged_file_is_read_as_something_or_refused_with_a_reason(name, tmp_
             with warnings.catch_warnings():
                 warnings.simplefilter("error", RuntimeWarning)
                 reader.use(sample.path)
-        except ItemwiseError as error:
+        except OgiveError as error:
             assert "\n" not in str(error)[:-1]  # noqa: PT017 - one sentence or two
     if hasattr(os, "fork"):
         assert _of_attacks(name, ready, tmp_path / "told") == []

@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from itemwise import part_files
-from itemwise.errors import FileError
-from itemwise.files import write_bytes, write_json
-from itemwise.report import write_folder
-from itemwise.report.folder import Contents
-from itemwise.studies.evaluation.journal import ResponseJournal
+from ogive import part_files
+from ogive.errors import FileError
+from ogive.files import write_bytes, write_json
+from ogive.report import write_folder
+from ogive.report.folder import Contents
+from ogive.studies.evaluation.journal import ResponseJournal
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 if not SCRIPTS.exists() or not hasattr(os, "fork"):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import itemwise as iw
-from itemwise.errors import ItemwiseError
+import ogive as og
+from ogive.errors import OgiveError
 
 HERE = Path(__file__).parent
 SCRIPTS = HERE.parents[1] / "scripts"
@@ -18,10 +18,10 @@ FOUND = sorted(path for path in (HERE / "found").rglob("*") if path.is_file())
 
 def use(path):
     """What a person does first with a file of responses."""
-    for read in (iw.read_responses, iw.scan_responses):
+    for read in (og.read_responses, og.scan_responses):
         try:
             read(path)
-        except ItemwiseError as error:
+        except OgiveError as error:
             assert path.name in str(error)  # noqa: PT017
 
 
@@ -54,7 +54,7 @@ def test_what_the_campaign_found_is_read_or_refused(found, tmp_path):
     target.write_bytes(found.read_bytes())
     if reader.sign is not None:
         reader.sign(sample.path)
-    with warnings.catch_warnings(), suppress(ItemwiseError):
+    with warnings.catch_warnings(), suppress(OgiveError):
         warnings.simplefilter("error", RuntimeWarning)
         reader.use(sample.path)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.models import MODELS
+import ogive as og
+from ogive.models import MODELS
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 from odd_tables import odd_table, tally, unexplained
@@ -23,7 +23,7 @@ def test_whatever_is_not_finite_has_a_reason_and_nothing_warns(model):
 def test_items_with_as_many_parameters_as_respondents_end_soon_and_say_why():
     """Of the slowest in the campaign: three respondents, 90 items and no priors."""
     _, cells = odd_table("binary", np.random.default_rng([0, 0]))
-    found = iw.calibrate(cells, "3pl", priors=None)
+    found = og.calibrate(cells, "3pl", priors=None)
     assert cells.shape == (3, 90)
     assert not found.converged
     assert found.iterations <= 40

@@ -17,10 +17,10 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from itemwise import DeepDifficultyRegressor, load
-from itemwise.errors import FileError, InputError, MissingExtraError
-from itemwise.learning import deep_encoders, deep_training
-from itemwise.learning.deep_training import Schedule
+from ogive import DeepDifficultyRegressor, load
+from ogive.errors import FileError, InputError, MissingExtraError
+from ogive.learning import deep_encoders, deep_training
+from ogive.learning.deep_training import Schedule
 
 if not all(find_spec(name) for name in ("torch", "transformers", "safetensors")):
     pytest.skip("the extra 'deep' is not installed", allow_module_level=True)
@@ -469,7 +469,7 @@ def test_a_missing_package_is_named_with_the_line_to_install_it(texts, monkeypat
     real = deep_training.find_spec
     found = lambda name: None if name == package else real(name)  # noqa: E731
     monkeypatch.setattr(deep_training, "find_spec", found)
-    with pytest.raises(MissingExtraError, match=rf"'{package}'.*itemwise\[deep\]"):
+    with pytest.raises(MissingExtraError, match=rf"'{package}'.*ogive\[deep\]"):
         DeepDifficultyRegressor(kind="text").fit(texts.X, texts.y)
 
 
@@ -477,7 +477,7 @@ def test_missing_transformers_are_named_only_where_they_are_needed(texts, monkey
     monkeypatch.setitem(sys.modules, "transformers", None)
     made = DeepDifficultyRegressor(kind="text", epochs=1, device="cpu")
     made.fit(texts.X[:20], texts.y[:20])
-    with pytest.raises(MissingExtraError, match=r"'transformers'.*itemwise\[deep\]"):
+    with pytest.raises(MissingExtraError, match=r"'transformers'.*ogive\[deep\]"):
         made.set_params(encoder=str(tmp_path)).fit(texts.X[:20], texts.y[:20])
 
 
@@ -604,7 +604,7 @@ def _config(folder, **changes):
 DAMAGES = {
     "no settings": lambda f: (f / "settings.json").unlink(),
     "settings cut short": lambda f: (f / "settings.json").write_text('{"schema": '),
-    "another schema": lambda f: _edited(f, schema="itemwise/calibration"),
+    "another schema": lambda f: _edited(f, schema="ogive/calibration"),
     "a newer version": lambda f: _edited(f, version=99),
     "no weights": lambda f: (f / "weights.safetensors").unlink(),
     "weights cut short": lambda f: (f / "weights.safetensors").write_bytes(
@@ -677,7 +677,7 @@ def test_a_failed_save_leaves_the_earlier_one(fitted, saved, monkeypatch):
     def full(*_words, **_settings):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("itemwise.learning.deep_files.write_json", full)
+    monkeypatch.setattr("ogive.learning.deep_files.write_json", full)
     with pytest.raises(FileError, match="No space left"):
         fitted("text", None)[0].save(saved)
     assert {f.name: f.read_bytes() for f in saved.iterdir() if f.is_file()} == before

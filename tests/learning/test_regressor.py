@@ -11,10 +11,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
-from itemwise import DifficultyRegressor
-from itemwise.errors import InputError
-from itemwise.learning import StepwiseRegressor
-from itemwise.learning.regressor_presets import PRESETS
+from ogive import DifficultyRegressor
+from ogive.errors import InputError
+from ogive.learning import StepwiseRegressor
+from ogive.learning.regressor_presets import PRESETS
 
 
 def draw(n=200, seed=0, noise=0.5):
@@ -252,7 +252,7 @@ def test_rows_go_as_they_are_to_a_regressor_that_prepares_them_itself():
 
 
 def test_importing_the_package_of_learning_loads_no_scikit_learn():
-    code = "import sys, itemwise, itemwise.learning; assert 'sklearn' not in sys.modules"
+    code = "import sys, ogive, ogive.learning; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

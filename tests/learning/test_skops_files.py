@@ -34,12 +34,12 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, Polynomial
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise import DifficultyRegressor, load
-from itemwise.errors import FileError, InputError, MissingExtraError
-from itemwise.learning.saved_trees import SavedTree, with_saved_trees
-from itemwise.learning.saved_types import parts_of
-from itemwise.learning.skops_archives import MOST_SCHEMA, SMALL
-from itemwise.learning.skops_files import packed, unpacked
+from ogive import DifficultyRegressor, load
+from ogive.errors import FileError, InputError, MissingExtraError
+from ogive.learning.saved_trees import SavedTree, with_saved_trees
+from ogive.learning.saved_types import parts_of
+from ogive.learning.skops_archives import MOST_SCHEMA, SMALL
+from ogive.learning.skops_files import packed, unpacked
 
 FRAME = pd.DataFrame(
     {
@@ -203,7 +203,7 @@ def test_without_skops_the_line_to_install_it_is_said(tmp_path, monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtraError, match=r"pip install 'itemwise\[learning\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'ogive\[learning\]'"):
         DifficultyRegressor().save(tmp_path / "model.skops")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itemwise.models import MODELS
+from ogive.models import MODELS
 
 N_ITEMS = 5
 

@@ -8,9 +8,9 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import betaln, digamma
 
-from itemwise.errors import InputError
-from itemwise.models import BetaResponse
-from itemwise.models.beta_shapes import BoundTerm
+from ogive.errors import InputError
+from ogive.models import BetaResponse
+from ogive.models.beta_shapes import BoundTerm
 
 ABILITIES = np.linspace(-3.0, 3.0, 13)
 SCORES = np.array([1e-6, 0.05, 0.3, 0.5, 0.8, 0.999])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logit
 
-from itemwise.errors import InputError
-from itemwise.models import BetaResponse, Continuous
+from ogive.errors import InputError
+from ogive.models import BetaResponse, Continuous
 
 ITEMS = ["a", "b"]
 CELLS = np.array([[0.2, 3.0], [0.9, np.nan], [0.5, -1.0], [np.nan, 2.0]])

@@ -6,8 +6,8 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from itemwise.errors import InputError
-from itemwise.models import Censored, Continuous
+from ogive.errors import InputError
+from ogive.models import Censored, Continuous
 
 ABILITIES = np.linspace(-3.0, 3.0, 7)
 LIMITS = (0.2, 0.9)

@@ -8,9 +8,9 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from itemwise.errors import InputError
-from itemwise.models import Continuous
-from itemwise.models.measurement import NormalSums
+from ogive.errors import InputError
+from ogive.models import Continuous
+from ogive.models.measurement import NormalSums
 
 ABILITIES = np.linspace(-3.0, 3.0, 13)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit, log_expit, log_softmax
 
-from itemwise.errors import InputError
-from itemwise.models import (
+from ogive.errors import InputError
+from ogive.models import (
     MODELS,
     Beta,
     Categorical,
@@ -23,7 +23,7 @@ from itemwise.models import (
     find_model,
     with_priors,
 )
-from itemwise.models.beta_shapes import Shapes
+from ogive.models.beta_shapes import Shapes
 
 ABILITIES = np.linspace(-4.0, 4.0, 17)
 FAR = np.array([-800.0, 800.0])

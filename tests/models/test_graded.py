@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itemwise.errors import InputError
-from itemwise.models import Graded
+from ogive.errors import InputError
+from ogive.models import Graded
 
 ABILITIES = np.linspace(-5.0, 5.0, 21)
 

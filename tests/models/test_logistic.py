@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itemwise.errors import InputError
-from itemwise.models import MODELS, FourPL, OnePL, ThreePL, TwoPL
+from ogive.errors import InputError
+from ogive.models import MODELS, FourPL, OnePL, ThreePL, TwoPL
 
 ABILITIES = np.linspace(-5.0, 5.0, 41)
 SLOPE = np.array([-2.0, -0.5, 0.0, 0.7, 1.5, 4.0])

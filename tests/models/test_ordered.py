@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.errors import InputError
-from itemwise.models import Graded, Normal, PartialCredit, TwoPL, with_priors
+from ogive.errors import InputError
+from ogive.models import Graded, Normal, PartialCredit, TwoPL, with_priors
 
 ABILITIES = np.linspace(-4.0, 4.0, 17)
 ITEMS = list("abc")

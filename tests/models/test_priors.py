@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itemwise.errors import InputError
-from itemwise.models import MODELS, Beta, Normal, Prior, with_priors
-from itemwise.models.logistic import GUESSING, INTERCEPT, SLIP, SLOPE
+from ogive.errors import InputError
+from ogive.models import MODELS, Beta, Normal, Prior, with_priors
+from ogive.models.logistic import GUESSING, INTERCEPT, SLIP, SLOPE
 
 inside = st.floats(0.05, 0.95)
 at_least_one = st.floats(1, 30)

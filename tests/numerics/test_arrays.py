@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itemwise.errors import InputError, MissingExtraError
-from itemwise.numerics import arrays
-from itemwise.numerics.arrays import (
+from ogive.errors import InputError, MissingExtraError
+from ogive.numerics import arrays
+from ogive.numerics.arrays import (
     array_namespace,
     as_array,
     as_numpy,
@@ -79,7 +79,7 @@ def test_a_device_without_double_precision_is_named():
 def test_without_torch_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "array_api_compat.torch", None)
     arrays._torch_namespace.cache_clear()
-    with pytest.raises(MissingExtraError, match=r"pip install 'itemwise\[torch\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'ogive\[torch\]'"):
         as_array(WEIGHTS, "cpu")
     arrays._torch_namespace.cache_clear()
 
@@ -216,7 +216,7 @@ def test_none_and_minus_one_stand_for_all_cores(monkeypatch):
 def test_blas_of_scipy_is_held_to_one_thread_even_if_it_is_imported_later():
     """Its threads wait in a spin for each other: on a busy machine a Cholesky took 0.3 s."""
     code = (
-        "from itemwise.numerics.arrays import workers\n"
+        "from ogive.numerics.arrays import workers\n"
         "with workers(1):\n"
         "    import scipy.linalg\n"
         "    from threadpoolctl import ThreadpoolController\n"

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.numerics.classification import (
+from ogive.numerics.classification import (
     auc_error,
     auc_of_scores,
     classic_metrics,

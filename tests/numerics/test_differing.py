@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest, norm, ttest_ind, ttest_rel
 from scipy.stats import t as student
 
-from itemwise.numerics.differing import (
+from ogive.numerics.differing import (
     Differences,
     differences_by_errors,
     differences_of_answers,
@@ -13,7 +13,7 @@ from itemwise.numerics.differing import (
     differences_of_games,
     differences_over_units,
 )
-from itemwise.numerics.multiplicity import holm
+from ogive.numerics.multiplicity import holm
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from itemwise.errors import InputError
-from itemwise.numerics.error_scores import error_scores, error_unit
+from ogive.errors import InputError
+from ogive.numerics.error_scores import error_scores, error_unit
 
 
 def test_the_unit_is_the_median_error_of_the_median():

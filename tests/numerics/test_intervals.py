@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm, t
 
-from itemwise.numerics.intervals import (
+from ogive.numerics.intervals import (
     conformal_quantile,
     conformal_rank,
     exact_difference,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import t as student
 
-from itemwise.numerics.joint_normal import (
+from ogive.numerics.joint_normal import (
     Bells,
     JointNormal,
     Scale,

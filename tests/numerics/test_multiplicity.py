@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from itemwise.numerics.multiplicity import (
+from ogive.numerics.multiplicity import (
     CORRECTIONS,
     benjamini_hochberg,
     benjamini_yekutieli,

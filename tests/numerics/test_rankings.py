@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from itemwise.numerics.rankings import (
+from ogive.numerics.rankings import (
     correlation,
     correlation_interval,
     is_constant,

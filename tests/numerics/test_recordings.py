@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itemwise.numerics.recordings import MOST_KEPT, Recordings
+from ogive.numerics.recordings import MOST_KEPT, Recordings
 
 
 class Doubling:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from itemwise.numerics.rest_scores import joint_with_number_right, number_right, without_one
-from itemwise.numerics.summed_scores import joint_with_score
+from ogive.numerics.rest_scores import joint_with_number_right, number_right, without_one
+from ogive.numerics.summed_scores import joint_with_score
 
 
 def curves(n_items, nodes, random, *, turned=0.03, slope=0.1):

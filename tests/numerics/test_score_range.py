@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itemwise.numerics.score_range import (
+from ogive.numerics.score_range import (
     GRID,
     Placed,
     ScoreRange,

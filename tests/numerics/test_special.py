@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import hyp1f1
 
-from itemwise.numerics.special import (
+from ogive.numerics.special import (
     digamma,
     gamma_drop,
     log_fall,

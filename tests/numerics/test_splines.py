@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 
-from itemwise.errors import InputError
-from itemwise.numerics.splines import SMOOTHINGS, _correlation, _penalty, fit_splines
+from ogive.errors import InputError
+from ogive.numerics.splines import SMOOTHINGS, _correlation, _penalty, fit_splines
 
 RANDOM = np.random.default_rng(4)
 PLACES = np.sort(RANDOM.uniform(-2, 2, 90))

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise.pools import Member, run_pool
+from ogive.pools import Member, run_pool
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,8 @@ import pytest
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from itemwise.pools import Member, find_pool, run_pool
-from itemwise.pools.algorithm_pools import ALGORITHMS, GRIDS, GridSearch, tuned_classifiers
+from ogive.pools import Member, find_pool, run_pool
+from ogive.pools.algorithm_pools import ALGORITHMS, GRIDS, GridSearch, tuned_classifiers
 
 NEIGHBOURS = GridSearch("nearest neighbours", {"n_neighbors": (1, 5, 9), "p": (2, 1)})
 MEMBERS = {member.name: member for member in tuned_classifiers()}

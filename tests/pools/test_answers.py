@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from itemwise.errors import InputError
-from itemwise.pools import Answers, run_pool
+from ogive.errors import InputError
+from ogive.pools import Answers, run_pool
 
 
 @pytest.fixture

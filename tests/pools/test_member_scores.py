@@ -6,10 +6,10 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import itemwise as iw
-from itemwise.pools import Member, run_pool
-from itemwise.pools.member_scores import packed, unpacked
-from itemwise.pools.whole_datasets import dataset_answers
+import ogive as og
+from ogive.pools import Member, run_pool
+from ogive.pools.member_scores import packed, unpacked
+from ogive.pools.whole_datasets import dataset_answers
 
 
 class Odd(DecisionTreeClassifier):
@@ -92,7 +92,7 @@ def test_packing_keeps_half_precision():
 
 
 def test_a_whole_data_set_is_scored_while_held_out():
-    iris = iw.load_dataset("sklearn:iris")
+    iris = og.load_dataset("sklearn:iris")
     found = dataset_answers(
         iris, {"tree": DecisionTreeClassifier(max_depth=2)}, cv=3, progress=False
     )

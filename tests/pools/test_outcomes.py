@@ -14,9 +14,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise import files
-from itemwise.errors import FileError
-from itemwise.pools import Member, run_pool
+from ogive import files
+from ogive.errors import FileError
+from ogive.pools import Member, run_pool
 
 POOL = {
     "bayes": GaussianNB(),
@@ -132,7 +132,7 @@ def spoil_run(document):
 
 
 def spoil_kind(document):
-    document["schema"] = "itemwise/calibration"
+    document["schema"] = "ogive/calibration"
     return json.dumps(document).encode()
 
 
@@ -223,7 +223,7 @@ def test_resuming_tells_how_much_is_done_already(split, tmp_path):
 def test_stored_files_are_small_and_plain(split, tmp_path):
     run(split, tmp_path)
     documents = [json.loads(content) for content in stored(tmp_path).values()]
-    assert {document["schema"] for document in documents} == {"itemwise/pool-member"}
+    assert {document["schema"] for document in documents} == {"ogive/pool-member"}
     assert all(len(content) < 4096 for content in stored(tmp_path).values())
     tree = next(d for d in documents if d["run"]["member"] == "tree")
     assert np.fromstring(tree["outcome"]["predictions"], sep=" ").shape == (30,)

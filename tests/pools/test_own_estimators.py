@@ -12,9 +12,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-import itemwise as iw
-from itemwise.pools import Member, Pool
-from itemwise.pools.paper import real_classifiers
+import ogive as og
+from ogive.pools import Member, Pool
+from ogive.pools.paper import real_classifiers
 
 
 def letters(n=48):
@@ -68,25 +68,25 @@ OWN = {
 
 
 def test_own_classifiers_get_names_categories_text_and_gaps(subtests):
-    data = iw.load_dataset(letters(), target="label")
-    split = iw.split_dataset(data)
+    data = og.load_dataset(letters(), target="label")
+    split = og.split_dataset(data)
     with subtests.test("run_pool"):
-        answers = iw.run_pool(split, OWN, cv=2, progress=False)
+        answers = og.run_pool(split, OWN, cv=2, progress=False)
         assert not answers.failures
         assert (answers.predictions[:2] == split.y_test).all()
         assert answers.cv_accuracy[1] == 1
     with subtests.test("dataset_responses"):
-        found = iw.dataset_responses(data, OWN, cv=2, progress=False)
+        found = og.dataset_responses(data, OWN, cv=2, progress=False)
         assert found.respondents == tuple(OWN)
         assert found.cells[:2].all()
     with subtests.test("decode_benchmark"):
-        decoded = iw.decode_benchmark({"letters": data}, OWN, model="1pl", cv=0, progress=False)
+        decoded = og.decode_benchmark({"letters": data}, OWN, model="1pl", cv=0, progress=False)
         assert not decoded.failed
         accuracy = decoded.classifiers.set_index("respondent")["accuracy"]
         assert accuracy["tf-idf"] == 1
         assert "as they are" in decoded.sources.loc["letters", "preprocessing"]
     with subtests.test("compare_classifiers"):
-        compared = iw.compare_classifiers(
+        compared = og.compare_classifiers(
             letters(),
             {"mine": tfidf()},
             OWN,
@@ -101,20 +101,20 @@ def test_own_classifiers_get_names_categories_text_and_gaps(subtests):
 
 @pytest.mark.slow
 def test_workers_and_folders_take_frames(tmp_path, same):
-    split = iw.split_dataset(iw.load_dataset(letters(), target="label"))
+    split = og.split_dataset(og.load_dataset(letters(), target="label"))
     pool = {name: OWN[name] for name in ("witness", "one-hot")}
-    here = iw.run_pool(split, pool, cv=0, folder=tmp_path, progress=False)
-    assert same(here, iw.run_pool(split, pool, cv=0, time_limit=60, progress=False))
+    here = og.run_pool(split, pool, cv=0, folder=tmp_path, progress=False)
+    assert same(here, og.run_pool(split, pool, cv=0, time_limit=60, progress=False))
     kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    assert same(here, iw.run_pool(split, pool, cv=0, folder=tmp_path, progress=False))
+    assert same(here, og.run_pool(split, pool, cv=0, folder=tmp_path, progress=False))
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
 
 
 def test_a_stored_answer_belongs_to_the_frame_it_was_given_for(tmp_path, subtests):
     def stored(frame):
-        split = iw.split_dataset(iw.load_dataset(frame, target="label"))
+        split = og.split_dataset(og.load_dataset(frame, target="label"))
         guess = Member("guess", Guess(), "guess")
-        iw.run_pool(split, [guess], cv=0, folder=tmp_path, progress=False)
+        og.run_pool(split, [guess], cv=0, folder=tmp_path, progress=False)
         return len(list(tmp_path.glob("*.json")))
 
     class Guess:
@@ -146,27 +146,27 @@ def test_a_stored_answer_belongs_to_the_frame_it_was_given_for(tmp_path, subtest
 
 
 def test_the_pools_of_the_package_get_numbers_and_may_be_mixed_with_own_classifiers():
-    split = iw.split_dataset(iw.load_dataset(letters(), target="label"))
+    split = og.split_dataset(og.load_dataset(letters(), target="label"))
     own = Member("witness", lambda _split, _seed: Witness(), "witness")
     pool = Pool("both", (*real_classifiers()[:2], own))
-    answers = iw.run_pool(split, pool, cv=0, progress=False)
+    answers = og.run_pool(split, pool, cv=0, progress=False)
     assert not answers.failures
     assert pool.preparation(split) == split.preprocessing
 
 
 def test_a_classifier_that_needs_numbers_says_how_to_get_them():
-    split = iw.split_dataset(iw.load_dataset(letters(), target="label"))
+    split = og.split_dataset(og.load_dataset(letters(), target="label"))
     pool = {"bayes": GaussianNB(), "witness": Witness()}
-    answers = iw.run_pool(split, pool, cv=0, progress=False)
-    assert "put itemwise.TablePreparation() before it" in answers.failures["bayes"]
-    prepared = {"bayes": make_pipeline(iw.TablePreparation(), GaussianNB())}
-    assert not iw.run_pool(split, prepared, cv=2, progress=False).failures
+    answers = og.run_pool(split, pool, cv=0, progress=False)
+    assert "put ogive.TablePreparation() before it" in answers.failures["bayes"]
+    prepared = {"bayes": make_pipeline(og.TablePreparation(), GaussianNB())}
+    assert not og.run_pool(split, prepared, cv=2, progress=False).failures
 
 
 def test_free_text_alone_stops_the_pools_of_the_package_before_they_train():
     frame = letters()[["text", "label"]]
-    with pytest.raises(iw.ItemwiseError, match="give classifiers of your own"):
-        iw.decode_benchmark(
+    with pytest.raises(og.OgiveError, match="give classifiers of your own"):
+        og.decode_benchmark(
             {"plain": "sklearn:iris", "letters": frame},
             "real",
             target={"letters": "label"},
@@ -176,16 +176,16 @@ def test_free_text_alone_stops_the_pools_of_the_package_before_they_train():
 
 
 def test_an_interrupted_run_without_answers_leaves_no_empty_folder(tmp_path):
-    split = iw.split_dataset(iw.load_dataset("sklearn:iris"))
+    split = og.split_dataset(og.load_dataset("sklearn:iris"))
 
     def stop(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        iw.run_pool(
+        og.run_pool(
             split, {"bayes": GaussianNB()}, cv=0, folder=tmp_path / "a" / "b", progress=stop
         )
-    data = iw.load_dataset("sklearn:iris")
+    data = og.load_dataset("sklearn:iris")
     with pytest.raises(KeyboardInterrupt):
-        iw.dataset_responses(data, {"bayes": GaussianNB()}, folder=tmp_path / "c", progress=stop)
+        og.dataset_responses(data, {"bayes": GaussianNB()}, folder=tmp_path / "c", progress=stop)
     assert not list(tmp_path.iterdir())

@@ -12,10 +12,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise.errors import InputError
-from itemwise.pools import Member, find_pool, run_pool
-from itemwise.pools.members import Part
-from itemwise.pools.outcomes import Task, answer, fold_rows
+from ogive.errors import InputError
+from ogive.pools import Member, find_pool, run_pool
+from ogive.pools.members import Part
+from ogive.pools.outcomes import Task, answer, fold_rows
 
 
 class Odd(ClassifierMixin, BaseEstimator):

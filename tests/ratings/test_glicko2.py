@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from itemwise.errors import InputError
-from itemwise.progress import told_of_stages
-from itemwise.ratings import (
+from ogive.errors import InputError
+from ogive.progress import told_of_stages
+from ogive.ratings import (
     Games,
     Ratings,
     best_first,

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.errors import InputError
-from itemwise.numerics.rankings import correlation, kendall
-from itemwise.ratings import period_choice
-from itemwise.ratings.period_choice import (
+from ogive.errors import InputError
+from ogive.numerics.rankings import correlation, kendall
+from ogive.ratings import period_choice
+from ogive.ratings.period_choice import (
     _in_proportion,
     chance_of_ranking,
     grow,

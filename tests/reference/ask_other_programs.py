@@ -1,6 +1,6 @@
 """Asks other programs about the made tables and writes `made_tables.json`. Not part of the tests.
 
-Run it in an environment of its own (they need no Itemwise, and Itemwise needs none of them):
+Run it in an environment of its own (they need no Ogive, and Ogive needs none of them):
 
     pip install girth==0.8.0 mirt==1.2.0 statsmodels==0.15.0
     python tests/reference/ask_other_programs.py

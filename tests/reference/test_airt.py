@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import calibrate, read_aslib
-from itemwise.models import Continuous
+from ogive import calibrate, read_aslib
+from ogive.models import Continuous
 
 TIMED_OUT = 6000.0
 WEKA, CSP = "airt_weka_minmax", "airt_cspobj_recip1p"

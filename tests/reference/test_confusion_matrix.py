@@ -24,8 +24,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from itemwise import compare_ranks
-from itemwise.numerics.classification import classic_metrics, confusion_counts
+from ogive import compare_ranks
+from ogive.numerics.classification import classic_metrics, confusion_counts
 
 METRICS = ["accuracy", "f1", "precision", "recall", "auc", "specificity"]
 N_POSITIVE, N_NEGATIVE = 36, 45

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from itemwise import Responses, ThreePL, calibrate, decode_responses
-from itemwise.responses.encoding import encode
-from itemwise.scoring import NormalPopulation, score_abilities, staged_abilities
-from itemwise.scoring.expected_scores import true_scores
-from itemwise.scoring.posterior import Posterior, plan_nodes
+from ogive import Responses, ThreePL, calibrate, decode_responses
+from ogive.responses.encoding import encode
+from ogive.scoring import NormalPopulation, score_abilities, staged_abilities
+from ogive.scoring.expected_scores import true_scores
+from ogive.scoring.posterior import Posterior, plan_nodes
 
 NAMES = [
     *("Bioresponse", "MiceProtein", "analcatdata_dmft", "blood-transfusion-service-center"),

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from itemwise import calibrate
-from itemwise.models import Continuous
+from ogive import calibrate
+from ogive.models import Continuous
 
 FIGURES = json.loads(Path(__file__).with_name("made_tables.json").read_text())
 STEPS = ["difficulty_1", "difficulty_2", "difficulty_3"]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import Responses, calibrate
+from ogive import Responses, calibrate
 
 NODES = 1801  # a hundredth of a deviation each
 

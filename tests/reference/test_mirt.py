@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import OnePL
+from ogive import OnePL
 
 RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
 TWO = ["LSAT6_2PL", "LSAT7_2PL", "SAT12_2PL", "sim2pl_1000x50_2PL"]

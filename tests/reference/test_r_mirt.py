@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 DIGITS = 1e-3
 NATS = 0.01
 
 
 def unpenalised(table, dimensions, structure="correlated"):
-    return iw.dimension_scale(
+    return og.dimension_scale(
         table, dimensions, structure=structure, priors=None, cv=None, progress=False
     )
 
@@ -62,8 +62,8 @@ def test_a_general_dimension_and_two_specific_ones(made):
 
 def test_options_of_multiple_choice(made):
     chosen = pd.DataFrame(made.options()).astype(str).add_prefix("item ")
-    table = iw.Responses.from_choices(chosen, ["0"] * 6)
-    found = iw.calibrate(table, "nominal", priors=None, tolerance=1e-10, progress=False)
+    table = og.Responses.from_choices(chosen, ["0"] * 6)
+    found = og.calibrate(table, "nominal", priors=None, tolerance=1e-10, progress=False)
     assert found.log_likelihood == pytest.approx(-4878.469130, abs=1e-4)
     first = [
         [0.250151842611, 0.2160481026300, 0.2161312023046, 0.3176688524539],
@@ -90,7 +90,7 @@ def chances(calibration, item, abilities=(-2.0, 0.0, 2.0)):
 def test_two_groups_on_one_scale(made):
     """Ours have weak priors of items, which mirt's have not."""
     table, second = made.grouped()
-    found = iw.group_scale(table, np.where(second, "b", "a").tolist(), progress=False)
+    found = og.group_scale(table, np.where(second, "b", "a").tolist(), progress=False)
     row = found.populations.loc["b"]
     assert row["mean"] == pytest.approx(0.559, abs=2 * DIGITS)
     assert row["mean_se"] == pytest.approx(0.106, abs=DIGITS)
@@ -108,7 +108,7 @@ def test_ability_that_depends_on_a_fact(made):
     """
     table, fact = made.explained()
     facts = pd.DataFrame({"fact": fact})
-    found = iw.explain_ability(table, facts, model="2pl", progress=False)
+    found = og.explain_ability(table, facts, model="2pl", progress=False)
     row = found.coefficients.loc["fact"]
     assert row["coefficient"] / found.residual_sd == pytest.approx(0.2246093, abs=0.1 * row["se"])
 
@@ -134,6 +134,6 @@ def test_bifactor_of_sat12(sat12):
 def test_options_of_science(shared):
     """Grades, taken as options without an order."""
     grades = pd.read_csv(shared / "reference" / "data" / "Science.csv").astype(str)
-    table = iw.Responses.from_choices(grades, ["1"] * 4)
-    found = iw.calibrate(table, "nominal", priors=None, tolerance=1e-10, progress=False)
+    table = og.Responses.from_choices(grades, ["1"] * 4)
+    found = og.calibrate(table, "nominal", priors=None, tolerance=1e-10, progress=False)
     assert found.log_likelihood == pytest.approx(-1608.452003, abs=1e-4)

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from itemwise import calibrate, simulate
-from itemwise.models import PartialCredit
+from ogive import calibrate, simulate
+from ogive.models import PartialCredit
 
 STEPS = ["difficulty_1", "difficulty_2", "difficulty_3"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itemwise import Responses, calibrate
+from ogive import Responses, calibrate
 
 BOUNDS = [(-20, 20), (None, None), (0, 0.95)]
 SETS = ["LSAT6_2PL", "LSAT7_2PL", "SAT12_2PL", "sim2pl_1000x50_2PL", "sim3pl_2000x40_3PL"]

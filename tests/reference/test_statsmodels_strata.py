@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from itemwise import simulate
-from itemwise.numerics.mantel_haenszel import common_odds
+from ogive import simulate
+from ogive.numerics.mantel_haenszel import common_odds
 
 
 def test_common_odds_are_those_of_statsmodels():

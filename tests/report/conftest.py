@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.report.reading import analysed
+import ogive as og
+from ogive.report.reading import analysed
 
 HOW = "apt-get install chromium && pip install playwright axe-playwright-python"
 ATTACKS = (
@@ -30,9 +30,9 @@ ATTACKS = (
 @pytest.fixture(scope="session")
 def responses():
     """30 items of three tasks, two of them with turned labels, and 60 respondents."""
-    drawn = iw.simulate("2pl", 60, 30, random_state=1).responses.values.copy()
+    drawn = og.simulate("2pl", 60, 30, random_state=1).responses.values.copy()
     drawn[:, [10, 15]] = 1 - drawn[:, [10, 15]]
-    table = iw.Responses(
+    table = og.Responses(
         drawn,
         respondents=[f"model {k}" for k in range(60)],
         items=[f"question {k}" for k in range(30)],
@@ -45,22 +45,22 @@ def responses():
 
 @pytest.fixture(scope="session")
 def calibration(responses):
-    return iw.calibrate(responses, "2pl")
+    return og.calibrate(responses, "2pl")
 
 
 @pytest.fixture(scope="session")
 def report(calibration, tmp_path_factory):
     """A report of a calibration, its suspects and its respondents."""
-    results = [calibration, iw.label_trouble(calibration), iw.respondent_fit(calibration)]
+    results = [calibration, og.label_trouble(calibration), og.respondent_fit(calibration)]
     path = tmp_path_factory.mktemp("report") / "report.html"
-    return iw.write_report(path, results, title="A report", date="2026-01-01", settings={"seed": 1})
+    return og.write_report(path, results, title="A report", date="2026-01-01", settings={"seed": 1})
 
 
 @pytest.fixture(scope="session")
 def answers(responses, tmp_path_factory):
-    """The page that `itemwise report` makes of a table of responses."""
+    """The page that `ogive report` makes of a table of responses."""
     path = tmp_path_factory.mktemp("answers") / "report.html"
-    return iw.write_report(path, analysed(responses), title="scores.csv", date="2026-01-01")
+    return og.write_report(path, analysed(responses), title="scores.csv", date="2026-01-01")
 
 
 @pytest.fixture(scope="session")
@@ -69,13 +69,13 @@ def hostile(calibration, tmp_path_factory):
     rng = np.random.default_rng(0)
     values = (rng.random((24, 16)) < 0.6).astype(float)
     evil = [f"{ATTACKS[k % len(ATTACKS)]} {k}" for k in range(24)]
-    table = iw.Responses(values, respondents=evil, items=evil[:16])
+    table = og.Responses(values, respondents=evil, items=evil[:16])
     table = table.described(items={"task": evil[:8] * 2, ATTACKS[0]: evil[:16]})
-    found = iw.calibrate(table, "2pl")
+    found = og.calibrate(table, "2pl")
     path = tmp_path_factory.mktemp("hostile") / "report.html"
-    return iw.write_report(
+    return og.write_report(
         path,
-        {ATTACKS[0]: found, ATTACKS[1]: iw.label_trouble(found)},
+        {ATTACKS[0]: found, ATTACKS[1]: og.label_trouble(found)},
         title=ATTACKS[0],
         instances=dict(zip(evil[:16], evil[:16], strict=True)),
         settings={ATTACKS[1]: ATTACKS[0]},
@@ -87,9 +87,9 @@ def hostile(calibration, tmp_path_factory):
 
 @pytest.fixture(scope="module")  # while Playwright runs, so does an event loop: others need theirs
 def chromium():
-    """Debian's browser, or that which ITEMWISE_CHROMIUM names."""
+    """Debian's browser, or that which OGIVE_CHROMIUM names."""
     names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("ITEMWISE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    path = os.environ.get("OGIVE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if path is None:
         pytest.skip(f"needs Chromium: {HOW}")
     browsers = pytest.importorskip("playwright.sync_api", reason=f"needs Playwright: {HOW}")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.report.headlines import MOST_SENTENCES, in_short, sentences_in
-from itemwise.report.reading import analysed
-from itemwise.report.sections import Section
+import ogive as og
+from ogive.report.headlines import MOST_SENTENCES, in_short, sentences_in
+from ogive.report.reading import analysed
+from ogive.report.sections import Section
 
 
 @pytest.fixture
@@ -86,10 +86,10 @@ def test_axe_finds_nothing_on_a_folded_page(visit, axe, answers, colours):
 
 
 def test_findings_that_are_empty_get_a_sentence_and_no_figure(tmp_path):
-    table = iw.simulate("2pl", 40, 20, random_state=2).responses
-    found = iw.label_trouble(iw.calibrate(table, "2pl"))
+    table = og.simulate("2pl", 40, 20, random_state=2).responses
+    found = og.label_trouble(og.calibrate(table, "2pl"))
     assert not found.suspect.any()
-    page = iw.write_report(tmp_path / "page.html", found).read_text("utf-8")
+    page = og.write_report(tmp_path / "page.html", found).read_text("utf-8")
     assert "None of 20 items is suspect" in page
     assert "<figure" not in page
 
@@ -115,15 +115,15 @@ def test_sentences_are_shared_out_over_findings_items_and_checks():
 
 
 def test_a_table_of_one_respondent_still_gets_its_page(tmp_path):
-    table = iw.Responses(np.array([[1.0, 0.0, 1.0, 1.0]]), ["only"], list("abcd"))
-    assert iw.write_report(tmp_path / "page.html", analysed(table)).stat().st_size > 10_000
+    table = og.Responses(np.array([[1.0, 0.0, 1.0, 1.0]]), ["only"], list("abcd"))
+    assert og.write_report(tmp_path / "page.html", analysed(table)).stat().st_size > 10_000
 
 
 def test_only_the_board_says_who_is_better(tmp_path):
     rng = np.random.default_rng(0)
     cells = np.full((8, 40), np.nan)
     cells[:4, :20], cells[4:, 20:] = rng.random((4, 20)) < 0.6, rng.random((4, 20)) < 0.5
-    page = iw.write_report(tmp_path / "page.html", analysed(iw.Responses(cells)))
+    page = og.write_report(tmp_path / "page.html", analysed(og.Responses(cells)))
     text = page.read_text("utf-8")
     assert "has the highest accuracy of the first of 2 boards" in text
     assert "is strongest" not in text  # by ability, another may be ahead
@@ -150,7 +150,7 @@ def test_a_page_on_grades_says_first_that_items_run_against_the_others(tmp_path)
     chance = 1 / (1 + np.exp(-1.5 * (random.normal(size=(120, 1, 1)) - steps)))
     grades = (random.random((120, 30, 1)) < chance).sum(axis=2)
     grades[:, :2] = 4 - grades[:, :2]
-    page = iw.write_report(tmp_path / "page.html", analysed(iw.Responses(grades)))
+    page = og.write_report(tmp_path / "page.html", analysed(og.Responses(grades)))
     box, _, rest = page.read_text("utf-8").partition("</section>")
     said = "2 items have an estimated discrimination below zero, 2 significantly so"
     assert said in box

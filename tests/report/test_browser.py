@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import itemwise as iw
+import ogive as og
 
 CHOSEN = "#explorer-item h3"
 
@@ -88,15 +88,15 @@ def test_csv_holds_all_rows_with_all_digits(page, calibration):
 
 
 def test_the_explorer_begins_with_the_strongest_suspect(page, calibration):
-    assert page.inner_text(CHOSEN) == iw.label_trouble(calibration).items[0]
+    assert page.inner_text(CHOSEN) == og.label_trouble(calibration).items[0]
     assert "the evidence that it is wrong is" in page.inner_text(".badge")
     assert page.locator("#explorer-item .curve.negative").count() == 1
 
 
 def test_the_difficulty_of_negative_items_is_not_to_be_read_as_easy(page, visit, tmp_path):
     assert "their difficulty has the opposite sense" in page.inner_text("#explorer-legend .remark")
-    plain = iw.calibrate(iw.simulate("1pl", 60, 8, random_state=1).responses, "1pl")
-    other = visit(iw.write_report(tmp_path / "plain.html", plain)).page
+    plain = og.calibrate(og.simulate("1pl", 60, 8, random_state=1).responses, "1pl")
+    other = visit(og.write_report(tmp_path / "plain.html", plain)).page
     assert other.locator("#explorer-legend .plain").count() == 1
     assert other.locator("#explorer-legend .remark").count() == 0
 
@@ -208,10 +208,10 @@ def test_axe_finds_nothing_that_keeps_people_out(visit, axe, report, colours):
 
 
 def test_another_scale_replaces_the_filtered_rows(visit, responses, calibration, tmp_path):
-    few = iw.calibrate(responses.select(items=list(responses.items[:8])), "2pl")
+    few = og.calibrate(responses.select(items=list(responses.items[:8])), "2pl")
     path = tmp_path / "report.html"
-    results = {"many": calibration, "few": few, "suspects": iw.label_trouble(calibration)}
-    opened = visit(iw.write_report(path, results))
+    results = {"many": calibration, "few": few, "suspects": og.label_trouble(calibration)}
+    opened = visit(og.write_report(path, results))
     page = opened.page
     assert page.input_value("#explorer-scale") == "0"
     page.check("#explorer-suspects")  # the rows that are left are no rows of the shorter table
@@ -231,13 +231,13 @@ def test_responses_are_shown_as_they_were_given(visit, tmp_path, subtests):
     skill = rng.normal(size=(40, 1))
     grades = np.clip(np.rint(2 + skill + rng.normal(size=(40, 9))), 0, 4)
     tables = {
-        "grades": iw.Responses(np.where(rng.random(grades.shape) < 0.1, np.nan, grades)),
-        "eighths": iw.Responses(grades / 4 * 0.875 + 0.0625),
-        "many levels": iw.Responses(np.round(grades / 8 + rng.random(grades.shape) / 3, 4)),
-        "shares of tries": iw.Responses(grades / 4, tries=np.full(grades.shape, 4)),
+        "grades": og.Responses(np.where(rng.random(grades.shape) < 0.1, np.nan, grades)),
+        "eighths": og.Responses(grades / 4 * 0.875 + 0.0625),
+        "many levels": og.Responses(np.round(grades / 8 + rng.random(grades.shape) / 3, 4)),
+        "shares of tries": og.Responses(grades / 4, tries=np.full(grades.shape, 4)),
     }
-    found = {name: iw.calibrate(table) for name, table in tables.items()}
-    opened = visit(iw.write_report(tmp_path / "report.html", found))
+    found = {name: og.calibrate(table) for name, table in tables.items()}
+    opened = visit(og.write_report(tmp_path / "report.html", found))
     page = opened.page
     for name, table in tables.items():
         with subtests.test(name):
@@ -253,8 +253,8 @@ def test_responses_are_shown_as_they_were_given(visit, tmp_path, subtests):
 @pytest.mark.slow
 def test_more_responses_than_codes_keep_seven_digits(visit, tmp_path):
     values = np.random.default_rng(1).random((400, 170))  # 68,000 distinct scores
-    found = iw.calibrate(iw.Responses(values))
-    page = visit(iw.write_report(tmp_path / "report.html", found)).page
+    found = og.calibrate(og.Responses(values))
+    page = visit(og.write_report(tmp_path / "report.html", found)).page
     item = int(page.inner_text(CHOSEN).removeprefix("item_")) - 1
     who, score = page.locator("#explorer-item .names li").first.inner_text().rsplit(" ", 1)
     assert float(score) == pytest.approx(
@@ -275,9 +275,9 @@ def test_an_item_that_a_filter_leaves_out_gives_way_to_one_that_matches(page):
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory):
     """A report of a 1PL: all items have the same discrimination."""
-    table = iw.simulate("1pl", 60, 8, random_state=1).responses
+    table = og.simulate("1pl", 60, 8, random_state=1).responses
     path = tmp_path_factory.mktemp("parallel") / "report.html"
-    return iw.write_report(path, iw.calibrate(table, "1pl")), table
+    return og.write_report(path, og.calibrate(table, "1pl")), table
 
 
 def test_items_of_equal_discrimination_lie_along_their_own_correlations(visit, parallel):
@@ -310,10 +310,10 @@ def test_a_page_without_suspects_does_not_speak_of_the_next_one(visit, parallel)
 
 def test_an_item_beyond_the_map_is_an_arrow_at_its_edge(visit, page, tmp_path):
     assert page.inner_text("#explorer-beyond") == ""
-    far = iw.simulate("2pl", 60, 30, random_state=1).responses.values.copy()
+    far = og.simulate("2pl", 60, 30, random_state=1).responses.values.copy()
     far[:, 3] = 1.0
     far[0, 3] = 0.0
-    path = iw.write_report(tmp_path / "far.html", iw.calibrate(iw.Responses(far), "2pl"))
+    path = og.write_report(tmp_path / "far.html", og.calibrate(og.Responses(far), "2pl"))
     assert "beyond the map" in visit(path).page.inner_text("#explorer-beyond")
 
 

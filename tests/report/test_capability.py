@@ -7,10 +7,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from itemwise.capability import CaseDifficulty, measure_capability
-from itemwise.capability.capability_result import CapabilityComparison, MeasuredModels
-from itemwise.displays import Display
-from itemwise.report import write_folder
+from ogive.capability import CaseDifficulty, measure_capability
+from ogive.capability.capability_result import CapabilityComparison, MeasuredModels
+from ogive.displays import Display
+from ogive.report import write_folder
 
 SETTINGS = {"n_resamples": 3, "budget": 5}
 

@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
-import itemwise as iw
-from itemwise.report.column_words import OF_TABLES, SELF_EXPLAINING, WORDS, is_known, meaning_of
+import ogive as og
+from ogive.report.column_words import OF_TABLES, SELF_EXPLAINING, WORDS, is_known, meaning_of
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 OF_THE_PAGE = {  # columns of tables that scripts make
@@ -87,9 +87,9 @@ def test_the_page_and_python_say_the_same(visit, answers):
 
 
 def test_view_explains_its_columns(tmp_path):
-    from itemwise.viewing.view_session import ViewSession
+    from ogive.viewing.view_session import ViewSession
 
-    table = iw.simulate("1pl", 5, 4, random_state=0).responses
+    table = og.simulate("1pl", 5, 4, random_state=0).responses
     session = ViewSession([table.save(tmp_path / "some.parquet")])
     session.look()
     document = json.loads(session.snapshot.document)

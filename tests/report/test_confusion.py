@@ -6,8 +6,8 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise import compare_classifiers
-from itemwise.report import write_folder
+from ogive import compare_classifiers
+from ogive.report import write_folder
 
 
 @pytest.mark.slow

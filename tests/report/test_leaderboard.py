@@ -2,12 +2,12 @@ import json
 
 import pandas as pd
 
-import itemwise as iw
-from itemwise.report import write_folder
+import ogive as og
+from ogive.report import write_folder
 
 
 def test_tables_figures_and_bank_lie_in_the_folder(tmp_path):
-    board = iw.leaderboard(iw.simulate("1pl", 4, 40, random_state=1).responses)
+    board = og.leaderboard(og.simulate("1pl", 4, 40, random_state=1).responses)
     paths = write_folder(board, tmp_path / "new")
     names = {path.name for path in paths}
     assert {"leaderboard.csv", "pairs.csv", "tasks.csv", "items.json", "summary.json"} <= names
@@ -21,7 +21,7 @@ def test_tables_figures_and_bank_lie_in_the_folder(tmp_path):
 
 
 def test_a_single_respondent_has_no_figure_of_pairs_and_it_is_said(tmp_path):
-    paths = write_folder(iw.leaderboard([[1, 0, 1]]), tmp_path)
+    paths = write_folder(og.leaderboard([[1, 0, 1]]), tmp_path)
     assert "pairs.png" not in {path.name for path in paths}
     told = json.loads((tmp_path / "summary.json").read_text())
     assert "without rows" in told["missing"]["pairs"]

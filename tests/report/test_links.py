@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.report.sections import Section
+import ogive as og
+from ogive.report.sections import Section
 
 MODELS = [f"model {k}" for k in range(12)]
 SCALES = ("iris", "wine", "blobs")
@@ -18,8 +18,8 @@ SCALES = ("iris", "wine", "blobs")
 def several(tmp_path_factory):
     """Three scales with the same respondents, tables about one of them, and tables about all."""
     tables = {
-        name: iw.Responses(
-            iw.simulate("2pl", 12, 9 + k, random_state=k).responses.values,
+        name: og.Responses(
+            og.simulate("2pl", 12, 9 + k, random_state=k).responses.values,
             respondents=MODELS,
             items=[f"{name} {j}" for j in range(9 + k)],
         )
@@ -27,13 +27,13 @@ def several(tmp_path_factory):
     }
     frame = pd.DataFrame({"dataset": list(SCALES) * 2, "respondent": MODELS[:6]})
     results = [
-        {name: iw.calibrate(table, "2pl") for name, table in tables.items()},
-        {"Leaderboard: wine": iw.leaderboard(tables["wine"])},
-        {"Who leads": iw.leaderboard(tables["blobs"])},
+        {name: og.calibrate(table, "2pl") for name, table in tables.items()},
+        {"Leaderboard: wine": og.leaderboard(tables["wine"])},
+        {"Who leads": og.leaderboard(tables["blobs"])},
         Section("Classifiers", tables=(("classifiers", frame),)),
         Section("Ranks", tables=(("ranks", pd.DataFrame({"respondent": MODELS[:3]})),)),
     ]
-    return iw.write_report(tmp_path_factory.mktemp("several") / "report.html", results)
+    return og.write_report(tmp_path_factory.mktemp("several") / "report.html", results)
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_a_link_opens_in_another_tab(page):
 def test_signs_that_mean_something_in_addresses_are_names(visit, tmp_path):
     odd = ["100% %zz", "a/b#c?d", "#model=x/y"]
     values = np.random.default_rng(0).integers(0, 2, (3, 5)).astype(float)
-    table = iw.Responses(values, respondents=odd)
-    opened = visit(iw.write_report(tmp_path / "odd.html", iw.calibrate(table, "1pl")))
+    table = og.Responses(values, respondents=odd)
+    opened = visit(og.write_report(tmp_path / "odd.html", og.calibrate(table, "1pl")))
     links = opened.page.locator("#calibration td a.link")
     assert links.count() == 3
     for link in links.all():
@@ -117,22 +117,22 @@ def alike(tmp_path_factory):
     """Two data sets of the same models, whose items have the same names but other answers."""
     tables = {}
     for k, name in enumerate(("first", "second")):
-        drawn = iw.simulate("2pl", 30, 12, random_state=k).responses
+        drawn = og.simulate("2pl", 30, 12, random_state=k).responses
         values = drawn.to_frame().to_numpy(copy=True)
         values[:, 3 + k] = 1 - values[:, 3 + k]
-        tables[name] = iw.Responses(values, items=[f"row_{j}" for j in range(12)])
-    scales = {name: iw.calibrate(table, "2pl") for name, table in tables.items()}
+        tables[name] = og.Responses(values, items=[f"row_{j}" for j in range(12)])
+    scales = {name: og.calibrate(table, "2pl") for name, table in tables.items()}
     items = pd.DataFrame({"item": [f"row_{j}" for j in range(12)]})
     results = [
         scales,
-        {f"Who leads {k}": iw.leaderboard(table) for k, table in enumerate(tables.values())},
-        {f"Doubts {k}": iw.label_trouble(scale) for k, scale in enumerate(scales.values())},
-        {"Health": iw.item_health(tables["second"], scales["second"])},
+        {f"Who leads {k}": og.leaderboard(table) for k, table in enumerate(tables.values())},
+        {f"Doubts {k}": og.label_trouble(scale) for k, scale in enumerate(scales.values())},
+        {"Health": og.item_health(tables["second"], scales["second"])},
         Section("Anything", tables=(("items", items),)),
         Section("Changed", tables=(("items", items),), scale="second"),
         Section("Several", tables=(("items", items.assign(dataset=["first", "second"] * 6)),)),
     ]
-    return iw.write_report(tmp_path_factory.mktemp("alike") / "report.html", results), scales
+    return og.write_report(tmp_path_factory.mktemp("alike") / "report.html", results), scales
 
 
 SECTIONS = {
@@ -172,7 +172,7 @@ def test_suspects_and_pairs_of_equal_names_are_those_of_their_data_set(alike):
     for k, shown in enumerate(data["scales"]):
         name = shown["name"]
         columns = {each["name"]: each for each in data["tables"][shown["table"]]["columns"]}
-        wanted = iw.label_trouble(scales[name]).to_frame()["suspect"]
+        wanted = og.label_trouble(scales[name]).to_frame()["suspect"]
         assert columns["suspect"]["values"] == wanted[list(scales[name].item_names)].tolist()
         pairs = [each for each in data["tables"].values() if name in each.get("scales", ())]
         assert {each["file"].partition("-leader")[0] for each in pairs} == {

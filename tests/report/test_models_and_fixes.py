@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.numerics.clustered import Grouping
-from itemwise.numerics.compared_rows import compare_pairs
-from itemwise.numerics.intervals import t_reach
-from itemwise.report.reading import analysed
-from itemwise.words import with_reach
+import ogive as og
+from ogive.numerics.clustered import Grouping
+from ogive.numerics.compared_rows import compare_pairs
+from ogive.numerics.intervals import t_reach
+from ogive.report.reading import analysed
+from ogive.words import with_reach
 
 ONE = "#models-one"
 
 
 @pytest.fixture(scope="module")
 def board(responses):
-    return iw.leaderboard(responses, calibration=iw.calibrate(responses))
+    return og.leaderboard(responses, calibration=og.calibrate(responses))
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_model_page_says_where_it_fails(page, responses):
 
 
 def test_unexpected_responses_are_those_the_calibration_did_not_expect(page, responses):
-    calibration = iw.calibrate(responses)
+    calibration = og.calibrate(responses)
     name = "model 30"
     page.select_option("#models-model", label=name)
     ability = calibration.abilities().loc[name, "ability"]
@@ -78,7 +78,7 @@ def test_names_of_models_lead_to_their_page(page):
 
 
 def test_the_fix_list_shows_suspects_and_saves_them(page, responses):
-    trouble = iw.label_trouble(iw.calibrate(responses, "1pl")).to_frame()
+    trouble = og.label_trouble(og.calibrate(responses, "1pl")).to_frame()
     suspects = list(trouble.index[trouble["suspect"]])
     rows = page.locator("#fix-list tbody tr")
     assert rows.locator("td:first-child").all_inner_texts() == suspects
@@ -89,7 +89,7 @@ def test_the_fix_list_shows_suspects_and_saves_them(page, responses):
     with Path(waiting.value.path()).open(encoding="utf-8", newline="") as file:
         saved = list(csv.DictReader(file))
     assert [row["item"] for row in saved] == suspects
-    ability = iw.calibrate(responses, "1pl").abilities()["ability"].to_numpy()
+    ability = og.calibrate(responses, "1pl").abilities()["ability"].to_numpy()
     strong = np.argsort(-ability, kind="stable")[:20]
     right = int(responses.values[strong, responses.items.index(suspects[0])].sum())
     assert saved[0]["strongest_third_right"] == f"{right} of 20"
@@ -103,12 +103,12 @@ def test_the_fix_list_has_pictures_labels_and_what_models_say(visit, tmp_path):
     scores = {f"m{k}": np.column_stack([1 - chance, chance]) for k in range(4)}
     right = np.array([(chance > 0.5) == given for _ in range(4)], dtype=float)
     right = np.vstack([right, np.random.default_rng(1).random((30, 40)) < 0.7])
-    table = iw.Responses(right, items=[f"i{k}" for k in range(40)])
-    found = iw.calibrate(table, "1pl")
-    trouble = iw.label_trouble(found, scores=scores, labels=given)
+    table = og.Responses(right, items=[f"i{k}" for k in range(40)])
+    found = og.calibrate(table, "1pl")
+    trouble = og.label_trouble(found, scores=scores, labels=given)
     trouble = replace(trouble, suspect=np.arange(40) < 2)
     pictures = {f"i{k}": X[k].reshape(2, 2) for k in range(40)}
-    path = iw.write_report(tmp_path / "page.html", [found, trouble], instances=pictures)
+    path = og.write_report(tmp_path / "page.html", [found, trouble], instances=pictures)
     page = visit(path).page
     row = page.locator("#fix-list tbody tr").first
     assert row.locator("img.thumb").count() == 1
@@ -146,8 +146,8 @@ def test_dots_say_what_they_are(page):
 
 @pytest.mark.slow
 def test_scores_have_a_model_page_too(visit, tmp_path):
-    table = iw.simulate("continuous", 30, 12, random_state=0).responses
-    page = visit(iw.write_report(tmp_path / "page.html", analysed(table))).page
+    table = og.simulate("continuous", 30, 12, random_state=0).responses
+    page = visit(og.write_report(tmp_path / "page.html", analysed(table))).page
     assert "Lower than expected" in page.inner_text(ONE)
     assert "mean response to 12 items" in page.inner_text(ONE)
 
@@ -155,15 +155,15 @@ def test_scores_have_a_model_page_too(visit, tmp_path):
 def test_two_models_have_the_interval_of_the_board(visit, tmp_path):
     grades = np.random.default_rng(0).integers(0, 5, (5, 24))
     grades[0] = np.minimum(grades[0] + 1, 4)
-    table = iw.Responses(grades, respondents=list("abcde"))
-    scale = iw.calibrate(table, "graded")
-    board = iw.leaderboard(table, calibration=scale)
+    table = og.Responses(grades, respondents=list("abcde"))
+    scale = og.calibrate(table, "graded")
+    board = og.leaderboard(table, calibration=scale)
     pair = board.pairs.iloc[0]
     wanted = " to ".join(
         f"{pair[end]:.3f}".rstrip("0").replace("-", "−") for end in ("low", "high")
     )
     for name, results in {"alone": scale, "with": [board, scale]}.items():
-        opened = visit(iw.write_report(tmp_path / f"{name}.html", results)).page
+        opened = visit(og.write_report(tmp_path / f"{name}.html", results)).page
         opened.select_option("#compare-one", label=pair["respondent"])
         opened.select_option("#compare-other", label=pair["other"])
         opened.wait_for_selector(f"#compare-said:has-text('and {pair['other']} ')")
@@ -175,10 +175,10 @@ def test_two_models_in_raw_units_have_no_interval_of_tasks_in_one_unit(visit, tm
     random = np.random.default_rng(5)
     right = random.random((8, 150)) < np.array([[0.85], [0.65]] * 4)
     grades = np.clip(np.round(random.normal([[2.4], [3.4]] * 4, 1, (8, 50))), 0, 5)
-    table = iw.Responses(np.hstack([right, grades]), kind="graded")
+    table = og.Responses(np.hstack([right, grades]), kind="graded")
     table = table.described(items={"task": ["right"] * 150 + ["graded"] * 50})
-    scale = iw.calibrate(table)
-    page = visit(iw.write_report(tmp_path / "page.html", [iw.leaderboard(table), scale])).page
+    scale = og.calibrate(table)
+    page = visit(og.write_report(tmp_path / "page.html", [og.leaderboard(table), scale])).page
     page.select_option("#compare-one", label="respondent_1")
     page.select_option("#compare-other", label="respondent_2")
     page.wait_for_selector("#compare-said:has-text('and respondent_2 ')")
@@ -192,8 +192,8 @@ def test_two_models_in_raw_units_have_no_interval_of_tasks_in_one_unit(visit, tm
 
 def test_two_models_follow_clusters_and_level_of_the_board(visit, responses, tmp_path):
     clustered = responses.described(items={"page": [str(k // 5) for k in range(30)]})
-    board = iw.leaderboard(clustered, cluster="page", confidence=0.9)
-    page = visit(iw.write_report(tmp_path / "board.html", board)).page
+    board = og.leaderboard(clustered, cluster="page", confidence=0.9)
+    page = visit(og.write_report(tmp_path / "board.html", board)).page
     pair = board.pairs.iloc[3]
     page.select_option("#compare-one", label=pair["other"])  # the other way round
     page.select_option("#compare-other", label=pair["respondent"])
@@ -205,7 +205,7 @@ def test_two_models_follow_clusters_and_level_of_the_board(visit, responses, tmp
 
 
 def test_the_page_knows_the_quantiles_of_students_t(chromium):
-    source = files("itemwise.report").joinpath("assets", "compare.js").read_text("utf-8")
+    source = files("ogive.report").joinpath("assets", "compare.js").read_text("utf-8")
     context = chromium.new_context()
     count = "Array.from({ length: 200 }, (_, k) => studentReach(k + 1))"
     found = context.new_page().evaluate(f"() => {{ {source}; return {count}; }}")
@@ -214,7 +214,7 @@ def test_the_page_knows_the_quantiles_of_students_t(chromium):
 
 
 def test_an_ability_is_rounded_once(page, responses):
-    board = iw.leaderboard(responses)
+    board = og.leaderboard(responses)
     for name in board.respondents[:12]:
         page.select_option("#models-model", label=name)
         page.wait_for_selector(f"{ONE} .name:text-is('{name}')")
@@ -224,8 +224,8 @@ def test_an_ability_is_rounded_once(page, responses):
 
 
 def test_one_model_alone_has_no_ability(visit, tmp_path):
-    table = iw.Responses([[1, 0, 1, 1, 0, 1]], respondents=["ann"])
-    page = visit(iw.write_report(tmp_path / "one.html", analysed(table))).page
+    table = og.Responses([[1, 0, 1, 1, 0, 1]], respondents=["ann"])
+    page = visit(og.write_report(tmp_path / "one.html", analysed(table))).page
     said = page.inner_text(ONE)
     assert "4 of 6 items right" in said
     assert "Ability" not in said
@@ -237,7 +237,7 @@ def test_the_page_and_the_leaderboard_have_the_same_intervals_of_pairs(chromium)
     """An interval excluded 0 beside an exact test that did not reject it."""
     context = chromium.new_context()
     page = context.new_page()
-    source = files("itemwise.report").joinpath("assets", "compare.js").read_text("utf-8")
+    source = files("ogive.report").joinpath("assets", "compare.js").read_text("utf-8")
     few = [(5, 0, 40), (6, 0, 40), (0, 6, 300), (9, 2, 60), (3, 3, 9)]
     for one, other, n in [*few, (19, 8, 300), (150, 110, 2000)]:
         ends = page.evaluate(

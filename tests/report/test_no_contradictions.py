@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.displays import RankingDisplay
-from itemwise.report.explorer import scales_of
-from itemwise.report.pictures import picture_of
-from itemwise.report.reading import analysed
-from itemwise.studies.benchmarks.decoder import _Decoder
+import ogive as og
+from ogive.displays import RankingDisplay
+from ogive.report.explorer import scales_of
+from ogive.report.pictures import picture_of
+from ogive.report.reading import analysed
+from ogive.studies.benchmarks.decoder import _Decoder
 
 MARKS = {"optimal": 1.0, "pessimal": 0.0}
 
@@ -21,9 +21,9 @@ MARKS = {"optimal": 1.0, "pessimal": 0.0}
 @pytest.fixture(scope="module")
 def marked():
     """Six rivals and two artificial respondents on 30 items."""
-    real = iw.simulate("1pl", 6, 30, random_state=3).responses.to_frame()
+    real = og.simulate("1pl", 6, 30, random_state=3).responses.to_frame()
     ends = pd.DataFrame({name: [value] * 30 for name, value in MARKS.items()}, real.columns).T
-    return iw.Responses.from_frame(pd.concat([ends, real]))
+    return og.Responses.from_frame(pd.concat([ends, real]))
 
 
 def data_of(path):
@@ -33,24 +33,24 @@ def data_of(path):
 
 
 def test_marks_are_not_among_the_models_of_the_explorer(marked):
-    (scale,) = scales_of({"scale": iw.calibrate(marked, "1pl")}, None)
+    (scale,) = scales_of({"scale": og.calibrate(marked, "1pl")}, None)
     assert set(scale.content["answers"]["respondents"]) == set(marked.respondents) - set(MARKS)
 
 
 def test_items_are_explored_once_and_pairs_belong_to_their_items(marked, tmp_path):
-    other = iw.Responses(marked.cells[:, :12] * 1.0, respondents=marked.respondents)
+    other = og.Responses(marked.cells[:, :12] * 1.0, respondents=marked.respondents)
     found = {
-        "Benchmark": iw.decode_responses({"long": marked, "short": other}, model="1pl"),
-        "Leaderboard": iw.leaderboard(marked),
+        "Benchmark": og.decode_responses({"long": marked, "short": other}, model="1pl"),
+        "Leaderboard": og.leaderboard(marked),
     }
-    data = data_of(iw.write_report(tmp_path / "report.html", found))
+    data = data_of(og.write_report(tmp_path / "report.html", found))
     assert [scale["name"] for scale in data["scales"]] == ["long", "short"]
     pairs = [each for each in data["tables"].values() if each["caption"] == "Pairs"]
     assert [table["scales"] for table in pairs] == [["long"]]
 
 
 def test_true_scores_have_marks_below_all_models(marked):
-    shown = iw.decode_responses({"one": marked}, model="1pl").plot("scores", "one")
+    shown = og.decode_responses({"one": marked}, model="1pl").plot("scores", "one")
     names = [tick.get_text() for tick in shown.ax_.get_yticklabels()]
     assert set(names[-2:]) == set(MARKS)
 
@@ -69,7 +69,7 @@ def test_dots_say_their_row_and_their_number():
 
 def test_means_of_grades_are_called_mean_scores(subtests):
     grades = np.random.default_rng(0).integers(0, 5, (4, 30))
-    board = iw.leaderboard(iw.Responses(grades))
+    board = og.leaderboard(og.Responses(grades))
     assert "the highest mean score" in board.meaning
     assert board.plot().ax_.get_xlabel().startswith("mean score")
     for name, frame in board.page_tables().items():
@@ -80,7 +80,7 @@ def test_means_of_grades_are_called_mean_scores(subtests):
 def test_all_algorithms_that_are_best_on_a_problem_are_named():
     runs = np.random.default_rng(0).random((20, 3)) * 0.8 + 0.1
     runs[0] = [0.9, 0.9, 0.2]
-    frame = iw.portfolio(pd.DataFrame(runs, columns=["a", "b", "c"]), bounds=(0, 1)).problems
+    frame = og.portfolio(pd.DataFrame(runs, columns=["a", "b", "c"]), bounds=(0, 1)).problems
     assert frame.iloc[0][["best_algorithm", "shared_by"]].tolist() == ["a, b", 2]
     assert (frame["shared_by"].iloc[1:] == 1).all()
 
@@ -88,16 +88,16 @@ def test_all_algorithms_that_are_best_on_a_problem_are_named():
 @pytest.fixture(scope="module")
 def constant():
     """Eight respondents, 40 items: four solved by all, four by none, whose slopes say nothing."""
-    values = iw.simulate("2pl", 8, 40, random_state=5).responses.to_frame().to_numpy(copy=True)
+    values = og.simulate("2pl", 8, 40, random_state=5).responses.to_frame().to_numpy(copy=True)
     values[:, :4], values[:, 4:8] = 1.0, 0.0
     values[:, 8:11] = 1 - values[:, 20:23]
-    return iw.calibrate(iw.Responses(values), "2pl")
+    return og.calibrate(og.Responses(values), "2pl")
 
 
 def test_what_all_answered_alike_has_one_form_everywhere(constant, subtests):
     """Its nominal curve may rise or fall, so that it was called easy, hard and negative."""
     (scale,) = scales_of({"scale": constant}, None)
-    health = iw.item_health(constant.responses, constant)
+    health = og.item_health(constant.responses, constant)
     assert scale.items["difficulty"].iloc[:8].tolist() == [-np.inf] * 4 + [np.inf] * 4
     assert scale.items["discrimination"].iloc[:8].isna().all()
     assert health.items[["difficulty", "discrimination"]].iloc[:8].isna().all(axis=None)
@@ -118,7 +118,7 @@ def test_what_all_answered_alike_has_one_form_everywhere(constant, subtests):
 
 def test_no_asymptote_is_shown_of_what_all_answered_alike_but_sums_of_chances_use_it(constant):
     """A guessing of 0.21 stood beside an infinite difficulty, and sums took it for 0."""
-    cal = iw.calibrate(constant.responses, "4pl")
+    cal = og.calibrate(constant.responses, "4pl")
     (scale,) = scales_of({"scale": cal}, None)
     asymptotes = scale.items[["guessing", "guessing_se", "slip", "slip_se"]]
     assert asymptotes.iloc[:8].isna().all(axis=None)
@@ -129,7 +129,7 @@ def test_no_asymptote_is_shown_of_what_all_answered_alike_but_sums_of_chances_us
 
 
 def test_the_page_says_why_an_item_that_all_answered_alike_has_no_curve(visit, constant, tmp_path):
-    path = iw.write_report(tmp_path / "report.html", constant)
+    path = og.write_report(tmp_path / "report.html", constant)
     for item, curves in (("item_1", False), ("item_20", True)):
         page = visit(path, folded=True, at=f"#item=Calibration/{item}").page
         assert page.inner_text("#explorer-item h3") == item
@@ -140,7 +140,7 @@ def test_the_page_says_why_an_item_that_all_answered_alike_has_no_curve(visit, c
 def test_the_map_shows_what_has_no_place_beside_it_and_nothing_flat_stretches_it(
     visit, constant, tmp_path
 ):
-    page = visit(iw.write_report(tmp_path / "report.html", constant)).page
+    page = visit(og.write_report(tmp_path / "report.html", constant)).page
     said = page.inner_text("#explorer-beyond")
     assert "8 items lie below the map" in said
     assert "4 solved by all (left), 4 solved by none (right)" in said
@@ -157,7 +157,7 @@ def test_the_map_shows_what_has_no_place_beside_it_and_nothing_flat_stretches_it
 def test_far_difficulties_do_not_stretch_the_map(chromium):
     """Flat items made it run from -400 to 400, with all others on one line."""
     page = chromium.new_page()
-    assets = files("itemwise.report").joinpath("assets")
+    assets = files("ogive.report").joinpath("assets")
     source = assets.joinpath("chart.js").read_text("utf-8").replace("drawChart(chart);\n}", "}")
     values = [-400.0] * 3 + np.linspace(-2, 2, 40).tolist() + [390.0]
     code = (
@@ -174,7 +174,7 @@ def test_far_difficulties_do_not_stretch_the_map(chromium):
 def shown(chromium):
     """How the page shows the columns of a table: the first row by heading."""
     page = chromium.new_page()
-    assets = files("itemwise.report").joinpath("assets")
+    assets = files("ogive.report").joinpath("assets")
     data = assets.joinpath("data.js").read_text("utf-8").replace("const DATA =", "const _ =")
     page.set_content('<script id="data" type="application/json">{}</script>')
     source = data + assets.joinpath("numbers.js").read_text("utf-8")
@@ -219,9 +219,9 @@ def test_difficulties_beyond_the_scale_are_not_given_exactly(shown):
 
 
 def test_a_report_and_a_leaderboard_of_few_models_show_the_same_abilities():
-    table = iw.simulate("2pl", 12, 60, missing=0.2, random_state=5).responses
+    table = og.simulate("2pl", 12, 60, missing=0.2, random_state=5).responses
     ranked, scale, _ = analysed(table)
-    wanted = iw.leaderboard(table).to_frame()
+    wanted = og.leaderboard(table).to_frame()
     shown = ranked.found["leaderboard"].to_frame()
     pd.testing.assert_frame_equal(shown, wanted)
     np.testing.assert_allclose(scale.abilities()["ability"].loc[wanted.index], wanted["ability"])
@@ -229,12 +229,12 @@ def test_a_report_and_a_leaderboard_of_few_models_show_the_same_abilities():
 
 
 def test_whatever_chooses_a_model_for_one_table_chooses_the_same():
-    table = iw.simulate("2pl", 30, 40, random_state=5).responses
-    boards = " ".join(iw.leaderboard(table).notes)
-    assert iw.calibrate(table).model.name == analysed(table)[1].model.name == "1pl"
+    table = og.simulate("2pl", 30, 40, random_state=5).responses
+    boards = " ".join(og.leaderboard(table).notes)
+    assert og.calibrate(table).model.name == analysed(table)[1].model.name == "1pl"
     assert "Model '1pl', chosen because" in boards
     # What judges or chooses items by slopes of their own says so.
-    health, short = iw.item_health(table), iw.shorten(table, 10, cv=2)
+    health, short = og.item_health(table), og.shorten(table, 10, cv=2)
     assert health.calibration.model.name == short.bank.model.name == "2pl"
     for found in (health, short):
         assert any("abilities here differ from theirs" in note for note in found.notes)
@@ -242,15 +242,15 @@ def test_whatever_chooses_a_model_for_one_table_chooses_the_same():
 
 def test_wherever_abilities_of_a_scale_rank_its_caution_stands(visit, tmp_path):
     """The counts are those of the section of the scale: estimates, and which are significant."""
-    values = iw.simulate("2pl", 60, 20, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values = og.simulate("2pl", 60, 20, random_state=3).responses.to_frame().to_numpy(copy=True)
     values[:, :4] = 1 - values[:, :4]
-    scale = iw.calibrate(iw.Responses(values), "2pl")
+    scale = og.calibrate(og.Responses(values), "2pl")
     (told,) = re.findall(r"(\d+) items have an estimated discrimination below zero", scale.meaning)
     (caution,) = scales_of({"scale": scale}, None)[0].content["cautions"]
     assert caution.startswith(f"{told} items have an estimated discrimination below zero")
-    page = visit(iw.write_report(tmp_path / "page.html", scale)).page
+    page = visit(og.write_report(tmp_path / "page.html", scale)).page
     page.wait_for_selector(f"#models-one p.about:text-is('{caution}')")
     assert caution in page.inner_text("#explorer-legend .remark")
     assert "estimated discrimination below zero" in page.inner_text("#explorer-legend .negative")
-    upright = iw.calibrate(iw.simulate("2pl", 300, 5, random_state=1).responses, "2pl")
+    upright = og.calibrate(og.simulate("2pl", 300, 5, random_state=1).responses, "2pl")
     assert scales_of({"scale": upright}, None)[0].content["cautions"] == []

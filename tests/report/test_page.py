@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import itemwise as iw
-from itemwise.displays import DISPLAYS
-from itemwise.errors import FileError, InputError
-from itemwise.report.explorer import instances_of
-from itemwise.report.page_assets import filled, text
-from itemwise.report.pictures import MOST_MARKS, picture_of
-from itemwise.report.sections import as_json, columns_of
-from itemwise.results import Result
+import ogive as og
+from ogive.displays import DISPLAYS
+from ogive.errors import FileError, InputError
+from ogive.report.explorer import instances_of
+from ogive.report.page_assets import filled, text
+from ogive.report.pictures import MOST_MARKS, picture_of
+from ogive.report.sections import as_json, columns_of
+from ogive.results import Result
 
 
 class Reader(HTMLParser):
@@ -75,8 +75,8 @@ def test_the_headline_says_what_was_found(page, calibration):
     best = calibration.abilities()["ability"].idxmax()
     assert f"{best}, model 22 and model 33 share the first place" in headline  # with equal sums
     assert "2 of 30 items contradict good respondents" in headline
-    assert text(iw.respondent_fit(calibration).meaning) in headline  # there is room for a check
-    assert text(iw.respondent_fit(calibration).meaning) in page
+    assert text(og.respondent_fit(calibration).meaning) in headline  # there is room for a check
+    assert text(og.respondent_fit(calibration).meaning) in page
 
 
 def test_tables_hold_the_whole_data_once(page, calibration):
@@ -100,18 +100,18 @@ def test_answers_come_back_from_the_bits(page, calibration, responses):
 
 def test_what_was_run_and_how_to_repeat_it_is_said(page):
     run = page.split("What was run</h3>")[1]
-    assert f"<dt>itemwise</dt><dd>{iw.__version__}" in run
+    assert f"<dt>ogive</dt><dd>{og.__version__}" in run
     assert "<dt>numpy</dt>" in run
     assert "<dd>2026-01-01</dd>" in run
-    assert "iw.calibrate(responses, &#x27;2pl&#x27;)" in run
-    assert "iw.label_trouble(...)" in run
+    assert "og.calibrate(responses, &#x27;2pl&#x27;)" in run
+    assert "og.label_trouble(...)" in run
     settings = next(t for t in data_of(page)["tables"].values() if t["caption"] == "Settings")
     assert settings["columns"][1]["values"][0] == "seed"
 
 
 def test_the_same_results_give_the_same_bytes(calibration, tmp_path):
-    found = iw.label_trouble(calibration)
-    pages = [iw.write_report(tmp_path / f"{k}.html", found, date="2026-01-01") for k in range(2)]
+    found = og.label_trouble(calibration)
+    pages = [og.write_report(tmp_path / f"{k}.html", found, date="2026-01-01") for k in range(2)]
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
@@ -160,7 +160,7 @@ class Tomorrow(Result):
 def test_a_new_study_has_a_section_without_a_line_of_code(tmp_path):
     frame = pd.DataFrame({"ability": [1.0, 2.0], "se": [0.1, 0.1]}, index=["a", "b"])
     found = Tomorrow(frame, pd.DataFrame({"x": [1, 2]}))
-    page = iw.write_report(tmp_path / "new.html", found).read_text("utf-8")
+    page = og.write_report(tmp_path / "new.html", found).read_text("utf-8")
     assert "It will rain." in page
     assert "take care" in page
     assert "A study that nobody has written yet." in page
@@ -170,17 +170,17 @@ def test_a_new_study_has_a_section_without_a_line_of_code(tmp_path):
 
 def test_a_figure_that_cannot_be_drawn_leaves_a_note(tmp_path):
     found = Tomorrow(pd.DataFrame({"x": [1.0]}), pd.DataFrame())
-    page = iw.write_report(tmp_path / "new.html", [found]).read_text("utf-8")
+    page = og.write_report(tmp_path / "new.html", [found]).read_text("utf-8")
     assert "There is no figure &#x27;tomorrow&#x27;: " in page
 
 
 def test_what_is_no_result_is_refused(tmp_path):
     with pytest.raises(InputError, match="results holds int, but a page shows results"):
-        iw.write_report(tmp_path / "a.html", [1])
+        og.write_report(tmp_path / "a.html", [1])
     with pytest.raises(InputError, match="nothing to report"):
-        iw.write_report(tmp_path / "a.html", [])
+        og.write_report(tmp_path / "a.html", [])
     with pytest.raises(FileError, match="there is no directory"):
-        iw.write_report(tmp_path / "none" / "a.html", [])
+        og.write_report(tmp_path / "none" / "a.html", [])
     assert not list(tmp_path.iterdir())
 
 
@@ -240,10 +240,10 @@ def test_instances_that_cannot_be_shown_are_refused(subtests):
 
 
 def test_graded_and_continuous_scales_have_sampled_curves(tmp_path, monkeypatch):
-    monkeypatch.setattr("itemwise.report.sections._drawn", lambda *_: ([], []))
+    monkeypatch.setattr("ogive.report.sections._drawn", lambda *_: ([], []))
     for model in ("graded", "continuous"):
-        cal = iw.calibrate(iw.simulate(model, 80, 6, missing=0.1, random_state=0).responses, model)
-        page = iw.write_report(tmp_path / f"{model}.html", cal).read_text("utf-8")
+        cal = og.calibrate(og.simulate(model, 80, 6, missing=0.1, random_state=0).responses, model)
+        page = og.write_report(tmp_path / f"{model}.html", cal).read_text("utf-8")
         scale = data_of(page)["scales"][0]
         curve, answers = scale["curve"], scale["answers"]
         assert curve["kind"] == "sampled"
@@ -262,8 +262,8 @@ def test_graded_and_continuous_scales_have_sampled_curves(tmp_path, monkeypatch)
 
 
 def test_500_items_by_200_respondents_stay_below_3_megabytes(tmp_path):
-    drawn = iw.simulate("2pl", 200, 500, random_state=0).responses
+    drawn = og.simulate("2pl", 200, 500, random_state=0).responses
     words = {name: f"{name}: " + "a question of some length. " * 8 for name in drawn.items}
-    cal = iw.calibrate(drawn, "2pl")
-    path = iw.write_report(tmp_path / "large.html", cal, instances=words)
+    cal = og.calibrate(drawn, "2pl")
+    path = og.write_report(tmp_path / "large.html", cal, instances=words)
     assert path.stat().st_size < 3e6

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise import compare_portfolios, portfolio
-from itemwise.cli.portfolio_commands import Told
-from itemwise.displays import Display
-from itemwise.report import write_folder
-from itemwise.studies.algorithms.portfolio_choice import METHODS
+from ogive import compare_portfolios, portfolio
+from ogive.cli.portfolio_commands import Told
+from ogive.displays import Display
+from ogive.report import write_folder
+from ogive.studies.algorithms.portfolio_choice import METHODS
 
 
 def unwritten(_, path):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import itemwise as iw
-from itemwise.report import provenance
+import ogive as og
+from ogive.report import provenance
 
-ROOT = Path(iw.__file__).resolve().parents[2]
-URL = "https://git.example.org/itemwise"
+ROOT = Path(og.__file__).resolve().parents[2]
+URL = "https://git.example.org/ogive"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -61,26 +61,26 @@ def test_requirements_have_the_versions_that_are_here():
 
 def test_each_way_of_installing_has_a_line_that_repeats_it(installed, subtests):
     numpy = f'"numpy=={version("numpy")}"'
-    wheel = "itemwise-0.1.0-py3-none-any.whl"
+    wheel = "ogive-0.1.0-py3-none-any.whl"
     for noted, lines in (
-        (None, [f'pip install "itemwise=={iw.__version__}" {numpy}']),
+        (None, [f'pip install "ogive=={og.__version__}" {numpy}']),
         (
             {"url": URL, "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
-            [f'pip install "itemwise @ git+{URL}@{COMMIT}" {numpy}'],
+            [f'pip install "ogive @ git+{URL}@{COMMIT}" {numpy}'],
         ),
         (
             {"url": f"file:///tmp/{wheel}", "archive_info": {"hash": "sha256=0"}},
             [f'pip install "{wheel}" {numpy}'],
         ),
         (
-            {"url": "file:///home/me/itemwise", "dir_info": {}},
+            {"url": "file:///home/me/ogive", "dir_info": {}},
             [
-                f"# in a copy of Itemwise's repository, version {iw.__version__}",
+                f"# in a copy of Ogive's repository, version {og.__version__}",
                 f"pip install . {numpy}",
             ],
         ),
-        ("{broken", [f'pip install "itemwise=={iw.__version__}" {numpy}']),
-        ('["a list"]', [f'pip install "itemwise=={iw.__version__}" {numpy}']),
+        ("{broken", [f'pip install "ogive=={og.__version__}" {numpy}']),
+        ('["a list"]', [f'pip install "ogive=={og.__version__}" {numpy}']),
     ):
         with subtests.test(noted=noted):
             assert installed(noted) == lines
@@ -89,7 +89,7 @@ def test_each_way_of_installing_has_a_line_that_repeats_it(installed, subtests):
 def test_a_commit_that_is_none_is_not_repeated(installed):
     noted = {"url": URL, "vcs_info": {"commit_id": '"; rm -rf /'}}
     assert installed(noted) == [
-        f'pip install "itemwise=={iw.__version__}" "numpy=={version("numpy")}"'
+        f'pip install "ogive=={og.__version__}" "numpy=={version("numpy")}"'
     ]
 
 
@@ -99,10 +99,10 @@ def test_without_git_the_version_is_all_that_is_known(monkeypatch):
 
 
 def test_a_page_shows_the_lines(calibration, tmp_path):
-    page = iw.write_report(
-        tmp_path / "page.html", iw.item_fit(calibration), command="itemwise report scores.csv"
+    page = og.write_report(
+        tmp_path / "page.html", og.item_fit(calibration), command="ogive report scores.csv"
     ).read_text("utf-8")
     shown = page.split('class="code"')[1].split("</pre>")[0]
     assert "# Python 3." in shown
     assert "pip install" in shown
-    assert shown.rstrip().endswith("itemwise report scores.csv</code>")
+    assert shown.rstrip().endswith("ogive report scores.csv</code>")

@@ -5,8 +5,8 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.report.reading import analysed
+import ogive as og
+from ogive.report.reading import analysed
 
 ASK = "(runs) => runs.map((run) => errorOfDifference(run.part, wholeOf(run.whole, true)))"
 
@@ -14,7 +14,7 @@ ASK = "(runs) => runs.map((run) => errorOfDifference(run.part, wholeOf(run.whole
 @pytest.fixture(scope="module")
 def asked(chromium):
     """What the page computes, from responses that a test gives it."""
-    source = files("itemwise.report").joinpath("assets", "residuals.js").read_text("utf-8")
+    source = files("ogive.report").joinpath("assets", "residuals.js").read_text("utf-8")
     context = chromium.new_context()
     page = context.new_page()
     page.evaluate(f"() => {{ {source}; window.ask = {ASK}; }}")
@@ -40,8 +40,8 @@ def test_responses_that_agree_are_not_certain(asked):
 
 @pytest.mark.parametrize(("n_respondents", "n_items"), [(60, 100), (40, 300), (30, 500)])
 def test_a_model_that_fits_seldom_fails_by_1_96_standard_errors(asked, n_respondents, n_items):
-    table = iw.simulate("2pl", n_respondents, n_items, random_state=3).responses
-    scale = iw.calibrate(table, "2pl")
+    table = og.simulate("2pl", n_respondents, n_items, random_state=3).responses
+    scale = og.calibrate(table, "2pl")
     ability = scale.abilities()["ability"].to_numpy()
     chance, after = (scale.probability(ability + by).to_numpy() for by in (0.0, 0.01))
     slope, thirds = (after - chance) / 0.01, np.arange(n_items) % 3
@@ -57,11 +57,11 @@ def test_a_model_that_fits_seldom_fails_by_1_96_standard_errors(asked, n_respond
 
 
 def test_the_page_shows_a_standard_error_that_fits_the_share(visit, tmp_path):
-    values = iw.simulate("2pl", 40, 60, random_state=0).responses.values.copy()
+    values = og.simulate("2pl", 40, 60, random_state=0).responses.values.copy()
     values[0, :30] = 1.0  # a group in which one model is always right
-    table = iw.Responses(values, respondents=[f"m{k}" for k in range(40)])
+    table = og.Responses(values, respondents=[f"m{k}" for k in range(40)])
     table = table.described(items={"class": ["a"] * 30 + ["b"] * 30})
-    page = visit(iw.write_report(tmp_path / "page.html", analysed(table))).page
+    page = visit(og.write_report(tmp_path / "page.html", analysed(table))).page
     page.select_option("#models-model", label="m0")
     page.wait_for_selector("#models-one .name:text-is('m0')")
     rows = page.locator("#models-one .table").first.locator("tbody tr").all_inner_texts()

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from itemwise.displays import DISPLAYS
-from itemwise.report import sections
-from itemwise.report.sections import section_of
-from itemwise.results import Result
+from ogive.displays import DISPLAYS
+from ogive.report import sections
+from ogive.report.sections import section_of
+from ogive.results import Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)

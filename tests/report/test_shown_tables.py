@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.report.sections import Section
-from itemwise.words import beyond_scale, with_reach
+import ogive as og
+from ogive.report.sections import Section
+from ogive.words import beyond_scale, with_reach
 
 PAPER = 718  # pixels between the margins of A4
 
@@ -40,7 +40,7 @@ def tables(tmp_path_factory):
         index=pd.Index(names, name="respondent"),
     )
     path = tmp_path_factory.mktemp("tables") / "page.html"
-    return iw.write_report(path, Section("Board", tables=(("board", board),)), date="2026-01-01")
+    return og.write_report(path, Section("Board", tables=(("board", board),)), date="2026-01-01")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_no_number_is_written_with_a_power_of_ten(page, visit, answers):
 def test_the_page_and_sentences_write_numbers_alike(chromium):
     context = chromium.new_context()
     page = context.new_page()
-    source = files("itemwise.report").joinpath("assets", "numbers.js").read_text("utf-8")
+    source = files("ogive.report").joinpath("assets", "numbers.js").read_text("utf-8")
     cases = [(0.7312, 0.0123), (93.84, 104.2), (-1.4142, 0.5), (12345.6, 78.9), (2e-9, 3e-10)]
     for value, error in cases:
         said = page.evaluate(f"() => {{ {source}; return withError({value}, {error}); }}")
@@ -155,7 +155,7 @@ def test_paper_breaks_no_number_and_no_name_and_heads_every_page(visit, shown_on
     many = {f"share_of_{k}": [0.123456 + k] * 40 for k in range(24)}
     wide = pd.DataFrame(many, index=pd.Index(names, name="respondent"))
     path = tmp_path / "page.html"
-    iw.write_report(path, Section("Wide", tables=(("wide", wide),)), date="2026-01-01")
+    og.write_report(path, Section("Wide", tables=(("wide", wide),)), date="2026-01-01")
     page = visit(path, viewport={"width": PAPER, "height": 1000}).page
     before = page.locator("tbody td").first.inner_text()
     shown_on(page, "print")
@@ -214,7 +214,7 @@ def test_the_axes_of_an_item_can_be_read_on_every_screen(visit, answers, width):
 
 def test_a_table_that_is_hardly_longer_is_printed_whole(visit, shown_on, tmp_path):
     frame = pd.DataFrame({"value": range(15)})
-    path = iw.write_report(tmp_path / "page.html", Section("Some", tables=(("some", frame),)))
+    path = og.write_report(tmp_path / "page.html", Section("Some", tables=(("some", frame),)))
     page = visit(path).page
     shown_on(page, "print")
     page.wait_for_selector("tbody tr:nth-child(15)")
@@ -224,7 +224,7 @@ def test_a_table_that_is_hardly_longer_is_printed_whole(visit, shown_on, tmp_pat
 @pytest.mark.parametrize("media", ["screen", "print"])
 def test_lines_that_reproduce_a_report_wrap(visit, shown_on, calibration, tmp_path, media):
     path = tmp_path / "page.html"
-    iw.write_report(path, calibration, command="itemwise report " + "long-name-of-a-file " * 20)
+    og.write_report(path, calibration, command="ogive report " + "long-name-of-a-file " * 20)
     page = visit(path, viewport={"width": 390, "height": 800}).page
     shown_on(page, media)
     code = page.locator("pre.code")

@@ -7,25 +7,25 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-import itemwise as iw
-from itemwise.report import read_benchmark
+import ogive as og
+from ogive.report import read_benchmark
 
 
 def decoding():
     ability = np.linspace(-2, 2, 20)
     tables = {
-        f"set {k}": iw.simulate("2pl", n_items=25, abilities=ability, random_state=k).responses
+        f"set {k}": og.simulate("2pl", n_items=25, abilities=ability, random_state=k).responses
         for k in range(4)
     }
-    return read_benchmark(iw.decode_responses(tables, model="2pl"))
+    return read_benchmark(og.decode_responses(tables, model="2pl"))
 
 
 def portfolio():
     random = np.random.default_rng(0)
     odds = random.normal(size=(60, 1)) * [1, 0.8, 1.2, -0.4] + random.normal(0, 0.4, (60, 4))
     runs = pd.DataFrame(1 / (1 + np.exp(-odds)), columns=["steady", "weak", "strong", "odd one"])
-    found = iw.portfolio(runs, bounds=(0, 1))
-    return [found, found.select(0.01), iw.compare_portfolios(found, cv=3)]
+    found = og.portfolio(runs, bounds=(0, 1))
+    return [found, found.select(0.01), og.compare_portfolios(found, cv=3)]
 
 
 def capability():
@@ -34,7 +34,7 @@ def capability():
     X = pd.DataFrame(line[:, None] + random.normal(size=(160, 3)), columns=["a", "b", "c"])
     models = {"Bayes": GaussianNB(), "logistic": LogisticRegression()}
     return {
-        name: iw.measure_capability(model, X, line > 0, n_resamples=3, budget=5)
+        name: og.measure_capability(model, X, line > 0, n_resamples=3, budget=5)
         for name, model in models.items()
     }
 
@@ -44,21 +44,21 @@ def alarm():
     hard = random.normal(-1, 1, (2, 200))
     right = random.random((2, 200)) < 1 / (1 + np.exp(hard - 1))
     parts = [pd.DataFrame({"difficulty": hard[k], "right": right[k]}) for k in range(2)]
-    return iw.performance_alarm(*parts)
+    return og.performance_alarm(*parts)
 
 
 def diagnoses():
-    drawn = iw.simulate("graded", 80, 8, missing=0.1, random_state=0).responses
-    found = iw.calibrate(drawn, "graded")
-    return [found, iw.diagnose(found)]
+    drawn = og.simulate("graded", 80, 8, missing=0.1, random_state=0).responses
+    found = og.calibrate(drawn, "graded")
+    return [found, og.diagnose(found)]
 
 
 def along_difficulty():
-    drawn = iw.simulate("2pl", 12, 120, random_state=0)
-    found = iw.calibrate(drawn.responses, "1pl")
+    drawn = og.simulate("2pl", 12, 120, random_state=0)
+    found = og.calibrate(drawn.responses, "1pl")
     return {
-        "curves": iw.characteristic_curves(drawn.responses, calibration=found, bins=4),
-        "regularity": iw.generality(drawn.responses, calibration=found),
+        "curves": og.characteristic_curves(drawn.responses, calibration=found, bins=4),
+        "regularity": og.generality(drawn.responses, calibration=found),
     }
 
 
@@ -69,22 +69,22 @@ def confusion():
     pool = {f"tree {n}": DecisionTreeClassifier(max_depth=n % 5 + 1) for n in range(20)}
     models = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier()}
     data = frame.assign(label=label)
-    return iw.compare_classifiers(data, models, pool, model="2pl", n_resamples=50)
+    return og.compare_classifiers(data, models, pool, model="2pl", n_resamples=50)
 
 
 def language_models():
-    drawn = iw.simulate("2pl", 60, 40, random_state=0).responses
+    drawn = og.simulate("2pl", 60, 40, random_state=0).responses
     table = drawn.described(items={"task": ["sums", "verbs"] * 20})
-    bank = iw.calibrate(table, "2pl")
+    bank = og.calibrate(table, "2pl")
     return [
-        iw.leaderboard(table.select(respondents=slice(0, 12))),
-        iw.item_health(table, by="task"),
-        iw.shorten(table, 8, cv=2),
-        iw.replay_adaptively(table, sizes=[5, 10], cv=2),
-        iw.evaluate_adaptively(bank, lambda item: int(item < "item_3"), budget=5),
-        iw.link(bank, iw.calibrate(iw.simulate("2pl", 200, 40, random_state=0).responses, "2pl")),
-        iw.task_scales(table),
-        iw.differential(table, ["small", "large"] * 30),
+        og.leaderboard(table.select(respondents=slice(0, 12))),
+        og.item_health(table, by="task"),
+        og.shorten(table, 8, cv=2),
+        og.replay_adaptively(table, sizes=[5, 10], cv=2),
+        og.evaluate_adaptively(bank, lambda item: int(item < "item_3"), budget=5),
+        og.link(bank, og.calibrate(og.simulate("2pl", 200, 40, random_state=0).responses, "2pl")),
+        og.task_scales(table),
+        og.differential(table, ["small", "large"] * 30),
     ]
 
 
@@ -97,7 +97,7 @@ LONGER = (decoding, language_models, portfolio, alarm, diagnoses, along_difficul
     "study", [*QUICK, *(pytest.param(each, marks=pytest.mark.slow) for each in LONGER)]
 )
 def test_a_report_opens_without_a_complaint(study, visit, axe, tmp_path):
-    path = iw.write_report(tmp_path / "report.html", study())
+    path = og.write_report(tmp_path / "report.html", study())
     opened = visit(path, bypass_csp=True)
     assert opened.trouble == []
     assert opened.outside() == []

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.calibration.shown_scale import told_parameters
-from itemwise.report.headlines import in_short, sentences_in
-from itemwise.report.reading import analysed
-from itemwise.report.sections import Section, gather, sections_of
-from itemwise.viewing.view_session import ViewSession
+import ogive as og
+from ogive.calibration.shown_scale import told_parameters
+from ogive.report.headlines import in_short, sentences_in
+from ogive.report.reading import analysed
+from ogive.report.sections import Section, gather, sections_of
+from ogive.viewing.view_session import ViewSession
 
 ITEMS = 10
 
@@ -31,13 +31,13 @@ def unlinked(sizes, kind="binary", seed=0):
         }[kind](chance)
         values[first : first + size, ITEMS * k : ITEMS * (k + 1)] = drawn
     names = [f"m{k}" for k in range(len(values))]
-    return iw.Responses(values, names, [f"q{k}" for k in range(values.shape[1])], kind)
+    return og.Responses(values, names, [f"q{k}" for k in range(values.shape[1])], kind)
 
 
 @pytest.mark.parametrize("kind", ["binary", "graded", "continuous"])
 def test_every_part_has_its_origin_at_its_own_mean(kind):
     table = unlinked((5, 4, 3), kind)
-    found = iw.calibrate(table)
+    found = og.calibrate(table)
     means = found.abilities().groupby("part")["ability"].mean()
     np.testing.assert_allclose(means, 0.0, atol=1e-3)
     assert np.isfinite(found.abilities()["se"]).all()
@@ -45,10 +45,10 @@ def test_every_part_has_its_origin_at_its_own_mean(kind):
 
 def test_moving_the_origin_of_parts_leaves_the_joint_fit(monkeypatch):
     table = unlinked((30, 30), seed=1)
-    moved = iw.calibrate(table, "2pl")
+    moved = og.calibrate(table, "2pl")
     with monkeypatch.context() as without:
-        without.setattr("itemwise.estimation.calibrating.at_own_origins", lambda found: found)
-        joint = iw.calibrate(table, "2pl")
+        without.setattr("ogive.estimation.calibrating.at_own_origins", lambda found: found)
+        joint = og.calibrate(table, "2pl")
     assert moved.log_likelihood == joint.log_likelihood
     for _, items in moved.items.groupby("part"):
         shift = items["difficulty"] - joint.items.loc[items.index, "difficulty"]
@@ -58,12 +58,12 @@ def test_moving_the_origin_of_parts_leaves_the_joint_fit(monkeypatch):
 
 
 def test_every_part_of_a_report_is_shown_or_named(monkeypatch):
-    monkeypatch.setattr("itemwise.report.reading.MOST_PARTS", 1)
+    monkeypatch.setattr("ogive.report.reading.MOST_PARTS", 1)
     table = unlinked((4, 3, 2, 1))
     given = gather(analysed(table))
     board = given.results["Leaderboard"]
     assert set(board.respondents) == set(table.respondents)
-    scales = [each for each in given.results.values() if isinstance(each, iw.Calibration)]
+    scales = [each for each in given.results.values() if isinstance(each, og.Calibration)]
     assert [each.n_respondents for each in scales] == [4, 3, 2]
     assert any(title.endswith(", part 1") for title in given.results)
     for part, who, why in (
@@ -83,21 +83,21 @@ def test_a_page_of_parts_says_five_sentences_first(sizes):
     given = gather(analysed(unlinked(sizes)))
     sections = sections_of(given.results, lambda: "figure", set(given.results))
     assert len(in_short(sections)) == 5
-    scales = [each for each in given.results.values() if isinstance(each, iw.Calibration)]
+    scales = [each for each in given.results.values() if isinstance(each, og.Calibration)]
     assert len(scales) == len(sizes)
 
 
 def test_a_report_the_boards_and_the_view_have_the_same_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("itemwise.report.reading.MOST_PARTS", 0)
+    monkeypatch.setattr("ogive.report.reading.MOST_PARTS", 0)
     table = unlinked((4, 3, 1))
     given = gather(analysed(table))
-    wanted = iw.leaderboard(table).to_frame()
+    wanted = og.leaderboard(table).to_frame()
     pd.testing.assert_frame_equal(given.results["Leaderboard"].to_frame(), wanted)
     session = ViewSession([table.save(tmp_path / "scores.parquet")])
     session.look()
     for name, part in session.opened.tables.items():
         session._calibrate(name, part)
-    report = [each for each in given.results.values() if isinstance(each, iw.Calibration)]
+    report = [each for each in given.results.values() if isinstance(each, og.Calibration)]
     *scales, alone = session.snapshot.scales
     assert alone.n_respondents == 1
     for scale, found in zip(scales, report, strict=True):

@@ -1,4 +1,4 @@
-"""`itemwise view` in a real browser: the explorer of a report, with data from a server."""
+"""`ogive view` in a real browser: the explorer of a report, with data from a server."""
 
 import threading
 from contextlib import contextmanager
@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import pytest
 from scipy.stats import binomtest
 
-import itemwise as iw
-from itemwise.serving.server import _listening
-from itemwise.serving.view_application import make_view_app
-from itemwise.viewing.view_session import ViewSession
+import ogive as og
+from ogive.serving.server import _listening
+from ogive.serving.view_application import make_view_app
+from ogive.viewing.view_session import ViewSession
 
 CHOSEN = "#explorer-item h3"
 TOKEN = "a-token"  # noqa: S105
@@ -97,7 +97,7 @@ def test_a_token_that_is_refused_is_forgotten(visit, address):
     page = visit(f"{home}#token=of-another-run").page
     page.wait_for_selector("#live-failure:has-text('another run')")
     assert page.inner_text("#live-counts") == ""
-    assert page.evaluate("localStorage.getItem('itemwise-token')") is None
+    assert page.evaluate("localStorage.getItem('ogive-token')") is None
 
 
 def test_an_item_shows_who_was_right_and_its_text(page, responses):
@@ -193,7 +193,7 @@ def test_models_that_answered_other_items_have_no_place_among_others(visit, tmp_
 
 
 def test_partial_scores_are_higher_and_not_right(visit, tmp_path):
-    table = iw.Responses([[0.5, 1.0, 0.2, 0.8], [0.4, 0.9, 0.3, 0.1]], ["ann", "bob"])
+    table = og.Responses([[0.5, 1.0, 0.2, 0.8], [0.4, 0.9, 0.3, 0.1]], ["ann", "bob"])
     path = table.described(items={"task": ["a", "a", "b", "b"]}).save(tmp_path / "some.parquet")
     with served(path) as found:
         page = visit(found).page
@@ -240,7 +240,7 @@ def test_a_log_can_be_added_and_a_damaged_one_says_so(visit, scores, responses, 
 
 def test_a_growing_file_is_followed_and_the_chosen_item_stays(visit, tmp_path):
     path = tmp_path / "run.csv"
-    table = iw.simulate("2pl", 20, 6, random_state=0).responses
+    table = og.simulate("2pl", 20, 6, random_state=0).responses
     lines = [",".join(["model", *table.items])]
     lines += [f"m{k}," + ",".join(f"{v:.0f}" for v in row) for k, row in enumerate(table.values)]
     path.write_text("\n".join(lines[:16]) + "\n")
@@ -267,7 +267,7 @@ def test_the_end_of_the_server_is_said(visit, scores):
 def test_no_text_of_the_data_runs(visit, tmp_path):
     attacks = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>"]
     evil = [f"{attacks[k % 2]} {k}" for k in range(12)]
-    table = iw.Responses(iw.simulate("2pl", 12, 12, random_state=0).responses.values, evil, evil)
+    table = og.Responses(og.simulate("2pl", 12, 12, random_state=0).responses.values, evil, evil)
     path = table.described(items={"task": evil[:6] * 2}).save(tmp_path / f"{'<b>x'}.parquet")
     with served(path) as found:
         opened = visit(found)
@@ -294,7 +294,7 @@ def test_nothing_is_wider_than_the_window(visit, address, width):
 @pytest.mark.slow
 def test_a_board_of_26_million_responses_is_explored(visit, tmp_path):
     """How long it takes is printed by benchmarks/view.py."""
-    drawn = iw.simulate("2pl", 2_211, 12_032, random_state=1).responses
+    drawn = og.simulate("2pl", 2_211, 12_032, random_state=1).responses
     tasks = [f"task {k % 14}" for k in range(12_032)]
     path = drawn.described(items={"task": tasks}).save(tmp_path / "board.parquet")
     with served(path) as found:

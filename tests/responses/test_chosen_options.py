@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.responses.chosen_options import option_frame
+import ogive as og
+from ogive.errors import InputError
+from ogive.responses.chosen_options import option_frame
 
 CHOSEN = pd.DataFrame(
     {"q1": ["A", "C", None], "q2": ["B", "B", "D"], "q3": [1.0, 10.0, 2.0]},
@@ -16,7 +16,7 @@ KEY = {"q1": "C", "q2": "B", "q3": 2}
 
 
 def test_the_right_option_is_0_and_the_others_follow_in_order():
-    found = iw.Responses.from_choices(CHOSEN, KEY)
+    found = og.Responses.from_choices(CHOSEN, KEY)
     assert found.kind == "nominal"
     assert found.cells.tolist() == [[1, 0, 1], [0, 0, 2], [-1, 1, 0]]
     facts = found.item_facts
@@ -26,13 +26,13 @@ def test_the_right_option_is_0_and_the_others_follow_in_order():
 
 
 def test_given_options_keep_their_order_and_those_that_nobody_chose():
-    found = iw.Responses.from_choices(CHOSEN[["q1", "q2"]], ["C", "B"], options=list("DCBA"))
+    found = og.Responses.from_choices(CHOSEN[["q1", "q2"]], ["C", "B"], options=list("DCBA"))
     assert found.item_facts.loc["q1"].tolist() == ["C", "D", "B", "A"]
     assert found.cells[0].tolist() == [3, 0]
 
 
 def test_choices_become_right_or_wrong_and_nothing_else():
-    found = iw.Responses.from_choices(CHOSEN, KEY)
+    found = og.Responses.from_choices(CHOSEN, KEY)
     right = found.of_kind("binary")
     assert np.nan_to_num(right.values, nan=-1).tolist() == [[0, 1, 0], [1, 1, 0], [-1, 0, 1]]
     assert right.item_facts["key"].tolist() == ["C", "B", "2"]
@@ -44,19 +44,19 @@ def test_choices_become_right_or_wrong_and_nothing_else():
 
 
 def test_studies_of_right_and_wrong_take_choices():
-    drawn = iw.simulate(iw.Nominal(categories=3), 40, 12, random_state=0).responses
-    board = iw.leaderboard(drawn)
+    drawn = og.simulate(og.Nominal(categories=3), 40, 12, random_state=0).responses
+    board = og.leaderboard(drawn)
     np.testing.assert_allclose(
         board.to_frame()["accuracy"].sort_index(),
-        iw.leaderboard(drawn.of_kind("binary")).to_frame()["accuracy"].sort_index(),
+        og.leaderboard(drawn.of_kind("binary")).to_frame()["accuracy"].sort_index(),
     )
 
 
 def test_a_table_of_choices_survives_its_file(tmp_path, subtests):
-    found = iw.Responses.from_choices(CHOSEN, KEY)
+    found = og.Responses.from_choices(CHOSEN, KEY)
     for name in ("table.csv", "table.parquet"):
         with subtests.test(name):
-            assert iw.read_responses(found.save(tmp_path / name)) == found
+            assert og.read_responses(found.save(tmp_path / name)) == found
 
 
 BAD = {
@@ -72,17 +72,17 @@ BAD = {
 def test_what_is_no_choice_is_refused_in_a_sentence(subtests):
     for name, (frame, key, more, sentence) in BAD.items():
         with subtests.test(name), pytest.raises(InputError, match=sentence):
-            iw.Responses.from_choices(frame, key, **more)
+            og.Responses.from_choices(frame, key, **more)
 
 
 def test_a_key_that_nobody_chose_is_noted():
-    found = iw.Responses.from_choices(CHOSEN[["q2"]], ["A"])
+    found = og.Responses.from_choices(CHOSEN[["q2"]], ["A"])
     assert found.notes == ("Nobody chose the right option of 1 item (q2): check the key.",)
 
 
 def test_choices_as_text_begin_with_the_key_and_give_the_same_table():
-    found = iw.Responses.from_choices(CHOSEN, KEY)
+    found = og.Responses.from_choices(CHOSEN, KEY)
     frame = option_frame(found)
     assert frame.loc["key"].tolist() == ["C", "B", "2"]
-    again = iw.Responses.from_choices(frame.iloc[1:], frame.iloc[0])
+    again = og.Responses.from_choices(frame.iloc[1:], frame.iloc[0])
     assert again == found

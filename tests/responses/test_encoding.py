@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from itemwise import simulate
-from itemwise.models import MODELS, Continuous, Graded, TwoPL
-from itemwise.responses.encoding import collapse, encode
+from ogive import simulate
+from ogive.models import MODELS, Continuous, Graded, TwoPL
+from ogive.responses.encoding import collapse, encode
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from itemwise.errors import InputError
-from itemwise.responses import Responses, read_responses
+from ogive.errors import InputError
+from ogive.responses import Responses, read_responses
 
 
 @pytest.fixture(params=["frame", "csv", "parquet", "jsonl"])

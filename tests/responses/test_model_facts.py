@@ -5,7 +5,7 @@ import io
 import pandas as pd
 import pytest
 
-from itemwise.responses import Responses, read_responses
+from ogive.responses import Responses, read_responses
 
 TEXT = "model,params_b,q1,q2,License\nsmall,7,1,0,mit\nlarge,70.5,1,1,\n"
 
@@ -55,7 +55,7 @@ def test_rows_that_are_called_items_are_items(read):
     assert "are called 'item': rows are items" in note
 
 
-def test_what_itemwise_writes_keeps_all_its_items(tmp_path):
+def test_what_ogive_writes_keeps_all_its_items(tmp_path):
     table = Responses([[0.5, 7], [0.25, 8]], items=["average", "params_b"])
     for ending in ("csv", "parquet"):
         found = read_responses(table.save(tmp_path / f"x.{ending}"))

@@ -9,9 +9,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from itemwise.errors import FileError, InputError
-from itemwise.responses import Responses, as_responses, read_responses
-from itemwise.responses.names_and_facts import aligned, name_index, numbered
+from ogive.errors import FileError, InputError
+from ogive.responses import Responses, as_responses, read_responses
+from ogive.responses.names_and_facts import aligned, name_index, numbered
 
 VALUES = pd.Series([1.0, 2.0, 3.0], index=["a", "b", "c"])
 
@@ -115,8 +115,8 @@ def test_damaged_metadata_are_refused(table, tmp_path, subtests):
             path = tmp_path / "r.parquet"
             table.save(path)
             stored = pq.read_table(path)
-            about = json.loads(stored.schema.metadata[b"itemwise.about"]) | damage
-            metadata = stored.schema.metadata | {b"itemwise.about": json.dumps(about).encode()}
+            about = json.loads(stored.schema.metadata[b"ogive.about"]) | damage
+            metadata = stored.schema.metadata | {b"ogive.about": json.dumps(about).encode()}
             pq.write_table(stored.replace_schema_metadata(metadata), path)
             with pytest.raises(FileError, match=r"r\.parquet"):
                 read_responses(path)

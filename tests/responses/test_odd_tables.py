@@ -5,10 +5,10 @@ import re
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError, ItemwiseError
-from itemwise.studies.battles.battle_tables import read_battles
-from itemwise.studies.judges.rating_tables import read_ratings
+import ogive as og
+from ogive.errors import InputError, OgiveError
+from ogive.studies.battles.battle_tables import read_battles
+from ogive.studies.judges.rating_tables import read_ratings
 
 HALVES = ["m\ud83d", "m\ud83e"] * 2
 
@@ -32,8 +32,8 @@ HALVES = ["m\ud83d", "m\ud83e"] * 2
 def test_what_spreadsheets_write_is_refused_with_what_to_do(tmp_path, text, words):
     path = tmp_path / "a.csv"
     path.write_text(text)
-    with pytest.raises(ItemwiseError, match=words):
-        iw.read_responses(path)
+    with pytest.raises(OgiveError, match=words):
+        og.read_responses(path)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_spreadsheets_write_is_refused_with_what_to_do(tmp_path, text, word
 def test_marks_line_ends_and_delimiters_of_any_editor_are_read(tmp_path, content):
     path = tmp_path / "a.csv"
     path.write_bytes(content.encode())
-    found = iw.read_responses(path)
+    found = og.read_responses(path)
     assert found.to_frame().to_numpy().tolist() == [[1, 0], [0, 1]]
     assert (found.respondents, found.items) == (("a", "b"), ("p", "q"))
     assert not found.notes
@@ -64,14 +64,14 @@ def test_marks_line_ends_and_delimiters_of_any_editor_are_read(tmp_path, content
 def test_names_that_look_the_same_are_said(tmp_path, text, words):
     path = tmp_path / "a.csv"
     path.write_text(text)
-    (note,) = iw.read_responses(path).notes
+    (note,) = og.read_responses(path).notes
     assert re.search(words, note)
 
 
 def test_names_with_spaces_that_differ_are_not_said(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("model,item one,item two\nmodel one,1,0\nmodel two,0,1\n")
-    assert not iw.read_responses(path).notes
+    assert not og.read_responses(path).notes
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_names_with_spaces_that_differ_are_not_said(tmp_path):
             {"model": HALVES, "item": list("iijj"), "judge": list("uvuv"), "score": [0, 1, 1, 0]},
         ),
         (
-            iw.read_runs,
+            og.read_runs,
             {"problem": list("ppqq"), "solver": HALVES, "runtime": [1.0, 2.0, 3.0, 4.0]},
         ),
         (
-            iw.Responses.from_long,
+            og.Responses.from_long,
             {"respondent": HALVES, "item": list("iijj"), "response": [0, 1, 1, 0]},
         ),
     ],

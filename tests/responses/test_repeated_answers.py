@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.errors import InputError
-from itemwise.responses import Responses, read_responses
-from itemwise.responses.repeated_answers import combined
+from ogive.errors import InputError
+from ogive.responses import Responses, read_responses
+from ogive.responses.repeated_answers import combined
 
 NAN = float("nan")
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.errors import FileError, InputError, ItemwiseError
-from itemwise.responses import Responses, read_responses, write_responses
-from itemwise.tables import text_tables as text_module
+from ogive.errors import FileError, InputError, OgiveError
+from ogive.responses import Responses, read_responses, write_responses
+from ogive.tables import text_tables as text_module
 
 NAN = float("nan")
 WIDE = "model,q1,q2\na,1,0\nb,,1\n"
@@ -214,7 +214,7 @@ def test_lists_in_a_long_parquet_file_are_ignored(tmp_path):
 
 CSV_ERRORS = {
     "empty": (b"", FileError, "is empty"),
-    "blank": (b"\n\n \n", ItemwiseError, r"."),
+    "blank": (b"\n\n \n", OgiveError, r"."),
     "only blank lines": (b"\n\n\n", FileError, "nothing but blank lines"),
     "no rows": (b"model,q1\n", FileError, "no rows below it"),
     "no rows, long": (b"respondent,item,response\n", InputError, "empty"),
@@ -223,7 +223,7 @@ CSV_ERRORS = {
     "utf-16 without mark": (WIDE.encode("utf-16-le"), FileError, "binary file or UTF-16"),
     "latin-1": (WIDE.replace("a,", "é,").encode("latin-1"), FileError, "byte 0xe9.*iconv"),
     "binary": (bytes(range(256)) * 20, FileError, "binary file"),
-    "noise": (np.random.default_rng(1).bytes(5000), ItemwiseError, r"."),
+    "noise": (np.random.default_rng(1).bytes(5000), OgiveError, r"."),
     "zip": (b"PK\x03\x04rest", FileError, "Excel workbook.*Export it as CSV"),
     "gzip by content": (gzip.compress(b"x"), FileError, r"compressed with gzip.*\.gz"),
     "parquet by content": (b"PAR1....", FileError, r"ends in \.parquet"),
@@ -347,7 +347,7 @@ JSON_ERRORS = {
 def test_broken_json_lines_are_explained(write, subtests):
     for case, (content, message) in JSON_ERRORS.items():
         with subtests.test(case):
-            with pytest.raises(ItemwiseError, match=message) as caught:
+            with pytest.raises(OgiveError, match=message) as caught:
                 read_responses(write(content, "scores.jsonl"))
             assert "scores.jsonl" in str(caught.value)
 
@@ -385,7 +385,7 @@ PARQUET_ERRORS = {
 def test_broken_parquet_is_explained(write, subtests):
     for case, (content, message) in PARQUET_ERRORS.items():
         with subtests.test(case):
-            with pytest.raises(ItemwiseError, match=message) as caught:
+            with pytest.raises(OgiveError, match=message) as caught:
                 read_responses(write(content, "scores.parquet"))
             assert "scores.parquet" in str(caught.value)
 
@@ -395,7 +395,7 @@ def test_parquet_with_a_flipped_byte_never_escapes_as_another_error(write, subte
         with subtests.test(position=position):
             damaged = bytearray(INTACT)
             damaged[position] ^= 0x80
-            with suppress(ItemwiseError):
+            with suppress(OgiveError):
                 read_responses(write(bytes(damaged), "scores.parquet"))
 
 
@@ -423,7 +423,7 @@ def test_a_parquet_file_that_unpacks_without_end_is_stopped(write):
 def test_no_bytes_escape_as_another_error(tmp_path_factory, name, content):
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(content)
-    with suppress(ItemwiseError):
+    with suppress(OgiveError):
         read_responses(path)
 
 

@@ -9,16 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import itemwise as iw
-from itemwise.errors import FileError, InputError
-from itemwise.responses.scanned_responses import ScannedResponses
-from itemwise.responses.seen_cells import SeenCells
-from itemwise.responses.stored_rows import RowWriter
+import ogive as og
+from ogive.errors import FileError, InputError
+from ogive.responses.scanned_responses import ScannedResponses
+from ogive.responses.seen_cells import SeenCells
+from ogive.responses.stored_rows import RowWriter
 
 
 @pytest.fixture
 def table():
-    return iw.simulate("2pl", 60, 6, random_state=3, missing=0.1).responses
+    return og.simulate("2pl", 60, 6, random_state=3, missing=0.1).responses
 
 
 def wide(table, folder, *cuts):
@@ -32,7 +32,7 @@ def wide(table, folder, *cuts):
 
 
 def test_rows_of_all_files_come_in_the_order_of_names(table, tmp_path):
-    scanned = iw.scan_responses(f"{wide(table, tmp_path, 13, 40)}/*.parquet")
+    scanned = og.scan_responses(f"{wide(table, tmp_path, 13, 40)}/*.parquet")
     assert scanned.shape == (60, 6)
     assert scanned.kind == "binary"
     assert scanned.n_missing == table.n_missing
@@ -44,7 +44,7 @@ def test_a_folder_a_pattern_and_paths_find_the_same_files(table, tmp_path):
     folder = wide(table, tmp_path, 20)
     (folder / "notes.txt").write_text("nothing")
     ways = [folder, f"{folder}/*.parquet", sorted(folder.glob("*.parquet"))]
-    assert len({iw.scan_responses(way).files for way in ways}) == 1
+    assert len({og.scan_responses(way).files for way in ways}) == 1
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -52,10 +52,10 @@ def test_rows_by_response_may_be_anywhere(table, tmp_path, shuffled, monkeypatch
     long = table.to_long().astype({"respondent": str, "item": str})
     if shuffled:
         long = long.sample(frac=1, random_state=0)
-        monkeypatch.setattr("itemwise.responses.long_scanning.ROWS_IN_BUCKET", 50)
+        monkeypatch.setattr("ogive.responses.long_scanning.ROWS_IN_BUCKET", 50)
     long.iloc[:100].to_parquet(tmp_path / "a.parquet")
     long.iloc[100:].to_parquet(tmp_path / "b.parquet")
-    found = iw.scan_responses(tmp_path).sample(100)
+    found = og.scan_responses(tmp_path).sample(100)
     assert found.select(table.respondents, table.items) == table
 
 
@@ -69,20 +69,20 @@ def test_grades_and_scores_are_recognised_as_in_memory(tmp_path, subtests):
         with subtests.test(kind=kind):
             frame = pd.DataFrame(values, columns=["a", "b"])
             frame.to_parquet(tmp_path / "x.parquet")
-            scanned = iw.scan_responses(tmp_path / "x.parquet")
-            in_memory = iw.Responses.from_frame(frame)
+            scanned = og.scan_responses(tmp_path / "x.parquet")
+            in_memory = og.Responses.from_frame(frame)
             assert scanned.kind == kind == in_memory.kind
             np.testing.assert_array_equal(scanned.opened.rows[:], in_memory.cells)
     frame = pd.DataFrame({"a": [0, 50], "b": [100, 2]})
     frame.to_parquet(tmp_path / "x.parquet")
-    assert iw.scan_responses(tmp_path / "x.parquet").kind == "continuous"
-    assert iw.scan_responses(tmp_path / "x.parquet", kind="graded").kind == "graded"
+    assert og.scan_responses(tmp_path / "x.parquet").kind == "continuous"
+    assert og.scan_responses(tmp_path / "x.parquet", kind="graded").kind == "graded"
 
 
 def test_files_whose_items_differ_are_joined_and_it_is_said(tmp_path):
     pd.DataFrame({"a": [0, 1], "b": [1, 1]}).to_parquet(tmp_path / "1.parquet")
     pd.DataFrame({"b": [0], "c": [1]}).to_parquet(tmp_path / "2.parquet")
-    scanned = iw.scan_responses(tmp_path)
+    scanned = og.scan_responses(tmp_path)
     assert scanned.items == ("a", "b", "c")
     np.testing.assert_array_equal(scanned.opened.rows[:], [[0, 1, -1], [1, 1, -1], [-1, 0, 1]])
     assert scanned.notes == (
@@ -94,13 +94,13 @@ def test_files_whose_items_differ_are_joined_and_it_is_said(tmp_path):
 def test_a_partition_without_rows_is_passed_over_and_it_is_said(table, tmp_path):
     wide(table, tmp_path)
     pd.DataFrame({"item_1": pd.Series([], dtype="int8")}).to_parquet(tmp_path / "empty.parquet")
-    scanned = iw.scan_responses(tmp_path)
+    scanned = og.scan_responses(tmp_path)
     assert scanned.n_respondents == 60
     assert scanned.notes[-1] == "1 file (empty.parquet) without rows: nothing was read there."
     for path in tmp_path.glob("part*"):
         path.unlink()
     with pytest.raises(InputError, match="has any rows, so there is nothing to scan"):
-        iw.scan_responses(tmp_path)
+        og.scan_responses(tmp_path)
 
 
 def test_what_cannot_be_scanned_is_refused_in_one_sentence(table, tmp_path, subtests):
@@ -140,20 +140,20 @@ def test_what_cannot_be_scanned_is_refused_in_one_sentence(table, tmp_path, subt
             for name, frame in files.items():
                 frame.to_parquet(folder / f"{name}.parquet", index=False)
             with pytest.raises((InputError, FileError), match=said):
-                iw.scan_responses(folder).kind  # noqa: B018 - reads the files
+                og.scan_responses(folder).kind  # noqa: B018 - reads the files
     pd.DataFrame({"a": [0, 2]}).to_parquet(tmp_path / "g.parquet")
     with pytest.raises(InputError, match="binary responses are 0 or 1"):
-        iw.scan_responses(tmp_path / "g.parquet", kind="binary").kind  # noqa: B018
+        og.scan_responses(tmp_path / "g.parquet", kind="binary").kind  # noqa: B018
     pd.DataFrame({"a": [0, 0.5]}).to_parquet(tmp_path / "h.parquet")
     with pytest.raises(InputError, match="so that they are not graded"):
-        iw.scan_responses(tmp_path / "h.parquet", kind="graded").kind  # noqa: B018
+        og.scan_responses(tmp_path / "h.parquet", kind="graded").kind  # noqa: B018
 
 
 def test_a_damaged_file_is_named(table, tmp_path):
     path = wide(table, tmp_path, 30) / "part_1.parquet"
     content = bytearray(path.read_bytes())
     content[4:200] = bytes(196)  # its first page
-    scanned = iw.scan_responses(tmp_path)
+    scanned = og.scan_responses(tmp_path)
     path.write_bytes(bytes(content))
     os.utime(path, ns=(0, scanned.files[1].stamp[1]))  # as if it had been so from the start
     with pytest.raises(FileError, match=r"part_1.parquet' is not an intact Parquet file"):
@@ -161,7 +161,7 @@ def test_a_damaged_file_is_named(table, tmp_path):
 
 
 def test_a_file_that_changes_meanwhile_is_named(table, tmp_path):
-    scanned = iw.scan_responses(wide(table, tmp_path, 30))
+    scanned = og.scan_responses(wide(table, tmp_path, 30))
     assert scanned.n_respondents == 60
     (tmp_path / "part_1.parquet").write_bytes((tmp_path / "part_0.parquet").read_bytes())
     with pytest.raises(FileError, match=r"part_1.parquet' changed while it was read"):
@@ -201,7 +201,7 @@ def test_what_was_seen_of_two_parts_is_what_was_seen_of_both():
 
 
 def test_what_needs_all_responses_says_so(table, tmp_path):
-    scanned = iw.scan_responses(wide(table, tmp_path))
+    scanned = og.scan_responses(wide(table, tmp_path))
     assert isinstance(scanned, ScannedResponses)
     assert repr(scanned) == "ScannedResponses: 1 file, not read yet"
     with pytest.raises(InputError, match="scanned ones are read in blocks"):
@@ -209,13 +209,13 @@ def test_what_needs_all_responses_says_so(table, tmp_path):
     with pytest.raises(InputError, match="The scanned responses are binary"):
         scanned.of_kind("graded")
     with pytest.raises(InputError, match="layout is 'items'"):
-        iw.scan_responses(tmp_path, layout="items")
+        og.scan_responses(tmp_path, layout="items")
 
 
-def test_files_that_itemwise_wrote_are_scanned_without_their_facts(table, tmp_path):
+def test_files_that_ogive_wrote_are_scanned_without_their_facts(table, tmp_path):
     described = table.described(respondents={"size": list(range(60))})
     path = described.save(tmp_path / "x.parquet")
-    scanned = iw.scan_responses(path)
+    scanned = og.scan_responses(path)
     assert scanned.items == table.items
     np.testing.assert_array_equal(scanned.opened.rows[:], table.cells)
     assert pq.read_schema(path).names[1] == "size"

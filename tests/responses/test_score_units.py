@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.responses import Responses
-from itemwise.responses.score_units import on_one_scale, said_of_raw_units
+import ogive as og
+from ogive.responses import Responses
+from ogive.responses.score_units import on_one_scale, said_of_raw_units
 
 TASKS = ["quiz", "quiz", "judge", "judge"]
 
@@ -15,7 +15,7 @@ def test_a_score_from_0_to_10_does_not_count_ten_times():
     scaled, (note,) = on_one_scale(table, TASKS)
     assert scaled.values.tolist() == [[1, 0, 0.8, 0.9], [0, 1, 0.2, 1]]
     assert "judge: 0 to 10" in note
-    board = iw.leaderboard(table)
+    board = og.leaderboard(table)
     assert board.to_frame()["accuracy"].tolist() == pytest.approx([0.675, 0.55])
     assert note in board.notes
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from itemwise.responses import tallies
-from itemwise.responses.tallies import Tally
+from ogive.responses import tallies
+from ogive.responses.tallies import Tally
 
 
 @pytest.mark.parametrize("n_codes", [1, 2, 5])

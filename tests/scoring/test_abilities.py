@@ -7,12 +7,12 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from itemwise import Graded, Responses, TwoPL, calibrate, simulate
-from itemwise.calibration import known_items
-from itemwise.errors import InputError
-from itemwise.models import MODELS
-from itemwise.responses.encoding import encode
-from itemwise.scoring import (
+from ogive import Graded, Responses, TwoPL, calibrate, simulate
+from ogive.calibration import known_items
+from ogive.errors import InputError
+from ogive.models import MODELS
+from ogive.responses.encoding import encode
+from ogive.scoring import (
     METHODS,
     HistogramPopulation,
     NormalPopulation,

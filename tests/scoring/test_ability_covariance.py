@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from itemwise import calibrate, simulate
-from itemwise.errors import InputError
-from itemwise.models import TwoPL
-from itemwise.responses.encoding import encode
-from itemwise.scoring import NormalPopulation, score_abilities
-from itemwise.scoring import ability_covariance as module
-from itemwise.scoring.item_errors import ItemErrors
+from ogive import calibrate, simulate
+from ogive.errors import InputError
+from ogive.models import TwoPL
+from ogive.responses.encoding import encode
+from ogive.scoring import NormalPopulation, score_abilities
+from ogive.scoring import ability_covariance as module
+from ogive.scoring.item_errors import ItemErrors
 
 
 @pytest.fixture(scope="module")

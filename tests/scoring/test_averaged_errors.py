@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from itemwise import calibrate, simulate
-from itemwise.responses.encoding import encode
-from itemwise.scoring import averaged_errors as module
-from itemwise.scoring import score_abilities
-from itemwise.scoring.averaged_errors import averaged_errors, item_tables, points_among, sums_at
-from itemwise.scoring.item_errors import ItemErrors
+from ogive import calibrate, simulate
+from ogive.responses.encoding import encode
+from ogive.scoring import averaged_errors as module
+from ogive.scoring import score_abilities
+from ogive.scoring.averaged_errors import averaged_errors, item_tables, points_among, sums_at
+from ogive.scoring.item_errors import ItemErrors
 
 
 @pytest.fixture(scope="module", params=["2pl", "3pl", "graded"])

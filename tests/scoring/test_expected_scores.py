@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-import itemwise as iw
-from itemwise import Responses, calibrate, simulate
-from itemwise.calibration import known_items
-from itemwise.errors import InputError
-from itemwise.models import TwoPL
-from itemwise.responses.encoding import encode
-from itemwise.scoring import NormalPopulation, expected_scores, score_abilities
-from itemwise.scoring.abilities import Abilities
-from itemwise.scoring.item_errors import ItemErrors
+import ogive as og
+from ogive import Responses, calibrate, simulate
+from ogive.calibration import known_items
+from ogive.errors import InputError
+from ogive.models import TwoPL
+from ogive.responses.encoding import encode
+from ogive.scoring import NormalPopulation, expected_scores, score_abilities
+from ogive.scoring.abilities import Abilities
+from ogive.scoring.item_errors import ItemErrors
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +167,8 @@ def test_who_was_asked_everything_is_known_without_error(four):
 
 
 def test_intervals_hold_the_full_score_as_often_as_they_say():
-    made = iw.simulate("2pl", 2000, 60, random_state=3)
-    bank = iw.calibrate(made.responses)
+    made = og.simulate("2pl", 2000, 60, random_state=3)
+    bank = og.calibrate(made.responses)
     values = made.responses.values
     full = values.mean(axis=1)
     values[:, 12:] = np.nan
@@ -179,8 +179,8 @@ def test_intervals_hold_the_full_score_as_often_as_they_say():
 
 
 def test_grades_are_completed_too():
-    made = iw.simulate("graded", 300, 8, random_state=0)
-    bank = iw.calibrate(made.responses, model="graded")
+    made = og.simulate("graded", 300, 8, random_state=0)
+    bank = og.calibrate(made.responses, model="graded")
     values = made.responses.values
     full = values.mean(axis=1)
     values[:, 4:] = np.nan

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from itemwise import calibrate, simulate
-from itemwise.responses.encoding import encode
-from itemwise.scoring import item_errors, score_abilities
-from itemwise.scoring.item_errors import ItemErrors, ability_derivatives
+from ogive import calibrate, simulate
+from ogive.responses.encoding import encode
+from ogive.scoring import item_errors, score_abilities
+from ogive.scoring.item_errors import ItemErrors, ability_derivatives
 
 STEP = 1e-5
 MODELS = ["2pl", "3pl", "4pl", "graded", "gpcm", "continuous", "beta"]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itemwise import Responses, simulate
-from itemwise.calibration import known_items
-from itemwise.errors import InputError
-from itemwise.models import MODELS, Continuous, Graded, PartialCredit, TwoPL
-from itemwise.scoring import METHODS, HistogramPopulation, NormalPopulation
+from ogive import Responses, simulate
+from ogive.calibration import known_items
+from ogive.errors import InputError
+from ogive.models import MODELS, Continuous, Graded, PartialCredit, TwoPL
+from ogive.scoring import METHODS, HistogramPopulation, NormalPopulation
 
 GRID = np.linspace(-10, 10, 20_001)
 INNER = slice(3000, 17_001)  # ±7: farther out Warm's weight divides what is next to nothing

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.calibration import scored_respondents
-from itemwise.scoring import many_scores
+import ogive as og
+from ogive.calibration import scored_respondents
+from ogive.scoring import many_scores
 
 SCORES = ("true_scores", "total_scores", "completed_scores")
 
@@ -13,12 +13,12 @@ SCORES = ("true_scores", "total_scores", "completed_scores")
 @pytest.fixture(scope="module", params=[("2pl", 0.0), ("3pl", 0.3), ("graded", 0.2)])
 def drawn(request):
     model, missing = request.param
-    return model, iw.simulate(model, 900, 12, missing=missing, random_state=3).responses
+    return model, og.simulate(model, 900, 12, missing=missing, random_state=3).responses
 
 
 @pytest.fixture(scope="module")
 def cal(drawn):
-    return iw.calibrate(drawn[1], drawn[0], progress=False)
+    return og.calibrate(drawn[1], drawn[0], progress=False)
 
 
 def one_by_one(cal, name, monkeypatch, **options):
@@ -42,7 +42,7 @@ def test_scores_are_those_of_single_answers_and_errors_are_near(cal, monkeypatch
 
 
 def test_what_items_add_to_the_error_is_nearly_that_of_single_answers(monkeypatch):
-    cal = iw.calibrate(iw.simulate("2pl", 900, 12, random_state=3).responses, progress=False)
+    cal = og.calibrate(og.simulate("2pl", 900, 12, random_state=3).responses, progress=False)
     found, exact = cal.true_scores(), one_by_one(cal, "true_scores", monkeypatch)
     known = cal.true_scores(items_known=True)["true_score_se"] ** 2
     added, exactly = (made["true_score_se"] ** 2 - known for made in (found, exact))
@@ -75,7 +75,7 @@ def test_blocks_make_no_difference(cal, monkeypatch, subtests):
 
 def test_scores_are_computed_where_the_engine_has_its_device(drawn, cal, subtests):
     pytest.importorskip("torch")
-    there = iw.calibrate(drawn[1], drawn[0], engine=iw.EM(device="cpu"), progress=False)
+    there = og.calibrate(drawn[1], drawn[0], engine=og.EM(device="cpu"), progress=False)
     object.__setattr__(there, "coords", cal.coords)
     object.__setattr__(there, "uncertainty", cal.uncertainty)
     for name in SCORES:
@@ -84,20 +84,20 @@ def test_scores_are_computed_where_the_engine_has_its_device(drawn, cal, subtest
 
 
 def test_items_that_were_held_back_are_expected_as_often_as_intervals_say():
-    made = iw.simulate("2pl", 3000, 40, random_state=3)
+    made = og.simulate("2pl", 3000, 40, random_state=3)
     values = made.responses.values
     full = values.mean(axis=1)
-    bank = iw.calibrate(made.responses, progress=False)
+    bank = og.calibrate(made.responses, progress=False)
     values[:, 10:] = np.nan
-    found = bank.completed_scores(iw.Responses(values, items=bank.item_names, kind="binary"))
+    found = bank.completed_scores(og.Responses(values, items=bank.item_names, kind="binary"))
     inside = np.abs(full - found["score"]) < 1.96 * found["score_se"]
     assert abs(inside.mean() - 0.95) < 0.015
 
 
 def test_negative_items_may_be_left_out(monkeypatch):
-    values = iw.simulate("2pl", 700, 8, missing=0.2, random_state=1).responses.values
+    values = og.simulate("2pl", 700, 8, missing=0.2, random_state=1).responses.values
     values[:, 1] = 1 - values[:, 1]
-    cal = iw.calibrate(values, "2pl", progress=False)
+    cal = og.calibrate(values, "2pl", progress=False)
     for name in ("true_scores", "total_scores"):
         found = getattr(cal, name)(keep_negative=False)
         exact = one_by_one(cal, name, monkeypatch, keep_negative=False)

@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from itemwise import simulate
-from itemwise.models import Continuous
-from itemwise.numerics.arrays import workers
-from itemwise.responses.encoding import encode
-from itemwise.scoring import HistogramPopulation, NormalPopulation, score_abilities
-from itemwise.scoring.abilities import _eap
-from itemwise.scoring.likelihood_modes import GRID, LEAST_INFORMATION, modes
+from ogive import simulate
+from ogive.models import Continuous
+from ogive.numerics.arrays import workers
+from ogive.responses.encoding import encode
+from ogive.scoring import HistogramPopulation, NormalPopulation, score_abilities
+from ogive.scoring.abilities import _eap
+from ogive.scoring.likelihood_modes import GRID, LEAST_INFORMATION, modes
 
 METHODS = ("eap", "map", "ml", "wle")
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import norm
 
-from itemwise.errors import InputError
-from itemwise.models import TwoPL
-from itemwise.responses.encoding import encode
-from itemwise.scoring import HistogramPopulation, NormalPopulation
-from itemwise.scoring.posterior import (
+from ogive.errors import InputError
+from ogive.models import TwoPL
+from ogive.responses.encoding import encode
+from ogive.scoring import HistogramPopulation, NormalPopulation
+from ogive.scoring.posterior import (
     MOST_COARSE_NODES,
     STEEPEST_STEP,
     WIDEST_STEP,

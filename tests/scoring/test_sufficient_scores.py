@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from itemwise import simulate
-from itemwise.responses.encoding import encode
-from itemwise.scoring import abilities, score_abilities
-from itemwise.scoring.posterior import NormalPopulation, plan_nodes
-from itemwise.scoring.sufficient_scores import LinearCurves, ScoreGrid, cubic_weights
+from ogive import simulate
+from ogive.responses.encoding import encode
+from ogive.scoring import abilities, score_abilities
+from ogive.scoring.posterior import NormalPopulation, plan_nodes
+from ogive.scoring.sufficient_scores import LinearCurves, ScoreGrid, cubic_weights
 
 
 def test_cubic_weights_reproduce_cubics():

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itemwise.errors import InputError
-from itemwise.serving import make_app
+from ogive.errors import InputError
+from ogive.serving import make_app
 
 
 class StandIn:

@@ -7,10 +7,10 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 
-from itemwise.capability.classifying import ModelError
-from itemwise.errors import FileError, InputError, MissingExtraError
-from itemwise.serving import RequestLimits, admission, batching, make_app, model_calls
-from itemwise.serving.admission import Keys, Rates
+from ogive.capability.classifying import ModelError
+from ogive.errors import FileError, InputError, MissingExtraError
+from ogive.serving import RequestLimits, admission, batching, make_app, model_calls
+from ogive.serving.admission import Keys, Rates
 
 ANN, BOB = {"age": 30, "sex": "f"}, {"age": 70.5, "sex": "m"}
 OLD = {"age": 99, "sex": "f"}
@@ -170,12 +170,12 @@ def test_numbers_of_requests_decisions_and_times_are_counted(service):
     service.decide([{}])
     service.ask("GET", "/a/path/of/their/own")
     text = service.ask("GET", "/metrics").text
-    assert 'itemwise_requests_total{path="/decide",status="200"} 1' in text
-    assert 'itemwise_requests_total{path="/decide",status="422"} 1' in text
-    assert 'itemwise_requests_total{path="other",status="404"} 1' in text
-    assert 'itemwise_decisions_total{decision="person"} 1' in text
-    assert 'itemwise_request_seconds_bucket{path="/decide",le="+Inf"} 2' in text
-    assert 'itemwise_request_seconds_count{path="/decide"} 2' in text
+    assert 'ogive_requests_total{path="/decide",status="200"} 1' in text
+    assert 'ogive_requests_total{path="/decide",status="422"} 1' in text
+    assert 'ogive_requests_total{path="other",status="404"} 1' in text
+    assert 'ogive_decisions_total{decision="person"} 1' in text
+    assert 'ogive_request_seconds_bucket{path="/decide",le="+Inf"} 2' in text
+    assert 'ogive_request_seconds_count{path="/decide"} 2' in text
     assert "their/own" not in text
 
 
@@ -219,7 +219,7 @@ class TestKey:
 
 def test_without_starlette_the_extra_is_named(gate, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "starlette.applications", None)
-    with pytest.raises(MissingExtraError, match=r"itemwise\[serve\]"):
+    with pytest.raises(MissingExtraError, match=r"ogive\[serve\]"):
         make_app(gate)
 
 

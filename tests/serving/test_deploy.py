@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from itemwise.cli import gate_commands
+from ogive.cli import gate_commands
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -32,7 +32,7 @@ def test_the_image_runs_as_a_user_without_rights_with_options_that_exist():
     assert orders.index("USER") < orders.index("ENTRYPOINT")
     assert int(dict(words)["USER"].partition(":")[0]) >= 1_000  # a number can be checked by hosts
     program = json.loads(dict(words)["ENTRYPOINT"])
-    assert program[:2] == ["itemwise", "serve"]
+    assert program[:2] == ["ogive", "serve"]
     assert {word for word in program if word.startswith("--")} <= options()
 
 
@@ -47,7 +47,7 @@ def test_the_image_gets_what_it_needs_and_nothing_else():
 def test_the_unit_runs_as_a_user_without_rights_with_options_that_exist():
     unit = configparser.ConfigParser(interpolation=None)
     unit.optionxform = str
-    unit.read(DEPLOY / "itemwise-gate.service")
+    unit.read(DEPLOY / "ogive-gate.service")
     service = unit["Service"]
     assert service["DynamicUser"] == service["NoNewPrivileges"] == "yes"
     assert service["KillMode"] == "mixed"  # SIGTERM goes to the service, not to its model

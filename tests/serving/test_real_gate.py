@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-import itemwise as iw
+import ogive as og
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def saved(cases, tmp_path_factory):
         (StandardScaler(), ["pulse", "sodium"]),
         (OneHotEncoder(handle_unknown="ignore"), ["cough"]),
     )
-    gate = iw.CapabilityGate(make_pipeline(features, LogisticRegression())).fit(*cases)
+    gate = og.CapabilityGate(make_pipeline(features, LogisticRegression())).fit(*cases)
     path = tmp_path_factory.mktemp("gate") / "gate.json"
     gate.save(path)
     return path
@@ -39,7 +39,7 @@ def saved(cases, tmp_path_factory):
 
 @pytest.fixture
 def loaded(saved):
-    return iw.load(saved)
+    return og.load(saved)
 
 
 def test_the_service_says_what_the_gate_says(make_service, loaded, cases):
@@ -79,7 +79,7 @@ def test_its_capability_has_a_record_a_class(make_service, loaded):
 def grouped(cases):
     frame, y = cases
     numbers = frame[["pulse", "sodium"]]
-    made = iw.CapabilityGate(LogisticRegression(), target_accuracy=0.6, alpha=0.3)
+    made = og.CapabilityGate(LogisticRegression(), target_accuracy=0.6, alpha=0.3)
     return made.fit(numbers, y, groups=pd.Series(np.resize(["a", "b"], 300), name="site"))
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.serving import RequestLimits
-from itemwise.serving.contract import Fields, RefusalError
-from itemwise.serving.request_rows import LARGEST, read_rows, refuse_many_values
+from ogive.serving import RequestLimits
+from ogive.serving.contract import Fields, RefusalError
+from ogive.serving.request_rows import LARGEST, read_rows, refuse_many_values
 
 FIELDS = Fields({"age": "number", "sex": "text"}, missing=True)
 ANN = {"age": 30, "sex": "f"}

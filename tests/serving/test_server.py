@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from itemwise.errors import InputError, MissingExtraError
-from itemwise.serving import serve
-from itemwise.serving.server import _listening
+from ogive.errors import InputError, MissingExtraError
+from ogive.serving import serve
+from ogive.serving.server import _listening
 
 CODE = """
 import json, os, pathlib, re, runpy, sys, time
-from itemwise.serving import RequestLimits, serve
+from ogive.serving import RequestLimits, serve
 
 folder = pathlib.Path(sys.argv[2])
 
@@ -328,5 +328,5 @@ def test_an_unknown_host_is_named(gate):
 
 def test_without_uvicorn_the_extra_is_named(gate, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(MissingExtraError, match=r"itemwise\[serve\]"):
+    with pytest.raises(MissingExtraError, match=r"ogive\[serve\]"):
         serve(gate)

@@ -1,4 +1,4 @@
-"""The server of `itemwise view`: what it answers, and whom it refuses."""
+"""The server of `ogive view`: what it answers, and whom it refuses."""
 
 import asyncio
 import errno
@@ -10,12 +10,12 @@ from signal import SIGINT
 
 import pytest
 
-import itemwise as iw
-from itemwise.cli.command_table import app as commands
-from itemwise.errors import MissingExtraError
-from itemwise.serving import view_application, viewer
-from itemwise.serving.view_application import make_view_app
-from itemwise.viewing.view_session import ViewSession
+import ogive as og
+from ogive.cli.command_table import app as commands
+from ogive.errors import MissingExtraError
+from ogive.serving import view_application, viewer
+from ogive.serving.view_application import make_view_app
+from ogive.viewing.view_session import ViewSession
 
 TOKEN = "the token"  # noqa: S105
 BATCH = "00000000-0000-0000-0000-000000000001"
@@ -23,7 +23,7 @@ BATCH = "00000000-0000-0000-0000-000000000001"
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    drawn = iw.simulate("2pl", 20, 6, random_state=2).responses
+    drawn = og.simulate("2pl", 20, 6, random_state=2).responses
     return drawn.save(tmp_path_factory.mktemp("view") / "scores.parquet")
 
 
@@ -34,7 +34,7 @@ def client(path):
     session.look()
     app = make_view_app(session, TOKEN, "<b>scores</b>")
     made = testing.TestClient(  # without `with`: no thread changes what a test sees
-        app, base_url="http://127.0.0.1:4321", headers={"X-Itemwise-Token": TOKEN}
+        app, base_url="http://127.0.0.1:4321", headers={"X-Ogive-Token": TOKEN}
     )
     made.session = session
     yield made
@@ -48,7 +48,7 @@ def asked(client, path, **query):
 
 
 def test_the_page_holds_no_data_and_may_ask_only_its_own_server(client):
-    answer = client.get("/", headers={"X-Itemwise-Token": ""})
+    answer = client.get("/", headers={"X-Ogive-Token": ""})
     assert answer.status_code == 200
     assert "&lt;b&gt;scores&lt;/b&gt;" in answer.text
     assert "item_1" not in answer.text
@@ -71,7 +71,7 @@ def test_data_items_respondents_and_words_are_answered(client):
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN + "x"])
 def test_nothing_is_said_without_the_token(client, token):
     for place in ("/state", "/data", "/item", "/respondent", "/search", "/nowhere"):
-        answer = client.get(place, headers={"X-Itemwise-Token": token})
+        answer = client.get(place, headers={"X-Ogive-Token": token})
         assert answer.status_code == 401
         assert answer.json() == {"detail": "The token is missing or wrong."}
 
@@ -114,7 +114,7 @@ def test_a_damaged_file_is_one_sentence_and_the_server_goes_on(client):
     answer = drop(client, "model/samples.jsonl", b"\x00\xff{broken")
     assert answer.status_code == 422
     assert "samples.jsonl" in answer.json()["detail"]
-    assert "itemwise-view-" not in answer.json()["detail"]
+    assert "ogive-view-" not in answer.json()["detail"]
     assert client.get("/state").json()["respondents"] == 20
 
 
@@ -139,7 +139,7 @@ def test_a_batch_is_no_path(client):
 
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setattr(viewer, "find_spec", lambda _name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'itemwise\[serve\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'ogive\[serve\]'"):
         viewer.check_installed()
 
 
@@ -165,7 +165,7 @@ def test_what_is_missing_and_a_port_in_use_are_said_in_a_sentence(path, tmp_path
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_command_with_one_line(path):
-    words = [sys.executable, "-c", "from itemwise.cli import main; main()"]
+    words = [sys.executable, "-c", "from ogive.cli import main; main()"]
     process = subprocess.Popen(
         [*words, "view", str(path), "--no-browser"],
         stdout=subprocess.PIPE,
@@ -194,7 +194,7 @@ def test_a_browser_that_goes_away_while_it_drops_a_file_leaves_neither_it_nor_a_
         async def send(_message):
             raise AssertionError("nobody is there")
 
-        headers = [(b"host", b"127.0.0.1:4321"), (b"x-itemwise-token", TOKEN.encode())]
+        headers = [(b"host", b"127.0.0.1:4321"), (b"x-ogive-token", TOKEN.encode())]
         scope = {"type": "http", "method": "POST", "path": "/drop", "headers": headers}
         scope |= {"query_string": f"batch={BATCH}&path=gone.csv".encode(), "http_version": "1.1"}
         await client.app(scope, receive, send)

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.errors import FileError, InputError
-from itemwise.numerics.score_range import Placed
-from itemwise.responses.study_tables import copies, grouped_folds
-from itemwise.saved_files import load_only
-from itemwise.shortening.choosers import (
+import ogive as og
+from ogive.displays import Display
+from ogive.errors import FileError, InputError
+from ogive.numerics.score_range import Placed
+from ogive.responses.study_tables import copies, grouped_folds
+from ogive.saved_files import load_only
+from ogive.shortening.choosers import (
     CHOOSERS,
     Candidates,
     _Covariance,
@@ -26,12 +26,12 @@ from itemwise.shortening.choosers import (
     _Quota,
     shares,
 )
-from itemwise.shortening.forecasts import Forecast, full_cells, known_of, margin
-from itemwise.shortening.predictors import PREDICTORS, Known
+from ogive.shortening.forecasts import Forecast, full_cells, known_of, margin
+from ogive.shortening.predictors import PREDICTORS, Known
 
 
 def simulated(n=240, m=30, seed=1, model="2pl", **settings):
-    return iw.simulate(model, n, m, random_state=seed, **settings).responses
+    return og.simulate(model, n, m, random_state=seed, **settings).responses
 
 
 def mean_scores(responses):
@@ -46,12 +46,12 @@ def table():
 
 @pytest.fixture(scope="module")
 def short(table):
-    return iw.shorten(table, 8)
+    return og.shorten(table, 8)
 
 
 @pytest.fixture(scope="module")
 def candidates(table):
-    return Candidates(iw.calibrate(table), table.to_frame().to_numpy())
+    return Candidates(og.calibrate(table), table.to_frame().to_numpy())
 
 
 def test_the_short_form_has_the_size_asked_for_and_beats_lots(short, table):
@@ -101,7 +101,7 @@ def test_new_respondents_of_the_same_population_are_off_as_far_as_promised(short
 
 
 def test_same_seed_same_result_and_predictions_of_the_chosen_items_alone(short, table):
-    again = iw.shorten(table, 8)
+    again = og.shorten(table, 8)
     assert again.items == short.items
     pd.testing.assert_frame_equal(again.error, short.error)
     alone = table.select(items=list(short.items)[::-1])
@@ -222,7 +222,7 @@ def test_the_blend_finds_the_share_that_the_score_was_made_with():
 
 def test_respondents_with_the_same_responses_are_held_out_together():
     values = np.repeat(np.random.default_rng(0).integers(0, 2, (20, 6)), 3, axis=0)
-    group = copies(iw.Responses(values))
+    group = copies(og.Responses(values))
     fold = grouped_folds(group, 4, 0)
     assert set(np.bincount(fold)) <= {12, 15, 18}
     for k in range(group.max() + 1):
@@ -241,7 +241,7 @@ def test_a_margin_holds_for_the_share_of_errors_it_promises(n, seed):
 
 
 def test_auto_considers_every_chooser_but_lots():
-    found = iw.shorten(simulated(80, 12), 4, method="auto", cv=2)
+    found = og.shorten(simulated(80, 12), 4, method="auto", cv=2)
     considered = found.error[found.error["role"] == "considered"]
     assert set(considered["method"]) == set(CHOOSERS) - {"random"}
     assert found.method == considered["method"].iloc[0]
@@ -249,8 +249,8 @@ def test_auto_considers_every_chooser_but_lots():
 
 def test_missing_cells_are_completed_and_the_note_says_so(table):
     holes = np.random.default_rng(0).random(table.shape) < 0.2
-    gaps = iw.Responses.from_frame(table.to_frame().mask(holes))
-    found = iw.shorten(gaps, 8, cv=2)
+    gaps = og.Responses.from_frame(table.to_frame().mask(holes))
+    found = og.shorten(gaps, 8, cv=2)
     assert any(note.startswith("Missing: ") for note in found.notes)
     complete = mean_scores(table)
     assert np.corrcoef(found.accuracy, complete)[0, 1] > 0.95
@@ -291,7 +291,7 @@ def below_and_above(table, share=0.1):
 
 def test_models_stronger_than_any_seen_are_covered_and_not_pulled_back():
     learned, new = below_and_above(simulated(300, 40, seed=5))
-    found = iw.shorten(learned, 12, cv=2, confidence=0.9)
+    found = og.shorten(learned, 12, cv=2, confidence=0.9)
     told, truth = found.predict(new), mean_scores(new)
     held = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
     assert held.mean() >= 0.85
@@ -315,15 +315,15 @@ def test_scores_and_grades_beyond_the_range_are_covered_too(subtests):
     for model in ("graded", "continuous", "3pl"):
         with subtests.test(model):
             learned, new = below_and_above(simulated(200, 30, seed=0, model=model))
-            told, truth = iw.shorten(learned, 8, cv=2).predict(new), mean_scores(new)
+            told, truth = og.shorten(learned, 8, cv=2).predict(new), mean_scores(new)
             held = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
             assert held.mean() >= 0.85
 
 
 def test_it_is_said_where_a_short_form_is_no_better_than_lots(short):
     assert "not significantly better" not in short.meaning
-    few = iw.simulate("2pl", 8, 40, random_state=3).responses
-    found = iw.shorten(few, 20, method="random", cv=2)
+    few = og.simulate("2pl", 8, 40, random_state=3).responses
+    found = og.shorten(few, 20, method="random", cv=2)
     own = found.error.iloc[0]
     assert own["gain"] < 1.96 * own["gain_se"]
     assert "the short form is" in found.meaning
@@ -345,7 +345,7 @@ def test_a_short_form_that_is_worse_than_random_items_is_said_to_be(short):
 
 
 def test_intervals_that_span_everything_are_not_said_to_cover():
-    found = iw.shorten(simulated(6, 20), 5)
+    found = og.shorten(simulated(6, 20), 5)
     assert "cover" not in found.meaning
     assert "too few for 95% intervals" in found.meaning
 
@@ -357,12 +357,12 @@ def test_a_handful_of_respondents_share_one_discrimination_and_predict_better_so
         place, slope = random.normal(size=200), 1.5 * np.exp(random.normal(0.1, 0.3, 200))
         chance = 1 / (1 + np.exp(-slope * (random.normal(size=(9, 1)) - place)))
         answers = (random.random((9, 200)) < chance).astype(int)
-        short = iw.shorten(answers, 30)
+        short = og.shorten(answers, 30)
         assert short.calibration.model.name == "1pl"
         assert any("Model '1pl', chosen because" in note for note in short.notes)
         assert set(short.error["predictor"]) <= {"mean", "irt", "blend", "plain mean"}
         found.append(short.error["mae"].iloc[0])
-        free.append(iw.shorten(answers, 30, model="2pl").error["mae"].iloc[0])
+        free.append(og.shorten(answers, 30, model="2pl").error["mae"].iloc[0])
     assert np.mean(found) < 0.9 * np.mean(free)
 
 
@@ -373,31 +373,31 @@ def repeated():
     tries = np.ones(first.shape, dtype=int)
     tries[:2] = 2
     second = np.random.default_rng(0).random(first.shape) < 0.5
-    return iw.Responses(np.where(tries > 1, (first + second) / 2, first), tries=tries)
+    return og.Responses(np.where(tries > 1, (first + second) / 2, first), tries=tries)
 
 
 def test_answers_of_which_some_were_repeated_are_shortened(repeated, tmp_path):
-    found = iw.shorten(repeated, 8)
+    found = og.shorten(repeated, 8)
     assert found.calibration.model.kind == "binary"
     np.testing.assert_allclose(found.accuracy, mean_scores(repeated))
     assert any("1 to 2 tries per cell" in note for note in found.notes)
-    loaded = iw.load(found.save(tmp_path / "short.json"))
+    loaded = og.load(found.save(tmp_path / "short.json"))
     for asked in (repeated, repeated.select(items=found.items[:5])):
         pd.testing.assert_frame_equal(loaded.predict(asked), found.predict(asked))
 
 
 def test_tries_of_a_file_are_whole_numbers(repeated, tmp_path):
-    file = iw.shorten(repeated, 8).save(tmp_path / "short.json")
+    file = og.shorten(repeated, 8).save(tmp_path / "short.json")
     document = json.loads(file.read_text())
     document["tries"][0][0] = 0.5
     file.write_text(json.dumps(document))
     with pytest.raises(FileError, match="its tries are not whole numbers"):
-        iw.load(file)
+        og.load(file)
 
 
 @pytest.mark.parametrize("model", ["graded", "continuous"])
 def test_grades_and_scores_are_shortened_too(model):
-    found = iw.shorten(simulated(120, 12, model=model), 4, cv=2)
+    found = og.shorten(simulated(120, 12, model=model), 4, cv=2)
     np.testing.assert_allclose(found.accuracy, mean_scores(simulated(120, 12, model=model)))
     assert found.error["mae"][0] < found.error["mae"].iloc[-1]
 
@@ -407,8 +407,8 @@ def test_who_answered_nothing_and_what_nobody_was_asked_are_left_out(table):
     wider = frame.assign(unasked=np.nan)
     wider.loc["silent"] = np.nan
     groups = ["a"] * 12 + ["b"]
-    found = iw.shorten(iw.Responses.from_frame(wider), 4, cv=2, by=groups)
-    wanted = iw.shorten(iw.Responses.from_frame(frame), 4, cv=2, by=["a"] * 12)
+    found = og.shorten(og.Responses.from_frame(wider), 4, cv=2, by=groups)
+    wanted = og.shorten(og.Responses.from_frame(frame), 4, cv=2, by=["a"] * 12)
     assert found.items == wanted.items
     pd.testing.assert_frame_equal(found.error, wanted.error)
     assert "Left out for lack of responses: 1 respondent (silent)." in found.notes
@@ -416,7 +416,7 @@ def test_who_answered_nothing_and_what_nobody_was_asked_are_left_out(table):
 
 
 def test_few_respondents_get_notes_and_intervals_that_promise_nothing():
-    found = iw.shorten(simulated(6, 20), 5)
+    found = og.shorten(simulated(6, 20), 5)
     assert any("error itself is uncertain" in note for note in found.notes)
     assert any("span all possible values" in note for note in found.notes)
     assert (found.low == 0).all()
@@ -425,13 +425,13 @@ def test_few_respondents_get_notes_and_intervals_that_promise_nothing():
 
 def test_respondents_that_hardly_differ_are_refused():
     with pytest.raises(InputError, match=r"2 of 9 respondents differ.*at least 4"):
-        iw.shorten(np.array([[1, 0, 1], [0, 1, 1], [1, 0, 1]] * 3), 2)
+        og.shorten(np.array([[1, 0, 1], [0, 1, 1], [1, 0, 1]] * 3), 2)
 
 
 def test_copies_of_items_do_not_stop_any_chooser():
     values = simulated(60, 6).to_frame().to_numpy()
-    copied = iw.Responses(np.concatenate([values, values], axis=1))
-    candidates = Candidates(iw.calibrate(copied), np.concatenate([values, values], axis=1))
+    copied = og.Responses(np.concatenate([values, values], axis=1))
+    candidates = Candidates(og.calibrate(copied), np.concatenate([values, values], axis=1))
     for choose in CHOOSERS.values():
         found = choose(candidates, 9, np.random.default_rng(0))
         assert len(set(found.places.tolist())) == 9
@@ -448,16 +448,16 @@ def test_arguments_that_cannot_be_used_are_refused(subtests, table):
     ]
     for options, match in cases:
         with subtests.test(options=options, match=match), pytest.raises(InputError, match=match):
-            iw.shorten(table, **{"size": 5, **options})
+            og.shorten(table, **{"size": 5, **options})
 
 
 def test_responses_without_any_of_the_items_are_refused(short):
     with pytest.raises(InputError, match="None of the 8 items"):
-        short.predict(iw.Responses([[1, 0]], items=["x", "y"]))
+        short.predict(og.Responses([[1, 0]], items=["x", "y"]))
 
 
 def test_frames_and_figures_are_drawn(table):
-    found = iw.shorten(table, 6, by="task", cv=2)
+    found = og.shorten(table, 6, by="task", cv=2)
     frame = found.to_frame()
     assert list(frame.columns[:4]) == ["weight", "group", "discrimination", "difficulty"]
     assert list(frame["group"]).count("verbs") == 2
@@ -469,7 +469,7 @@ def test_frames_and_figures_are_drawn(table):
 
 
 def test_saved_and_loaded_it_predicts_the_same(short, table, tmp_path):
-    loaded = iw.load(short.save(tmp_path / "short.json"))
+    loaded = og.load(short.save(tmp_path / "short.json"))
     pd.testing.assert_frame_equal(loaded.predict(table), short.predict(table))
     pd.testing.assert_frame_equal(loaded.error, short.error)
     pd.testing.assert_frame_equal(loaded.to_frame(), short.to_frame())
@@ -486,7 +486,7 @@ def test_every_predictor_survives_its_file(subtests, short, table, tmp_path_fact
             other = replace(
                 short, predictor=name, numbers=PREDICTORS[name].fit(known, short.accuracy)
             )
-            loaded = iw.load(other.save(tmp_path / "short.json"))
+            loaded = og.load(other.save(tmp_path / "short.json"))
             pd.testing.assert_frame_equal(loaded.predict(table), other.predict(table))
 
 
@@ -535,10 +535,8 @@ def test_a_file_whose_parts_do_not_fit_is_refused(subtests, short, tmp_path_fact
             document = json.loads(file.read_text())
             _set(document, path, value)
             file.write_text(json.dumps(document))
-            with pytest.raises(
-                FileError, match="is not a short benchmark that this Itemwise can use"
-            ):
-                iw.load(file)
+            with pytest.raises(FileError, match="is not a short benchmark that this Ogive can use"):
+                og.load(file)
 
 
 def test_files_of_another_kind_and_half_files_are_refused(short, tmp_path):
@@ -547,13 +545,13 @@ def test_files_of_another_kind_and_half_files_are_refused(short, tmp_path):
         load_only("short-benchmark", short.bank.save(tmp_path / "bank.json"))
     file.write_text(file.read_text()[:1000])
     with pytest.raises(FileError, match="not valid JSON"):
-        iw.load(file)
+        og.load(file)
 
 
 def test_gaps_are_filled_with_what_ability_makes_expect(candidates, table):
     values = table.to_frame().to_numpy().copy()
     values[:, 0] = np.nan
-    gaps = iw.Responses(values, items=table.items, kind="binary")
+    gaps = og.Responses(values, items=table.items, kind="binary")
     filled = full_cells(candidates.bank, gaps)
     ability = candidates.bank.score(gaps)["ability"]
     expected = candidates.bank.probability(ability.to_numpy()).to_numpy()
@@ -566,19 +564,19 @@ def test_twenty_five_items_halve_the_error_of_lots_and_beat_anchor_points(shared
     for name in ("arc_2pl", "mmlu_3pl"):
         with subtests.test(name):
             path = shared / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
-            table = iw.read_responses(path)
+            table = og.read_responses(path)
             fold = grouped_folds(copies(table), 5, 0)
             learned, judged = (
                 table.select(respondents=np.flatnonzero(part)) for part in (fold != 0, fold == 0)
             )
             truth, cells = mean_scores(judged), judged.to_frame().to_numpy()
-            off = np.abs(iw.shorten(learned, 25).predict(judged)["accuracy"] - truth).mean()
+            off = np.abs(og.shorten(learned, 25).predict(judged)["accuracy"] - truth).mean()
             random = np.random.default_rng(0)
             lots = [random.choice(table.n_items, 25, replace=False) for _ in range(100)]
             plain = np.mean([np.abs(cells[:, lot].mean(axis=1) - truth).mean() for lot in lots])
             assert off <= plain / 2
             found = CHOOSERS["anchors"](
-                Candidates(iw.calibrate(learned), learned.to_frame().to_numpy()), 25, random
+                Candidates(og.calibrate(learned), learned.to_frame().to_numpy()), 25, random
             )
             assert off <= np.abs(cells[:, found.places] @ found.weights - truth).mean()
 
@@ -589,10 +587,10 @@ def test_the_top_tenth_of_real_boards_is_covered_and_no_worse_than_lots(shared, 
     for name in ("arc_2pl", "mmlu_3pl", "winogrande"):
         with subtests.test(name):
             path = shared / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
-            table = iw.read_responses(path)
+            table = og.read_responses(path)
             rows = np.random.default_rng(0).permutation(table.n_respondents)[:1500]
             learned, new = below_and_above(table.select(respondents=rows))
-            told, truth = iw.shorten(learned, 25, confidence=0.9).predict(new), mean_scores(new)
+            told, truth = og.shorten(learned, 25, confidence=0.9).predict(new), mean_scores(new)
             held = (truth >= told["accuracy_low"]) & (truth <= told["accuracy_high"])
             assert held.mean() >= 0.85
             random, cells = np.random.default_rng(0), new.to_frame().to_numpy()
@@ -603,14 +601,14 @@ def test_the_top_tenth_of_real_boards_is_covered_and_no_worse_than_lots(shared, 
 
 def test_a_single_item_cannot_be_shortened():
     with pytest.raises(InputError, match="There is 1 item, but a short form leaves some out"):
-        iw.shorten(np.array([[1], [0], [1], [0], [1]]), 1)
+        og.shorten(np.array([[1], [0], [1], [0], [1]]), 1)
 
 
 def test_turned_items_of_a_short_form_are_named_and_grades_have_no_accuracy():
     """A form of ten held a graded item that better respondents failed, and said nothing."""
-    grades = iw.simulate("graded", 60, 12, random_state=2).responses.to_frame().to_numpy(copy=True)
+    grades = og.simulate("graded", 60, 12, random_state=2).responses.to_frame().to_numpy(copy=True)
     grades[:, 3:6] = grades.max() - grades[:, 3:6]
-    found = iw.shorten(grades, 11, cv=2, method="stratified", progress=False)
+    found = og.shorten(grades, 11, cv=2, method="stratified", progress=False)
     said = [note for note in found.notes if "below zero" in note]
     flagged = found.to_frame().index[found.to_frame()["flag"] == "negative discrimination"]
     assert len(flagged) >= 2
@@ -628,8 +626,8 @@ def test_a_short_form_of_tasks_in_different_units_says_so():
         [random.random((40, 15)) < chance[:, :15], random.binomial(5, chance[:, 15:])]
     )
     tasks = ["quiz"] * 15 + ["judge"] * 5
-    mixed = iw.Responses(right).described(items={"task": tasks})
-    found = iw.shorten(mixed, 6, cv=2, progress=False)
+    mixed = og.Responses(right).described(items={"task": tasks})
+    found = og.shorten(mixed, 6, cv=2, progress=False)
     assert any("(judge: 0 to 5; quiz: 0 to 1)" in note for note in found.notes)
-    alike = iw.shorten(mixed.select(items=slice(0, 15)), 6, cv=2, progress=False)
+    alike = og.shorten(mixed.select(items=slice(0, 15)), 6, cv=2, progress=False)
     assert not any("units" in note for note in alike.notes)

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.numerics.first_places import first_places
+import ogive as og
+from ogive.errors import InputError
+from ogive.numerics.first_places import first_places
 
-TIE = iw.Responses([[1, 0], [0, 1]], respondents=["m1", "m2"])
+TIE = og.Responses([[1, 0], [0, 1]], respondents=["m1", "m2"])
 WINNER = ("is strongest", "m1 leads", "m2 leads", "m1 has", "m2 has")
 
 
@@ -17,10 +17,10 @@ def unlinked(sizes=((6, 20), (5, 15)), seed=0):
     n, m = np.sum(sizes, axis=0)
     values, row, column = np.full((n, m), np.nan), 0, 0
     for k, (rows, columns) in enumerate(sizes):
-        drawn = iw.simulate("2pl", rows, columns, random_state=seed + k).responses
+        drawn = og.simulate("2pl", rows, columns, random_state=seed + k).responses
         values[row : row + rows, column : column + columns] = drawn.cells
         row, column = row + rows, column + columns
-    return iw.Responses(values, respondents=[f"m{k}" for k in range(n)])
+    return og.Responses(values, respondents=[f"m{k}" for k in range(n)])
 
 
 def test_all_that_share_the_highest_value_are_first():
@@ -35,7 +35,7 @@ def twins():
     first = (np.random.default_rng(0).random(40) < 0.7) * 1.0
     weak = first * (np.random.default_rng(1).random((3, 40)) < 0.3)
     values = np.vstack([first, first[::-1], weak])
-    return iw.Responses(values, respondents=["m1", "m2", "c", "d", "e"])
+    return og.Responses(values, respondents=["m1", "m2", "c", "d", "e"])
 
 
 def battles():
@@ -47,15 +47,15 @@ def battles():
 
 def test_a_tie_is_won_by_nobody(twins, subtests):
     found = {
-        "report, 2 × 2": lambda: iw.calibrate(TIE),
-        "leaderboard, 2 × 2": lambda: iw.leaderboard(TIE),
-        "tournament, 2 × 2": lambda: iw.tournament(TIE),
-        "compare, 2 × 2": lambda: iw.calibrate(TIE).compare("m1", "m2"),
-        "report": lambda: iw.calibrate(twins, "1pl"),
-        "leaderboard": lambda: iw.leaderboard(twins),
-        "tournament": lambda: iw.tournament(twins),
-        "ranks": lambda: iw.compare_ranks(twins),
-        "preferences": lambda: iw.preferences(battles()),
+        "report, 2 × 2": lambda: og.calibrate(TIE),
+        "leaderboard, 2 × 2": lambda: og.leaderboard(TIE),
+        "tournament, 2 × 2": lambda: og.tournament(TIE),
+        "compare, 2 × 2": lambda: og.calibrate(TIE).compare("m1", "m2"),
+        "report": lambda: og.calibrate(twins, "1pl"),
+        "leaderboard": lambda: og.leaderboard(twins),
+        "tournament": lambda: og.tournament(twins),
+        "ranks": lambda: og.compare_ranks(twins),
+        "preferences": lambda: og.preferences(battles()),
     }
     for name, find in found.items():
         with subtests.test(name):
@@ -68,7 +68,7 @@ def test_all_that_share_the_first_place_of_a_tournament_have_rank_one(subtests):
     for seed in (0, 12, 281):
         random = np.random.default_rng(seed)
         scores = (random.random((10, 8)) + random.normal(0, 0.3, (10, 1))).round(1)
-        found = iw.tournament(pd.DataFrame(scores, index=[f"m{k}" for k in range(10)]))
+        found = og.tournament(pd.DataFrame(scores, index=[f"m{k}" for k in range(10)]))
         frame, periods = found.to_frame(), found.history()
         last = periods[periods["period"] == 8].set_index("respondent")["rank"]
         with subtests.test(seed):
@@ -97,7 +97,7 @@ def _judged():
     right = (np.random.default_rng(0).random((3, 60)) < [[0.8], [0.8], [0.3]]) * 1.0
     right[1] = right[0]
     human = np.where(np.arange(60) < 30, right, np.nan)
-    return [iw.Responses(each, respondents=["m1", "m2", "c"]) for each in (right, human)]
+    return [og.Responses(each, respondents=["m1", "m2", "c"]) for each in (right, human)]
 
 
 def _runs():
@@ -114,16 +114,16 @@ def _regressors():
 
     pool = {"ridge": Ridge(), "stiff": Ridge(1000), "median": DummyRegressor(strategy="median")}
     models = {"m1": Ridge(), "m2": Ridge(), "mean": DummyRegressor()}
-    return iw.compare_regressors("sklearn:diabetes", models, pool, progress=False)
+    return og.compare_regressors("sklearn:diabetes", models, pool, progress=False)
 
 
 @pytest.mark.parametrize(
     ("study", "who"),
     [
-        (lambda twins: iw.decode_responses({"one": twins}, model="1pl"), "m1 and m2 share the"),
-        (lambda _: iw.portfolio(_runs(), bounds=(0, 1)), "m1 and m2 share the first place"),
-        (lambda _: iw.facets(_rated()), "m1 and m2 share the highest mean score"),
-        (lambda _: iw.correct_judge(*_judged()), "m1 and m2 share the highest accuracy"),
+        (lambda twins: og.decode_responses({"one": twins}, model="1pl"), "m1 and m2 share the"),
+        (lambda _: og.portfolio(_runs(), bounds=(0, 1)), "m1 and m2 share the first place"),
+        (lambda _: og.facets(_rated()), "m1 and m2 share the highest mean score"),
+        (lambda _: og.correct_judge(*_judged()), "m1 and m2 share the highest accuracy"),
         pytest.param(
             lambda _: _regressors(),
             "m1 and m2 share the highest mean score",
@@ -140,12 +140,12 @@ def test_a_tie_is_never_won(study, who, twins):
 
 def test_both_of_a_tie_are_named(twins, subtests):
     for said in (
-        iw.calibrate(TIE).meaning,
-        iw.calibrate(twins, "1pl").meaning,
-        iw.leaderboard(TIE).meaning,
-        iw.leaderboard(twins).meaning,
-        iw.tournament(twins).meaning,
-        iw.compare_ranks(twins).meaning,
+        og.calibrate(TIE).meaning,
+        og.calibrate(twins, "1pl").meaning,
+        og.leaderboard(TIE).meaning,
+        og.leaderboard(twins).meaning,
+        og.tournament(twins).meaning,
+        og.compare_ranks(twins).meaning,
     ):
         with subtests.test(said):
             assert "m1 and m2 share" in said
@@ -154,15 +154,15 @@ def test_both_of_a_tie_are_named(twins, subtests):
 def test_a_clear_winner_is_still_named(twins):
     values = twins.to_frame().to_numpy(copy=True)
     values[0] = 1.0
-    clear = iw.Responses(values, respondents=twins.respondents)
-    assert iw.leaderboard(clear).meaning.startswith("m1 has the highest accuracy")
-    assert iw.calibrate(clear, "1pl").meaning.startswith("m1 is strongest by ability")
-    assert ", m1 leads with a rating" in iw.tournament(clear).meaning
+    clear = og.Responses(values, respondents=twins.respondents)
+    assert og.leaderboard(clear).meaning.startswith("m1 has the highest accuracy")
+    assert og.calibrate(clear, "1pl").meaning.startswith("m1 is strongest by ability")
+    assert ", m1 leads with a rating" in og.tournament(clear).meaning
 
 
 def test_unlinked_parts_have_scales_of_their_own():
     table = unlinked()
-    found = iw.calibrate(table, "2pl")
+    found = og.calibrate(table, "2pl")
     assert found.meaning.startswith("In the largest of 2 parts that no item links, m")
     assert "stand on 2 scales" in found.meaning
     assert any("No item links 2 parts of this table" in note for note in found.notes)
@@ -172,7 +172,7 @@ def test_unlinked_parts_have_scales_of_their_own():
 
 
 def test_who_is_not_linked_is_not_compared():
-    found = iw.calibrate(unlinked(), "2pl")
+    found = og.calibrate(unlinked(), "2pl")
     apart = found.compare("m0", "m7")
     assert "cannot be compared: no item links them" in apart.meaning
     assert (
@@ -189,26 +189,26 @@ def test_each_part_points_upwards():
     """A scale of parts has a sign for each, and all responses together fix one of them only."""
     for seed in range(4):
         table = unlinked(((40, 30), (40, 30)), seed)
-        found = iw.calibrate(table, "2pl")
+        found = og.calibrate(table, "2pl")
         right = np.nanmean(table.to_frame().to_numpy(dtype=float), axis=1)
         for part, rows in found.abilities().assign(right=right).groupby("part"):
             assert rows["ability"].corr(rows["right"]) > 0.9, (seed, part)
 
 
 def test_a_bank_links_whoever_was_asked_its_items():
-    bank = iw.calibrate(iw.simulate("2pl", 200, 35, random_state=5).responses, "2pl")
+    bank = og.calibrate(og.simulate("2pl", 200, 35, random_state=5).responses, "2pl")
     values = unlinked().to_frame().to_numpy()
-    both = iw.calibrate(iw.Responses(values, items=bank.item_names), fixed=bank)
+    both = og.calibrate(og.Responses(values, items=bank.item_names), fixed=bank)
     assert "part" not in both.abilities()
     some = bank.of_items(bank.item_names[20:])  # the bank is the second part
     names = [*(f"new_{k}" for k in range(20)), *bank.item_names[20:]]
-    one = iw.calibrate(iw.Responses(values, items=names), fixed=some)
+    one = og.calibrate(og.Responses(values, items=names), fixed=some)
     assert one.abilities()["part"].tolist() == [2] * 6 + [1] * 5
 
 
 def test_boards_and_tournaments_rank_within_parts():
     table = unlinked()
-    board, played = iw.leaderboard(table), iw.tournament(table)
+    board, played = og.leaderboard(table), og.tournament(table)
     assert "boards that no item links" in board.meaning
     assert "of 2 parts that no game links" in played.meaning
     for frame, column in ((board.to_frame(), "board"), (played.to_frame(), "part")):
@@ -221,25 +221,25 @@ def test_boards_and_tournaments_rank_within_parts():
 
 def test_scores_on_all_items_are_not_predicted_across_parts():
     table = unlinked(((30, 20), (30, 20)))
-    for find in (lambda: iw.shorten(table, 5), lambda: iw.replay_adaptively(table, sizes=[5])):
+    for find in (lambda: og.shorten(table, 5), lambda: og.replay_adaptively(table, sizes=[5])):
         with pytest.raises(InputError, match="No item links 2 parts of the table"):
             find()
-    health = iw.item_health(table)
+    health = og.item_health(table)
     assert any("No item links 2 parts" in note for note in health.notes)
     assert health.saturation.loc["all items", "share_answered"] > 0
 
 
 def test_marks_win_nothing(subtests):
     """The oracle of the paper's pool stands above all, and leads nowhere."""
-    real = iw.simulate("2pl", 6, 40, random_state=3).responses.to_frame()
+    real = og.simulate("2pl", 6, 40, random_state=3).responses.to_frame()
     marks = {"optimal": 1.0, "pessimal": 0.0, "random 1": 0.5}
     scores = pd.concat(
         [real, pd.DataFrame({k: [v] * 40 for k, v in marks.items()}, real.columns).T]
     )
     scores.loc["random 1"] = np.arange(40) % 2
-    table = iw.Responses.from_frame(scores)
-    played, ranked = iw.tournament(table), iw.compare_ranks(table)
-    board, found = iw.leaderboard(table), iw.calibrate(table)
+    table = og.Responses.from_frame(scores)
+    played, ranked = og.tournament(table), og.compare_ranks(table)
+    board, found = og.leaderboard(table), og.calibrate(table)
     for result in (played, ranked, board):
         with subtests.test(type(result).__name__):
             assert "optimal" not in result.meaning
@@ -257,16 +257,16 @@ def test_marks_win_nothing(subtests):
 
 def test_a_model_that_is_called_majority_is_a_rival():
     scores = np.vstack([np.ones(9), np.tile([1.0, 0.0, 0.0], 3)])
-    table = iw.Responses(scores, respondents=["majority", "tree"])
-    assert iw.leaderboard(table).respondents == ("majority", "tree")
-    assert iw.tournament(table).leader == "majority"
+    table = og.Responses(scores, respondents=["majority", "tree"])
+    assert og.leaderboard(table).respondents == ("majority", "tree")
+    assert og.tournament(table).leader == "majority"
 
 
 def test_few_games_are_said_to_distinguish_nobody():
     scores = np.arange(12.0)[:, None] + np.zeros((12, 7))
     assert (
         "the 7 games between two, taken alone, are too few to distinguish it from any of 11 riv"
-        in (iw.tournament(scores).meaning)
+        in (og.tournament(scores).meaning)
     )
     many = np.arange(4.0)[:, None] + np.zeros((4, 12))
-    assert "won significantly more of its games" in iw.tournament(many).meaning
+    assert "won significantly more of its games" in og.tournament(many).meaning

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import itemwise as iw
-from itemwise import studies
-from itemwise.cli import app
-from itemwise.results import Result
-from itemwise.studies import STUDIES, Study
+import ogive as og
+from ogive import studies
+from ogive.cli import app
+from ogive.results import Result
+from ogive.studies import STUDIES, Study
 
 TOY = '''
 """How many items each respondent solves."""
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from itemwise.displays import DISPLAYS
-from itemwise.responses import as_responses
-from itemwise.results import Result
+from ogive.displays import DISPLAYS
+from ogive.responses import as_responses
+from ogive.results import Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,15 +81,15 @@ def toy(tmp_path, monkeypatch):
 @pytest.fixture
 def table(tmp_path):
     values = [[1, 1, 1], [1, 1, 0], [0, 0, 1]]
-    iw.Responses(values, ["a", "b", "c"], ["x", "y", "z"]).save(tmp_path / "table.csv")
+    og.Responses(values, ["a", "b", "c"], ["x", "y", "z"]).save(tmp_path / "table.csv")
     return tmp_path / "table.csv"
 
 
 @pytest.mark.usefixtures("toy")
 def test_a_new_study_is_among_the_public_names():
-    assert iw.count_solved is studies.count_solved
+    assert og.count_solved is studies.count_solved
     assert issubclass(studies.Solved, Result)
-    assert "count_solved" in dir(iw)
+    assert "count_solved" in dir(og)
     assert "Solved" in dir(studies)
 
 
@@ -115,8 +115,8 @@ def test_a_new_study_fills_a_folder_and_has_a_section_of_a_report(table, tmp_pat
     assert names == {"solved.csv", "solved.png", "summary.json", "report.html"}
     page = (tmp_path / "there" / "report.html").read_text("utf-8")
     assert "2 respondents solve 2 items or more." in page
-    found = iw.count_solved(iw.read_responses(table))
-    page = iw.write_report(tmp_path / "page.html", [found]).read_text("utf-8")
+    found = og.count_solved(og.read_responses(table))
+    page = og.write_report(tmp_path / "page.html", [found]).read_text("utf-8")
     assert 'id="solved-title"' in page
 
 
@@ -125,7 +125,7 @@ def test_modules_of_studies_say_what_is_public(subtests):
         with subtests.test(name=name):
             study = STUDIES[name]
             module = inspect.getmodule(study.load(name))
-            public = set(sys.modules[resolve_name(study.module, "itemwise.studies")].__all__)
+            public = set(sys.modules[resolve_name(study.module, "ogive.studies")].__all__)
             assert {name, *study.names} <= public
             assert module is not None
 
@@ -137,7 +137,7 @@ def test_type_checkers_see_every_module_of_the_registry():
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
     }
-    assert stars == {resolve_name(study.module, "itemwise.studies") for study in STUDIES.values()}
+    assert stars == {resolve_name(study.module, "ogive.studies") for study in STUDIES.values()}
 
 
 def test_the_help_of_a_study_is_the_first_line_of_its_docstring():
@@ -149,12 +149,12 @@ def test_the_help_of_a_study_is_the_first_line_of_its_docstring():
 @pytest.mark.slow
 def test_a_type_checker_of_a_user_knows_the_studies(tmp_path):
     code = """
-    import itemwise as iw
-    from itemwise.studies import Leaderboard, leaderboard
+    import ogive as og
+    from ogive.studies import Leaderboard, leaderboard
 
-    board: Leaderboard = iw.leaderboard([[1, 0], [0, 1]])
+    board: Leaderboard = og.leaderboard([[1, 0], [0, 1]])
     same: Leaderboard = leaderboard([[1, 0]], average="tasks")
-    iw.leaderboard([[1]], average=3)
+    og.leaderboard([[1]], average=3)
     """
     (tmp_path / "user.py").write_text(textwrap.dedent(code))
     words = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(tmp_path / "user.py")]

@@ -4,35 +4,35 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def repeated():
     random = np.random.default_rng(0)
     chance = expit(random.standard_normal((40, 1)) - random.standard_normal(24))
-    table = iw.Responses(random.binomial(4, chance) / 4, tries=4)
+    table = og.Responses(random.binomial(4, chance) / 4, tries=4)
     facts = {"task": ["a"] * 12 + ["b"] * 12}
     return table.described(items=facts, respondents={"kind": ["x", "y"] * 20})
 
 
 TAKE = {
-    "leaderboard": iw.leaderboard,
-    "item_health": iw.item_health,
-    "task_scales": iw.task_scales,
-    "differential": lambda table: iw.differential(table, "kind"),
-    "link": lambda table: iw.link(iw.calibrate(table, "2pl"), table),
-    "local_dependence": lambda table: iw.local_dependence(iw.calibrate(table)),
-    "reliability": lambda table: iw.reliability(iw.calibrate(table)),
-    "resample": lambda table: iw.resample(
-        iw.calibrate(table), lambda each: each.coords[:, 0], n_resamples=10, progress=False
+    "leaderboard": og.leaderboard,
+    "item_health": og.item_health,
+    "task_scales": og.task_scales,
+    "differential": lambda table: og.differential(table, "kind"),
+    "link": lambda table: og.link(og.calibrate(table, "2pl"), table),
+    "local_dependence": lambda table: og.local_dependence(og.calibrate(table)),
+    "reliability": lambda table: og.reliability(og.calibrate(table)),
+    "resample": lambda table: og.resample(
+        og.calibrate(table), lambda each: each.coords[:, 0], n_resamples=10, progress=False
     ),
 }
 NEED_SINGLE = {
-    "item_fit": lambda table: iw.item_fit(iw.calibrate(table)),
-    "respondent_fit": lambda table: iw.respondent_fit(iw.calibrate(table)),
-    "model_fit": lambda table: iw.model_fit(iw.calibrate(table)),
+    "item_fit": lambda table: og.item_fit(og.calibrate(table)),
+    "respondent_fit": lambda table: og.respondent_fit(og.calibrate(table)),
+    "model_fit": lambda table: og.model_fit(og.calibrate(table)),
 }
 
 
@@ -49,6 +49,6 @@ def test_studies_of_single_answers_say_so(repeated, subtests):
 
 
 def test_a_short_form_scores_repeated_answers_to_some_of_its_items(repeated):
-    short = iw.shorten(repeated, 6, cv=2, progress=False)
+    short = og.shorten(repeated, 6, cv=2, progress=False)
     some = repeated.select(items=list(short.items[:4]))
     assert short.predict(some)["n_items"].tolist() == [4] * 40

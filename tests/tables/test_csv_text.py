@@ -5,8 +5,8 @@ import io
 import numpy as np
 import pandas as pd
 
-import itemwise as iw
-from itemwise.tables.csv_text import csv_text, restored
+import ogive as og
+from ogive.tables.csv_text import csv_text, restored
 
 NAMES = [
     "=cmd|' /C calc'!A0",
@@ -44,9 +44,9 @@ def test_it_is_the_csv_of_pandas_where_nothing_is_marked():
 
 
 def test_results_and_reports_are_written_so(tmp_path):
-    drawn = iw.simulate("2pl", 30, 4, random_state=0).responses
-    named = iw.Responses(drawn.values, [f"=m{k}" for k in range(30)], drawn.items)
-    text = iw.leaderboard(named).save(tmp_path / "board.csv").read_text()
+    drawn = og.simulate("2pl", 30, 4, random_state=0).responses
+    named = og.Responses(drawn.values, [f"=m{k}" for k in range(30)], drawn.items)
+    text = og.leaderboard(named).save(tmp_path / "board.csv").read_text()
     assert "'=m1" in text
     assert ",=m" not in text
     assert "\n=m" not in text

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.tables.foreign_frames import as_pandas, with_row_names
+import ogive as og
+from ogive.errors import InputError
+from ogive.tables.foreign_frames import as_pandas, with_row_names
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_a_frame_that_cannot_be_converted_says_why():
 def test_a_first_column_of_text_names_the_rows(pl):
     frame = pl.DataFrame({"model": ["a", "b"], "q1": [1, None], "q2": [0, 1]})
     assert with_row_names(frame).index.tolist() == ["a", "b"]
-    found = iw.Responses.from_frame(frame)
+    found = og.Responses.from_frame(frame)
     assert (found.respondents, found.items) == (("a", "b"), ("q1", "q2"))
     assert not found.complete
     assert with_row_names(frame.drop("model")).index.tolist() == [0, 1]
@@ -51,7 +51,7 @@ def test_arrow_streams_are_read_without_to_pandas(pl):
 
 
 def table(n=30, m=8):
-    cells = iw.simulate("1pl", n, m, random_state=1).responses.to_frame()
+    cells = og.simulate("1pl", n, m, random_state=1).responses.to_frame()
     return cells.astype(int).set_axis([f"model {k}" for k in range(n)], axis=0)
 
 
@@ -63,34 +63,34 @@ def test_tables_of_responses_may_come_from_polars(pl, subtests):
     frame = table()
     given = other(pl, frame)
     with subtests.test("calibrate"):
-        one, two = (iw.calibrate(cells, "1pl") for cells in (frame, given))
+        one, two = (og.calibrate(cells, "1pl") for cells in (frame, given))
         pd.testing.assert_frame_equal(one.items, two.items)
         pd.testing.assert_frame_equal(one.abilities(), two.abilities())
         pd.testing.assert_frame_equal(one.score(frame), one.score(given))
     with subtests.test("tournament"):
-        one, two = (iw.tournament(cells).to_frame() for cells in (frame, given))
+        one, two = (og.tournament(cells).to_frame() for cells in (frame, given))
         pd.testing.assert_frame_equal(one, two)
     with subtests.test("long"):
         long = given.unpivot(index="model")
-        found = iw.Responses.from_long(long, "model", "variable", "value")
-        assert found == iw.Responses.from_frame(frame)
+        found = og.Responses.from_long(long, "model", "variable", "value")
+        assert found == og.Responses.from_frame(frame)
         message = "one row per response"
         renamed = long.rename({"model": "respondent", "variable": "item", "value": "response"})
         with pytest.raises(InputError, match=message):
-            iw.calibrate(renamed)
+            og.calibrate(renamed)
     with subtests.test("predictions"):
         said = pl.DataFrame({"good": ["a", "b"], "bad": ["b", "a"]})
-        found = iw.Responses.from_predictions(pl.Series(["a", "b"]), said)
+        found = og.Responses.from_predictions(pl.Series(["a", "b"]), said)
         assert found.cells.tolist() == [[1, 1], [0, 0]]
     with subtests.test("facts"):
         facts = pl.DataFrame({"item": list(frame.columns), "task": ["a", "b"] * 4})
-        found = iw.Responses.from_frame(given).described(items=facts)
+        found = og.Responses.from_frame(given).described(items=facts)
         assert found.item_groups("task") == ("a", "b") * 4
     with subtests.test("portfolio"):
         runs = pd.DataFrame(np.random.default_rng(0).random((30, 4)), columns=list("abcd"))
         runs.index = [f"p{k}" for k in range(30)]
         one, two = (
-            iw.portfolio(cells, better="higher").to_frame()
+            og.portfolio(cells, better="higher").to_frame()
             for cells in (runs, other(pl, runs, "problem"))
         )
         pd.testing.assert_frame_equal(one, two)
@@ -103,18 +103,18 @@ def test_features_may_come_from_polars(pl, subtests):
     y = (X["a"] + random.normal(size=80) * 0.3 > 0).astype(int)
     there, labels = pl.from_pandas(X), pl.Series(y.tolist())
     with subtests.test("CaseDifficulty"):
-        one, two = iw.CaseDifficulty().fit(X, y), iw.CaseDifficulty().fit(there, labels)
+        one, two = og.CaseDifficulty().fit(X, y), og.CaseDifficulty().fit(there, labels)
         np.testing.assert_array_equal(one.transform(X), two.transform(there))
         np.testing.assert_array_equal(one.transform(X), one.transform(there))
         pd.testing.assert_frame_equal(one.indices(X), two.indices(there))
     with subtests.test("DifficultyRegressor"):
-        one = iw.DifficultyRegressor("knn", cv=2).fit(X, X["b"])
-        two = iw.DifficultyRegressor("knn", cv=2).fit(there, there["b"])
+        one = og.DifficultyRegressor("knn", cv=2).fit(X, X["b"])
+        two = og.DifficultyRegressor("knn", cv=2).fit(there, there["b"])
         np.testing.assert_array_equal(one.predict(X), two.predict(there))
     with subtests.test("CapabilityGate"):
         numbers = ["a", "b", "c"]
         gates = [
-            iw.CapabilityGate(LogisticRegression()).fit(rows, classes)
+            og.CapabilityGate(LogisticRegression()).fit(rows, classes)
             for rows, classes in ((X[numbers], y), (there[numbers], labels))
         ]
         one, two = (gate.decide(X[numbers]) for gate in gates)
@@ -122,7 +122,7 @@ def test_features_may_come_from_polars(pl, subtests):
         pd.testing.assert_frame_equal(gates[0].decide(there[numbers]), one)
     with subtests.test("evaluate_difficulty"):
         one, two = (
-            iw.evaluate_difficulty(rows, target, regressors=["knn"], cv=2, n_resamples=1)
+            og.evaluate_difficulty(rows, target, regressors=["knn"], cv=2, n_resamples=1)
             for rows, target in ((X[["a", "b"]], X["c"]), (there[["a", "b"]], there["c"]))
         )
         pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())

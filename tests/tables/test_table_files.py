@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.datasets import load_dataset
-from itemwise.errors import FileError, InputError, ItemwiseError
-from itemwise.tables.table_files import name_of, read_table
+from ogive.datasets import load_dataset
+from ogive.errors import FileError, InputError, OgiveError
+from ogive.tables.table_files import name_of, read_table
 
 ROWS = "width,colour,class\n1.5,red,yes\n2.5,blue,no\n,red,yes\n4,?,no\n"
 
@@ -166,7 +166,7 @@ def test_no_content_raises_anything_but_a_clear_error(tmp_path_factory, ending, 
     path = tmp_path_factory.mktemp("any") / f"a{ending}"
     known = {".arff": b"@relation r\n@attribute class {0,1}\n@attribute x numeric\n@data\n1,1\n"}
     path.write_bytes(head + known.get(ending, b"x,class\n1,0\n2,1\n") + tail)
-    with suppress(ItemwiseError):
+    with suppress(OgiveError):
         load_dataset(path)
 
 

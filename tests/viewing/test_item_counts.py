@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from itemwise import Responses, leaderboard, simulate
-from itemwise.viewing.item_counts import counted_scale, kind_of_answers, respondent_means
+from ogive import Responses, leaderboard, simulate
+from ogive.viewing.item_counts import counted_scale, kind_of_answers, respondent_means
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from itemwise import Responses
-from itemwise.viewing.table_joining import joined, linked
+from ogive import Responses
+from ogive.viewing.table_joining import joined, linked
 
 NAN = np.nan
 ONE = Responses([[1, 0], [0, 1]], ["ann", "bob"], ["q1", "q2"]).described(

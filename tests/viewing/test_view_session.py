@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.errors import FileError, InputError, ItemwiseError
-from itemwise.report import write_folder
-from itemwise.responses.logs.lm_eval import LmEval
-from itemwise.viewing.view_reading import Kept, read_paths
-from itemwise.viewing.view_session import ViewSession
+import ogive as og
+from ogive.errors import FileError, InputError, OgiveError
+from ogive.report import write_folder
+from ogive.responses.logs.lm_eval import LmEval
+from ogive.viewing.view_reading import Kept, read_paths
+from ogive.viewing.view_session import ViewSession
 
 BATCH = "00000000-0000-0000-0000-000000000001"
 
 
 @pytest.fixture(scope="module")
 def responses():
-    drawn = iw.simulate("2pl", 30, 8, random_state=2).responses
+    drawn = og.simulate("2pl", 30, 8, random_state=2).responses
     texts = [f"What is {k}?" for k in range(8)]
     return drawn.described(items={"task": ["sums", "maps"] * 4, "text": texts})
 
@@ -73,9 +73,9 @@ def test_a_respondent_comes_with_whom_it_beats_once_all_pairs_are_compared(sessi
     assert session.snapshot.scales[0].respondent(0)["pairs"] is None
     (scale,) = calibrated(session).scales
     assert session.state()["compared"] == 1
-    pairs = iw.leaderboard(responses, calibration=iw.calibrate(responses)).pairs
+    pairs = og.leaderboard(responses, calibration=og.calibrate(responses)).pairs
     names = scale.scale.content["answers"]["respondents"]
-    board = iw.leaderboard(responses, calibration=iw.calibrate(responses))
+    board = og.leaderboard(responses, calibration=og.calibrate(responses))
     told = scale.respondent(0)["board"]
     assert told["respondents"] == list(board.respondents)
     assert told["ranks"] == board.rank.tolist()
@@ -93,10 +93,10 @@ def test_a_respondent_comes_with_whom_it_beats_once_all_pairs_are_compared(sessi
 
 
 def test_suspects_come_with_their_texts_and_what_the_strongest_said(tmp_path):
-    drawn = iw.simulate("2pl", 60, 30, random_state=1).responses.values.copy()
+    drawn = og.simulate("2pl", 60, 30, random_state=1).responses.values.copy()
     drawn[:, 10] = 1 - drawn[:, 10]
     drawn[7, 10] = np.nan
-    table = iw.Responses(drawn, kind="binary").described(
+    table = og.Responses(drawn, kind="binary").described(
         items={"text": [f"t{k}" for k in range(30)]}
     )
     session = ViewSession([table.save(tmp_path / "scores.parquet")])
@@ -105,7 +105,7 @@ def test_suspects_come_with_their_texts_and_what_the_strongest_said(tmp_path):
     (scale,) = calibrated(session).scales
     found = scale.suspects()
     assert found["rows"] == [10]
-    abilities = iw.calibrate(table, "1pl").abilities()["ability"].to_numpy()
+    abilities = og.calibrate(table, "1pl").abilities()["ability"].to_numpy()
     order = [k for k in np.argsort(-abilities, kind="stable") if k != 7][:20]
     assert found["strong"] == [f"{int(drawn[order, 10].sum())} of 20"]
     assert found["facts"][0]["levels"] == ["t10"]
@@ -171,15 +171,15 @@ def test_only_new_items_are_counted(session, responses):
 
 
 def test_as_few_models_as_a_leaderboard_needs_get_its_scale(tmp_path):
-    table = iw.simulate("1pl", 9, 45, random_state=0).responses
+    table = og.simulate("1pl", 9, 45, random_state=0).responses
     values = table.values.copy()
     values[4, 15:] = np.nan
-    table = iw.Responses(values, respondents=[f"m{k}" for k in range(9)], kind="binary")
+    table = og.Responses(values, respondents=[f"m{k}" for k in range(9)], kind="binary")
     session = ViewSession([table.save(tmp_path / "few.parquet")])
     session.look()
     (scale,) = calibrated(session).scales
     assert "axes" not in scale.scale.content
-    board = iw.leaderboard(table).to_frame()
+    board = og.leaderboard(table).to_frame()
     shown = scale.scale.content["answers"]
     wanted = board["ability"].loc[shown["respondents"]].to_numpy()
     assert shown["ability"] == pytest.approx(wanted, abs=1e-3)
@@ -227,11 +227,11 @@ def test_logs_of_the_same_name_are_of_two_models(session, tmp_path):
 
 def test_a_damaged_file_changes_nothing_and_is_named_without_its_folder(session):
     version = session.snapshot.version
-    with pytest.raises(ItemwiseError) as error:
+    with pytest.raises(OgiveError) as error:
         dropped(session, "bad.csv", "model,q1\nann,maybe\n")
     said = session.in_own_words(str(error.value), BATCH)
     assert "bad.csv" in said
-    assert "itemwise-view-" not in said
+    assert "ogive-view-" not in said
     assert session.snapshot.version == version
     assert session.state()["respondents"] == 30
 
@@ -242,7 +242,7 @@ def test_nothing_dropped_is_an_error(session):
 
 
 def test_a_bank_stands_alone_or_takes_the_responses_to_its_items(path, responses, tmp_path):
-    bank = iw.calibrate(responses, "2pl").save(tmp_path / "bank.json")
+    bank = og.calibrate(responses, "2pl").save(tmp_path / "bank.json")
     alone = read_paths([bank])
     assert (list(alone.tables), alone.shape) == ([], (0, 8))
     session = ViewSession([bank, path])
@@ -253,7 +253,7 @@ def test_a_bank_stands_alone_or_takes_the_responses_to_its_items(path, responses
 
 
 def test_a_results_folder_shows_its_banks_sentences_and_tables(responses, tmp_path):
-    write_folder(iw.calibrate(responses, "2pl"), tmp_path / "results")
+    write_folder(og.calibrate(responses, "2pl"), tmp_path / "results")
     session = ViewSession([tmp_path / "results"])
     session.look()
     found = json.loads(session.snapshot.document)
@@ -363,7 +363,7 @@ def test_what_cannot_be_read_is_named(tmp_path, name, content, said):
 
 
 def test_grades_and_scores_are_exact(tmp_path):
-    grades = iw.Responses(
+    grades = og.Responses(
         np.array([[0, 3, 2], [1, 3, 0], [2, 1, 3], [3, 2, 1]], dtype=float), kind="graded"
     )
     session = ViewSession([grades.save(tmp_path / "grades.parquet")])

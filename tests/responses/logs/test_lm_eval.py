@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.errors import FileError, InputError
-from itemwise.responses import read_logs, read_responses
-from itemwise.responses.logs import json_lines
-from itemwise.responses.stored_cells import LARGEST
+from ogive.errors import FileError, InputError
+from ogive.responses import read_logs, read_responses
+from ogive.responses.logs import json_lines
+from ogive.responses.stored_cells import LARGEST
 
 from .conftest import DATE, row
 

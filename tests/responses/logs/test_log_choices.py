@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from itemwise.responses import read_logs
-from itemwise.responses.logs.log_choices import lettered, likeliest
+from ogive.responses import read_logs
+from ogive.responses.logs.log_choices import lettered, likeliest
 
 from .conftest import row
 

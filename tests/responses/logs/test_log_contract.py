@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from itemwise.errors import InputError
-from itemwise.responses import read_logs
-from itemwise.responses.logs import LOG_FORMATS
+from ogive.errors import InputError
+from ogive.responses import read_logs
+from ogive.responses.logs import LOG_FORMATS
 
 DATE = "2025-01-02T03-04-05.000006"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise.errors import FileError, ItemwiseError
-from itemwise.responses import read_logs, read_responses
+from ogive.errors import FileError, OgiveError
+from ogive.responses import read_logs, read_responses
 
 
 def stat(name, mean, **more):
@@ -305,5 +305,5 @@ def test_wrong_types_anywhere_are_read_or_explained(tmp_path_factory, name, step
     (folder / "run_spec.json").write_text('{"name": "a:b=c", "adapter_spec": {"model": "m"}}')
     path = folder / name
     path.write_text(json.dumps(replaced(LOGS[name], steps, odd)))
-    with suppress(ItemwiseError):  # anything else would be a surprise to the caller
+    with suppress(OgiveError):  # anything else would be a surprise to the caller
         assert read_logs(path, keep_text=True).responses.n_items >= 1

@@ -6,11 +6,11 @@ import tracemalloc
 
 import pytest
 
-from itemwise.errors import FileError, InputError
-from itemwise.responses import read_logs, read_responses
-from itemwise.responses.logs import LOG_FORMATS, json_lines
-from itemwise.responses.logs import lm_eval as lm_eval_module
-from itemwise.responses.logs.log_dates import moment
+from ogive.errors import FileError, InputError
+from ogive.responses import read_logs, read_responses
+from ogive.responses.logs import LOG_FORMATS, json_lines
+from ogive.responses.logs import lm_eval as lm_eval_module
+from ogive.responses.logs.log_dates import moment
 
 from .conftest import row
 

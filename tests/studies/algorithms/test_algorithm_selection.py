@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
-import itemwise as iw
-from itemwise import AlgorithmSelector, evaluate_selectors
-from itemwise.datasets import AslibScenario
-from itemwise.displays import Display
-from itemwise.errors import InputError
+import ogive as og
+from ogive import AlgorithmSelector, evaluate_selectors
+from ogive.datasets import AslibScenario
+from ogive.displays import Display
+from ogive.errors import InputError
 
 TREE = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
 QUICK = {
@@ -292,7 +292,7 @@ def test_answers_that_are_no_algorithm_are_refused():
 
 @pytest.mark.slow
 def test_references_of_a_scenario_are_those_that_its_runs_give(shared):
-    scenario = iw.read_aslib(shared / "data" / "aslib" / "CSP-Minizinc-Time-2016")
+    scenario = og.read_aslib(shared / "data" / "aslib" / "CSP-Minizinc-Time-2016")
     found = evaluate_selectors(scenario, selectors=QUICK)
     frame = found.to_frame()
     best = scenario.performance.min(axis=1).mean()  # recorded as PAR10
@@ -304,7 +304,7 @@ def test_references_of_a_scenario_are_those_that_its_runs_give(shared):
 
 @pytest.mark.slow
 def test_performance_of_each_closes_more_than_one_difficulty(shared):
-    scenario = iw.read_aslib(shared / "data" / "aslib" / "BNSL-2016")
+    scenario = og.read_aslib(shared / "data" / "aslib" / "BNSL-2016")
     found = evaluate_selectors(scenario, selectors=QUICK)
     more, error = found.difference("by performance", "by difficulty")
     assert more > 1.96 * error
@@ -320,4 +320,4 @@ def test_a_selector_needs_no_more_than_fit_and_predict():
 def test_a_portfolio_is_not_the_table_that_is_needed():
     features, table = drawn()
     with pytest.raises(InputError, match=r"performance is a Portfolio\. Give the table of runs"):
-        evaluate_selectors(iw.portfolio(table, better="lower"), features, selectors={"x": First()})
+        evaluate_selectors(og.portfolio(table, better="lower"), features, selectors={"x": First()})

@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
-import itemwise as iw
-from itemwise import AlgorithmSelector
-from itemwise.errors import InputError
+import ogive as og
+from ogive import AlgorithmSelector
+from ogive.errors import InputError
 
 TREE = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
 
@@ -221,7 +221,7 @@ def test_a_selector_comes_back_from_its_file(kind, tmp_path):
     features, table = crossing(60)
     regressor = {"regressor": "knn"} if kind in ("difficulty", "performance") else {}
     selector = AlgorithmSelector(kind, **regressor).fit(features, table)
-    found = iw.load(selector.save(tmp_path / "selector.skops"))
+    found = og.load(selector.save(tmp_path / "selector.skops"))
     np.testing.assert_array_equal(found.predict(features), selector.predict(features))
     pd.testing.assert_frame_equal(
         found.predict_performance(features), selector.predict_performance(features)
@@ -238,5 +238,5 @@ def test_two_algorithms_are_enough():
     selector = AlgorithmSelector().fit(features, two)
     clear = (features["hard"] - 2 / 3).abs() > 0.3
     assert (selector.predict(features) == right_choice(features))[clear].mean() > 0.95
-    found = iw.evaluate_selectors(two, features, cv=3)
+    found = og.evaluate_selectors(two, features, cv=3)
     assert found.to_frame().loc["auto", "closed_gap"] > 0.5

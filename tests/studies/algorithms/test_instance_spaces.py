@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 
 def planted(strength=1.0, seed=0, count=150):
@@ -22,7 +22,7 @@ def planted(strength=1.0, seed=0, count=150):
 
 @pytest.fixture(scope="module")
 def found():
-    return iw.instance_space(*planted())
+    return og.instance_space(*planted())
 
 
 def test_planted_directions_are_found(found):
@@ -38,7 +38,7 @@ def test_planted_directions_are_found(found):
 def test_the_share_is_that_of_problems_left_out(found):
     assert found.explained > 0.7
     assert "of the variation of performance on problems that were left out" in found.meaning
-    noise = iw.instance_space(*planted(strength=0.0))
+    noise = og.instance_space(*planted(strength=0.0))
     assert noise.explained < 0.05
     assert "do not surely predict performance" in noise.meaning
 
@@ -46,12 +46,12 @@ def test_the_share_is_that_of_problems_left_out(found):
 def test_features_are_found_by_name_in_any_order_with_gaps_and_text(found):
     table, features = planted()
     mixed = features.sample(frac=1, random_state=1).assign(text="x", same=1.0)
-    again = iw.instance_space(table, mixed)
+    again = og.instance_space(table, mixed)
     pd.testing.assert_frame_equal(again.loadings, found.loadings)
     mixed.iloc[::7, 1] = np.nan
     mixed.iloc[0, 2] = np.inf
     assert np.isfinite(
-        iw.instance_space(iw.portfolio(table), mixed).frame[["x", "y"]].to_numpy()
+        og.instance_space(og.portfolio(table), mixed).frame[["x", "y"]].to_numpy()
     ).all()
 
 
@@ -64,10 +64,10 @@ def test_the_plane_is_drawn_and_saved(found, tmp_path):
 def test_what_cannot_be_placed_is_refused(subtests):
     table, features = planted(count=40)
     cases = [
-        (lambda: iw.instance_space(table), "There are no features"),
-        (lambda: iw.instance_space(table, features[["a"]]), "1 feature of numbers that vary"),
-        (lambda: iw.instance_space(table, features.iloc[1:]), "There are no features for"),
-        (lambda: iw.instance_space(iw.portfolio(table), features, cutoff=3), "its own settings"),
+        (lambda: og.instance_space(table), "There are no features"),
+        (lambda: og.instance_space(table, features[["a"]]), "1 feature of numbers that vary"),
+        (lambda: og.instance_space(table, features.iloc[1:]), "There are no features for"),
+        (lambda: og.instance_space(og.portfolio(table), features, cutoff=3), "its own settings"),
     ]
     for call, said in cases:
         with subtests.test(said=said), pytest.raises(InputError, match=said):

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.studies.algorithms.measure_comparison import pareto_front
+import ogive as og
+from ogive.errors import InputError
+from ogive.studies.algorithms.measure_comparison import pareto_front
 
 
 def tables():
@@ -21,7 +21,7 @@ def tables():
 def test_who_is_beaten_on_every_measure_is_not_on_the_front():
     quality, seconds = tables()
     seconds.attrs["better"] = "lower"
-    found = iw.compare_measures({"quality": quality, "seconds": seconds})
+    found = og.compare_measures({"quality": quality, "seconds": seconds})
     assert found.best == ("quick", "good", "both")
     np.testing.assert_allclose(found.to_frame()["seconds"], seconds.mean())
     assert (found.to_frame()["quality_se"] > 0).all()
@@ -35,7 +35,7 @@ def test_chances_say_how_sure_the_front_is():
     twin = quality.assign(twin=quality["good"] + np.random.default_rng(1).normal(0, 0.01, 50))
     times = seconds.assign(twin=seconds["good"] + np.random.default_rng(2).normal(0, 0.1, 50))
     times.attrs["better"] = "lower"
-    chance = iw.compare_measures({"quality": twin, "seconds": times}).to_frame()["pareto_chance"]
+    chance = og.compare_measures({"quality": twin, "seconds": times}).to_frame()["pareto_chance"]
     assert chance["quick"] == chance["both"] == 1.0
     assert chance["neither"] == 0.0
     assert 0 < chance["twin"] + chance["good"] < 2
@@ -46,17 +46,17 @@ def test_means_are_over_the_problems_that_all_measures_have():
     quality, seconds = tables()
     seconds = seconds.iloc[5:].sample(frac=1, random_state=0)
     seconds.attrs["better"] = "lower"
-    found = iw.compare_measures({"quality": quality, "seconds": seconds})
+    found = og.compare_measures({"quality": quality, "seconds": seconds})
     np.testing.assert_allclose(found.to_frame()["quality"], quality.iloc[5:].mean())
     assert found.notes[-1] == "Means are over the 45 problems that all measures have."
     with pytest.raises(InputError, match="fewer than two problems in common"):
-        iw.compare_measures({"quality": quality, "seconds": seconds.rename(lambda k: f"p{k}")})
+        og.compare_measures({"quality": quality, "seconds": seconds.rename(lambda k: f"p{k}")})
 
 
 def test_two_measures_are_drawn_in_a_plane_beside_the_curves_of_each():
     quality, seconds = tables()
     seconds.attrs["better"] = "lower"
-    found = iw.compare_measures({"quality": quality, "seconds": seconds})
+    found = og.compare_measures({"quality": quality, "seconds": seconds})
     assert list(found.figures()) == ["trade_off", "curves of quality", "curves of seconds"]
     ax = found.plot().ax_
     assert ax.get_xlabel() == "quality (higher is better)"
@@ -67,8 +67,8 @@ def test_two_measures_are_drawn_in_a_plane_beside_the_curves_of_each():
 def test_time_and_objective_of_the_same_solvers(shared):
     """CSP-Minizinc 2016, one scenario for each measure: one solver is nearly best on both."""
     names = {"time": "CSP-Minizinc-Time-2016", "objective": "CSP-Minizinc-Obj-2016"}
-    scenarios = {key: iw.read_aslib(shared / "data" / "aslib" / n) for key, n in names.items()}
-    found = iw.compare_measures(scenarios)
+    scenarios = {key: og.read_aslib(shared / "data" / "aslib" / n) for key, n in names.items()}
+    found = og.compare_measures(scenarios)
     assert set(found.best) == {"LCG-Glucose-free", "Chuffed-free", "LCG-Glucose-UC-free"}
     assert found.to_frame()["pareto_chance"].idxmax() == "LCG-Glucose-free"
     assert len(found.to_frame()) == 20
@@ -82,9 +82,9 @@ def test_the_front_by_hand():
 def test_one_measure_is_refused():
     quality, _ = tables()
     with pytest.raises(InputError, match="two measures or more"):
-        iw.compare_measures({"quality": quality})
+        og.compare_measures({"quality": quality})
     with pytest.raises(InputError, match="two measures or more"):
-        iw.compare_measures(quality)
+        og.compare_measures(quality)
 
 
 def test_several_measures_of_a_scenario_are_read_at_once(tmp_path):
@@ -106,7 +106,7 @@ def test_several_measures_of_a_scenario_are_read_at_once(tmp_path):
         "@ATTRIBUTE quick {ok, presolved}\n@ATTRIBUTE slow {ok, presolved}\n@DATA\n"
         "p,1,ok,presolved\n"
     )
-    found = iw.read_aslib(tmp_path, ["time", "error"])
+    found = og.read_aslib(tmp_path, ["time", "error"])
     assert list(found) == ["time", "error"]
     assert found["error"].performance.loc["p", "b"] == 0.1
     assert found["time"].feature_costs.loc["p"].tolist() == [0.5, 2.0]

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.numerics.splines import fit_splines
-from itemwise.studies.algorithms.modelled_curves import ModelledCurves
-from itemwise.studies.algorithms.occupancy_intervals import FittedCurves
+import ogive as og
+from ogive.numerics.splines import fit_splines
+from ogive.studies.algorithms.modelled_curves import ModelledCurves
+from ogive.studies.algorithms.occupancy_intervals import FittedCurves
 
 MIDDLE, RISE = np.array([1, 2, 2.5, 3, 4.0]), np.array([2.0, 1.5, 1.5, 0.5, -0.3])
 TRUTH = {"A": 0.904, "E": 0.096}  # the curves cross where hardness is 1.305
@@ -21,7 +21,7 @@ def seconds(seed, n=60):
 
 
 def portfolio(seed, **settings):
-    return iw.portfolio(seconds(seed), better="lower", cutoff=100, **settings)
+    return og.portfolio(seconds(seed), better="lower", cutoff=100, **settings)
 
 
 def curves(**settings):
@@ -56,7 +56,7 @@ def test_a_curve_that_leads_only_because_splines_are_smooth_does_not_surely_lead
         hardness = random.normal(size=(300, 1))
         noise = scatter * random.normal(size=(300, 6))
         times = np.exp(middle + rise * hardness + noise).clip(max=600)
-        found = iw.portfolio(times, better="lower", cutoff=600).occupancy()
+        found = og.portfolio(times, better="lower", cutoff=600).occupancy()
         surely += found.loc["algorithm_5", "occupancy_low"] > 0
         assert found.loc["algorithm_5", "occupancy"] > 0
     assert surely == 0
@@ -120,6 +120,6 @@ def test_draws_are_made_once_per_seed():
 def test_intervals_are_finite_where_all_timeouts_were_on_problems_left_out():
     table = seconds(0).clip(upper=90)
     table.iloc[:3] = 100.0
-    found = iw.portfolio(table, better="lower", cutoff=100)
+    found = og.portfolio(table, better="lower", cutoff=100)
     assert not found.performances.unsolved.any(axis=None)
     assert np.isfinite(found.occupancy()).all(axis=None)

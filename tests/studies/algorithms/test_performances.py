@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itemwise import Responses
-from itemwise.datasets.aslib import AslibScenario
-from itemwise.errors import InputError
-from itemwise.studies.algorithms.performances import as_performances
+from ogive import Responses
+from ogive.datasets.aslib import AslibScenario
+from ogive.errors import InputError
+from ogive.studies.algorithms.performances import as_performances
 
 TIMES = pd.DataFrame(
     {"a": [1.0, 3.0, 10.0, 9.0], "b": [0.0, 10.0, 12.0, 1.0], "c": [4.0, 5.0, 6.0, np.nan]},
@@ -272,7 +272,7 @@ def test_what_cannot_be_used_is_said(subtests):
         (ACCURACY.replace(0.5, -1e300), {}, r"of 'a' on 'q' is -1e\+300, but .* below 1e\+70"),
         (ACCURACY.assign(x="m"), {}, r"1 column \(x\) without numbers.*table.set_index"),
         (ACCURACY.assign(x="m"), {}, "Reshape a long table: runs.pivot"),
-        (ACCURACY > 0.3, {}, r"3 columns \(a, b, c\) of True and False.*itemwise.calibrate"),
+        (ACCURACY > 0.3, {}, r"3 columns \(a, b, c\) of True and False.*ogive.calibrate"),
         ((ACCURACY > 0.3).astype("boolean"), {}, "of True and False"),
         (ACCURACY.astype(complex), {}, "without numbers"),
         (ACCURACY.set_axis(["a", "b", "b"], axis=1), {}, r"1 algorithm \(b\) named more than once"),
@@ -280,9 +280,9 @@ def test_what_cannot_be_used_is_said(subtests):
         (ACCURACY.set_axis(["p", "p", "q"]), {}, r"1 problem \(p\).*table.groupby\(level=0\)"),
         (ACCURACY["a"], {}, "has 1 dimension, but a table is needed"),
         ([[1, 2], [3]], {}, "has rows of different lengths, but a table is needed"),
-        ("runs.csv", {}, r"is 'runs.csv'.*itemwise.read_runs\(path\).*itemwise.read_aslib\(path\)"),
+        ("runs.csv", {}, r"is 'runs.csv'.*ogive.read_runs\(path\).*ogive.read_aslib\(path\)"),
         (Path("runs"), {}, "performance is 'runs', but a table is needed"),
-        (7, {}, r"has 0 dimensions.*itemwise.read_runs\(path\)"),
+        (7, {}, r"has 0 dimensions.*ogive.read_runs\(path\)"),
         (ACCURACY, {"better": "best"}, "better is 'best', but it should be 'higher' or 'lower'"),
         (ACCURACY, {"transform": "log"}, "transform is 'log', but it should be one of raw, negate"),
         (TIMES, {"better": "lower", "transform": "raw"}, "'raw' is for measures where higher"),

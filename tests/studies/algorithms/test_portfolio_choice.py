@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.numerics.intervals import t_reach
-from itemwise.numerics.performance_tables import virtual_best_shapley
-from itemwise.numerics.splines import fit_splines
-from itemwise.studies import ChosenPortfolio
-from itemwise.studies.algorithms.occupancy_intervals import FittedCurves
-from itemwise.studies.algorithms.portfolio_choice import AXES, METHODS, Candidates, choose, ranked
+import ogive as og
+from ogive.displays import Display
+from ogive.numerics.intervals import t_reach
+from ogive.numerics.performance_tables import virtual_best_shapley
+from ogive.numerics.splines import fit_splines
+from ogive.studies import ChosenPortfolio
+from ogive.studies.algorithms.occupancy_intervals import FittedCurves
+from ogive.studies.algorithms.portfolio_choice import AXES, METHODS, Candidates, choose, ranked
 
 NAMES = pd.Index(["falling", "rising", "near", "low"], name="algorithm")
 DIFFICULTY = np.linspace(-1, 1, 101)
@@ -52,7 +52,7 @@ def test_sentence_table_and_figure_have_one_interval_within_possible_values(meth
 
     random = np.random.default_rng(1)
     table = pd.DataFrame(VALUES, columns=NAMES) + random.normal(0, 0.1, (101, 4))
-    found = iw.portfolio(table).select(size=4, method=method)
+    found = og.portfolio(table).select(size=4, method=method)
     frame = found.to_frame()
     assert (frame["value_low"].between(0, frame["value"])).all()
     most = np.inf if method == "shapley" else 1.0
@@ -166,7 +166,7 @@ def test_a_portfolio_chooses_by_each_method_and_shows_it(method):
     import matplotlib.pyplot as plt
 
     table = pd.DataFrame(VALUES, columns=NAMES) + np.random.default_rng(0).normal(0, 0.05, (101, 4))
-    found = iw.portfolio(table).select(size=2, method=method)
+    found = og.portfolio(table).select(size=2, method=method)
     assert isinstance(found, ChosenPortfolio)
     assert set(found.algorithms) <= {"falling", "rising", "near"}
     assert "rising" in found.algorithms

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from itemwise.numerics.splines import fit_splines
-from itemwise.studies.algorithms.occupancy_intervals import FittedCurves, occupancy
-from itemwise.studies.algorithms.portfolio_sentences import who_leads
-from itemwise.studies.algorithms.strong_places import entering_epsilon, regions, within
+from ogive.numerics.splines import fit_splines
+from ogive.studies.algorithms.occupancy_intervals import FittedCurves, occupancy
+from ogive.studies.algorithms.portfolio_sentences import who_leads
+from ogive.studies.algorithms.strong_places import entering_epsilon, regions, within
 
 DIFFICULTY = np.linspace(-1, 1, 101)
 NAMES = pd.Index(["falling", "rising", "low"], name="algorithm")

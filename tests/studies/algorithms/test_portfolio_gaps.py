@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.datasets import AslibScenario
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.numerics.intervals import t_reach
-from itemwise.studies import PortfolioComparison
-from itemwise.studies.algorithms.portfolio_gaps import _comparison, _gaps
-from itemwise.words import with_interval
+import ogive as og
+from ogive.datasets import AslibScenario
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.numerics.intervals import t_reach
+from ogive.studies import PortfolioComparison
+from ogive.studies.algorithms.portfolio_gaps import _comparison, _gaps
+from ogive.words import with_interval
 
 GAINS = np.array([[1.0, 0.4, 0.2], [0.3, 0.9, 0.5], [0.6, np.nan, 0.8]])
 ORDER = np.array([0, 1, 2])
@@ -28,7 +28,7 @@ def table(n=60, m=6, seed=0):
 
 @pytest.fixture(scope="module")
 def found():
-    return iw.compare_portfolios(table(), cv=5)
+    return og.compare_portfolios(table(), cv=5)
 
 
 def pick(frame, **wanted):
@@ -64,7 +64,7 @@ def test_who_ran_on_easy_problems_only_is_not_the_single_best():
     scores = pd.DataFrame(curves + noise, columns=["good", "fair", "poor", "easy only"])
     scores.loc[hard > -1.5, "easy only"] = np.nan
     assert scores.mean().idxmax() == "easy only"
-    compared = iw.compare_portfolios(scores, sizes=[1], cv=5)
+    compared = og.compare_portfolios(scores, sizes=[1], cv=5)
     gap = pick(compared.frame, method="single best", definition="best member")["gap"].item()
     assert gap == pytest.approx((scores.max(axis=1) - scores["good"]).mean(), abs=1e-6)
     assert any(note.startswith("Missing: 87 of 400 runs.") for note in compared.notes)
@@ -117,14 +117,14 @@ def test_the_interval_of_a_gap_is_one_in_sentence_table_and_figure(found):
 
 def test_the_size_that_is_spoken_of_is_the_one_that_is_recommended():
     scores = table()
-    whole = iw.portfolio(scores)
+    whole = og.portfolio(scores)
     kept = len(whole.select(0.0).algorithms)
     for given in (scores, whole):
-        compared = iw.compare_portfolios(given, epsilon=0.0, cv=5)
+        compared = og.compare_portfolios(given, epsilon=0.0, cv=5)
         assert compared.meaning.startswith(f"With {kept} algorithms, as many as")
-    small = iw.compare_portfolios(whole, epsilon=0.0, cv=5, sizes=[1])
+    small = og.compare_portfolios(whole, epsilon=0.0, cv=5, sizes=[1])
     assert small.meaning.startswith("With 1 algorithm, '")
-    everyone = iw.compare_portfolios(whole, epsilon=9.0, cv=5)
+    everyone = og.compare_portfolios(whole, epsilon=9.0, cv=5)
     assert everyone.meaning.startswith("With 3 algorithms, '")
 
 
@@ -139,7 +139,7 @@ def test_means_and_errors_are_over_folds(found):
 def test_the_single_best_is_the_best_mean_on_the_other_problems():
     scores = table()
     folds = pd.Series(np.arange(60) % 3, index=scores.index)
-    compared = iw.compare_portfolios(scores, cv=folds, sizes=[1])
+    compared = og.compare_portfolios(scores, cv=folds, sizes=[1])
     for fold in range(3):
         training, testing = scores[folds != fold], scores[folds == fold]
         alone = training.mean().idxmax()
@@ -151,7 +151,7 @@ def test_the_single_best_is_the_best_mean_on_the_other_problems():
 def test_topset_of_a_fold_is_chosen_on_the_others():
     scores = table()
     folds = pd.Series(np.arange(60) % 3, index=scores.index)
-    compared = iw.compare_portfolios(scores, cv=folds, sizes=2, methods="topset")
+    compared = og.compare_portfolios(scores, cv=folds, sizes=2, methods="topset")
     assert set(compared.frame["method"]) == {"single best", "topset"}
     for fold in range(3):
         training, testing = scores[folds != fold], scores[folds == fold]
@@ -170,23 +170,23 @@ def test_nothing_is_chosen_by_the_problems_it_is_judged_on(subtests):
             folds = pd.Series(np.arange(60) % 3, index=scores.index)
             for fold, name in enumerate(scores.columns):
                 scores.loc[folds == fold, name] += 0.8
-            compared = iw.compare_portfolios(scores, cv=folds, sizes=[1])
+            compared = og.compare_portfolios(scores, cv=folds, sizes=[1])
             assert (pick(compared.folds, method=method)["gap"] > 0.6).all()
 
 
 def test_folds_of_a_series_may_stand_in_any_order_and_have_any_name():
     scores = table()
     folds = pd.Series(np.arange(60) % 4, index=scores.index)
-    one = iw.compare_portfolios(scores, cv=folds, sizes=[2])
+    one = og.compare_portfolios(scores, cv=folds, sizes=[2])
     shuffled = folds.map({0: "w", 1: "x", 2: "y", 3: "z"}).sample(frac=1, random_state=0)
-    two = iw.compare_portfolios(scores, cv=shuffled, sizes=[2])
+    two = og.compare_portfolios(scores, cv=shuffled, sizes=[2])
     pd.testing.assert_frame_equal(one.frame, two.frame)
 
 
 def test_gaps_of_runtimes_are_in_seconds():
     times = 100 * (1 - table())
-    compared = iw.compare_portfolios(times, better="lower", sizes=[1], cv=3)
-    scores = iw.compare_portfolios(100 * table(), sizes=[1], cv=3)
+    compared = og.compare_portfolios(times, better="lower", sizes=[1], cv=3)
+    scores = og.compare_portfolios(100 * table(), sizes=[1], cv=3)
     row = {"method": "single best", "definition": "best member"}
     assert pick(compared.frame, **row)["gap"].item() == pytest.approx(
         pick(scores.frame, **row)["gap"].item()
@@ -194,21 +194,21 @@ def test_gaps_of_runtimes_are_in_seconds():
 
 
 def test_a_portfolio_is_compared_with_its_own_settings(found):
-    again = iw.compare_portfolios(iw.portfolio(table()), cv=5)
+    again = og.compare_portfolios(og.portfolio(table()), cv=5)
     pd.testing.assert_frame_equal(again.frame, found.frame)
-    graded = iw.compare_portfolios(iw.portfolio(table(), model="graded"), cv=3, sizes=[2])
-    same = iw.compare_portfolios(table(), model="graded", cv=3, sizes=[2])
+    graded = og.compare_portfolios(og.portfolio(table(), model="graded"), cv=3, sizes=[2])
+    same = og.compare_portfolios(table(), model="graded", cv=3, sizes=[2])
     pd.testing.assert_frame_equal(graded.frame, same.frame)
 
 
 def test_the_same_seed_gives_the_same_folds_and_another_one_others(found):
-    again, other = (iw.compare_portfolios(table(), cv=5, random_state=seed) for seed in (0, 1))
+    again, other = (og.compare_portfolios(table(), cv=5, random_state=seed) for seed in (0, 1))
     pd.testing.assert_frame_equal(again.folds, found.folds, check_exact=True)
     assert not other.folds.equals(found.folds)
 
 
 def test_repeats_give_more_folds_but_do_not_pretend_to_more_problems(found):
-    more = iw.compare_portfolios(table(), cv=5, n_resamples=3, sizes=[2])
+    more = og.compare_portfolios(table(), cv=5, n_resamples=3, sizes=[2])
     wanted = {"method": "shapley", "size": 2, "definition": "mean member"}
     row, gaps = pick(more.frame, **wanted).iloc[0], pick(more.folds, **wanted)["gap"]
     assert row["folds"] == len(gaps) == 15
@@ -222,12 +222,12 @@ def test_an_algorithm_that_ran_on_the_problems_of_one_fold_only_is_no_obstacle()
     folds = pd.Series(np.arange(60) // 20, index=scores.index)
     scores["late"] = np.where(folds == 1, 0.99, np.nan)
     scores.loc["p20":"p30", "late"] = 0.5
-    compared = iw.compare_portfolios(scores, cv=folds)
+    compared = og.compare_portfolios(scores, cv=folds)
     assert np.isfinite(compared.frame["gap"]).all()
 
 
 def test_the_meaning_says_what_is_left_and_what_cannot_be_distinguished(found):
-    kept = len(iw.portfolio(table()).select(0.01).algorithms)
+    kept = len(og.portfolio(table()).select(0.01).algorithms)
     assert found.meaning.startswith(
         f"With {kept} algorithms, as many as are strong somewhere at ε = 0.01, '"
     )
@@ -293,12 +293,12 @@ def test_a_scenario_is_compared_in_its_own_folds_unless_others_are_asked_for():
     folds = pd.Series(np.arange(60) % 4, index=scores.index)
     scenario = as_scenario(scores, folds)
     settings = {"sizes": [2], "methods": "topset"}
-    expected = iw.compare_portfolios(scores, cv=folds, **settings).frame
-    for given in (scenario, iw.portfolio(scenario)):
-        pd.testing.assert_frame_equal(iw.compare_portfolios(given, **settings).frame, expected)
-    asked = iw.compare_portfolios(scenario, cv=3, **settings)
+    expected = og.compare_portfolios(scores, cv=folds, **settings).frame
+    for given in (scenario, og.portfolio(scenario)):
+        pd.testing.assert_frame_equal(og.compare_portfolios(given, **settings).frame, expected)
+    asked = og.compare_portfolios(scenario, cv=3, **settings)
     pd.testing.assert_frame_equal(
-        asked.frame, iw.compare_portfolios(scores, cv=3, **settings).frame
+        asked.frame, og.compare_portfolios(scores, cv=3, **settings).frame
     )
 
 
@@ -309,7 +309,7 @@ def test_repeats_of_given_folds_are_refused():
         with pytest.raises(
             InputError, match="n_resamples is 3, but the fold of each problem is given"
         ):
-            iw.compare_portfolios(given, n_resamples=3, **settings)
+            og.compare_portfolios(given, n_resamples=3, **settings)
 
 
 def test_a_comparison_is_a_finding(found):
@@ -328,10 +328,10 @@ GAP = pd.Series(np.where(np.arange(60) == 7, np.nan, np.arange(60) % 3), index=t
 
 def test_several_epsilons_are_compared_in_one_pass_and_drawn_as_lines():
     wanted = {"methods": ["airt", "topset"], "sizes": [1, 2, 3], "cv": 5}
-    several = iw.compare_portfolios(table(), epsilon=[0.0, 0.05, 0.0], **wanted)
+    several = og.compare_portfolios(table(), epsilon=[0.0, 0.05, 0.0], **wanted)
     frame = several.to_frame().set_index(["method", "size", "definition"])["gap"]
     for epsilon in (0.0, 0.05):
-        alone = iw.compare_portfolios(table(), epsilon=epsilon, **wanted).to_frame()
+        alone = og.compare_portfolios(table(), epsilon=epsilon, **wanted).to_frame()
         own = alone.set_index(["method", "size", "definition"])["gap"]
         for name, other in (("airt", f"airt, ε = {epsilon:g}"), ("topset", "topset")):
             np.testing.assert_array_equal(own[name], frame[other])
@@ -344,7 +344,7 @@ def test_several_epsilons_are_compared_in_one_pass_and_drawn_as_lines():
         "single best",
     ]
     with pytest.raises(InputError, match="epsilons is empty"):
-        iw.compare_portfolios(table(), epsilon=[])
+        og.compare_portfolios(table(), epsilon=[])
 
 
 def test_what_cannot_be_compared_is_said(subtests):
@@ -372,12 +372,12 @@ def test_what_cannot_be_compared_is_said(subtests):
     ]
     for settings, said in cases:
         with subtests.test(settings=settings, said=said), pytest.raises(InputError, match=said):
-            iw.compare_portfolios(table(), **settings)
+            og.compare_portfolios(table(), **settings)
 
 
 def test_further_settings_with_a_portfolio_are_refused():
     with pytest.raises(InputError, match="preset, knots cannot be given: a Portfolio"):
-        iw.compare_portfolios(iw.portfolio(table()), preset="airt", knots=5)
+        og.compare_portfolios(og.portfolio(table()), preset="airt", knots=5)
 
 
 def test_the_gap_is_said_to_be_in_the_unit_of_the_measure(found):
@@ -388,6 +388,6 @@ def test_the_gap_is_said_to_be_in_the_unit_of_the_measure(found):
 
 
 def test_an_epsilon_that_spans_all_performance_is_noted_with_the_gaps(found):
-    wide = iw.compare_portfolios(table(30, 4), cv=2, sizes=[1], epsilon=5)
+    wide = og.compare_portfolios(table(30, 4), cv=2, sizes=[1], epsilon=5)
     assert any("epsilon is 5" in note for note in wide.notes)
     assert found.notes == ()

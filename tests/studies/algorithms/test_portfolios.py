@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.displays.style import STYLE
-from itemwise.errors import InputError
-from itemwise.studies import Portfolio
-from itemwise.studies.algorithms.portfolio_figures import FIGURES
+import ogive as og
+from ogive.displays import Display
+from ogive.displays.style import STYLE
+from ogive.errors import InputError
+from ogive.studies import Portfolio
+from ogive.studies.algorithms.portfolio_figures import FIGURES
 
 N, M = 400, 8
 DISCRIMINATION = np.array([1.0, 1.5, 2.0, 0.8, -0.9, 1.2, 3.0, 1.0])
@@ -32,12 +32,12 @@ def simulated(n=N, seed=0):
 
 @pytest.fixture(scope="module")
 def found():
-    return iw.portfolio(simulated()[0], bounds=(0, 1))
+    return og.portfolio(simulated()[0], bounds=(0, 1))
 
 
 @pytest.fixture(scope="module")
 def graded():
-    return iw.portfolio(simulated()[0], model="graded", grades=4)
+    return og.portfolio(simulated()[0], model="graded", grades=4)
 
 
 def test_the_truth_lies_within_the_standard_errors(found):
@@ -75,13 +75,13 @@ def test_problems_say_who_does_best_on_them(found):
 
 def test_runtimes_say_the_shortest_time_as_the_best():
     times = 100 * (1 - simulated(60)[0])
-    frame = iw.portfolio(times, better="lower").problems
+    frame = og.portfolio(times, better="lower").problems
     np.testing.assert_array_equal(frame["best_performance"], times.min(axis=1))
     assert (frame["best_algorithm"] == times.idxmin(axis=1)).all()
 
 
 def test_runtimes_that_are_turned_performances_give_the_same_portfolio(found):
-    turned = iw.portfolio(7 * (1 - simulated()[0]), better="lower", bounds=(0, 7))
+    turned = og.portfolio(7 * (1 - simulated()[0]), better="lower", bounds=(0, 7))
     columns = ["discrimination", "difficulty_limit", "discrimination_se", "consistency"]
     np.testing.assert_allclose(
         turned.algorithms[columns], found.algorithms[columns], rtol=1e-4, atol=1e-4
@@ -132,7 +132,7 @@ def test_graded_goodness_reaches_from_the_lowest_to_the_highest_grade(graded):
 def test_many_timeouts_leave_fewer_grades_but_goodness_still_ends_at_one():
     table = simulated(100)[0]
     late = table.mask(table < 0.5, 0.0)
-    found = iw.portfolio(late, model="graded", grades=5)
+    found = og.portfolio(late, model="graded", grades=5)
     top = np.nanmax(found.performances.grades(5))
     assert top < 4
     assert found._goodness.actual.max() == 1.0
@@ -142,9 +142,9 @@ def test_many_timeouts_leave_fewer_grades_but_goodness_still_ends_at_one():
 def test_the_lowest_grade_may_be_that_of_a_constant_algorithm_alone():
     table = 0.5 + simulated(200)[0] / 2
     table["worst"], table["as bad"] = 0.0, 0.0  # a fifth of all runs: the lowest grade is theirs
-    found = iw.portfolio(table, model="graded", grades=5)
+    found = og.portfolio(table, model="graded", grades=5)
     assert np.nanmin(found.performances.grades(5)[:, :M]) == 1.0
-    normal = iw.portfolio(table[NAMES], model="graded", grades=4)
+    normal = og.portfolio(table[NAMES], model="graded", grades=4)
     np.testing.assert_allclose(
         1 - found.goodness["aupec"][NAMES], (1 - normal.goodness["aupec"]) * 3 / 4, atol=1e-9
     )
@@ -153,7 +153,7 @@ def test_the_lowest_grade_may_be_that_of_a_constant_algorithm_alone():
 def test_missing_runs_are_left_out_and_the_rest_still_recovers_the_truth():
     table = simulated()[0]
     holes = np.random.default_rng(3).random(table.shape) < 0.3
-    found = iw.portfolio(table.mask(holes), bounds=(0, 1))
+    found = og.portfolio(table.mask(holes), bounds=(0, 1))
     away = (found.algorithms["discrimination"] - DISCRIMINATION) / found.algorithms[
         "discrimination_se"
     ]
@@ -172,11 +172,11 @@ def test_the_published_way_needs_every_run():
     table = simulated(20)[0]
     table.iloc[5, 2] = np.nan
     with pytest.raises(InputError, match=r"but 1 run is missing. Leave it out, or drop"):
-        iw.portfolio(table, preset="airt")
+        og.portfolio(table, preset="airt")
 
 
 def test_published_difficulty_has_mean_0_and_deviation_1():
-    found = iw.portfolio(simulated(120)[0], preset="airt")
+    found = og.portfolio(simulated(120)[0], preset="airt")
     assert found.difficulty.mean() == pytest.approx(0.0, abs=1e-12)
     assert found.difficulty.std(ddof=1) == pytest.approx(1.0)
     assert len(found.curves) == 80 * M
@@ -185,7 +185,7 @@ def test_published_difficulty_has_mean_0_and_deviation_1():
 @pytest.mark.parametrize("settings", [{}, {"preset": "airt"}, {"model": "graded"}])
 def test_a_constant_algorithm_is_perfectly_consistent_and_noted(settings):
     table = simulated(120)[0].assign(constant=0.7)
-    found = iw.portfolio(table, **settings)
+    found = og.portfolio(table, **settings)
     row = found.algorithms.loc["constant"]
     assert row["consistency"] == np.inf
     assert row["flag"] == "constant"
@@ -202,7 +202,7 @@ def test_a_constant_algorithm_is_perfectly_consistent_and_noted(settings):
 def test_constant_within_grades_is_constant():
     table = simulated(120)[0]
     table["top"] = table.max(axis=None) - 1e-6 * table["solver 0"]
-    found = iw.portfolio(table, model="graded")
+    found = og.portfolio(table, model="graded")
     row = found.algorithms.loc["top"]
     assert (row["flag"], row["consistency"]) == ("constant", np.inf)
     assert np.isnan(row["difficulty_limit"])
@@ -213,7 +213,7 @@ def test_a_grade_never_reached_gives_no_limit_and_a_note():
     """The limit of the others is that of the highest grade: lower ones do not compare."""
     table = simulated(120)[0]
     table["weak"] = 0.3 * table["solver 0"]
-    found = iw.portfolio(table, model="graded", grades=5)
+    found = og.portfolio(table, model="graded", grades=5)
     assert list(found.algorithms.index[found.algorithms["difficulty_limit"].isna()]) == ["weak"]
     assert np.isnan(found.algorithms.loc["weak", "difficulty_limit_se"])
     assert any("1 algorithm (weak) without a run of the highest grade" in n for n in found.notes)
@@ -226,7 +226,7 @@ def few_runs():
 
 
 def test_who_hardly_ran_leads_nowhere_and_is_flagged():
-    found = iw.portfolio(few_runs())
+    found = og.portfolio(few_runs())
     assert found.algorithms.loc["few", "flag"] == "few runs"
     assert found.algorithms.loc["few", ["discrimination", "consistency"]].isna().all()
     assert not found.algorithms.loc["few", "anomalous"]
@@ -247,40 +247,40 @@ def test_figures_of_tables_with_who_hardly_ran_are_drawn(subtests):
         with subtests.test(kind=kind):
             import matplotlib.pyplot as plt
 
-            plt.close(iw.portfolio(few_runs()).plot(kind).figure_)
+            plt.close(og.portfolio(few_runs()).plot(kind).figure_)
 
 
 def test_five_runs_are_enough_and_so_is_every_problem_of_few():
     table = few_runs()
     table.iloc[5:8, -1] = 0.2, 0.5, 0.9
-    assert np.isfinite(iw.portfolio(table).occupancy()["occupancy"]["few"])
-    assert np.isfinite(iw.portfolio(simulated(4)[0]).occupancy()["occupancy"]).all()
+    assert np.isfinite(og.portfolio(table).occupancy()["occupancy"]["few"])
+    assert np.isfinite(og.portfolio(simulated(4)[0]).occupancy()["occupancy"]).all()
 
 
 def test_an_algorithm_that_explains_all_others_is_flagged_and_noted():
     table = simulated(120)[0]
-    found = iw.portfolio(table.assign(copy=table["solver 6"], again=table["solver 6"]))
+    found = og.portfolio(table.assign(copy=table["solver 6"], again=table["solver 6"]))
     flags = found.algorithms["flag"]
     assert list(flags.index[flags == "sets the line"]) == ["solver 6", "copy", "again"]
     assert any("3 algorithms (solver 6, copy, again) fitted without" in n for n in found.notes)
 
 
 def test_few_problems_are_noted():
-    assert any(note.startswith("Only 20 problems") for note in iw.portfolio(simulated(20)[0]).notes)
-    assert iw.portfolio(simulated(60)[0]).notes == ()
+    assert any(note.startswith("Only 20 problems") for note in og.portfolio(simulated(20)[0]).notes)
+    assert og.portfolio(simulated(60)[0]).notes == ()
 
 
 def test_an_algorithm_that_always_times_out_is_last_everywhere():
     times = 10 * (1 - simulated(120)[0])
     times["never"] = 10.0
-    found = iw.portfolio(times, better="lower", cutoff=10, penalty=10)
+    found = og.portfolio(times, better="lower", cutoff=10, penalty=10)
     assert found.algorithms.loc["never", "flag"] == "constant"
     assert found.occupancy()["occupancy"]["never"] == 0
     assert found.weaknesses()["algorithm"].unique().tolist() == ["never"]
 
 
 def test_fewer_problems_than_algorithms_give_a_result_with_a_note():
-    found = iw.portfolio(simulated(7)[0])
+    found = og.portfolio(simulated(7)[0])
     assert any("Fewer problems (7) than algorithms (8)" in note for note in found.notes)
     assert np.isfinite(found.difficulty).all()
 
@@ -289,14 +289,14 @@ def test_algorithms_that_hardly_differ_are_no_portfolio():
     table = simulated(50)[0]
     table.iloc[:, 2:] = 0.5
     with pytest.raises(InputError, match="Only 2 of 8 algorithms have a performance that varies"):
-        iw.portfolio(table)
+        og.portfolio(table)
 
 
 def test_the_meaning_names_who_leads_and_who_is_anomalous(found):
     best = found.occupancy()["occupancy"]
     assert found.meaning.startswith(f"{best.idxmax()} has the best curve at {best.max():.0%}")
     assert "Better on harder problems: 1 algorithm (solver 4). The single" in found.meaning
-    plain = iw.portfolio(simulated()[0].drop(columns="solver 4"))
+    plain = og.portfolio(simulated()[0].drop(columns="solver 4"))
     assert "none does better on harder problems overall. The single best" in plain.meaning
 
 
@@ -304,7 +304,7 @@ def test_who_cannot_be_distinguished_from_the_single_best_is_named():
     table = simulated()[0]
     noise = np.random.default_rng(8).normal(0, 1e-3, len(table))
     best = table.mean().idxmax()
-    found = iw.portfolio(table.assign(twin=(table[best] + noise).clip(0, 1)))
+    found = og.portfolio(table.assign(twin=(table[best] + noise).clip(0, 1)))
     assert "cannot be distinguished from it; the virtual best" in found.meaning
     share = found.occupancy()
     sure = int((share["occupancy_low"] > 0).sum())
@@ -314,7 +314,7 @@ def test_who_cannot_be_distinguished_from_the_single_best_is_named():
 def test_who_is_anomalous_by_chance_is_not_named():
     random = np.random.default_rng(4)
     table = simulated()[0].assign(coin=random.uniform(0.4, 0.6, len(simulated()[0])))
-    found = iw.portfolio(table.drop(columns="solver 4"))
+    found = og.portfolio(table.drop(columns="solver 4"))
     chance = found.algorithms["anomalous_chance"]
     assert 0.025 < chance["coin"] < 0.975
     assert (chance.drop("coin") < 0.01).all()
@@ -326,7 +326,7 @@ def test_who_is_anomalous_without_any_noise_is_named():
     random = np.random.default_rng(6)
     easiness = random.normal(size=80)
     odds = easiness[:, None] * [1, 1, 1, -1] + random.normal(size=(80, 4)) * [0.9, 0.9, 0.9, 0.1]
-    found = iw.portfolio(1 / (1 + np.exp(-odds)))
+    found = og.portfolio(1 / (1 + np.exp(-odds)))
     row = found.algorithms.loc["algorithm_4"]
     assert abs(row["discrimination"]) < row["discrimination_se"]
     assert row["anomalous_chance"] > 0.999
@@ -340,7 +340,7 @@ def test_a_portfolio_is_a_finding(found):
 
 
 def test_the_same_table_gives_the_same_portfolio(found):
-    again = iw.portfolio(simulated()[0], bounds=(0, 1))
+    again = og.portfolio(simulated()[0], bounds=(0, 1))
     pd.testing.assert_frame_equal(again.algorithms, found.algorithms, check_exact=True)
     pd.testing.assert_frame_equal(again.occupancy(), found.occupancy(), check_exact=True)
 
@@ -384,7 +384,7 @@ def test_what_is_no_setting_is_refused(subtests):
     ]
     for settings, said in cases:
         with subtests.test(settings=settings, said=said), pytest.raises(InputError, match=said):
-            iw.portfolio(simulated(20)[0], **settings)
+            og.portfolio(simulated(20)[0], **settings)
 
 
 def test_what_cannot_be_asked_is_refused(subtests, found):
@@ -424,7 +424,7 @@ def timed():
     noise = np.linspace(0.01, 0.6, 12) * random.normal(size=(80, 12))
     log_time = 1 + hard * np.linspace(0.2, 1.6, 12) + np.linspace(1.5, 0, 12) + noise
     table = pd.DataFrame(np.exp(log_time), columns=[f"solver {k}" for k in range(12)])
-    return iw.portfolio(table, better="lower", bounds=(0, 900))
+    return og.portfolio(table, better="lower", bounds=(0, 900))
 
 
 def test_the_mean_performance_is_in_the_unit_of_the_measure_everywhere(timed):
@@ -435,7 +435,7 @@ def test_the_mean_performance_is_in_the_unit_of_the_measure_everywhere(timed):
 def test_the_axis_says_which_seconds_stand_at_1_and_0(timed, found):
     assert timed.plot("curves").ax_.get_ylabel() == "performance (1 is 0, 0 is 900)"
     assert found.plot("curves").ax_.get_ylabel() == "performance"
-    turned = iw.portfolio(timed.performances.given, better="lower", transform="reciprocal")
+    turned = og.portfolio(timed.performances.given, better="lower", transform="reciprocal")
     assert turned.performances.scale == "performance: 1 / (1 + t)"
 
 
@@ -465,7 +465,7 @@ def test_runs_and_histograms_show_every_run_and_difficulties_every_problem():
     hard = random.normal(size=(60, 1))
     seconds = np.exp(2 + hard * [0.5, 1.0, 1.5] + 0.5 * random.normal(size=(60, 3)))
     late = seconds > 20
-    cut = iw.portfolio(seconds.clip(max=20), better="lower", cutoff=20, unsolved="keep")
+    cut = og.portfolio(seconds.clip(max=20), better="lower", cutoff=20, unsolved="keep")
     runs = cut.plot("runs").frame
     assert len(runs) == 180
     np.testing.assert_array_equal(runs["late"], late.T.ravel())
@@ -494,7 +494,7 @@ def test_a_sharp_peak_is_drawn_as_a_curve_and_not_as_a_corner(timed):
 
 
 def test_curves_are_not_drawn_beyond_the_bounds():
-    published = iw.portfolio(simulated()[0], bounds=(0, 1), preset="airt")
+    published = og.portfolio(simulated()[0], bounds=(0, 1), preset="airt")
     assert published.curves["performance"].max() > 1  # as the published splines are
     lines = np.concatenate([line.get_ydata() for line in published.plot().ax_.lines])
     assert 0 <= lines.min() <= lines.max() <= 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itemwise.studies.algorithms.selector_choice import (
+from ogive.studies.algorithms.selector_choice import (
     SINGLE,
     Costs,
     First,
@@ -10,7 +10,7 @@ from itemwise.studies.algorithms.selector_choice import (
     choose_way,
     together,
 )
-from itemwise.studies.algorithms.selector_forests import Preferences
+from ogive.studies.algorithms.selector_forests import Preferences
 
 CUTOFF, LIMIT = 100.0, 1000.0
 

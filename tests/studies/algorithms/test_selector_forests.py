@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itemwise.studies.algorithms.selector_forests import (
+from ogive.studies.algorithms.selector_forests import (
     LeafForest,
     PairForest,
     log_rank_scores,

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.studies import Preferences
+import ogive as og
+from ogive.errors import InputError
+from ogive.studies import Preferences
 
 TRUTH = np.linspace(1.0, -1.0, 5)
 
@@ -32,7 +32,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def found(table):
-    return iw.preferences(table)
+    return og.preferences(table)
 
 
 def strengths(found):
@@ -68,7 +68,7 @@ def test_without_ties_strengths_are_those_of_choix():
         choix.ilsr_pairwise(5, pairs, max_iter=500, tol=1e-12),
         choix.opt_pairwise(5, pairs, alpha=0.0, tol=1e-12),
     ):
-        assert strengths(iw.preferences(table)) == pytest.approx(theirs - theirs.mean(), abs=1e-6)
+        assert strengths(og.preferences(table)) == pytest.approx(theirs - theirs.mean(), abs=1e-6)
 
 
 def test_ties_as_half_a_win_give_the_logistic_regression_of_arenas(table):
@@ -86,10 +86,10 @@ def test_ties_as_half_a_win_give_the_logistic_regression_of_arenas(table):
         C=np.inf, fit_intercept=False, solver="newton-cg", tol=1e-12, max_iter=1000
     ).fit(design, target)
     theirs = fitted.coef_[0]
-    ours = iw.preferences(table, ties="half")
+    ours = og.preferences(table, ties="half")
     assert strengths(ours) == pytest.approx(theirs - theirs.mean(), abs=1e-6)
     assert ours.tie == 0
-    assert np.ptp(strengths(iw.preferences(table))) > np.ptp(theirs)  # a tie is not half a win
+    assert np.ptp(strengths(og.preferences(table))) > np.ptp(theirs)  # a tie is not half a win
 
 
 def test_win_rates_are_means_of_davidsons_probabilities(found):
@@ -121,12 +121,12 @@ def test_pairs_are_tested_by_their_joint_error_and_corrected_for_all(found):
 @pytest.mark.slow
 def test_intervals_hold_where_battles_of_a_prompt_are_alike():
     """Truth: what 40,000 prompts of the same kind give."""
-    truth = strengths(iw.preferences(battles_of(400_000, sd=1.0, seed=99, n_prompts=40_000)))
+    truth = strengths(og.preferences(battles_of(400_000, sd=1.0, seed=99, n_prompts=40_000)))
     held, naive = [], []
     for seed in range(60):
         table = battles_of(n=400, sd=1.0, seed=seed, n_prompts=20)
         for settings, where in (({}, held), ({"cluster": None}, naive)):
-            frame = iw.preferences(table, **settings).to_frame().sort_index()
+            frame = og.preferences(table, **settings).to_frame().sort_index()
             where.append((frame["strength_low"] < truth) & (truth < frame["strength_high"]))
     # Five strengths that sum to zero, sixty times: three standard errors are 0.042.
     assert 0.908 < np.mean(held) < 0.992
@@ -135,7 +135,7 @@ def test_intervals_hold_where_battles_of_a_prompt_are_alike():
 
 def test_battles_of_one_prompt_count_less_than_independent_ones():
     table = battles_of(n=800, sd=1.5, n_prompts=20)
-    together, alone = iw.preferences(table), iw.preferences(table, cluster=None)
+    together, alone = og.preferences(table), og.preferences(table, cluster=None)
     assert strengths(together) == pytest.approx(strengths(alone), abs=1e-9)
     wider = together.to_frame()["strength_se"] / alone.to_frame()["strength_se"]
     assert wider.mean() > 1.2
@@ -145,7 +145,7 @@ def test_battles_of_one_prompt_count_less_than_independent_ones():
 def test_a_respondent_that_wins_all_is_held_by_a_prior_and_said_to_be_open(table):
     more = [("star", f"m{k % 5}", "star", 1000 + k) for k in range(10)]
     whole = pd.concat([table, pd.DataFrame(more, columns=table.columns)])
-    found = iw.preferences(whole)
+    found = og.preferences(whole)
     frame = found.to_frame()
     assert frame.index[0] == "star"
     assert frame.loc["star", "open"]
@@ -154,13 +154,13 @@ def test_a_respondent_that_wins_all_is_held_by_a_prior_and_said_to_be_open(table
     assert np.isfinite(told.to_numpy(float)).all()
     assert frame.loc["star", "strength_se"] > 0.8
     rest = frame.drop("star")["strength"].sort_index()
-    plain = iw.preferences(table).to_frame()["strength"].sort_index()
+    plain = og.preferences(table).to_frame()["strength"].sort_index()
     assert (rest - rest.mean()).to_numpy() == pytest.approx(plain.to_numpy(), abs=0.03)
     assert any("1 respondent (star) won, or lost, every battle" in note for note in found.notes)
 
 
 def test_a_strict_order_is_finite_and_symmetric():
-    found = iw.preferences([("a", "b", "a"), ("b", "c", "b")] * 10).to_frame()
+    found = og.preferences([("a", "b", "a"), ("b", "c", "b")] * 10).to_frame()
     assert found["strength"].tolist() == pytest.approx(
         [found["strength"]["a"], 0, -found["strength"]["a"]], abs=1e-6
     )
@@ -171,21 +171,21 @@ def test_a_strict_order_is_finite_and_symmetric():
 def test_wins_and_ties_without_a_loss_leave_strengths_open():
     """Without a cycle of wins, strengths and ties would grow together without end."""
     for rows in ([("a", "b", "tie")] * 3 + [("a", "b", "a")], [("a", "b", "a"), ("b", "a", "tie")]):
-        found = iw.preferences(rows)
+        found = og.preferences(rows)
         frame = found.to_frame()
         assert frame["open"].all()
         assert frame["strength"].abs().max() < 3
         assert (frame["rank_high"] == 2).all()
-    closed = iw.preferences([("a", "b", "a"), ("b", "c", "b"), ("a", "c", "tie")] * 5)
+    closed = og.preferences([("a", "b", "a"), ("b", "c", "b"), ("a", "c", "tie")] * 5)
     assert "open" not in closed.to_frame()
     assert np.abs(strengths(closed)).max() < 3
-    alone = iw.preferences([("a", "b", "a")])
+    alone = og.preferences([("a", "b", "a")])
     assert "nan" not in alone.meaning
 
 
 def test_boards_that_no_battle_links_are_apart():
     more = battles_of(seed=1).replace({f"m{k}": f"n{k}" for k in range(5)})
-    found = iw.preferences(pd.concat([battles_of(), more.iloc[:300]]))
+    found = og.preferences(pd.concat([battles_of(), more.iloc[:300]]))
     frame = found.to_frame()
     assert frame["board"].tolist() == [1] * 5 + [2] * 5
     assert frame["rank_high"].max() <= 5
@@ -198,16 +198,16 @@ def test_boards_that_no_battle_links_are_apart():
 
 def test_an_advantage_of_the_first_is_noted_and_allowed_for():
     table = battles_of(n=2000, advantage=1.0)
-    warned = iw.preferences(table)
+    warned = og.preferences(table)
     assert any("position=True" in note for note in warned.notes)
-    assert not any("position=True" in note for note in iw.preferences(battles_of()).notes)
-    found = iw.preferences(table, position=True)
+    assert not any("position=True" in note for note in og.preferences(battles_of()).notes)
+    found = og.preferences(table, position=True)
     share, low, high = found.advantage
     assert abs(share - 1 / (1 + np.exp(-1.0))) < high - low
     assert np.abs(strengths(found) - TRUTH).max() < 0.25
     first = [("a", "b", "a"), ("b", "a", "b"), ("b", "c", "b"), ("c", "a", "c")] * 5
     with pytest.raises(InputError, match="cannot be separated from the strengths"):
-        iw.preferences(first, position=True)
+        og.preferences(first, position=True)
 
 
 def test_groups_of_battles_have_discriminations():
@@ -215,7 +215,7 @@ def test_groups_of_battles_have_discriminations():
     random = np.random.default_rng(0)
     winner = vague["winner"].where(random.random(1500) < 0.2, random.permutation(vague["winner"]))
     parts = [clear.assign(kind="clear"), vague.assign(kind="vague", winner=winner)]
-    found = iw.preferences(pd.concat(parts), by="kind")
+    found = og.preferences(pd.concat(parts), by="kind")
     assert found.groups.index.tolist() == ["clear", "vague"]
     assert (
         found.groups["discrimination_low"]["clear"] > found.groups["discrimination_high"]["vague"]
@@ -226,7 +226,7 @@ def test_groups_of_battles_have_discriminations():
 
 
 def test_winners_are_read_as_tables_of_the_field_write_them(table, subtests):
-    expected = strengths(iw.preferences(table))
+    expected = strengths(og.preferences(table))
     side = table["winner"] == "model_a"
     tie = table["winner"] == "tie"
     names = table["model_a"].where(side, table["model_b"])
@@ -239,22 +239,22 @@ def test_winners_are_read_as_tables_of_the_field_write_them(table, subtests):
         ),
     }.items():
         with subtests.test(told):
-            assert strengths(iw.preferences(table.assign(winner=winner))) == pytest.approx(expected)
+            assert strengths(og.preferences(table.assign(winner=winner))) == pytest.approx(expected)
     renamed = table.rename(columns={"model_a": "x", "model_b": "y", "winner": "won"})
     renamed["won"] = renamed["won"].replace({"model_a": "x", "model_b": "y"})
-    found = iw.preferences(renamed, respondent="x", other="y", winner="won")
+    found = og.preferences(renamed, respondent="x", other="y", winner="won")
     assert strengths(found) == pytest.approx(expected)
 
 
 def test_a_name_that_reads_like_a_side_is_a_name():
     rows = [("b", "a", "a")] * 3 + [("b", "a", "b")]
-    assert iw.preferences(rows).respondents == ("a", "b")
+    assert og.preferences(rows).respondents == ("a", "b")
 
 
 def test_rows_that_say_nothing_are_left_out_with_a_note(table):
     more = [("m0", "m0", "m0", 1), ("m0", None, "m0", 1), ("m0", "m1", None, 1)]
-    found = iw.preferences(pd.concat([table, pd.DataFrame(more, columns=table.columns)]))
-    assert strengths(found) == pytest.approx(strengths(iw.preferences(table)))
+    found = og.preferences(pd.concat([table, pd.DataFrame(more, columns=table.columns)]))
+    assert strengths(found) == pytest.approx(strengths(og.preferences(table)))
     said = " ".join(found.notes)
     assert "1 battle without two names" in said
     assert "1 battle without a winner" in said
@@ -278,11 +278,11 @@ def test_bad_input_is_one_clear_sentence(table, subtests):
         r"confidence is 2": (table, {"confidence": 2}),
     }.items():
         with subtests.test(told), pytest.raises(InputError, match=told):
-            iw.preferences(given, **settings)
+            og.preferences(given, **settings)
 
 
 def test_ties_may_be_left_out(table):
-    found = iw.preferences(table, ties="drop")
+    found = og.preferences(table, ties="drop")
     assert found.tie == 0
     ties = int((table["winner"] == "tie").sum())
     assert found.n_battles == 600 - ties
@@ -291,15 +291,15 @@ def test_ties_may_be_left_out(table):
 
 def test_judges_may_cluster_the_battles_too(table):
     judged = table.assign(judge=np.arange(600) % 7)
-    said = " ".join(iw.preferences(judged).notes)
+    said = " ".join(og.preferences(judged).notes)
     assert "intervals hold for these judges" in said
-    both = iw.preferences(judged, cluster=["prompt", "judge"])
+    both = og.preferences(judged, cluster=["prompt", "judge"])
     assert "60 in prompt and 7 in judge" in " ".join(both.notes)
     assert not any("these judges" in note for note in both.notes)
 
 
 def test_one_cluster_says_nothing_of_errors(table):
-    found = iw.preferences(table.assign(prompt=1))
+    found = og.preferences(table.assign(prompt=1))
     frame = found.to_frame()
     assert frame["strength_se"].isna().all()
     assert (frame["rank_high"] == 5).all()
@@ -320,12 +320,12 @@ def test_tables_figures_and_text_come_with_it(found, tmp_path):
 
 def test_frames_of_other_libraries_are_read(table):
     pyarrow = pytest.importorskip("pyarrow")
-    found = iw.preferences(pyarrow.Table.from_pandas(table))
-    assert strengths(found) == pytest.approx(strengths(iw.preferences(table)))
+    found = og.preferences(pyarrow.Table.from_pandas(table))
+    assert strengths(found) == pytest.approx(strengths(og.preferences(table)))
     rows = table.to_dict("records")
-    assert strengths(iw.preferences(rows)) == pytest.approx(strengths(found))
+    assert strengths(og.preferences(rows)) == pytest.approx(strengths(found))
 
 
 def test_the_order_of_rows_does_not_matter(table):
-    shuffled = iw.preferences(table.sample(frac=1.0, random_state=1))
-    pd.testing.assert_frame_equal(shuffled.board, iw.preferences(table).board, atol=1e-8)
+    shuffled = og.preferences(table.sample(frac=1.0, random_state=1))
+    pd.testing.assert_frame_equal(shuffled.board, og.preferences(table).board, atol=1e-8)

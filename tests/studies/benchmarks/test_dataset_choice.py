@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import ChosenDatasets
+import ogive as og
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import ChosenDatasets
 
 
 def table(n=8, m=12, seed=0, noise=0.7, strength=1.0):
@@ -25,7 +25,7 @@ def table(n=8, m=12, seed=0, noise=0.7, strength=1.0):
 
 
 def choose(scores, size=None, **kw):
-    return iw.choose_datasets(scores, size, **{"n_resamples": 40, **kw})
+    return og.choose_datasets(scores, size, **{"n_resamples": 40, **kw})
 
 
 def points(scores):
@@ -272,7 +272,7 @@ def test_wrong_input_is_explained(subtests):
 
 def test_importing_it_loads_nothing_heavy():
     code = (
-        "import sys\nfrom itemwise.studies import choose_datasets, compare_subsets\n"
+        "import sys\nfrom ogive.studies import choose_datasets, compare_subsets\n"
         "assert not {'pandas', 'matplotlib', 'scipy.stats'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

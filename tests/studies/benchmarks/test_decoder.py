@@ -9,13 +9,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise import Responses, TwoPL, calibrate, decode_benchmark, decode_responses, simulate
-from itemwise.errors import InputError
-from itemwise.pools import Member, Pool, find_pool
-from itemwise.pools.members import member_of
-from itemwise.pools.paper import artificial_classifiers
-from itemwise.studies import BenchmarkDecoding, Limits
-from itemwise.studies.benchmarks.decoder import said_of_scale
+from ogive import Responses, TwoPL, calibrate, decode_benchmark, decode_responses, simulate
+from ogive.errors import InputError
+from ogive.pools import Member, Pool, find_pool
+from ogive.pools.members import member_of
+from ogive.pools.paper import artificial_classifiers
+from ogive.studies import BenchmarkDecoding, Limits
+from ogive.studies.benchmarks.decoder import said_of_scale
 
 LEARNED = {
     "bayes": GaussianNB(),

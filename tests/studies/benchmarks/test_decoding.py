@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 
-from itemwise import (
+from ogive import (
     Responses,
     calibrate,
     decode_benchmark,
@@ -14,11 +14,11 @@ from itemwise import (
     item_health,
     simulate,
 )
-from itemwise.datasets import Dataset
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import Limits
-from itemwise.studies.benchmarks.decoding_sentences import level_with, said_of_hardest
+from ogive.datasets import Dataset
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import Limits
+from ogive.studies.benchmarks.decoding_sentences import level_with, said_of_hardest
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.ratings import new_players, rate_period, round_robin
-from itemwise.studies import STUDIES, Tournament, tournament
+import ogive as og
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.ratings import new_players, rate_period, round_robin
+from ogive.studies import STUDIES, Tournament, tournament
 
 
 def table(n=5, m=8, seed=0, noise=0.5):
@@ -207,7 +207,7 @@ def test_the_order_of_respondents_does_not_matter(seed):
 def test_frames_arrays_lists_and_responses_are_taken():
     values = table().to_numpy()
     wanted = tournament(values).rating
-    for given_ in (values.tolist(), pd.DataFrame(values), iw.Responses(values)):
+    for given_ in (values.tolist(), pd.DataFrame(values), og.Responses(values)):
         np.testing.assert_array_equal(tournament(given_).rating, wanted)
     whole = np.array([[-3, 2], [4, -5]])  # no grades, but scores may be negative
     assert tournament(whole).respondents == ("respondent_1", "respondent_2")
@@ -314,7 +314,7 @@ def test_the_tolerance_is_zero_or_above(tolerance):
 
 
 def test_the_registry_names_functions_that_exist():
-    import itemwise.studies as studies
+    import ogive.studies as studies
 
     for name in STUDIES:
         assert callable(getattr(studies, name))
@@ -324,11 +324,11 @@ def test_the_registry_names_functions_that_exist():
 
 @pytest.mark.parametrize(
     "first",
-    ["import itemwise.studies", "import itemwise.studies.benchmarks.glicko_tournament", "pass"],
+    ["import ogive.studies", "import ogive.studies.benchmarks.glicko_tournament", "pass"],
 )
 def test_the_function_is_not_hidden_by_its_module_and_nothing_heavy_is_loaded(first):
     code = (
-        f"{first}\nimport sys\nfrom itemwise.studies import tournament\n"
+        f"{first}\nimport sys\nfrom ogive.studies import tournament\n"
         "assert callable(tournament)\n"
         "assert not {'pandas', 'matplotlib', 'scipy.stats'} & set(sys.modules)"
     )

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, pearsonr, permutation_test, spearmanr
 
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import MetadataRelations, relate_metadata
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import MetadataRelations, relate_metadata
 
 COLUMNS = ["difficulty_mean", "difficulty_median", "difficulty_sd", "guessing_mean"]
 

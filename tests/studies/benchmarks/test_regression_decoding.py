@@ -9,9 +9,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.pools import Member, Pool, dataset_answers, find_pool
+import ogive as og
+from ogive.errors import InputError
+from ogive.pools import Member, Pool, dataset_answers, find_pool
 
 SETS = ["sklearn:diabetes", "sklearn:friedman1", "sklearn:friedman2"]
 POOL = {
@@ -27,7 +27,7 @@ POOL = {
 def decoding():
     perfect = Member("perfect", lambda split, _seed: Known(split), "perfect")
     members = (*find_pool(POOL).members, perfect)
-    return iw.decode_regression(SETS, Pool("own", members), progress=False)
+    return og.decode_regression(SETS, Pool("own", members), progress=False)
 
 
 class Known:
@@ -60,7 +60,7 @@ def test_ability_follows_the_error_on_every_data_set(decoding, subtests):
 
 @pytest.fixture(scope="module", params=[pytest.param("beta", marks=pytest.mark.slow), "graded"])
 def other(request):
-    return iw.decode_regression(SETS, POOL, model=request.param, max_test_size=40, progress=False)
+    return og.decode_regression(SETS, POOL, model=request.param, max_test_size=40, progress=False)
 
 
 def test_other_models_rank_regressors_by_their_errors_too(other, subtests):
@@ -75,13 +75,13 @@ def test_other_models_rank_regressors_by_their_errors_too(other, subtests):
 
 
 def test_data_sets_are_described_by_errors_whatever_the_model(other):
-    plain = iw.decode_regression(SETS, POOL, max_test_size=40, progress=False)
+    plain = og.decode_regression(SETS, POOL, max_test_size=40, progress=False)
     pd.testing.assert_frame_equal(plain.datasets, other.datasets)
     assert plain.meaning == other.meaning
 
 
 def test_errors_and_scores_are_those_of_scikit_learn(decoding):
-    split = iw.split_dataset(iw.load_dataset("sklearn:diabetes"))
+    split = og.split_dataset(og.load_dataset("sklearn:diabetes"))
     said = LinearRegression().fit(split.features_train, split.y_train).predict(split.features_test)
     error = np.abs(said - split.y_test)
     unit = np.median(np.abs(split.y_train - np.median(split.y_train)))
@@ -106,16 +106,16 @@ def test_the_sentence_names_the_hardest_and_the_best(decoding):
     hardest = decoding.to_frame().index[0]
     assert f"Of 3 data sets, {hardest} is the hardest" in decoding.meaning
     assert "perfect has the highest mean score" in decoding.meaning
-    one = iw.decode_regression(SETS[:1], {k: POOL[k] for k in ("mean", "linear")}, progress=False)
+    one = og.decode_regression(SETS[:1], {k: POOL[k] for k in ("mean", "linear")}, progress=False)
     assert one.meaning.startswith("On diabetes, the typical error")
     assert "only 2 regressors" in one.notes[0]
 
 
 def test_a_result_shows_and_keeps_itself(decoding, tmp_path):
     decoding.plot("friedman1").save(tmp_path / "scores.png")
-    iw.write_report(tmp_path / "page.html", decoding)
-    assert iw.tournament(decoding.scores()).to_frame().index[0] == "perfect"
-    assert "| diabetes | mae |" in iw.model_card(decoding, "linear", task="tabular-regression")
+    og.write_report(tmp_path / "page.html", decoding)
+    assert og.tournament(decoding.scores()).to_frame().index[0] == "perfect"
+    assert "| diabetes | mae |" in og.model_card(decoding, "linear", task="tabular-regression")
     with pytest.raises(InputError, match="no data set 'x'"):
         decoding.plot("x")
     with pytest.raises(InputError, match="no column 'x'"):
@@ -124,20 +124,20 @@ def test_a_result_shows_and_keeps_itself(decoding, tmp_path):
 
 def test_a_run_resumes_from_its_folder(tmp_path):
     pool = {name: POOL[name] for name in ("linear", "tree 2")}
-    first = iw.decode_regression(SETS[:1], pool, folder=tmp_path, progress=False)
+    first = og.decode_regression(SETS[:1], pool, folder=tmp_path, progress=False)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
     assert len(times) == 2
-    again = iw.decode_regression(SETS[:1], pool, folder=tmp_path, progress=False)
+    again = og.decode_regression(SETS[:1], pool, folder=tmp_path, progress=False)
     pd.testing.assert_frame_equal(first.regressors, again.regressors)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == times
 
 
 @pytest.mark.slow
 def test_workers_change_no_byte():
-    split = iw.split_dataset(iw.load_dataset("sklearn:diabetes"))
+    split = og.split_dataset(og.load_dataset("sklearn:diabetes"))
     pool = {"linear": LinearRegression(), "tree": DecisionTreeRegressor(max_depth=3)}
     here, there = (
-        iw.run_pool(split, pool, cv=2, time_limit=limit, progress=False) for limit in (None, 60)
+        og.run_pool(split, pool, cv=2, time_limit=limit, progress=False) for limit in (None, 60)
     )
     assert here.predictions.tobytes() == there.predictions.tobytes()
     np.testing.assert_array_equal(here.cv_accuracy, there.cv_accuracy)
@@ -155,7 +155,7 @@ def houses(n=60):
 def test_own_regressors_get_the_columns_as_they_are_and_pools_numbers():
     boosted = HistGradientBoostingRegressor(max_iter=5, categorical_features="from_dtype")
     own = {"boosted": boosted, "linear": LinearRegression()}
-    found = iw.decode_regression(
+    found = og.decode_regression(
         {"houses": houses()}, own | {"mean": DummyRegressor()}, target="price", progress=False
     )
     assert found.regressors["respondent"].tolist() == ["boosted", "mean"]
@@ -168,7 +168,7 @@ def test_skewed_numbers_and_many_zeros_have_a_unit(subtests):
     for what, price in {"skewed": skewed, "zeros": skewed.where(skewed > 5, 0.0)}.items():
         with subtests.test(what):
             columns = frame[["size"]].assign(price=price)
-            found = iw.decode_regression({"d": columns}, POOL, target="price", progress=False)
+            found = og.decode_regression({"d": columns}, POOL, target="price", progress=False)
             rows = found.regressors
             assert 0 < found.units["d"] < np.inf
             assert spearmanr(rows["ability"], rows["score"])[0] > 0.8
@@ -178,11 +178,11 @@ def test_skewed_numbers_and_many_zeros_have_a_unit(subtests):
 
 
 def test_every_instance_of_a_data_set_is_scored_while_it_is_held_out():
-    data = iw.load_dataset(houses(), "price", kind="numbers")
+    data = og.load_dataset(houses(), "price", kind="numbers")
     pool = {"mean": DummyRegressor(), "seven": DummyRegressor(strategy="constant", constant=7.0)}
     answers = dataset_answers(data, pool, cv=4, progress=False)
     assert (answers.predictions[1] == 7.0).all()
-    found = iw.dataset_responses(data, pool, cv=4, progress=False)
+    found = og.dataset_responses(data, pool, cv=4, progress=False)
     assert (found.kind, found.shape) == ("continuous", (2, 60))
     error = np.abs(7.0 - data.target.to_numpy())
     wanted = 1 / (1 + np.clip(error / answers.unit, 0.05, 20))
@@ -210,13 +210,13 @@ def test_bad_input_is_explained(subtests):
     for what, (sources, pool, message) in cases.items():
         target = None if isinstance(sources, list) else "price"
         with subtests.test(what), pytest.raises(InputError, match=message):
-            iw.decode_regression(sources, pool, target=target, progress=False)
+            og.decode_regression(sources, pool, target=target, progress=False)
     with pytest.raises(InputError, match="by one of: 'continuous', 'beta', 'graded'"):
-        iw.decode_regression({"h": frame}, POOL, model="3pl", target="price")
+        og.decode_regression({"h": frame}, POOL, model="3pl", target="price")
     with pytest.raises(InputError, match="use decode_regression, with a Dataset of"):
-        iw.compare_classifiers(frame, POOL, POOL, target="price")
-    for study in (iw.compare_classifiers, lambda set_: iw.decode_benchmark([set_], progress=False)):
+        og.compare_classifiers(frame, POOL, POOL, target="price")
+    for study in (og.compare_classifiers, lambda set_: og.decode_benchmark([set_], progress=False)):
         with pytest.raises(InputError, match=r"has numbers to predict, but .* needs classes"):
             study("sklearn:diabetes")
     with pytest.raises(InputError, match="has classes to predict, but 1 member"):
-        iw.decode_benchmark(["sklearn:iris"], [LinearRegression()], progress=False)
+        og.decode_benchmark(["sklearn:iris"], [LinearRegression()], progress=False)

@@ -3,10 +3,10 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import SubsetComparison
+import ogive as og
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import SubsetComparison
 
 NAMES = ["optimal", "SVM", "MLP", "tree", "majority", "pessimal"]
 
@@ -34,7 +34,7 @@ def sets(numbers):
 
 
 def test_the_six_orders_are_those_of_the_paper():
-    found = iw.compare_subsets(table(), parameters().sample(frac=1, random_state=0))
+    found = og.compare_subsets(table(), parameters().sample(frac=1, random_state=0))
     assert isinstance(found, SubsetComparison)
     assert dict(zip(found.orders, found.datasets, strict=True)) == {
         "by difficulty": sets(range(9)),
@@ -48,15 +48,15 @@ def test_the_six_orders_are_those_of_the_paper():
 
 def test_by_difficulty_is_by_falling_chance_where_chances_are_known():
     chances = parameters().assign(chance=[0.5, 0.9, 0.1, 0.8, 0.2, 0.7, 0.3, 0.6, 0.4])
-    found = iw.compare_subsets(table(), chances)
+    found = og.compare_subsets(table(), chances)
     assert found.datasets[0] == sets([1, 3, 5, 7, 0, 8, 6, 4, 2])
     assert found.to_frame()["sorted_by"].tolist()[:2] == ["chance", "discrimination_mean"]
 
 
 def test_each_order_is_a_tournament_of_its_own():
-    found = iw.compare_subsets(table(noise=2), parameters(), tolerance=0.1, tau=0.4)
+    found = og.compare_subsets(table(noise=2), parameters(), tolerance=0.1, tau=0.4)
     for order, names in zip(found.orders, found.datasets, strict=True):
-        played = iw.tournament(table(noise=2), order=list(names), tolerance=0.1, tau=0.4)
+        played = og.tournament(table(noise=2), order=list(names), tolerance=0.1, tau=0.4)
         frame = played.to_frame().loc[found.ratings.index]
         np.testing.assert_array_equal(found.ratings[order], frame["rating"])
         np.testing.assert_array_equal(found.deviations[order], frame["deviation"])
@@ -70,7 +70,7 @@ def test_each_order_is_a_tournament_of_its_own():
 
 def test_the_reference_is_the_share_of_points_on_all_data_sets():
     scores = table(["a", "b", "c", "d", "e"], noise=3)
-    found = iw.compare_subsets(scores, parameters())
+    found = og.compare_subsets(scores, parameters())
     share = (scores.rank().sub(1) / 4).mean(axis=1)
     np.testing.assert_allclose(found.points, share)
     for k, order in enumerate(found.orders):
@@ -82,7 +82,7 @@ def test_the_reference_is_the_share_of_points_on_all_data_sets():
 
 
 def test_artificial_respondents_count_by_their_places_only():
-    found = iw.compare_subsets(table(), parameters())
+    found = og.compare_subsets(table(), parameters())
     frame = found.to_frame()
     assert frame["artificial_in_place"].all()
     assert (frame["misplaced"] == "").all()
@@ -91,14 +91,14 @@ def test_artificial_respondents_count_by_their_places_only():
     )
     scores = table(noise=0.0)
     scores.loc["optimal", sets(range(5, 9))] = -9.0  # the hardest sets punish the best
-    frame = iw.compare_subsets(scores, parameters()).to_frame()
+    frame = og.compare_subsets(scores, parameters()).to_frame()
     assert frame.loc["mixed difficulty", "misplaced"] == "optimal, pessimal"
     assert frame.loc["even difficulty", "artificial_in_place"]
     assert (frame["kendall"] == 1).all()
 
 
 def test_without_artificial_respondents_their_places_are_unknown():
-    frame = iw.compare_subsets(table(list("abcd")), parameters()).to_frame()
+    frame = og.compare_subsets(table(list("abcd")), parameters()).to_frame()
     assert frame["artificial_in_place"].isna().all()
     assert frame["misplaced"].isna().all()
 
@@ -106,33 +106,33 @@ def test_without_artificial_respondents_their_places_are_unknown():
 def test_the_meaning_names_the_best_order_and_the_best_half():
     scores = table(list("abcdef"), noise=0.0)
     scores[list(sets(range(3)))] = scores[list(sets(range(3)))].iloc[::-1].to_numpy()
-    found = iw.compare_subsets(scores, parameters())
+    found = og.compare_subsets(scores, parameters())
     top = [
         repr(name) for name, value in zip(found.orders, found.kendall, strict=True) if value > 0.99
     ]
     assert len(top) > 1  # several agree perfectly: all are named
     assert all(name in found.meaning for name in top)
     assert "agree best" in found.meaning
-    noisy = iw.compare_subsets(table(list("abcdef"), noise=8), parameters())
+    noisy = og.compare_subsets(table(list("abcdef"), noise=8), parameters())
     assert np.unique(noisy.kendall).size > 1
     top = np.flatnonzero(np.round(noisy.kendall, 9) == np.round(noisy.kendall.max(), 9))
     assert [repr(name) in noisy.meaning.split("agree")[0] for name in noisy.orders] == [
         k in top for k in range(6)
     ]
     assert "artificial" not in found.meaning
-    assert "are in place in all 6 orders" in iw.compare_subsets(table(), parameters()).meaning
+    assert "are in place in all 6 orders" in og.compare_subsets(table(), parameters()).meaning
 
 
 def test_two_data_sets_and_missing_scores_are_enough_to_play():
     scores = table(m=2)
     scores.iloc[1, 0] = np.nan
-    found = iw.compare_subsets(scores, parameters(2))
+    found = og.compare_subsets(scores, parameters(2))
     assert [len(names) for names in found.datasets] == [2, 2, 1, 1, 1, 1]
     assert np.isfinite(found.rating).all()
 
 
 def test_it_shows_itself(tmp_path):
-    found = iw.compare_subsets(table(), parameters())
+    found = og.compare_subsets(table(), parameters())
     display = found.plot()
     assert isinstance(display, Display)
     assert display.ax_.get_xlabel() == "order of the data sets"
@@ -160,4 +160,4 @@ def test_wrong_input_is_explained(subtests):
             subtests.test(scores=scores, datasets=datasets, message=message),
             pytest.raises(InputError, match=message),
         ):
-            iw.compare_subsets(scores, datasets)
+            og.compare_subsets(scores, datasets)

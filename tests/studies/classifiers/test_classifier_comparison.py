@@ -9,12 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from itemwise import compare_classifiers, split_dataset
-from itemwise.datasets import Dataset, load_dataset
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import ClassifierComparison
-from itemwise.studies.classifiers.measures import MEASURES
+from ogive import compare_classifiers, split_dataset
+from ogive.datasets import Dataset, load_dataset
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import ClassifierComparison
+from ogive.studies.classifiers.measures import MEASURES
 
 POOL = {
     **{f"tree of {n}": DecisionTreeClassifier(max_depth=n) for n in range(1, 9)},

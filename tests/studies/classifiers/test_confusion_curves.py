@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn import metrics
 
-from itemwise import ThreePL, calibrate, enrich_confusion, simulate
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import ConfusionCurves
-from itemwise.studies.classifiers.measures import MEASURES, ranks
+from ogive import ThreePL, calibrate, enrich_confusion, simulate
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import ConfusionCurves
+from ogive.studies.classifiers.measures import MEASURES, ranks
 
 N_ITEMS = 40
 

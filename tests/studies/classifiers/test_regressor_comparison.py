@@ -10,8 +10,8 @@ from sklearn.metrics import mean_absolute_error
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 POOL = {
     "mean": DummyRegressor(),
@@ -30,11 +30,11 @@ SETS = ["diabetes", "friedman1", "friedman2"]
 @pytest.fixture(scope="module", params=SETS)
 def found(request):
     source = f"sklearn:{request.param}"
-    return iw.compare_regressors(source, MODELS, POOL, max_test_size=80, progress=False)
+    return og.compare_regressors(source, MODELS, POOL, max_test_size=80, progress=False)
 
 
 def test_figures_are_those_of_scikit_learn_and_ability_follows_errors(found):
-    split = iw.split_dataset(iw.load_dataset(f"sklearn:{found.dataset}"), max_test_size=80)
+    split = og.split_dataset(og.load_dataset(f"sklearn:{found.dataset}"), max_test_size=80)
     said = LinearRegression().fit(split.features_train, split.y_train).predict(split.features_test)
     row = found.to_frame().loc["linear"]
     assert row["mae"] == pytest.approx(mean_absolute_error(split.y_test, said))
@@ -79,28 +79,28 @@ def prices(n=60):
 
 def test_fitted_ones_and_predictions_from_elsewhere_may_be_mixed(tmp_path):
     frame = prices()
-    split = iw.split_dataset(iw.load_dataset(frame, "price", kind="numbers"))
+    split = og.split_dataset(og.load_dataset(frame, "price", kind="numbers"))
     train = frame.iloc[split.train]
     fitted = LinearRegression().fit(train[["size"]], train["price"])
     truth = frame["price"].iloc[split.test]
     models = {"fitted": fitted, "oracle": truth.to_numpy(), "mean": DummyRegressor()}
-    found = iw.compare_regressors(
+    found = og.compare_regressors(
         frame, models, POOL, target="price", bins=2, folder=tmp_path, progress=False
     )
     assert found.to_frame().index[0] == "oracle"
     assert found.to_frame().loc["oracle", "same_grade"] == 1
     assert len(found.grades) == 2
     named = pd.Series(truth.to_numpy(), index=[f"row_{k}" for k in split.test])
-    again = iw.compare_regressors(
+    again = og.compare_regressors(
         frame, {"oracle": named[::-1]}, POOL, target="price", progress=False
     )
     assert again.to_frame().loc["oracle", "mae"] == 0
-    iw.write_report(tmp_path / "page.html", found)
+    og.write_report(tmp_path / "page.html", found)
 
 
 def test_bad_input_is_explained(subtests):
     frame = prices()
-    n_test = len(iw.split_dataset(iw.load_dataset(frame, "price", kind="numbers")).test)
+    n_test = len(og.split_dataset(og.load_dataset(frame, "price", kind="numbers")).test)
     cases = {
         "nothing": (None, {}, "models is None"),
         "one grade": (MODELS, {"bins": 1}, "should be 2 or more"),
@@ -110,6 +110,6 @@ def test_bad_input_is_explained(subtests):
     }
     for what, (models, settings, message) in cases.items():
         with subtests.test(what), pytest.raises(InputError, match=message):
-            iw.compare_regressors(frame, models, POOL, target="price", progress=False, **settings)
+            og.compare_regressors(frame, models, POOL, target="price", progress=False, **settings)
     with pytest.raises(InputError, match="has classes to predict"):
-        iw.compare_regressors("sklearn:iris", MODELS, POOL, progress=False)
+        og.compare_regressors("sklearn:iris", MODELS, POOL, progress=False)

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binomtest
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import CharacteristicCurves, characteristic_curves
+import ogive as og
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import CharacteristicCurves, characteristic_curves
 
 BY_HAND = pd.DataFrame(
     {"e1": [1, 1], "e2": [1, np.nan], "h1": [0, 1], "h2": [1, 1], "h3": [0, 1]},
@@ -75,8 +75,8 @@ def test_intervals_cover_as_often_as_the_level_says():
 
 
 def test_a_calibration_gives_difficulties_and_what_was_to_be_expected():
-    responses = iw.simulate("2pl", n_respondents=300, n_items=40, random_state=0).responses
-    calibration = iw.calibrate(responses, "2pl")
+    responses = og.simulate("2pl", n_respondents=300, n_items=40, random_state=0).responses
+    calibration = og.calibrate(responses, "2pl")
     found = characteristic_curves(responses, calibration=calibration, bins=4)
     np.testing.assert_allclose(
         found.share, characteristic_curves(responses, calibration.items, bins=4).share
@@ -89,8 +89,8 @@ def test_a_calibration_gives_difficulties_and_what_was_to_be_expected():
 
 
 def test_expected_shares_count_only_what_was_asked():
-    responses = iw.simulate("2pl", n_respondents=200, n_items=10, random_state=0).responses
-    calibration = iw.calibrate(responses, "2pl")
+    responses = og.simulate("2pl", n_respondents=200, n_items=10, random_state=0).responses
+    calibration = og.calibrate(responses, "2pl")
     one = pd.DataFrame([[1.0, *[np.nan] * 9]], columns=responses.items)
     found = characteristic_curves(one, calibration=calibration, bins=1)
     ability = calibration.score(one)["ability"]

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 N = 60
 QUICK = {"regressors": ["stepwise"], "n_resamples": 1}
@@ -13,7 +13,7 @@ QUICK = {"regressors": ["stepwise"], "n_resamples": 1}
 
 @pytest.fixture(scope="module")
 def responses():
-    table = iw.simulate("2pl", n_respondents=40, n_items=N, random_state=0).responses.to_frame()
+    table = og.simulate("2pl", n_respondents=40, n_items=N, random_state=0).responses.to_frame()
     table.columns = [f"row_{k}" for k in range(N)]
     table["row_3"] = 1 - table["row_3"]
     return table
@@ -21,7 +21,7 @@ def responses():
 
 @pytest.fixture(scope="module")
 def targets(responses):
-    return iw.difficulty_targets(responses)
+    return og.difficulty_targets(responses)
 
 
 @pytest.fixture(scope="module")
@@ -32,51 +32,51 @@ def features(targets):
 
 
 def test_each_method_of_the_targets_is_evaluated_with_and_without_negative_items(features, targets):
-    found = iw.evaluate_difficulty(features, targets, **QUICK)
+    found = og.evaluate_difficulty(features, targets, **QUICK)
     by_hand = {name: targets.difficulty(name) for name in targets.methods}
-    wanted = iw.evaluate_difficulty(features, by_hand, negative=targets.negative, **QUICK)
+    wanted = og.evaluate_difficulty(features, by_hand, negative=targets.negative, **QUICK)
     pd.testing.assert_frame_equal(found.folds, wanted.folds)
     assert found.folds["training"].unique().tolist() == ["all items", "without negative"]
-    whole = iw.evaluate_difficulty(features, targets, negative=False, **QUICK)
+    whole = og.evaluate_difficulty(features, targets, negative=False, **QUICK)
     assert whole.folds["training"].unique().tolist() == ["all items"]
 
 
 def test_without_negative_items_there_is_nothing_to_leave_out(features, responses):
-    targets = iw.difficulty_targets(responses, methods=["1pl"])
-    found = iw.evaluate_difficulty(features, targets, **QUICK)
+    targets = og.difficulty_targets(responses, methods=["1pl"])
+    found = og.evaluate_difficulty(features, targets, **QUICK)
     assert found.folds["training"].unique().tolist() == ["all items"]
 
 
 def test_items_that_the_targets_lack_are_left_out(features, responses):
-    targets = iw.difficulty_targets(responses.drop(columns=["row_1", "row_9"]))
-    found = iw.evaluate_difficulty(features, targets, **QUICK)
+    targets = og.difficulty_targets(responses.drop(columns=["row_1", "row_9"]))
+    found = og.evaluate_difficulty(features, targets, **QUICK)
     assert "1pl: left out (no finite value): 2 items." in found.notes
     assert "without negative" in set(found.folds["training"])
 
 
 def test_the_frame_of_the_targets_is_told_what_to_give_instead(features, targets):
     with pytest.raises(InputError, match=r"column 'flag' of targets.*itself, not its frame"):
-        iw.evaluate_difficulty(features, targets.to_frame(), **QUICK)
+        og.evaluate_difficulty(features, targets.to_frame(), **QUICK)
 
 
 def test_targets_stand_for_the_difficulty_by_their_first_method(
     subtests, targets, responses, features
 ):
     cases = [
-        lambda given, table, rows: iw.characteristic_curves(table, given).to_frame(),
-        lambda given, table, rows: iw.select_models(table, given).to_frame(),
-        lambda given, table, rows: iw.generality(table, given, n_resamples=20).to_frame(),
-        lambda given, table, rows: iw.explain_difficulty("stepwise", rows, given).to_frame(),
-        lambda given, table, rows: iw.confidence_by_difficulty(
+        lambda given, table, rows: og.characteristic_curves(table, given).to_frame(),
+        lambda given, table, rows: og.select_models(table, given).to_frame(),
+        lambda given, table, rows: og.generality(table, given, n_resamples=20).to_frame(),
+        lambda given, table, rows: og.explain_difficulty("stepwise", rows, given).to_frame(),
+        lambda given, table, rows: og.confidence_by_difficulty(
             table.mean(), table.iloc[0], given, n_resamples=20
         ).to_frame(),
-        lambda given, table, rows: iw.performance_alarm((given, table.iloc[0]), given).to_frame(),
-        lambda given, table, rows: iw.performance_alarm(
+        lambda given, table, rows: og.performance_alarm((given, table.iloc[0]), given).to_frame(),
+        lambda given, table, rows: og.performance_alarm(
             {"difficulty": given, "right": table.iloc[0]}, given
         ).to_frame(),
-        lambda given, table, rows: pd.Series(iw.select_models(table, given).choose(given)),
+        lambda given, table, rows: pd.Series(og.select_models(table, given).choose(given)),
         lambda given, table, rows: pd.Series(
-            iw.DifficultyRegressor("stepwise").fit(rows, given).predict(rows)
+            og.DifficultyRegressor("stepwise").fit(rows, given).predict(rows)
         ),
     ]
     for number, study in enumerate(cases):
@@ -132,4 +132,4 @@ def test_what_is_no_fitting_number_is_told_what_should_be(subtests, targets, res
             with pytest.raises(
                 InputError, match=f"{argument} is {value!r}, but it (should|must) be"
             ):
-                getattr(iw, study)(*given, **{argument: value})
+                getattr(og, study)(*given, **{argument: value})

@@ -10,9 +10,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
 
-from itemwise import DifficultyRegressor, evaluate_difficulty
-from itemwise.displays import Display
-from itemwise.errors import InputError
+from ogive import DifficultyRegressor, evaluate_difficulty
+from ogive.displays import Display
+from ogive.errors import InputError
 
 QUICK = {"line": LinearRegression(), "mean": DummyRegressor(), "steps": "stepwise"}
 

@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from itemwise import DifficultyRegressor, explain_difficulty
-from itemwise.displays import Display
-from itemwise.errors import InputError
+from ogive import DifficultyRegressor, explain_difficulty
+from ogive.displays import Display
+from ogive.errors import InputError
 
 
 def items(n=240, seed=0):

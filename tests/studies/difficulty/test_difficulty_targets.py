@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, spearmanr
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import DifficultyTargets, difficulty_targets
-from itemwise.studies.difficulty.difficulty_targets import deal, on_one_scale, with_artificial
+import ogive as og
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import DifficultyTargets, difficulty_targets
+from ogive.studies.difficulty.difficulty_targets import deal, on_one_scale, with_artificial
 
-SIMULATED = iw.simulate("2pl", n_respondents=150, n_items=120, random_state=0)
+SIMULATED = og.simulate("2pl", n_respondents=150, n_items=120, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_each_method_has_its_columns_one_row_an_item(targets):
 
 @pytest.mark.parametrize("model", ["1pl", "2pl"])
 def test_difficulties_are_those_of_the_calibration(targets, model):
-    items = iw.calibrate(SIMULATED.responses, model).items
+    items = og.calibrate(SIMULATED.responses, model).items
     np.testing.assert_array_equal(targets.difficulties[model], items["difficulty"])
     np.testing.assert_array_equal(targets.errors[model], items["difficulty_se"])
 
@@ -64,13 +64,13 @@ def test_the_average_error_by_hand():
 
 def test_the_average_error_counts_every_try():
     """A cell with a right try counted as right: errors were 0 and 1/2, not 1/2 and 7/8."""
-    shares = iw.Responses([[0.5, 0.25], [0.5, 0.0]], tries=4)
+    shares = og.Responses([[0.5, 0.25], [0.5, 0.0]], tries=4)
     found = difficulty_targets(shares, methods="average_error")
     np.testing.assert_allclose(found.difficulties["average_error"], [1 / 2, 7 / 8])
     wanted = [beta(4.5, 4.5).std(), beta(7.5, 1.5).std()]
     np.testing.assert_allclose(found.errors["average_error"], wanted)
     easy_and_hard = np.repeat([[0.75, 0.25]], 20, axis=0).T.reshape(1, -1)
-    batch = deal(iw.Responses(easy_and_hard, tries=4), 2, 0)
+    batch = deal(og.Responses(easy_and_hard, tries=4), 2, 0)
     assert [int((batch[:20] == k).sum()) for k in (0, 1)] == [10, 10]
 
 
@@ -124,7 +124,7 @@ def test_artificial_respondents_stand_at_the_ends():
 
 
 def test_the_random_respondent_is_right_by_the_share_of_each_class():
-    table = iw.Responses(np.zeros((1, 20_000)), kind="binary")
+    table = og.Responses(np.zeros((1, 20_000)), kind="binary")
     labels = pd.Series(["rare"] * 2000 + ["common"] * 18_000, index=table.items)
     right = with_artificial(table, labels.sample(frac=1, random_state=0), 0).cells[3]
     assert right[:2000].mean() == pytest.approx(0.1, abs=0.02)
@@ -239,7 +239,7 @@ def test_a_name_that_is_taken_is_refused():
 
 
 def test_an_item_that_nobody_was_asked_has_no_difficulty():
-    table = iw.simulate("2pl", 80, 20, random_state=0).responses.to_frame()
+    table = og.simulate("2pl", 80, 20, random_state=0).responses.to_frame()
     table["item_3"] = np.nan
     found = difficulty_targets(table)
     assert found.to_frame().loc["item_3", ["difficulty_1pl", "difficulty_2pl"]].isna().all()
@@ -247,6 +247,6 @@ def test_an_item_that_nobody_was_asked_has_no_difficulty():
 
 
 def test_batches_too_small_for_a_scale_are_refused():
-    table = iw.simulate("1pl", 40, 120, random_state=0).responses
+    table = og.simulate("1pl", 40, 120, random_state=0).responses
     with pytest.raises(InputError, match="some hold only 4 of 120 items"):
         difficulty_targets(table, batches=30)

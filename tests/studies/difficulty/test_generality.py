@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import Generality, generality
+import ogive as og
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import Generality, generality
 
 
 def simulated(slopes, m=1500, seed=0):
@@ -82,7 +82,7 @@ def test_who_is_right_or_wrong_everywhere_has_no_known_generality():
 
 
 def test_a_step_of_repeated_answers_has_all_tries_right_and_then_none():
-    shares = iw.Responses([[1, 1, 0, 0], [1, 0.5, 0, 0], [1, 0.5, 0.5, 0]], tries=2)
+    shares = og.Responses([[1, 1, 0, 0], [1, 0.5, 0, 0], [1, 0.5, 0.5, 0]], tries=2)
     flags = generality(shares, difficulty=[-2.0, -1.0, 1.0, 2.0]).flags
     assert [flag == "falls at once" for flag in flags] == [True, False, False]
 
@@ -117,8 +117,8 @@ def test_another_unit_of_difficulty_divides_generality_by_it(seed, unit, origin)
 
 
 def test_a_calibration_knows_the_difficulties():
-    responses = iw.simulate("2pl", n_respondents=80, n_items=60, random_state=0).responses
-    calibration = iw.calibrate(responses, "2pl")
+    responses = og.simulate("2pl", n_respondents=80, n_items=60, random_state=0).responses
+    calibration = og.calibrate(responses, "2pl")
     found = generality(responses, calibration=calibration, n_resamples=20)
     wanted = generality(responses, calibration.items, n_resamples=20)
     np.testing.assert_array_equal(found.generality, wanted.generality)

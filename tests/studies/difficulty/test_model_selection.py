@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binomtest
 
-import itemwise as iw
-from itemwise.displays import Display
-from itemwise.errors import InputError
-from itemwise.studies import ModelSelection, select_models
+import ogive as og
+from ogive.displays import Display
+from ogive.errors import InputError
+from ogive.studies import ModelSelection, select_models
 
 
 def drawn(chance, seed=0):
@@ -127,8 +127,8 @@ def test_items_that_were_not_asked_are_not_judged():
 
 
 def test_a_calibration_knows_the_difficulties_and_the_result_shows_itself():
-    responses = iw.simulate("2pl", n_respondents=50, n_items=60, random_state=0).responses
-    calibration = iw.calibrate(responses, "2pl")
+    responses = og.simulate("2pl", n_respondents=50, n_items=60, random_state=0).responses
+    calibration = og.calibrate(responses, "2pl")
     few = responses.select(respondents=[0, 1, 2])
     found = select_models(few, calibration=calibration, bins=3)
     assert isinstance(found, ModelSelection)

@@ -14,9 +14,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import itemwise as iw
-from itemwise import performance_alarm
-from itemwise.errors import InputError
+import ogive as og
+from ogive import performance_alarm
+from ogive.errors import InputError
 
 PERTURBATIONS = run_path(Path(__file__).parents[3] / "benchmarks/perturbations.py")
 adversarial, blur, watermark = (
@@ -292,7 +292,7 @@ def estimate(digits):
     items = np.concatenate(parts)
     right = np.concatenate([truth, *[truth[:200]] * 3])
     answers = [model.fit(rows(taught), labels).predict(rows(items)) == right for model in pool]
-    difficulty = iw.calibrate(np.array(answers, float), "1pl").items["difficulty"]
+    difficulty = og.calibrate(np.array(answers, float), "1pl").items["difficulty"]
     forest = RandomForestRegressor(60, min_samples_leaf=3, max_features=0.3, random_state=0)
     forest.fit(plain(items), difficulty)
     return lambda images: forest.predict(plain(images))

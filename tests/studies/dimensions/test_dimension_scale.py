@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.estimation import dimension_climb
-from itemwise.studies.dimensions import dimension_scale
+import ogive as og
+from ogive.errors import InputError
+from ogive.estimation import dimension_climb
+from ogive.studies.dimensions import dimension_scale
 
 
 def drawn(n_respondents=300, each=8, correlation=0.4, n_dimensions=2, seed=0):
@@ -28,7 +28,7 @@ NAMES = ["math"] * 8 + ["code"] * 8
 
 @pytest.fixture(scope="module")
 def found():
-    return iw.dimension_scale(drawn()[0], NAMES, progress=False)
+    return og.dimension_scale(drawn()[0], NAMES, progress=False)
 
 
 def test_loadings_correlations_and_abilities_are_found(found):
@@ -55,7 +55,7 @@ def test_a_fit_that_did_not_converge_claims_nothing(monkeypatch):
     """It said that several dimensions predict better, in numbers, beside a note that it had not."""
     monkeypatch.setattr(dimension_climb, "MOST_STEPS", 1)
     monkeypatch.setattr(dimension_climb._Climb.to_top, "__defaults__", (1,))
-    found = iw.dimension_scale(drawn()[0], NAMES, cv=2, progress=False)
+    found = og.dimension_scale(drawn()[0], NAMES, cv=2, progress=False)
     assert not found.converged
     assert not found.pays
     assert found.comparison.loc["difference", "low"] > 0
@@ -65,8 +65,8 @@ def test_a_fit_that_did_not_converge_claims_nothing(monkeypatch):
 
 
 def test_one_dimension_is_told_where_there_is_one():
-    answers = iw.simulate("2pl", 300, 16, random_state=1).responses
-    found = iw.dimension_scale(answers, NAMES, progress=False)
+    answers = og.simulate("2pl", 300, 16, random_state=1).responses
+    found = og.dimension_scale(answers, NAMES, progress=False)
     assert not found.pays
     assert "one scale does" in found.meaning or "use one scale" in found.meaning
     assert found.correlations["correlation"].iloc[0] > 0.85
@@ -74,8 +74,8 @@ def test_one_dimension_is_told_where_there_is_one():
 
 def test_a_fact_of_the_items_names_dimensions():
     answers = drawn(60)[0]
-    table = iw.Responses(answers).described(items={"task": [*NAMES[:-2], "a/b: ☃", "a/b: ☃"]})
-    found = iw.dimension_scale(table, "task", cv=None, progress=False)
+    table = og.Responses(answers).described(items={"task": [*NAMES[:-2], "a/b: ☃", "a/b: ☃"]})
+    found = og.dimension_scale(table, "task", cv=None, progress=False)
     assert found.dimensions == ("math", "code")
     assert any("a/b: ☃ has 2 items" in note for note in found.notes)
     assert found.meaning.endswith("was not asked (cv=None).")
@@ -98,18 +98,18 @@ def test_a_fact_of_the_items_names_dimensions():
 )
 def test_bad_input_is_one_clear_sentence(dimensions, settings, told):
     with pytest.raises(InputError, match=told):
-        iw.dimension_scale(drawn(30)[0], dimensions, progress=False, **settings)
+        og.dimension_scale(drawn(30)[0], dimensions, progress=False, **settings)
 
 
 def test_only_loadings_significantly_below_zero_are_called_backward():
     """4 items were, though every interval of theirs included 0."""
     answers = drawn()[0]
     answers[:, 3] = 1 - answers[:, 3]
-    reversed_ = iw.dimension_scale(answers, NAMES, cv=None, progress=False)
+    reversed_ = og.dimension_scale(answers, NAMES, cv=None, progress=False)
     assert "Better respondents answer worse: 1 item (item_4)." in reversed_.notes
     few, random = drawn(40)[0], np.random.default_rng(0)
     few[:, [2, 9]] = random.random((40, 2)) < 0.5
-    found = iw.dimension_scale(few, NAMES, cv=None, progress=False)
+    found = og.dimension_scale(few, NAMES, cv=None, progress=False)
     assert found.converged
     below = found.loadings.query("loading < 0")
     assert below["item"].tolist() == ["item_3"]
@@ -133,7 +133,7 @@ def test_a_fit_that_did_not_converge_calls_no_item_backward(monkeypatch):
     go_astray(monkeypatch)
     answers = drawn()[0]
     answers[:, 3] = 1 - answers[:, 3]
-    found = iw.dimension_scale(answers, NAMES, cv=None, progress=False)
+    found = og.dimension_scale(answers, NAMES, cv=None, progress=False)
     told = "Loadings estimated below zero, but the fit did not converge: 1 item (item_4)."
     assert found.notes[-1] == told
 
@@ -142,18 +142,18 @@ def test_dimensions_are_called_one_only_where_the_interval_and_the_fit_say_so(mo
     """0.98 (0.77 to 1.00) was "these responses show one dimension there, not two"."""
     names = ["math"] * 15 + ["code"] * 15
     many = drawn(1500, 15, correlation=0.995)[0]
-    sure = iw.dimension_scale(many, names, cv=None, progress=False)
+    sure = og.dimension_scale(many, names, cv=None, progress=False)
     assert sure.correlations["low"].iloc[0] >= 0.9
     assert "math and code correlate 0.99 (0.96 to 1.00), so one dimension would do for both." in (
         sure.notes
     )
-    few = iw.dimension_scale(drawn(25, 15, correlation=1.0)[0], names, cv=None, progress=False)
+    few = og.dimension_scale(drawn(25, 15, correlation=1.0)[0], names, cv=None, progress=False)
     assert few.correlations["low"].iloc[0] < 0.9
     assert not any("would do for both" in note for note in few.notes)
-    narrow = iw.dimension_scale(many, names, cv=None, confidence=0.5, progress=False)
+    narrow = og.dimension_scale(many, names, cv=None, confidence=0.5, progress=False)
     assert sure.notes == narrow.notes
     go_astray(monkeypatch)
-    astray = iw.dimension_scale(many, names, cv=None, progress=False)
+    astray = og.dimension_scale(many, names, cv=None, progress=False)
     told = (
         "math and code correlate 0.99 (0.96 to 1.00), but that these are one dimension is not shown"
     )

@@ -5,34 +5,34 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.calibration.replayed_error import ADAPTIVE, FORM
-from itemwise.errors import FileError, InputError
-from itemwise.numerics.intervals import conformal_quantile, normal_reach
-from itemwise.responses.study_tables import copies, grouped_folds
-from itemwise.studies.evaluation.replayed_forms import better_forms
-from itemwise.studies.evaluation.replayed_predictions import COMPLETED, PLAIN
+import ogive as og
+from ogive.calibration.replayed_error import ADAPTIVE, FORM
+from ogive.errors import FileError, InputError
+from ogive.numerics.intervals import conformal_quantile, normal_reach
+from ogive.responses.study_tables import copies, grouped_folds
+from ogive.studies.evaluation.replayed_forms import better_forms
+from ogive.studies.evaluation.replayed_predictions import COMPLETED, PLAIN
 
 
 @pytest.fixture(scope="module")
 def table():
-    return iw.simulate("2pl", 300, 40, random_state=3).responses
+    return og.simulate("2pl", 300, 40, random_state=3).responses
 
 
 @pytest.fixture(scope="module")
 def replay(table):
-    return iw.replay_adaptively(table, sizes=[5, 10, 20], method="adaptive", cv=2, model="2pl")
+    return og.replay_adaptively(table, sizes=[5, 10, 20], method="adaptive", cv=2, model="2pl")
 
 
 def test_every_prediction_is_that_of_an_evaluation_with_the_same_bank(table):
-    bank = iw.calibrate(table.select(respondents=slice(0, 200)), "2pl")
+    bank = og.calibrate(table.select(respondents=slice(0, 200)), "2pl")
     others = table.select(respondents=slice(200, 300))
-    found = iw.replay_adaptively(bank, others, sizes=[4, 9])
+    found = og.replay_adaptively(bank, others, sizes=[4, 9])
     rows = found.predictions
     for k in (0, 50, 99):
         answers = dict(zip(others.items, others.cells[k], strict=True))
         for size in (4, 9):
-            wanted = iw.evaluate_adaptively(bank, answers.get, budget=size, method="adaptive")
+            wanted = og.evaluate_adaptively(bank, answers.get, budget=size, method="adaptive")
             who = rows["respondent"] == others.respondents[k]
             (row,) = rows[
                 who & (rows["n_items"] == size) & (rows["method"] == ADAPTIVE)
@@ -75,19 +75,19 @@ def two_scales(n=600, seed=0):
     scale = np.arange(60) % 2
     slope = random.uniform(1.5, 2.5, 60)
     logit = slope * (ability[:, scale] - random.normal(0, 1, 60))
-    return iw.Responses((random.random((n, 60)) < 1 / (1 + np.exp(-logit))).astype(int))
+    return og.Responses((random.random((n, 60)) < 1 / (1 + np.exp(-logit))).astype(int))
 
 
 def test_where_a_benchmark_is_two_scales_the_real_error_makes_intervals_honest():
     table = two_scales()
-    replay = iw.replay_adaptively(table, sizes=[15], method="adaptive", cv=2, model="2pl")
+    replay = og.replay_adaptively(table, sizes=[15], method="adaptive", cv=2, model="2pl")
     row = replay.errors.set_index("method").loc[ADAPTIVE]
     assert row["coverage"] < 0.9
     assert row["coverage_observed"] == pytest.approx(0.95, abs=0.03)
-    bank = iw.calibrate(table, "2pl")
+    bank = og.calibrate(table, "2pl")
     answers = dict(zip(table.items, table.cells[0], strict=True))
-    plain = iw.evaluate_adaptively(bank, answers.get, budget=15, method="adaptive")
-    widened = iw.evaluate_adaptively(bank, answers.get, budget=15, error=replay)
+    plain = og.evaluate_adaptively(bank, answers.get, budget=15, method="adaptive")
+    widened = og.evaluate_adaptively(bank, answers.get, budget=15, error=replay)
     assert widened.accuracy == pytest.approx(plain.accuracy, abs=1e-3)  # curves are rounded
     error = replay.real_error
     down, up = error.reaches(15, widened.accuracy, plain.accuracy_se, 0.95)
@@ -98,14 +98,14 @@ def test_where_a_benchmark_is_two_scales_the_real_error_makes_intervals_honest()
 
 def test_the_bank_of_a_replay_carries_its_error_also_in_a_file(replay, table, tmp_path):
     answers = dict(zip(table.items, table.cells[0], strict=True))
-    given = iw.evaluate_adaptively(
-        iw.calibrate(table, replay.bank.model), answers.get, budget=8, error=replay
+    given = og.evaluate_adaptively(
+        og.calibrate(table, replay.bank.model), answers.get, budget=8, error=replay
     )
-    for bank in (replay.bank, iw.load(replay.bank.save(tmp_path / "bank.json"))):
-        found = iw.evaluate_adaptively(bank, answers.get, budget=8)
+    for bank in (replay.bank, og.load(replay.bank.save(tmp_path / "bank.json"))):
+        found = og.evaluate_adaptively(bank, answers.get, budget=8)
         assert found.accuracy_high == pytest.approx(given.accuracy_high)
         assert not any("comes from the model" in note for note in found.notes)
-    other = iw.evaluate_adaptively(replay.bank, answers.get, budget=8, selector="information")
+    other = og.evaluate_adaptively(replay.bank, answers.get, budget=8, selector="information")
     assert any("comes from the model" in note for note in other.notes)
     assert replay.bank.of_items(table.items[:9]).replayed is None
 
@@ -130,7 +130,7 @@ def test_a_bank_whose_replayed_error_is_damaged_is_refused(replay, tmp_path, sub
             place[path[-1]] = value
             file.write_text(json.dumps(document))
             with pytest.raises(FileError):
-                iw.load(file)
+                og.load(file)
 
 
 def test_models_that_may_be_strong_get_the_width_that_the_strongest_needed(replay):
@@ -151,8 +151,8 @@ def test_stronger_models_than_any_of_the_bank_are_covered():
         table.select(respondents=rows)
         for rows in (score < np.quantile(score, 0.9), score >= np.quantile(score, 0.9))
     )
-    error = iw.replay_adaptively(known, sizes=[15], method="adaptive", cv=2, model="2pl").real_error
-    told = iw.replay_adaptively(known, new, sizes=[15], model="2pl").predictions
+    error = og.replay_adaptively(known, sizes=[15], method="adaptive", cv=2, model="2pl").real_error
+    told = og.replay_adaptively(known, new, sizes=[15], model="2pl").predictions
     mine = told[told["method"] == ADAPTIVE]
     reach = [
         error.reaches(15, *row, 0.9)
@@ -165,11 +165,11 @@ def test_stronger_models_than_any_of_the_bank_are_covered():
 
 def test_the_real_error_of_another_bank_or_selector_is_refused(replay, table):
     answer = lambda _: 1  # noqa: E731
-    bank = iw.calibrate(table, "2pl")
+    bank = og.calibrate(table, "2pl")
     with pytest.raises(InputError, match="items that are not the 30"):
-        iw.evaluate_adaptively(bank.of_items(bank.item_names[:30]), answer, error=replay)
+        og.evaluate_adaptively(bank.of_items(bank.item_names[:30]), answer, error=replay)
     with pytest.raises(InputError, match="same selector"):
-        iw.evaluate_adaptively(bank, answer, error=replay, selector="information")
+        og.evaluate_adaptively(bank, answer, error=replay, selector="information")
 
 
 def test_between_two_sizes_the_reach_lies_between(replay):
@@ -187,9 +187,9 @@ def test_the_quantile_of_misses_is_that_of_conformal_prediction():
 
 def test_a_bank_from_one_table_is_tested_on_another(table):
     one, other = table.select(respondents=slice(0, 200)), table.select(respondents=slice(200, 300))
-    found = iw.replay_adaptively(one, other, sizes=[5], model="2pl")
-    bank = iw.calibrate(one, "2pl")
-    wanted = iw.replay_adaptively(bank, other, sizes=[5])
+    found = og.replay_adaptively(one, other, sizes=[5], model="2pl")
+    bank = og.calibrate(one, "2pl")
+    wanted = og.replay_adaptively(bank, other, sizes=[5])
     pd.testing.assert_frame_equal(found.errors, wanted.errors)
     assert found.n_respondents == 100
 
@@ -198,7 +198,7 @@ def test_a_bank_from_one_table_is_tested_on_another(table):
 def test_the_same_seed_gives_the_same_and_another_seed_other_random_items(table):
     some = table.select(respondents=slice(0, 120))
     one, two, other = (
-        iw.replay_adaptively(some, sizes=[5], method="adaptive", cv=2, random_state=seed).errors
+        og.replay_adaptively(some, sizes=[5], method="adaptive", cv=2, random_state=seed).errors
         for seed in (0, 0, 1)
     )
     pd.testing.assert_frame_equal(one, two)
@@ -207,7 +207,7 @@ def test_the_same_seed_gives_the_same_and_another_seed_other_random_items(table)
 
 def test_copies_stay_in_one_fold_and_folds_are_of_about_equal_size():
     values = np.random.default_rng(0).integers(0, 2, (40, 8))
-    doubled = iw.Responses(np.vstack([values, values, values[:10]]))
+    doubled = og.Responses(np.vstack([values, values, values[:10]]))
     groups = copies(doubled)
     fold = grouped_folds(groups, 4, 0)
     assert all(len(set(fold[groups == group])) == 1 for group in set(groups))
@@ -219,9 +219,9 @@ def test_copies_stay_in_one_fold_and_folds_are_of_about_equal_size():
 
 def test_copies_are_told_and_make_standard_errors_no_smaller(table):
     some = table.select(respondents=slice(0, 120))
-    twice = iw.Responses(np.vstack([some.cells, some.cells]), items=some.items, kind="binary")
-    bank = iw.calibrate(table, "2pl")
-    once, doubled = (iw.replay_adaptively(bank, part, sizes=[5]) for part in (some, twice))
+    twice = og.Responses(np.vstack([some.cells, some.cells]), items=some.items, kind="binary")
+    bank = og.calibrate(table, "2pl")
+    once, doubled = (og.replay_adaptively(bank, part, sizes=[5]) for part in (some, twice))
     adaptive = [found.errors["mae_se"].iloc[0] for found in (once, doubled)]
     assert adaptive[0] == pytest.approx(adaptive[1], rel=1e-6)
     assert "120 respondents of 240 gave exactly the same responses" in " ".join(doubled.notes)
@@ -229,24 +229,24 @@ def test_copies_are_told_and_make_standard_errors_no_smaller(table):
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_bank_is_replayed_on_few_respondents_and_they_are_called_few(table, count):
-    bank = iw.calibrate(table, "2pl")
-    found = iw.replay_adaptively(bank, table.select(respondents=slice(0, count)), sizes=[5])
+    bank = og.calibrate(table, "2pl")
+    found = og.replay_adaptively(bank, table.select(respondents=slice(0, count)), sizes=[5])
     assert found.n_respondents == count
     assert found.errors["coverage_observed"].isna().all()
     assert "for 95% intervals by the observed error" in " ".join(found.notes)
     assert found.meaning
     answers = dict(zip(table.items, table.cells[0], strict=True))
-    widest = iw.evaluate_adaptively(bank, answers.get, budget=5, error=found)
+    widest = og.evaluate_adaptively(bank, answers.get, budget=5, error=found)
     right = widest.trace["response"].sum()
     assert (widest.accuracy_low, widest.accuracy_high) == (right / 40, (right + 35) / 40)
-    whole = iw.evaluate_adaptively(bank, answers.get, budget=40, error=found)
+    whole = og.evaluate_adaptively(bank, answers.get, budget=40, error=found)
     assert whole.accuracy_low == pytest.approx(whole.accuracy_high)
 
 
 @pytest.mark.slow
 def test_fewer_respondents_than_folds_make_fewer_folds_and_it_is_said():
-    table = iw.simulate("2pl", 8, 20, random_state=1).responses
-    found = iw.replay_adaptively(table, sizes=[5], cv=12)
+    table = og.simulate("2pl", 8, 20, random_state=1).responses
+    found = og.replay_adaptively(table, sizes=[5], cv=12)
     assert "8 folds instead of 12: only so many respondents differ." in found.notes
     assert "Model '1pl', chosen because responses are right or wrong" in " ".join(found.notes)
 
@@ -255,8 +255,8 @@ def test_respondents_with_too_few_responses_are_left_out_and_counted(table):
     values = table.cells[:100].astype(float)
     values[:10, 5:] = np.nan
     values[20, 30:] = np.nan
-    gaps = iw.Responses(values, items=table.items, kind="binary")
-    found = iw.replay_adaptively(iw.calibrate(table), gaps, sizes=[8])
+    gaps = og.Responses(values, items=table.items, kind="binary")
+    found = og.replay_adaptively(og.calibrate(table), gaps, sizes=[8])
     assert found.n_respondents == 90
     assert "(fewer than 8 responses): 10 respondents" in " ".join(found.notes)
     assert "itself a prediction" in " ".join(found.notes)
@@ -277,12 +277,12 @@ def test_settings_that_make_no_sense_are_refused(subtests, table):
             subtests.test(change=change, complaint=complaint),
             pytest.raises(InputError, match=complaint),
         ):
-            iw.replay_adaptively(table, **change)
+            og.replay_adaptively(table, **change)
 
 
 def test_a_bank_alone_is_refused(table):
     with pytest.raises(InputError, match="A bank alone"):
-        iw.replay_adaptively(iw.calibrate(table))
+        og.replay_adaptively(og.calibrate(table))
 
 
 def test_it_is_drawn_and_says_what_it_means(replay, tmp_path):
@@ -302,18 +302,18 @@ def test_25_adaptive_items_have_at_most_half_the_error_of_25_random_ones(shared,
     for name in ("arc_2pl", "mmlu_3pl"):
         with subtests.test(name):
             path = shared / "data" / "llm" / f"metabench_{name}_responses.csv.gz"
-            whole = iw.Responses.from_frame(pd.read_csv(path, index_col="respondent"))
+            whole = og.Responses.from_frame(pd.read_csv(path, index_col="respondent"))
             fold = grouped_folds(copies(whole), 5, 0)
             bank, unseen = whole.select(respondents=fold > 0), whole.select(respondents=fold == 0)
-            mae = iw.replay_adaptively(bank, unseen, sizes=[25]).errors.set_index("method")["mae"]
+            mae = og.replay_adaptively(bank, unseen, sizes=[25]).errors.set_index("method")["mae"]
             assert mae[ADAPTIVE] < 0.5 * mae[PLAIN]
             assert mae[ADAPTIVE] < 0.7 * mae[COMPLETED]
 
 
 def test_progress_is_told_bank_by_bank_and_fold_by_fold():
     told = []
-    table = iw.simulate("1pl", 40, 12, random_state=0).responses
-    iw.replay_adaptively(
+    table = og.simulate("1pl", 40, 12, random_state=0).responses
+    og.replay_adaptively(
         table, sizes=[3], cv=2, model="1pl", progress=lambda *words: told.append(words)
     )
     assert [done for done, _, _ in told] == [0, 1, 2, 3, 4]
@@ -325,18 +325,18 @@ def steep_and_flat():
     random, sizes = np.random.default_rng(0), [10, 20]
     skill = np.repeat(random.normal(size=(150, 2)), sizes, axis=1)
     logit = np.repeat([4.0, 1.5], sizes) * skill - 0.7 * random.normal(size=30)
-    return iw.Responses((random.random((150, 30)) < 1 / (1 + np.exp(-logit))).astype(int))
+    return og.Responses((random.random((150, 30)) < 1 / (1 + np.exp(-logit))).astype(int))
 
 
 @pytest.fixture(scope="module")
 def compared():
-    return iw.replay_adaptively(steep_and_flat(), sizes=[6], cv=3, model="2pl")
+    return og.replay_adaptively(steep_and_flat(), sizes=[6], cv=3, model="2pl")
 
 
 @pytest.mark.slow
 def test_short_forms_are_judged_on_the_same_respondents(compared):
     form = compared.errors.set_index("method").loc[FORM]
-    short = iw.shorten(steep_and_flat(), 6, cv=3)
+    short = og.shorten(steep_and_flat(), 6, cv=3)
     assert form["mae"] == short.error["mae"][0]
     rows = compared.predictions.query("method == @FORM")
     np.testing.assert_allclose(rows["accuracy"], short.predicted)
@@ -386,7 +386,7 @@ def test_each_comparison_of_two_ways_is_said_with_its_direction(replay, own, for
 def test_intervals_of_the_error_are_those_of_shorten(compared):
     """Errors within a fold share what was learned, whoever judges the same short form."""
     row = compared.errors.set_index("method").loc[FORM]
-    short = iw.shorten(steep_and_flat(), 6, cv=3)
+    short = og.shorten(steep_and_flat(), 6, cv=3)
     low, high = short.error[["mae_low", "mae_high"]].iloc[0]
     ends = f"{row['mae']:.3f} ({low:.3f} to {high:.3f})"
     assert compared._off(row) == ends
@@ -428,37 +428,37 @@ def test_the_better_way_is_asked_and_said(compared, tmp_path):
     assert form < own
     assert set(error.forms) == {6}
     answers = dict(zip(table.items, table.cells[0], strict=True))
-    short = iw.shorten(table, 6, cv=3)
+    short = og.shorten(table, 6, cv=3)
     told = short.predict(table.select(respondents=[0])).iloc[0]
-    for bank in (compared.bank, iw.load(compared.bank.save(tmp_path / "bank.json"))):
-        found = iw.evaluate_adaptively(bank, answers.get, budget=6)
+    for bank in (compared.bank, og.load(compared.bank.save(tmp_path / "bank.json"))):
+        found = og.evaluate_adaptively(bank, answers.get, budget=6)
         assert found.items == short.items
         assert found.accuracy == pytest.approx(told["accuracy"])
         assert found.accuracy_low == pytest.approx(max(told["accuracy_low"], 0), abs=1e-9)
         assert "a fixed short form is asked rather than an adaptive test" in " ".join(found.notes)
-    adaptive = iw.evaluate_adaptively(compared.bank, answers.get, budget=6, method="adaptive")
+    adaptive = og.evaluate_adaptively(compared.bank, answers.get, budget=6, method="adaptive")
     assert set(adaptive.items) != set(short.items)
 
 
 def test_a_short_form_applies_only_to_its_size_its_confidence_and_no_stopping_rule(compared):
     answers = dict(zip(steep_and_flat().items, steep_and_flat().cells[0], strict=True))
-    form = iw.evaluate_adaptively(compared.bank, answers.get, budget=6).items
+    form = og.evaluate_adaptively(compared.bank, answers.get, budget=6).items
     for settings in ({"budget": 7}, {"max_se": 0.01}, {"confidence": 0.9}):
-        found = iw.evaluate_adaptively(compared.bank, answers.get, **{"budget": 6} | settings)
+        found = og.evaluate_adaptively(compared.bank, answers.get, **{"budget": 6} | settings)
         assert found.items[:6] != form, settings
 
 
 def test_a_bank_with_its_responses_is_replayed_before_the_first_item():
-    table = iw.simulate("2pl", 80, 15, random_state=5).responses
+    table = og.simulate("2pl", 80, 15, random_state=5).responses
     answers = dict(zip(table.items, table.cells[0], strict=True))
-    found = iw.evaluate_adaptively(iw.calibrate(table, "2pl"), answers.get, budget=5)
+    found = og.evaluate_adaptively(og.calibrate(table, "2pl"), answers.get, budget=5)
     notes = " ".join(found.notes)
     assert "comes from the model" not in notes
     assert "in a replay" in notes
-    few = iw.calibrate(table.select(respondents=slice(0, 3)), "1pl")
-    widest = iw.evaluate_adaptively(few, answers.get, budget=5)
+    few = og.calibrate(table.select(respondents=slice(0, 3)), "1pl")
+    widest = og.evaluate_adaptively(few, answers.get, budget=5)
     assert any("Too few models" in note for note in widest.notes)
-    alone = iw.evaluate_adaptively(replace(few, responses=None), answers.get, budget=5)
+    alone = og.evaluate_adaptively(replace(few, responses=None), answers.get, budget=5)
     assert any("comes from the model" in note for note in alone.notes)
 
 
@@ -466,7 +466,7 @@ def test_a_journal_of_a_short_form_is_continued_and_not_mixed_with_an_adaptive_o
     compared, tmp_path
 ):
     answers = dict(zip(steep_and_flat().items, steep_and_flat().cells[0], strict=True))
-    whole = iw.evaluate_adaptively(compared.bank, answers.get, budget=6)
+    whole = og.evaluate_adaptively(compared.bank, answers.get, budget=6)
     asked = []
 
     def failing(item):
@@ -477,12 +477,12 @@ def test_a_journal_of_a_short_form_is_continued_and_not_mixed_with_an_adaptive_o
 
     journal = tmp_path / "journal.jsonl"
     with pytest.raises(ConnectionError):
-        iw.evaluate_adaptively(compared.bank, failing, budget=6, journal=journal)
-    found = iw.evaluate_adaptively(compared.bank, answers.get, budget=6, journal=journal)
+        og.evaluate_adaptively(compared.bank, failing, budget=6, journal=journal)
+    found = og.evaluate_adaptively(compared.bank, answers.get, budget=6, journal=journal)
     assert found.items == whole.items
     assert found.accuracy == whole.accuracy
     with pytest.raises(FileError, match="selector"):
-        iw.evaluate_adaptively(
+        og.evaluate_adaptively(
             compared.bank, answers.get, budget=6, journal=journal, method="adaptive"
         )
 
@@ -492,16 +492,16 @@ def test_one_of_repeated_answers_is_replayed_and_the_bank_has_all(table):
     tries = np.ones(first.shape, dtype=int)
     tries[:2] = 2
     shares = np.where(tries > 1, (first + first[:, ::-1]) / 2, first)
-    both = iw.Responses(shares, tries=tries)
-    found = iw.replay_adaptively(both, sizes=[5], cv=2)
+    both = og.Responses(shares, tries=tries)
+    found = og.replay_adaptively(both, sizes=[5], cv=2)
     assert any("one of them, at random, counts" in note for note in found.notes)
     assert set(found.errors["method"]) == {ADAPTIVE, COMPLETED, PLAIN, FORM}
     truth = found.predictions.query("method == @ADAPTIVE")["truth"].to_numpy()
     np.testing.assert_allclose(truth[2:], shares[2:].mean(axis=1))
     assert (np.abs(truth * 40 - np.rint(truth * 40)) < 1e-9).all()  # of 40 single answers
     assert found.bank.responses.tries.max() == 2
-    held_out = iw.replay_adaptively(
-        iw.calibrate(first[2:]), iw.Responses(shares[:4], tries=tries[:4]), sizes=[5]
+    held_out = og.replay_adaptively(
+        og.calibrate(first[2:]), og.Responses(shares[:4], tries=tries[:4]), sizes=[5]
     )
     assert len(held_out.predictions) > 0
 
@@ -514,7 +514,7 @@ def test_grades_that_no_other_fold_has_do_not_stop_a_replay():
     grades = (random.random((12, 12, 1)) < chance).sum(axis=2)
     top = np.flatnonzero((grades == grades.max(axis=0)).sum(axis=0) == 1)
     assert top.size  # a grade of one respondent alone
-    found = iw.replay_adaptively(grades, sizes=[4], method="adaptive", cv=2, progress=False)
+    found = og.replay_adaptively(grades, sizes=[4], method="adaptive", cv=2, progress=False)
     assert found.predictions["accuracy"].between(0, 4).all()
     assert "not significantly" in found.meaning
 
@@ -524,9 +524,9 @@ def test_no_mean_error_is_said_to_be_possible_that_is_wider_than_the_scores(subt
     random = np.random.default_rng(2)
     right = (random.random((2, 60)) < np.array([[0.8], [0.5]])).astype(int)
     grades = random.integers(0, 4, (2, 60)).astype(float)
-    for widest, table in ((1.0, iw.Responses(right)), (3.0, iw.Responses(grades, kind="graded"))):
+    for widest, table in ((1.0, og.Responses(right)), (3.0, og.Responses(grades, kind="graded"))):
         with subtests.test(table.kind):
-            found = iw.replay_adaptively(table, sizes=[5, 10], progress=False)
+            found = og.replay_adaptively(table, sizes=[5, 10], progress=False)
             assert found.errors["mae_high"].max() <= widest
             assert (found.errors["mae"] <= found.errors["mae_high"]).all()
             bands = found.plot("mae")
@@ -539,7 +539,7 @@ def test_mean_scores_of_raw_units_are_said_to_be():
     ability = random.normal(size=(40, 1))
     right = random.random((40, 20)) < 1 / (1 + np.exp(-ability))
     grades = np.clip(np.round(2.5 + ability + random.normal(size=(40, 20))), 0, 5)
-    table = iw.Responses(np.hstack([right, grades]), kind="graded")
+    table = og.Responses(np.hstack([right, grades]), kind="graded")
     table = table.described(items={"task": ["right"] * 20 + ["graded"] * 20})
-    notes = iw.replay_adaptively(table, sizes=[5], cv=2, progress=False).notes
+    notes = og.replay_adaptively(table, sizes=[5], cv=2, progress=False).notes
     assert any("mean scores here are of these units" in note for note in notes)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-import itemwise as iw
-from itemwise.errors import FileError, HarnessError, InputError
-from itemwise.studies.evaluation.harness_answers import (
+import ogive as og
+from ogive.errors import FileError, HarnessError, InputError
+from ogive.studies.evaluation.harness_answers import (
     HarnessAnswers,
     could_not_run,
     reason,
@@ -20,7 +20,7 @@ ITEMS = [f"sums/{k}" for k in range(6)]
 
 @pytest.fixture
 def facts():
-    table = iw.Responses([[0, 1, 0, 1, 0, 1], [1, 1, 0, 0, 1, 1]], items=ITEMS)
+    table = og.Responses([[0, 1, 0, 1, 0, 1], [1, 1, 0, 0, 1, 1]], items=ITEMS)
     hashes = [f"hash-{k}" for k in range(6)]
     return table.described(items={"task": ["sums"] * 6, "id": list(range(6)), "hash": hashes})
 

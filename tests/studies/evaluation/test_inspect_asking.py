@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import itemwise as iw
-from itemwise.errors import FileError, HarnessError, InputError
+import ogive as og
+from ogive.errors import FileError, HarnessError, InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-inspect_ai = pytest.importorskip("inspect_ai", reason="Inspect is not installed: itemwise[inspect]")
+inspect_ai = pytest.importorskip("inspect_ai", reason="Inspect is not installed: ogive[inspect]")
 from inspect_ai.dataset import MemoryDataset, Sample  # noqa: E402
 from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
 from inspect_ai.scorer import match  # noqa: E402
@@ -68,13 +68,13 @@ def facts(tmp_path_factory):
         [sums(), squares()], model=Mind().model, log_dir=folder, display="none", log_realtime=False
     )
     assert [log.status for log in logs] == ["success"] * 2
-    return iw.read_logs(folder, progress=False).responses
+    return og.read_logs(folder, progress=False).responses
 
 
 @pytest.fixture
 def bank(facts):
-    drawn = iw.simulate("2pl", 150, 2 * N, random_state=0).responses
-    return iw.calibrate(iw.Responses(drawn.values, items=facts.items), "2pl", progress=False)
+    drawn = og.simulate("2pl", 150, 2 * N, random_state=0).responses
+    return og.calibrate(og.Responses(drawn.values, items=facts.items), "2pl", progress=False)
 
 
 @pytest.fixture
@@ -86,14 +86,14 @@ def mind():
 def ask(mind, facts, tmp_path):
     def made(**kw):
         tasks = {"sums": sums(), "squares": squares()}
-        return iw.inspect_ask(mind.model, facts, tmp_path / "runs", **{"tasks": tasks} | kw)
+        return og.inspect_ask(mind.model, facts, tmp_path / "runs", **{"tasks": tasks} | kw)
 
     return made
 
 
 def evaluate(bank, ask, **kw):
     settings = {"budget": 6, "batch_size": 3, "method": "adaptive"} | kw
-    return iw.evaluate_adaptively(bank, ask, **settings, progress=False)
+    return og.evaluate_adaptively(bank, ask, **settings, progress=False)
 
 
 def truth(facts, items):
@@ -111,7 +111,7 @@ def test_items_are_asked_and_scored_as_a_full_run_does(bank, ask, facts, mind):
 
 def test_the_logs_of_all_batches_are_kept(bank, ask, tmp_path):
     found = evaluate(bank, ask())
-    kept = iw.read_logs(tmp_path / "runs", progress=False).responses
+    kept = og.read_logs(tmp_path / "runs", progress=False).responses
     assert set(kept.items) == set(found.items)
 
 
@@ -131,7 +131,7 @@ def test_a_folder_with_answers_is_read_instead_of_asking(bank, ask, mind):
 
 def test_it_runs_in_an_event_loop(bank, ask, facts, tmp_path):
     async def both():
-        awaited = await iw.evaluate_adaptively_async(
+        awaited = await og.evaluate_adaptively_async(
             bank, ask(), budget=4, batch_size=2, progress=False
         )
         return awaited, evaluate(bank, ask(), budget=6, batch_size=2)  # as in a notebook
@@ -144,7 +144,7 @@ def test_an_interrupted_evaluation_is_interrupted_and_keeps_what_was_answered(ba
     same = ask(settings={"max_samples": 1})
 
     async def interrupted():
-        evaluation = iw.evaluate_adaptively_async(
+        evaluation = og.evaluate_adaptively_async(
             bank, same, budget=6, batch_size=3, progress=False
         )
         running = asyncio.create_task(evaluation)
@@ -167,12 +167,12 @@ def test_several_models_of_one_event_loop_take_turns(bank, facts, tmp_path):
 
     async def together():
         asks = [
-            iw.inspect_ask(mind.model, facts, tmp_path / str(k), tasks=tasks)
+            og.inspect_ask(mind.model, facts, tmp_path / str(k), tasks=tasks)
             for k, mind in enumerate(minds)
         ]
         return await asyncio.gather(
             *(
-                iw.evaluate_adaptively_async(bank, ask, budget=4, batch_size=2, progress=False)
+                og.evaluate_adaptively_async(bank, ask, budget=4, batch_size=2, progress=False)
                 for ask in asks
             )
         )
@@ -183,7 +183,7 @@ def test_several_models_of_one_event_loop_take_turns(bank, facts, tmp_path):
 
 
 def test_samples_that_fail_are_skipped_and_not_taken_as_wrong(bank, ask, mind, tmp_path):
-    task, name = iw.first_items(bank, 1)[0].split("/")
+    task, name = og.first_items(bank, 1)[0].split("/")
     mind.broken = {int(name) - 1 if task == "squares" else int(name.strip("s[]"))}
     found = evaluate(bank, ask(), journal=tmp_path / "journal.jsonl")
     assert f"{task}/{name}" in found.skipped
@@ -237,27 +237,27 @@ def test_harness_errors_are_one_sentence_and_cost_nothing(bank, ask, facts, subt
 
 
 def test_unknown_models_are_named(bank, facts, tmp_path):
-    ask = iw.inspect_ask("nobody/knows", facts, tmp_path / "runs")
+    ask = og.inspect_ask("nobody/knows", facts, tmp_path / "runs")
     with pytest.raises(HarnessError, match=r"nobody/knows.*not recognized"):
         evaluate(bank, ask)
 
 
 def test_bad_arguments_are_refused_before_anything_runs(facts, ask, mind, tmp_path, subtests):
     with pytest.raises(InputError, match="respondent is None; give the name of a model"):
-        iw.inspect_ask(None, facts, tmp_path / "runs")
+        og.inspect_ask(None, facts, tmp_path / "runs")
     with pytest.raises(InputError, match="settings has limit, which an adaptive"):
         ask(settings={"limit": 3})
     with pytest.raises(InputError, match=r"facts has 2 tasks \(\w+, \w+\): give tasks as a"):
         ask(tasks=sums())
     ask()
     with pytest.raises(FileError, match="holds the answers of 'mockllm/model' in Inspect, but"):
-        iw.inspect_ask("a/b", facts, tmp_path / "runs")
+        og.inspect_ask("a/b", facts, tmp_path / "runs")
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import itemwise as iw
+import ogive as og
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -278,12 +278,12 @@ def reply(messages, tools, choice, config):
 if __name__ == "__main__":
     rows = [Sample(id=k, input=str(k), target=str(k % 5)) for k in range(12)]
     task = Task(MemoryDataset(rows), solver=generate(), scorer=match(), name="numbers")
-    table = iw.simulate("2pl", 150, 12, random_state=0).responses
+    table = og.simulate("2pl", 150, 12, random_state=0).responses
     table = table.described(items={"task": ["numbers"] * 12, "id": list(range(12))})
     model = get_model("mockllm/model", custom_outputs=reply)
-    ask = iw.inspect_ask(model, table, "runs", tasks=task, settings={"max_samples": 1})
-    found = iw.evaluate_adaptively(
-        iw.calibrate(table, "2pl"), ask, budget=9, batch_size=3, journal="journal.jsonl"
+    ask = og.inspect_ask(model, table, "runs", tasks=task, settings={"max_samples": 1})
+    found = og.evaluate_adaptively(
+        og.calibrate(table, "2pl"), ask, budget=9, batch_size=3, journal="journal.jsonl"
     )
     print(*found.items)
 """

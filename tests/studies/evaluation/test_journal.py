@@ -2,8 +2,8 @@
 
 import pytest
 
-from itemwise.errors import FileError
-from itemwise.studies.evaluation.journal import ResponseJournal
+from ogive.errors import FileError
+from ogive.studies.evaluation.journal import ResponseJournal
 
 resource = pytest.importorskip("resource", reason="Windows cannot limit the size of files")
 

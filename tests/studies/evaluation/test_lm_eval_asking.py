@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-import itemwise as iw
-from itemwise.errors import FileError, HarnessError, InputError
+import ogive as og
+from ogive.errors import FileError, HarnessError, InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-lm_eval = pytest.importorskip("lm_eval", reason="lm-eval is not installed: itemwise[lm-eval]")
+lm_eval = pytest.importorskip("lm_eval", reason="lm-eval is not installed: ogive[lm-eval]")
 datasets = pytest.importorskip("datasets", reason="lm-eval cannot run without datasets")
 from lm_eval.api.model import LM  # noqa: E402
 from lm_eval.loggers import EvaluationTracker  # noqa: E402
@@ -85,13 +85,13 @@ def facts(tmp_path_factory):
     tracker.save_results_aggregated(results, samples)
     for task, rows in samples.items():
         tracker.save_results_samples(task, rows)
-    return iw.read_logs(tracker.output_path, progress=False).responses
+    return og.read_logs(tracker.output_path, progress=False).responses
 
 
 @pytest.fixture
 def bank(facts):
-    drawn = iw.simulate("2pl", 150, 2 * N, random_state=0).responses
-    return iw.calibrate(iw.Responses(drawn.values, items=facts.items), "2pl", progress=False)
+    drawn = og.simulate("2pl", 150, 2 * N, random_state=0).responses
+    return og.calibrate(og.Responses(drawn.values, items=facts.items), "2pl", progress=False)
 
 
 @pytest.fixture
@@ -103,14 +103,14 @@ def mind():
 def ask(mind, facts, tmp_path):
     def made(tasks=TASKS, **settings):
         given = {"task_manager": MANAGER} | settings
-        return iw.lm_eval_ask(mind, facts, tmp_path / "runs", tasks=tasks, settings=given)
+        return og.lm_eval_ask(mind, facts, tmp_path / "runs", tasks=tasks, settings=given)
 
     return made
 
 
 def evaluate(bank, ask, **kw):
     settings = {"budget": 6, "batch_size": 3, "method": "adaptive"} | kw
-    return iw.evaluate_adaptively(bank, ask, **settings, progress=False)
+    return og.evaluate_adaptively(bank, ask, **settings, progress=False)
 
 
 def truth(facts, items):
@@ -124,7 +124,7 @@ def test_items_are_asked_and_scored_as_a_full_run_does(bank, ask, facts, mind, t
     assert {0, 1} == set(found.trace["response"])
     assert len(mind.asked) == len(set(mind.asked)) == 8  # nothing but these, and once
     assert {item.partition("/")[0] for item in found.items} == {"doubles", "squares"}
-    kept = iw.read_logs(tmp_path / "runs", progress=False).responses
+    kept = og.read_logs(tmp_path / "runs", progress=False).responses
     assert set(kept.items) == set(found.items)
 
 
@@ -139,7 +139,7 @@ def test_a_folder_with_answers_is_read_instead_of_asking(bank, ask, mind):
 
 def test_it_runs_in_an_event_loop(bank, ask, facts):
     async def both():
-        awaited = await iw.evaluate_adaptively_async(
+        awaited = await og.evaluate_adaptively_async(
             bank, ask(), budget=1, batch_size=1, progress=False
         )
         return awaited, evaluate(bank, ask(), budget=3, batch_size=2)  # as in a notebook
@@ -188,7 +188,7 @@ def test_harness_errors_are_one_sentence_and_cost_nothing(bank, ask, mind, subte
 
 def test_bad_arguments_are_refused_before_anything_runs(bank, facts, ask, tmp_path):
     with pytest.raises(InputError, match="respondent is None; give the name of a kind of models"):
-        iw.lm_eval_ask(None, facts, tmp_path / "runs")
+        og.lm_eval_ask(None, facts, tmp_path / "runs")
     with pytest.raises(InputError, match="settings has limit, which an adaptive"):
         ask(limit=3)
     with pytest.raises(InputError, match=r"facts has 2 tasks \(doubles, squares\): give tasks as"):
@@ -198,11 +198,11 @@ def test_bad_arguments_are_refused_before_anything_runs(bank, facts, ask, tmp_pa
     with pytest.raises(
         FileError, match=r"holds the answers of 'Mind' in lm-eval, but 'hf\(pretrained=gpt2\)'"
     ):
-        iw.lm_eval_ask("hf", facts, tmp_path / "runs", settings=settings)
+        og.lm_eval_ask("hf", facts, tmp_path / "runs", settings=settings)
 
 
 def test_unknown_models_are_named(bank, facts, tmp_path):
-    ask = iw.lm_eval_ask(
+    ask = og.lm_eval_ask(
         "nobody", facts, tmp_path / "runs", tasks=TASKS, settings={"task_manager": MANAGER}
     )
     with pytest.raises(HarnessError, match="nobody"):
@@ -213,7 +213,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import datasets
-import itemwise as iw
+import ogive as og
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
@@ -248,12 +248,12 @@ config = {
     "generation_kwargs": {"until": ["\\n"], "do_sample": False},
 }
 if __name__ == "__main__":
-    table = iw.simulate("2pl", 150, 12, random_state=0).responses
+    table = og.simulate("2pl", 150, 12, random_state=0).responses
     table = table.described(items={"task": ["numbers"] * 12, "id": list(range(12))})
     settings = {"task_manager": TaskManager(include_defaults=False), "use_cache": "cache"}
-    ask = iw.lm_eval_ask(Mind(), table, "runs", tasks=config, settings=settings)
-    found = iw.evaluate_adaptively(
-        iw.calibrate(table, "2pl"), ask, budget=9, batch_size=3, journal="journal.jsonl"
+    ask = og.lm_eval_ask(Mind(), table, "runs", tasks=config, settings=settings)
+    found = og.evaluate_adaptively(
+        og.calibrate(table, "2pl"), ask, budget=9, batch_size=3, journal="journal.jsonl"
     )
     print(*found.items)
 """

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.studies.groups.shared_ability import p_of_equal
+import ogive as og
+from ogive.errors import InputError
+from ogive.studies.groups.shared_ability import p_of_equal
 
 
 def models(n=120, n_items=30, seed=0):
@@ -14,7 +14,7 @@ def models(n=120, n_items=30, seed=0):
     compute = random.uniform(20, 26, n)
     family = random.choice(["a", "a", "b"], n)
     ability = 0.4 * (compute - 23) + 0.5 * (family == "b") + random.normal(0, 0.5, n)
-    table = iw.simulate("2pl", abilities=ability, n_items=n_items, random_state=seed).responses
+    table = og.simulate("2pl", abilities=ability, n_items=n_items, random_state=seed).responses
     years = 2020 + (compute - 20)
     dates = [f"{int(y)}-{1 + int(12 * (y % 1)):02d}-01" for y in years]
     facts = {"compute": compute, "family": list(family), "date": dates, "same": [1.0] * n}
@@ -23,7 +23,7 @@ def models(n=120, n_items=30, seed=0):
 
 @pytest.fixture(scope="module")
 def found():
-    return iw.explain_ability(models(), ["compute", "family"], progress=False)
+    return og.explain_ability(models(), ["compute", "family"], progress=False)
 
 
 def test_coefficients_lie_near_the_truth_in_units_of_the_respondents(found):
@@ -60,7 +60,7 @@ def test_a_respondent_that_was_never_run_is_predicted_with_a_band(found):
 def test_the_unit_of_a_fact_changes_its_coefficient_and_nothing_else(found):
     table = models()
     scaled = table.respondent_facts.assign(compute=lambda f: 10 * f["compute"])
-    other = iw.explain_ability(table, scaled[["compute", "family"]], progress=False)
+    other = og.explain_ability(table, scaled[["compute", "family"]], progress=False)
     assert 10 * other.coefficients.loc["compute", "coefficient"] == pytest.approx(
         found.coefficients.loc["compute", "coefficient"], rel=1e-3
     )
@@ -68,7 +68,7 @@ def test_the_unit_of_a_fact_changes_its_coefficient_and_nothing_else(found):
 
 
 def test_dates_are_years():
-    found = iw.explain_ability(models(), ["date"], progress=False)
+    found = og.explain_ability(models(), ["date"], progress=False)
     assert found.coefficients.loc["date", "coefficient"] > 0.2
 
 
@@ -99,11 +99,11 @@ def test_facts_that_explain_nothing_are_refused_in_a_sentence(subtests):
     )
     for name, (facts, sentence) in BAD.items():
         with subtests.test(name), pytest.raises(InputError, match=sentence):
-            iw.explain_ability(table, facts, progress=False)
+            og.explain_ability(table, facts, progress=False)
     with pytest.raises(InputError, match="take 10 or more"):
-        iw.explain_ability(table.select(range(9)), ["compute"], progress=False)
+        og.explain_ability(table.select(range(9)), ["compute"], progress=False)
     with pytest.raises(InputError, match="No fact of the respondents is a number"):
-        iw.explain_ability(iw.simulate("2pl", 30, 5).responses, progress=False)
+        og.explain_ability(og.simulate("2pl", 30, 5).responses, progress=False)
 
 
 @pytest.mark.slow
@@ -113,8 +113,8 @@ def test_intervals_of_the_slope_cover_the_truth():
         random = np.random.default_rng(seed)
         x = random.normal(0, 1, 150)
         ability = 0.6 * x + random.normal(0, 0.8, 150)
-        table = iw.simulate("2pl", abilities=ability, n_items=25, random_state=seed).responses
-        found = iw.explain_ability(table, pd.DataFrame({"x": x}), progress=False)
+        table = og.simulate("2pl", abilities=ability, n_items=25, random_state=seed).responses
+        found = og.explain_ability(table, pd.DataFrame({"x": x}), progress=False)
         row, unit = found.coefficients.loc["x"], np.sqrt(0.36 * x.var() + 0.64)
         inside.append(row["low"] < 0.6 / unit < row["high"])
     assert 0.88 < np.mean(inside) <= 1.0
@@ -124,7 +124,7 @@ def by_chance(n=30, n_items=40, seed=0):
     random = np.random.default_rng(seed)
     answers = (random.random((n, n_items)) < random.uniform(0.2, 0.8, n_items)).astype(int)
     facts = {"group": ["a", "b"] * (n // 2), "noise": random.normal(size=n)}
-    return iw.Responses(answers).described(
+    return og.Responses(answers).described(
         respondents=facts, items={"length": random.normal(size=n_items)}
     )
 
@@ -132,9 +132,9 @@ def by_chance(n=30, n_items=40, seed=0):
 @pytest.mark.parametrize(
     "study",
     [
-        lambda table: iw.explain_ability(table, ["noise"], progress=False),
-        lambda table: iw.group_scale(table, "group", progress=False),
-        lambda table: iw.explain_items(table, ["length"], progress=False),
+        lambda table: og.explain_ability(table, ["noise"], progress=False),
+        lambda table: og.group_scale(table, "group", progress=False),
+        lambda table: og.explain_items(table, ["length"], progress=False),
     ],
     ids=["explain_ability", "group_scale", "explain_items"],
 )
@@ -147,14 +147,14 @@ def test_chance_answers_show_no_ability_to_explain_or_to_compare(study):
 def test_signs_that_chance_gave_slopes_do_not_make_respondents_differ():
     """From 100 respondents on, items have slopes of their own, half of them below zero."""
     with pytest.raises(InputError, match="show no ability"):
-        iw.explain_ability(by_chance(150, 40), ["noise"], model="2pl", progress=False)
+        og.explain_ability(by_chance(150, 40), ["noise"], model="2pl", progress=False)
 
 
 def test_what_explains_chance_answers_is_rarely_called_significant():
     claims = 0
     for seed in range(20):
         try:
-            found = iw.explain_ability(by_chance(seed=seed), ["noise"], progress=False)
+            found = og.explain_ability(by_chance(seed=seed), ["noise"], progress=False)
         except InputError:
             continue
         claims += found.coefficients.loc["noise", "p"] < 0.05

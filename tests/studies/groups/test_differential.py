@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise import differential, simulate
-from itemwise.errors import InputError
+import ogive as og
+from ogive import differential, simulate
+from ogive.errors import InputError
 
 BASE, TUNED = "base", "tuned"
 
@@ -121,7 +121,7 @@ def test_false_alarms_and_power_over_many_tables():
 @pytest.mark.parametrize("board", ["arc_2pl", "mmlu_3pl", "winogrande"])
 def test_better_models_are_no_difference_on_real_boards(shared, board):
     path = shared / "data" / "llm" / f"metabench_{board}_responses.csv.gz"
-    table = iw.read_responses(path)
+    table = og.read_responses(path)
     score = table.to_frame().to_numpy().mean(axis=1)
     z = (score - score.mean()) / score.std()
     shares = []
@@ -160,7 +160,7 @@ def test_named_anchors_are_trusted():
 
 def test_groups_may_be_a_fact_a_mapping_or_a_list():
     values, groups = drawn((60, 60), 8), groups_of(60, 60)
-    table = iw.Responses(values)
+    table = og.Responses(values)
     named = dict(zip(table.respondents, groups, strict=True))
     wanted = differential(table, groups, progress=False).to_frame()
     for given, described in (
@@ -209,7 +209,7 @@ def test_items_that_better_respondents_answer_worse_are_left_out_and_named():
 
 
 def test_wrong_groups_are_refused(subtests):
-    table = iw.Responses(drawn((10, 10), 6))
+    table = og.Responses(drawn((10, 10), 6))
     names = table.respondents
     cases = [
         (["a"] * 19 + ["b"], "'b' has 1"),

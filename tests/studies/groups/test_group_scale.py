@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 
 def two_groups(each=150, n_items=15, shift=0.6, seed=1):
     random = np.random.default_rng(seed)
     ability = np.concatenate([random.normal(0, 1, each), random.normal(shift, 1.3, each)])
-    table = iw.simulate("2pl", abilities=ability, n_items=n_items, random_state=seed).responses
+    table = og.simulate("2pl", abilities=ability, n_items=n_items, random_state=seed).responses
     return table, ["old"] * each + ["new"] * each
 
 
 @pytest.fixture(scope="module")
 def found():
-    return iw.group_scale(*two_groups(), reference="old", progress=False)
+    return og.group_scale(*two_groups(), reference="old", progress=False)
 
 
 def test_means_and_deviations_are_found_with_their_errors(found):
@@ -39,7 +39,7 @@ def test_items_that_differ_are_told_by_the_likelihood_ratio():
     table, groups = two_groups(seed=2)
     values = table.values
     values[150:, :4] = np.random.default_rng(0).random((150, 4)) < 0.9
-    found = iw.group_scale(values, groups, progress=False)
+    found = og.group_scale(values, groups, progress=False)
     assert found.p < 0.01
     assert "do not behave alike" in found.meaning
 
@@ -58,9 +58,9 @@ def test_items_lie_on_the_scale_of_the_reference(subtests):
         with subtests.test(respondents=2 * each):
             random = np.random.default_rng(3)
             ability = np.concatenate([random.normal(0, 1, each), random.normal(2.0, 1, each)])
-            drawn = iw.simulate("2pl", abilities=ability, n_items=20, random_state=3)
+            drawn = og.simulate("2pl", abilities=ability, n_items=20, random_state=3)
             names = ["old"] * each + ["new"] * each
-            found = iw.group_scale(drawn.responses, names, reference="old", progress=False)
+            found = og.group_scale(drawn.responses, names, reference="old", progress=False)
             away = (found.items["difficulty"] - drawn.truth.items["difficulty"]).median()
             assert abs(away) < 0.3
             old = drawn.responses.select(range(each))
@@ -72,14 +72,14 @@ def test_items_lie_on_the_scale_of_the_reference(subtests):
 def test_calibrate_names_the_door_for_groups_and_dimensions():
     table, groups = two_groups(20, 5)
     with pytest.raises(InputError, match="group_scale"):
-        iw.calibrate(table, groups=groups)
+        og.calibrate(table, groups=groups)
     with pytest.raises(InputError, match="dimension_scale"):
-        iw.calibrate(table, dimensions=["a"] * 5)
+        og.calibrate(table, dimensions=["a"] * 5)
 
 
 def test_few_respondents_keep_the_items_of_the_calibration():
     table, groups = two_groups(15, 20)
-    found = iw.group_scale(table, groups, progress=False)
+    found = og.group_scale(table, groups, progress=False)
     assert np.isnan(found.p)
     assert any("not tested" in note for note in found.notes)
     assert any("Items stay" in note for note in found.notes)
@@ -89,6 +89,6 @@ def test_few_respondents_keep_the_items_of_the_calibration():
 def test_a_group_of_one_respondent_is_refused():
     table, _ = two_groups(20, 10)
     with pytest.raises(InputError, match="Every group needs 5 respondents or more, but 'b' has 1"):
-        iw.group_scale(table, ["a"] * 39 + ["b"], progress=False)
+        og.group_scale(table, ["a"] * 39 + ["b"], progress=False)
     with pytest.raises(InputError, match="need two groups or more"):
-        iw.group_scale(table, ["a"] * 40, progress=False)
+        og.group_scale(table, ["a"] * 40, progress=False)

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.estimation import explained_items
-from itemwise.estimation.explained_items import explain_items_of, usable_items
+import ogive as og
+from ogive.errors import InputError
+from ogive.estimation import explained_items
+from ogive.estimation.explained_items import explain_items_of, usable_items
 
 
 def drawn(n=200, n_items=60, seed=0, model="1pl", missing=0.0):
@@ -19,7 +19,7 @@ def drawn(n=200, n_items=60, seed=0, model="1pl", missing=0.0):
     slope = np.exp(random.normal(0, 0.3, n_items)) if model == "2pl" else np.full(n_items, 1.3)
     items = {"difficulty": hard, "discrimination": slope}
     ability = random.normal(0, 1, n)
-    table = iw.simulate(
+    table = og.simulate(
         model, abilities=ability, items=items, missing=missing, random_state=seed
     ).responses
     facts = {"length": length, "subject": list(subject), "same": [1.0] * n_items}
@@ -28,7 +28,7 @@ def drawn(n=200, n_items=60, seed=0, model="1pl", missing=0.0):
 
 @pytest.fixture(scope="module")
 def found():
-    return iw.explain_items(drawn()[0], ["length", "subject"], progress=False)
+    return og.explain_items(drawn()[0], ["length", "subject"], progress=False)
 
 
 def test_coefficients_lie_near_the_truth_in_units_of_the_respondents(found):
@@ -47,7 +47,7 @@ def test_with_normal_likelihoods_it_is_generalised_least_squares(monkeypatch):
     table, _ = drawn(400, 30)
     monkeypatch.setattr(explained_items, "MANY", 0)
     monkeypatch.setattr(explained_items, "CERTAIN", np.inf)
-    bank = iw.calibrate(table, "1pl", progress=False)
+    bank = og.calibrate(table, "1pl", progress=False)
     matrix = np.stack([np.ones(30), table.item_facts["length"]], axis=1)
     used = usable_items(bank)
     got = explain_items_of(bank, table, matrix, used)
@@ -91,7 +91,7 @@ def test_few_respondents_do_not_shrink_the_slope():
     ratios = []
     for seed in range(8):
         table, unit = drawn(15, 80, seed)
-        found = iw.explain_items(table, ["length", "subject"], progress=False)
+        found = og.explain_items(table, ["length", "subject"], progress=False)
         ratios.append(found.coefficients.loc["length", "coefficient"] * unit / 0.5)
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.15)
 
@@ -110,9 +110,9 @@ def test_facts_that_explain_nothing_are_refused_in_a_sentence(subtests):
     table = table.described(items={"twice": 2 * length + 1, "hole": [None, *length[1:]]})
     for name, (facts, sentence) in BAD.items():
         with subtests.test(name), pytest.raises(InputError, match=sentence):
-            iw.explain_items(table, facts, progress=False)
+            og.explain_items(table, facts, progress=False)
     with pytest.raises(InputError, match="9 items, but 1 columns of facts take 10 or more"):
-        iw.explain_items(table.select(items=range(9)), ["length"], progress=False)
+        og.explain_items(table.select(items=range(9)), ["length"], progress=False)
 
 
 @pytest.mark.slow
@@ -121,6 +121,6 @@ def test_intervals_of_the_slope_cover_the_truth(n, n_items, model):
     inside = []
     for seed in range(60):
         table, unit = drawn(n, n_items, seed, model, missing=0.2)
-        row = iw.explain_items(table, ["length"], progress=False).coefficients.loc["length"]
+        row = og.explain_items(table, ["length"], progress=False).coefficients.loc["length"]
         inside.append(row["low"] < 0.5 / unit < row["high"])
     assert 0.88 < np.mean(inside) <= 1.0

@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
+import ogive as og
+from ogive.errors import InputError
 
 
 def choices(n_respondents=250, n_items=10, seed=0, missing=0.0):
     """Letters, of which A is right."""
-    model = iw.Nominal(categories=4)
-    drawn = iw.simulate(model, n_respondents, n_items, missing=missing, random_state=seed)
+    model = og.Nominal(categories=4)
+    drawn = og.simulate(model, n_respondents, n_items, missing=missing, random_state=seed)
     letters = np.array([None, *"ABCD"], dtype=object)
     cells = letters[drawn.responses.cells + 1]
     return pd.DataFrame(cells, drawn.responses.respondents, drawn.responses.items)
@@ -21,7 +21,7 @@ def choices(n_respondents=250, n_items=10, seed=0, missing=0.0):
 def found():
     frame = choices()
     key = dict.fromkeys(frame.columns, "A") | {"item_2": "D"}
-    return iw.distractors(frame, key, progress=False)
+    return og.distractors(frame, key, progress=False)
 
 
 def test_an_item_with_a_wrong_key_is_named_and_no_other(found):
@@ -45,7 +45,7 @@ def test_the_frame_has_one_row_per_option_with_its_error(found):
 
 def test_where_all_keys_are_right_nothing_is_found():
     frame = choices(150, 8, seed=3, missing=0.2)
-    found = iw.distractors(frame, ["A"] * 8, progress=False)
+    found = og.distractors(frame, ["A"] * 8, progress=False)
     assert found.suspects == ()
     assert found.meaning.startswith("In none of 8 items")
 
@@ -53,22 +53,22 @@ def test_where_all_keys_are_right_nothing_is_found():
 def test_the_key_may_be_a_row_of_the_frame():
     frame = choices(60, 6, seed=4)
     keyed = pd.concat([pd.DataFrame([["A"] * 6], ["key"], frame.columns), frame])
-    by_row = iw.distractors(keyed.rename_axis("respondent").reset_index(), progress=False)
-    by_list = iw.distractors(frame, ["A"] * 6, progress=False)
+    by_row = og.distractors(keyed.rename_axis("respondent").reset_index(), progress=False)
+    by_list = og.distractors(frame, ["A"] * 6, progress=False)
     pd.testing.assert_frame_equal(by_row.to_frame(), by_list.to_frame())
 
 
 def test_an_option_that_nobody_chose_is_said_and_not_judged():
     frame = choices(60, 6, seed=5)
-    table = iw.Responses.from_choices(frame, ["A"] * 6, options=list("ABCDE"))
-    found = iw.distractors(table, progress=False)
+    table = og.Responses.from_choices(frame, ["A"] * 6, options=list("ABCDE"))
+    found = og.distractors(table, progress=False)
     never = found.options[found.options["option"] == "E"]
     assert never["p"].isna().all()
     assert any("Nobody chose 6 options" in note for note in found.notes)
 
 
 def test_what_tells_no_choice_is_refused(subtests):
-    right = iw.simulate("2pl", 50, 5, random_state=0).responses
+    right = og.simulate("2pl", 50, 5, random_state=0).responses
     frame = choices(60, 6)
     cases = {
         "right or wrong": ((right,), "which option was chosen"),
@@ -77,7 +77,7 @@ def test_what_tells_no_choice_is_refused(subtests):
     }
     for name, (arguments, sentence) in cases.items():
         with subtests.test(name), pytest.raises(InputError, match=sentence):
-            iw.distractors(*arguments, progress=False)
+            og.distractors(*arguments, progress=False)
 
 
 def test_it_draws_the_curves_of_the_clearest_items(found):

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from matplotlib.text import Text
 from scipy.stats import binom
 
-import itemwise as iw
-from itemwise.diagnostics import label_trouble, respondent_fit
-from itemwise.errors import InputError
-from itemwise.studies.health.benchmark_saturation import ALL_ITEMS
-from itemwise.studies.health.item_columns import negative_notes, problems_said, said_of_none
-from itemwise.studies.health.near_duplicates import (
+import ogive as og
+from ogive.diagnostics import label_trouble, respondent_fit
+from ogive.errors import InputError
+from ogive.studies.health.benchmark_saturation import ALL_ITEMS
+from ogive.studies.health.item_columns import negative_notes, problems_said, said_of_none
+from ogive.studies.health.near_duplicates import (
     Coincidences,
     DuplicateItems,
     _log_chance,
@@ -30,18 +30,18 @@ WRONG, COPY, OF, EASY, HARD = 0, 11, 21, 5, 6
 @pytest.fixture(scope="module")
 def planted():
     """A wrong key, a copy of an item with 3 % changed, an item for all and one for none."""
-    values = iw.simulate("2pl", N, M, random_state=1).responses.to_frame().to_numpy(copy=True)
+    values = og.simulate("2pl", N, M, random_state=1).responses.to_frame().to_numpy(copy=True)
     random = np.random.default_rng(0)
     values[:, WRONG] = 1 - values[:, WRONG]
     values[:, COPY] = np.where(random.random(N) < 0.03, 1 - values[:, OF], values[:, OF])
     values[:, EASY], values[:, HARD] = 1, 0
-    table = iw.Responses(values)
+    table = og.Responses(values)
     return table.described(items={"task": ["sums" if k % 2 else "verbs" for k in range(M)]})
 
 
 @pytest.fixture(scope="module")
 def health(planted):
-    return iw.item_health(planted, by="task")
+    return og.item_health(planted, by="task")
 
 
 def test_planted_problems_are_found_and_said(health):
@@ -71,7 +71,7 @@ def test_items_that_have_no_place_on_the_scale_have_no_difficulty(health):
 
 def test_negative_discrimination_by_chance_is_said_not_flagged():
     values = np.random.default_rng(2).integers(0, 2, (30, 40))
-    found = iw.item_health(iw.Responses(values), iw.calibrate(iw.Responses(values), "2pl"))
+    found = og.item_health(og.Responses(values), og.calibrate(og.Responses(values), "2pl"))
     below = int((found.items["discrimination"] < 0).sum())
     assert below > 5
     assert (found.items["negative_p_adjusted"] >= found.items["negative_p"]).all()
@@ -87,7 +87,7 @@ def test_one_answer_an_item_says_nothing_of_all_or_none():
     values = np.full((8, 24), np.nan)
     for item in range(24):
         values[item % 8, item] = (item // 8) % 2
-    found = iw.item_health(iw.Responses(values), iw.calibrate(iw.Responses(values), "1pl"))
+    found = og.item_health(og.Responses(values), og.calibrate(og.Responses(values), "1pl"))
     assert (found.items["solved_by"] == "").all()
     assert found.saturation.loc[ALL_ITEMS, "state"] == "unknown"
     assert found.said_of_saturation.startswith("Saturation is not judged: it takes at least 3 ")
@@ -100,10 +100,10 @@ def test_the_best_two_are_those_of_the_leaderboard_and_differ_as_there(subtests,
     gaps = np.where(np.random.default_rng(1).random(values.shape) < 0.3, np.nan, values)
     for name, cells in (("complete", values[:60]), ("with gaps", gaps[:60])):
         with subtests.test(name):
-            table = iw.Responses(cells, kind="binary")
-            cal = iw.calibrate(table, "1pl")
-            row = iw.item_health(table, cal).saturation.loc[ALL_ITEMS]
-            board = iw.leaderboard(table, calibration=cal)
+            table = og.Responses(cells, kind="binary")
+            cal = og.calibrate(table, "1pl")
+            row = og.item_health(table, cal).saturation.loc[ALL_ITEMS]
+            board = og.leaderboard(table, calibration=cal)
             pair = board.pairs.iloc[0]
             assert (row["first"], row["second"]) == board.respondents[:2]
             assert (row["first"], row["second"]) == (pair["respondent"], pair["other"])
@@ -152,12 +152,12 @@ def test_groups_have_a_row_each_and_leave_themselves_out(health, planted):
 
 
 def test_a_respondent_that_knows_hard_items_is_hinted_at_and_not_accused():
-    made = iw.simulate("2pl", 40, 400, random_state=3)
+    made = og.simulate("2pl", 40, 400, random_state=3)
     values = made.responses.to_frame().to_numpy(copy=True)
     who = int(np.argsort(made.truth.abilities["ability"].to_numpy())[20])
     hard = made.truth.items["difficulty"].to_numpy() > 1
     values[who, hard & (np.random.default_rng(0).random(400) < 0.5)] = 1
-    found = iw.item_health(iw.Responses(values))
+    found = og.item_health(og.Responses(values))
     assert found.hints == (f"respondent_{who + 1}",)
     row = found.respondents.iloc[who]
     assert row["right_on_hard"] > row["expected_on_hard"] + 3 * row["expected_on_hard_se"]
@@ -165,12 +165,12 @@ def test_a_respondent_that_knows_hard_items_is_hinted_at_and_not_accused():
 
 
 def test_a_respondent_too_good_on_one_task_is_hinted_at():
-    made = iw.simulate("2pl", 40, 120, random_state=4)
+    made = og.simulate("2pl", 40, 120, random_state=4)
     values = made.responses.to_frame().to_numpy(copy=True)
     who = int(np.argsort(made.truth.abilities["ability"].to_numpy())[5])
     values[who, :30] = 1
     by = ["leaked" if k < 30 else f"task {k % 3}" for k in range(120)]
-    found = iw.item_health(iw.Responses(values), by=by)
+    found = og.item_health(og.Responses(values), by=by)
     assert found.respondents["too_good_on"].iloc[who] == "leaked"
     assert found.hints[0] == f"respondent_{who + 1}"
 
@@ -191,9 +191,9 @@ def test_the_figure_says_the_share_of_information_of_the_table(health):
 
 def test_the_best_are_separated_by_items_that_they_answered():
     """Shares were of all items, also of those that only one of the best was asked."""
-    values = iw.simulate("2pl", 8, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values = og.simulate("2pl", 8, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
     values[np.random.default_rng(0).random(values.shape) < 0.1] = np.nan
-    found = iw.item_health(values)
+    found = og.item_health(values)
     row = found.saturation.loc[ALL_ITEMS]
     best = [found.responses.respondents.index(row[name]) for name in ("first", "second")]
     one, other = values[best]
@@ -211,11 +211,11 @@ def test_the_best_are_separated_by_items_that_they_answered():
 
 def test_what_all_answered_alike_is_never_negative_and_all_right_is_easy(bank):
     """Whatever the sign of a nominal discrimination, which flips the nominal difficulty."""
-    values = iw.simulate("2pl", 40, 24, random_state=0).responses.to_frame().to_numpy(copy=True)
+    values = og.simulate("2pl", 40, 24, random_state=0).responses.to_frame().to_numpy(copy=True)
     values[:, 0], values[:, 1] = 1, 0
     slope, place = np.full(24, 1.0), np.linspace(-1, 1, 24)
     slope[:3], place[:2] = -0.5, (7.0, -7.0)
-    found = iw.item_health(iw.Responses(values), bank(discrimination=slope, difficulty=place))
+    found = og.item_health(og.Responses(values), bank(discrimination=slope, difficulty=place))
     assert found.items["significantly_negative"].iloc[:2].tolist() == [False, False]
     said = negative_notes(found.items.assign(significantly_negative=False), 40)
     assert [note.split(",")[0] for note in said] == ["1 item has a negative discrimination"]
@@ -264,15 +264,15 @@ def test_the_chance_of_few_differences_is_never_too_small(n, chance, seen):
 
 
 def test_twelve_respondents_are_too_few_to_tell_duplicates_and_it_is_said():
-    table = iw.simulate("2pl", 12, 60, random_state=0).responses
-    found = iw.item_health(table)
+    table = og.simulate("2pl", 12, 60, random_state=0).responses
+    found = og.item_health(table)
     assert found.duplicates.empty
     assert any("to detect near-duplicates among" in note for note in found.notes)
 
 
 def test_expected_coincidences_are_those_of_all_pairs():
-    table = iw.simulate("2pl", 8, 30, random_state=2).responses
-    cal = iw.calibrate(table)
+    table = og.simulate("2pl", 8, 30, random_state=2).responses
+    cal = og.calibrate(table)
     ability = cal.abilities()["ability"].to_numpy()
     found = duplicate_items(cal, table, ability, 1.0).coincidences
     values = table.cells
@@ -290,10 +290,10 @@ def test_expected_coincidences_are_those_of_all_pairs():
 
 @pytest.mark.parametrize("model", ["graded", "continuous"])
 def test_grades_and_scores_are_judged_as_far_as_they_can_be(model):
-    table = iw.simulate(model, 60, 20, random_state=0).responses
+    table = og.simulate(model, 60, 20, random_state=0).responses
     values = table.to_frame().to_numpy(copy=True)
     values[:, 9] = values[:, 2]
-    found = iw.item_health(iw.Responses(values, kind=table.kind))
+    found = og.item_health(og.Responses(values, kind=table.kind))
     assert found.items["duplicate_of"].iloc[9] == "item_3"
     assert not found.items["suspect_key"].any()
     assert any("keys and hard items are not judged" in note for note in found.notes)
@@ -304,21 +304,21 @@ def test_grades_and_scores_are_judged_as_far_as_they_can_be(model):
 
 def test_missing_cells_and_items_never_asked_have_a_result():
     values = (
-        iw.simulate("2pl", 50, 15, missing=0.3, random_state=0)
+        og.simulate("2pl", 50, 15, missing=0.3, random_state=0)
         .responses.to_frame()
         .to_numpy(copy=True)
     )
     values[:, 4] = np.nan
     values[7] = np.nan
-    found = iw.item_health(values)
+    found = og.item_health(values)
     assert found.items["problems"].iloc[4] == "never asked"
     assert found.respondents["n_items"].iloc[7] == 0
     assert np.isfinite(found.saturation["information_top"]).all()
 
 
 def test_one_respondent_and_a_constant_table_are_normal_input():
-    assert len(iw.item_health([[1, 0, 1]]).items) == 3
-    found = iw.item_health(np.ones((6, 4)))
+    assert len(og.item_health([[1, 0, 1]]).items) == 3
+    found = og.item_health(np.ones((6, 4)))
     assert (found.items["solved_by"] == "all").all()
     assert found.meaning == "4 of 4 items need a look: 4 solved by all."
 
@@ -333,9 +333,9 @@ def test_all_respondents_with_a_hint_are_named(health):
 
 
 def test_a_bank_of_more_items_serves_in_any_order(planted):
-    cal = iw.calibrate(planted)
+    cal = og.calibrate(planted)
     part = planted.select(items=list(range(30))[::-1])
-    found = iw.item_health(part, cal)
+    found = og.item_health(part, cal)
     assert tuple(found.items.index) == part.items
     wanted = cal.items.loc[list(part.items), "difficulty"]
     there = found.items["difficulty"].notna()
@@ -344,7 +344,7 @@ def test_a_bank_of_more_items_serves_in_any_order(planted):
 
 
 def test_the_same_table_gives_the_same_result(planted, health):
-    again = iw.item_health(planted, by="task")
+    again = og.item_health(planted, by="task")
     pd.testing.assert_frame_equal(again.items, health.items)
     pd.testing.assert_frame_equal(again.respondents, health.respondents)
 
@@ -364,27 +364,27 @@ def test_unknown_figures_and_what_is_no_calibration_are_refused(health, planted)
     with pytest.raises(InputError, match="one of: items, saturation, respondents"):
         health.plot("pie")
     with pytest.raises(InputError, match="item_health needs a calibration"):
-        iw.item_health(planted, "2pl")
+        og.item_health(planted, "2pl")
     with pytest.raises(InputError, match="no fact"):
-        iw.item_health(planted, by="subject")
+        og.item_health(planted, by="subject")
     with pytest.raises(InputError, match="No response was observed"):
-        iw.item_health(np.full((3, 3), np.nan))
+        og.item_health(np.full((3, 3), np.nan))
 
 
 @pytest.mark.slow
 def test_two_keys_of_arc_are_suspect_and_the_best_solve_the_rest(shared):
     frame = pd.read_csv(shared / "data" / "llm" / "metabench_arc_2pl_responses.csv.gz")
-    found = iw.item_health(iw.Responses.from_frame(frame.drop(columns="respondent")))
+    found = og.item_health(og.Responses.from_frame(frame.drop(columns="respondent")))
     assert set(found.troubled) == {"i660", "i1067"}
     assert found.saturation.loc[ALL_ITEMS, "solved_by_best"] == 98
     assert found.saturation.loc[ALL_ITEMS, "state"] == "saturated"
 
 
 def test_the_same_items_are_called_negative_everywhere():
-    values = iw.simulate("2pl", 12, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
+    values = og.simulate("2pl", 12, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
     values[:, :4], values[:, 4:8] = 1.0, 0.0  # of which the sign of a slope says nothing
     values[:, 8:14] = 1 - values[:, 20:26]
-    found = iw.item_health(values)
+    found = og.item_health(values)
     told = [note for note in found.notes if "have a negative discrimination" in note]
     below = sum("negative discrimination" in flag for flag in found.calibration.items["flag"])
     assert told[0].startswith(f"{below} items have a negative discrimination")
@@ -392,15 +392,15 @@ def test_the_same_items_are_called_negative_everywhere():
     sure = int(found.items["significantly_negative"].sum())
     assert f"{sure or 'none'} significantly so" in told[0]
     assert f"{sure or 'none'} significantly so" in found.calibration.meaning
-    trouble = iw.label_trouble(found.calibration).to_frame()
+    trouble = og.label_trouble(found.calibration).to_frame()
     assert (trouble["probability_negative"] > 0.5).sum() == below
 
 
 def test_a_model_that_skipped_a_task_does_not_stop_the_others_from_being_judged_by_task():
-    values = iw.simulate("2pl", 12, 120, random_state=4).responses.to_frame().to_numpy(copy=True)
+    values = og.simulate("2pl", 12, 120, random_state=4).responses.to_frame().to_numpy(copy=True)
     values[3, 60:] = np.nan
     tasks = np.repeat(["one", "two"], 60)
-    found = iw.item_health(iw.Responses(values), by=tasks)
+    found = og.item_health(og.Responses(values), by=tasks)
     assert found.saturation.loc["two", "compared"] == 11
     assert found.saturation["top_share"].notna().all()
 
@@ -416,7 +416,7 @@ def test_grades_that_all_share_are_called_so_and_only_the_top_one_is_the_top():
     """Everybody had grade 2 of 5, which was called solved by all."""
     grades = graded()
     grades[:, 0], grades[:, 1], grades[:, 2] = 2, 0, 4
-    found = iw.item_health(grades)
+    found = og.item_health(grades)
     said = ["all alike", "all at the bottom", "all at the top"]
     assert found.items["problems"].iloc[:3].tolist() == said
     assert found.items["solved_by"].iloc[:3].tolist() == ["alike", "none", "all"]
@@ -429,7 +429,7 @@ def test_grades_that_all_share_are_called_so_and_only_the_top_one_is_the_top():
 @pytest.mark.parametrize("value", [0, 3, 0.4])
 def test_a_table_of_one_value_ends_in_words_and_no_warning(value):
     """The grade 3 of everybody on every item was all at the bottom."""
-    found = iw.item_health(np.full((12, 6), value))
+    found = og.item_health(np.full((12, 6), value))
     assert found.meaning == (
         f"6 of 6 items need a look: 6 {'all alike' if value else 'solved by none'}."
     )
@@ -438,10 +438,10 @@ def test_a_table_of_one_value_ends_in_words_and_no_warning(value):
 def test_an_item_that_runs_against_the_others_without_error_is_the_surest():
     """Its statistic was infinite and taken for unknown, and rounding named the good ones."""
     grades = np.random.default_rng(0).integers(0, 5, 40)
-    items = iw.item_health(np.stack([grades, grades, 4 - grades], axis=1)).items
+    items = og.item_health(np.stack([grades, grades, 4 - grades], axis=1)).items
     assert items["negative_p"].iloc[2] < 1e-9
     assert items["significantly_negative"].tolist() == [False, False, True]
-    few = iw.item_health(np.stack([[0, 1, 2], [0, 1, 2], [0, 1, 2], [2, 1, 0]], axis=1))
+    few = og.item_health(np.stack([[0, 1, 2], [0, 1, 2], [0, 1, 2], [2, 1, 0]], axis=1))
     assert few.items["negative_p"].iloc[-1] == pytest.approx(1 / 6)  # one order of six
 
 
@@ -450,7 +450,7 @@ def test_items_against_the_rest_are_tested_by_their_correlation_with_it():
 
     values = np.random.default_rng(4).random((20, 5))
     apart = (values - values.mean(axis=0)) / values.std(axis=0)
-    found = iw.item_health(values).items["negative_p"]
+    found = og.item_health(values).items["negative_p"]
     for k in range(5):
         rest = np.delete(apart, k, axis=1).sum(axis=1)
         p = pearsonr(values[:, k], rest, alternative="less").pvalue
@@ -461,8 +461,8 @@ def test_every_try_is_a_response_when_items_are_too_few_answered():
     """Three models with four tries each gave 12 answers, which were fewer than 5."""
     shares = np.random.default_rng(0).integers(0, 5, (3, 30)) / 4
     shares[:, 0] = 1.0
-    table = iw.Responses(shares, kind="binary", tries=np.full((3, 30), 4))
-    found = iw.item_health(table)
+    table = og.Responses(shares, kind="binary", tries=np.full((3, 30), 4))
+    found = og.item_health(table)
     assert found.items["n_responses"].eq(12).all()
     assert found.items["problems"].iloc[0] == "solved by all"
     assert not any("fewer than 5 answers" in note for note in found.notes)
@@ -471,14 +471,14 @@ def test_every_try_is_a_response_when_items_are_too_few_answered():
 def test_scores_that_all_share_are_a_problem_too():
     scores = np.random.default_rng(0).uniform(0.1, 0.9, (12, 20))
     scores[:, 3] = 0.4
-    assert iw.item_health(scores).items["problems"].iloc[3] == "all alike"
+    assert og.item_health(scores).items["problems"].iloc[3] == "all alike"
 
 
 def test_a_scale_that_does_not_follow_the_mean_grades_is_said_to_have_no_sure_direction():
     """The weakest of these stood above others, and nothing was said."""
     random = np.random.default_rng(14)
-    notes = " ".join(iw.item_health(random.integers(0, 5, (12, 30))).notes)
-    sound = " ".join(iw.item_health(graded()).notes)
+    notes = " ".join(og.item_health(random.integers(0, 5, (12, 30))).notes)
+    sound = " ".join(og.item_health(graded()).notes)
     assert "Which end of this scale is the stronger one is not sure" in notes
     assert "Which end" not in sound
 
@@ -494,7 +494,7 @@ def test_grades_that_run_against_all_others_are_negative_items_and_a_problem():
     grades = (random.random((25, 60, 1)) < 1 / (1 + np.exp(-2.5 * (ability - steps)))).sum(axis=2)
     grades[:, :3] = 4 - grades[:, :3]
     grades[:, 7] = np.minimum(grades[:, 7], 2)
-    found = iw.item_health(grades)
+    found = og.item_health(grades)
     assert found.items["significantly_negative"].to_numpy().nonzero()[0].tolist() == [0, 1, 2]
     assert (found.items["problems"].iloc[:3] == "significantly negative discrimination").all()
     assert "3 of 60 items need a look: 3 with significantly negative" in found.meaning
@@ -527,6 +527,6 @@ def test_the_best_of_one_of_several_unlinked_parts_is_called_so():
     for part in (0, 1):
         mine = slice(6 * part, 6 * part + 6), slice(30 * part, 30 * part + 30)
         values[mine] = random.random((6, 30)) < np.linspace(0.4, 0.9, 6)[:, None]
-    said = iw.item_health(values).said_of_saturation
+    said = og.item_health(values).said_of_saturation
     assert "the best respondent of the largest of 2 parts that no item links" in said
     assert "what its 30 items allow" in said

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-import itemwise as iw
-from itemwise.studies.health.benchmark_saturation import ALL_ITEMS
-from itemwise.studies.health.hard_items import as_normal, judged_by_hard_items
-from itemwise.studies.health.known_chances import judged_together
-from itemwise.studies.health.left_out_respondents import chances_by_others
-from itemwise.studies.health.scattered_deviates import among_others
+import ogive as og
+from ogive.studies.health.benchmark_saturation import ALL_ITEMS
+from ogive.studies.health.hard_items import as_normal, judged_by_hard_items
+from ogive.studies.health.known_chances import judged_together
+from ogive.studies.health.left_out_respondents import chances_by_others
+from ogive.studies.health.scattered_deviates import among_others
 
 
 def hard_answers_known(n, m, seed, count):
     """Clean responses, and the same where a middling respondent knows so many hard items."""
-    made = iw.simulate("2pl", n, m, random_state=seed)
+    made = og.simulate("2pl", n, m, random_state=seed)
     clean = made.responses.to_frame().to_numpy(copy=True)
     ability = made.truth.abilities["ability"].to_numpy()
     who = int(np.argsort(ability)[n // 2])
@@ -28,16 +28,16 @@ def hard_answers_known(n, m, seed, count):
 
 def judged(values):
     """Hard items alone, without what else item health looks at."""
-    table = iw.Responses(values)
-    cal = iw.calibrate(table, "1pl")
+    table = og.Responses(values)
+    cal = og.calibrate(table, "1pl")
     ability = cal.abilities()["ability"].to_numpy()
     return judged_by_hard_items(list(judged_together(cal, table, ability)), table.n_respondents)
 
 
 def test_few_clean_models_are_not_accused():
     """Curves fitted to eight models were so sure of them that most boards had a hint."""
-    boards = [iw.simulate("2pl", 8, 450, random_state=seed).responses for seed in range(6)]
-    assert [iw.item_health(board, iw.calibrate(board, "2pl")).hints for board in boards] == [()] * 6
+    boards = [og.simulate("2pl", 8, 450, random_state=seed).responses for seed in range(6)]
+    assert [og.item_health(board, og.calibrate(board, "2pl")).hints for board in boards] == [()] * 6
 
 
 def test_deviates_of_few_clean_models_are_standard_normal_at_most():
@@ -56,7 +56,7 @@ def test_thirty_known_answers_are_found_among_thirty_models():
 
 def test_chances_by_others_leave_the_own_answer_out():
     """Whatever one respondent answers to an item, its own chance there stays nearly the same."""
-    values = iw.simulate("2pl", 6, 80, random_state=0).responses.to_frame().to_numpy(float)
+    values = og.simulate("2pl", 6, 80, random_state=0).responses.to_frame().to_numpy(float)
     turned = values.copy()
     turned[2, 5] = 1 - turned[2, 5]
     worth = np.ones_like(values)
@@ -68,9 +68,9 @@ def test_chances_by_others_leave_the_own_answer_out():
 
 def test_parts_that_no_item_links_are_judged_by_themselves_or_not_at_all():
     values = np.full((14, 400), np.nan)
-    whole = iw.simulate("2pl", 14, 400, random_state=1).responses.to_frame().to_numpy(float)
+    whole = og.simulate("2pl", 14, 400, random_state=1).responses.to_frame().to_numpy(float)
     values[:4, :200], values[4:, 200:] = whole[:4, :200], whole[4:, 200:]
-    found = iw.item_health(iw.Responses(values, kind="binary"))
+    found = og.item_health(og.Responses(values, kind="binary"))
     assert found.respondents["excess_z"].iloc[:4].isna().all()
     assert not found.respondents["hint"].any()
     assert any("not judged for 4 respondents (respondent_1, " in note for note in found.notes)
@@ -81,9 +81,9 @@ def test_parts_that_no_item_links_are_judged_by_themselves_or_not_at_all():
 
 
 def test_a_bank_of_many_respondents_judges_few_new_ones():
-    made = iw.simulate("2pl", 303, 100, random_state=0)
-    cal = iw.calibrate(made.responses.select(respondents=range(300)), "2pl")
-    found = iw.item_health(made.responses.select(respondents=range(300, 303)), cal)
+    made = og.simulate("2pl", 303, 100, random_state=0)
+    cal = og.calibrate(made.responses.select(respondents=range(300)), "2pl")
+    found = og.item_health(made.responses.select(respondents=range(300, 303)), cal)
     assert found.respondents["excess_z"].notna().any()
     assert not any("not judged for" in note for note in found.notes)
 
@@ -91,19 +91,19 @@ def test_a_bank_of_many_respondents_judges_few_new_ones():
 def test_repeated_answers_are_right_and_wrong_and_counted():
     """Two tries of some models: keys and hard items by counts, and the advice can be followed."""
     random = np.random.default_rng(0)
-    values = iw.simulate("2pl", 12, 150, random_state=2).responses.to_frame().to_numpy(float).copy()
+    values = og.simulate("2pl", 12, 150, random_state=2).responses.to_frame().to_numpy(float).copy()
     tries = np.ones(values.shape, dtype=int)
     values[:4] = (values[:4] + (random.random((4, 150)) < values[:4].mean())) / 2
     tries[:4] = 2
-    found = iw.item_health(iw.Responses(values, kind="binary", tries=tries), by=["a", "b"] * 75)
+    found = og.item_health(og.Responses(values, kind="binary", tries=tries), by=["a", "b"] * 75)
     assert found.responses.kind == "binary"
     said = " ".join(found.sentences())
     assert "continuous" not in said
     assert "good enough" not in said
     assert "1 to 2 tries per cell" in said
-    assert "itemwise read ... --epochs first" in said
+    assert "ogive read ... --epochs first" in said
     assert found.respondents["excess_z"].notna().any()
-    judged = iw.label_trouble(found.calibration).to_frame()["evidence"][found.items.index]
+    judged = og.label_trouble(found.calibration).to_frame()["evidence"][found.items.index]
     assert found.items["contradiction"].tolist() == judged.tolist()  # one rule for both
     assert not found.items["suspect_key"].any()
     assert {kind: draw().ax_.has_data() for kind, draw in found.figures().items()} == dict.fromkeys(
@@ -112,7 +112,7 @@ def test_repeated_answers_are_right_and_wrong_and_counted():
 
 
 def test_two_tries_that_agree_weigh_more_than_one():
-    values = iw.simulate("2pl", 10, 200, random_state=3).responses.to_frame().to_numpy(float)
+    values = og.simulate("2pl", 10, 200, random_state=3).responses.to_frame().to_numpy(float)
     one, two = (chances_by_others(values, np.full(values.shape, count)) for count in (1.0, 2.0))
     assert two.chance.std() > one.chance.std()
 
@@ -166,18 +166,18 @@ def test_few_respondents_are_judged_by_the_spread_of_the_others():
 def test_tasks_of_few_clean_models_give_no_hint_and_a_known_task_does():
     by = [f"task {k % 4}" for k in range(200)]
     clean, _, who = hard_answers_known(30, 200, 1, 0)
-    assert not iw.item_health(iw.Responses(clean), by=by).groups["hint"].any()
+    assert not og.item_health(og.Responses(clean), by=by).groups["hint"].any()
     known = clean.copy()
     known[who, ::4] = 1
-    found = iw.item_health(iw.Responses(known), by=by).respondents
+    found = og.item_health(og.Responses(known), by=by).respondents
     assert found["too_good_on"].iloc[who] == "task 0"
-    few = iw.item_health(iw.Responses(clean[:8]), by=by).groups
+    few = og.item_health(og.Responses(clean[:8]), by=by).groups
     assert few["z"].notna().all()
     assert not few["hint"].any()
 
 
 def test_it_is_said_if_nobody_was_asked_hard_items():
     values = (np.random.default_rng(0).random((8, 60)) < 0.9).astype(int)
-    found = iw.item_health(iw.Responses(values))
+    found = og.item_health(og.Responses(values))
     assert "hard items are not judged: nobody was asked 5 or more" in found.said_of_respondents
-    assert iw.item_health(iw.Responses(values[:3])).said_of_respondents == ""
+    assert og.item_health(og.Responses(values[:3])).said_of_respondents == ""

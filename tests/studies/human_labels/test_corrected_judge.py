@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.studies import CorrectedJudge
+import ogive as og
+from ogive.errors import InputError
+from ogive.studies import CorrectedJudge
 
 NAMES = ["m0", "m1", "m2"]
 TRUTH = np.array([0.85, 0.7, 0.5])
@@ -25,8 +25,8 @@ def tables(n=600, n_human=100, seed=1, kind=(0.3, 0.0, 0.0)):
     judge = np.where(random.random((3, n)) < 0.03, 1 - judge, judge)
     items = [f"q{k}" for k in range(n)]
     chosen = np.sort(random.permutation(n)[:n_human])
-    human = iw.Responses(right[:, chosen], NAMES, [items[k] for k in chosen])
-    return iw.Responses(judge, NAMES, items), human
+    human = og.Responses(right[:, chosen], NAMES, [items[k] for k in chosen])
+    return og.Responses(judge, NAMES, items), human
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def both():
 
 @pytest.fixture(scope="module")
 def found(both):
-    return iw.correct_judge(*both)
+    return og.correct_judge(*both)
 
 
 def test_the_board_is_what_people_would_say(found):
@@ -55,7 +55,7 @@ def test_the_board_is_what_people_would_say(found):
 
 
 def test_a_judge_that_is_kind_to_one_model_is_found_out():
-    found = iw.correct_judge(*tables(n_human=300, kind=(0.0, 0.0, 0.6)))
+    found = og.correct_judge(*tables(n_human=300, kind=(0.0, 0.0, 0.6)))
     frame = found.to_frame()
     assert frame.loc["m2", "judge_biased"]
     assert not frame.loc["m1", "judge_biased"]
@@ -81,7 +81,7 @@ def test_intervals_of_differences_hold(subtests):
     for n_human in (20, 50):
         held = []
         for seed in range(150):
-            pairs = iw.correct_judge(*tables(n=400, n_human=n_human, seed=seed)).pairs
+            pairs = og.correct_judge(*tables(n=400, n_human=n_human, seed=seed)).pairs
             for pair in pairs.itertuples():
                 true = TRUTH[int(pair.respondent[1])] - TRUTH[int(pair.other[1])]
                 held.append(pair.low <= true <= pair.high)
@@ -94,7 +94,7 @@ def test_labels_may_differ_from_model_to_model(both):
     values = numbers(human).copy()
     values[0, :80] = np.nan
     values[1] = np.nan
-    found = iw.correct_judge(judge, iw.Responses(values, NAMES, human.items))
+    found = og.correct_judge(judge, og.Responses(values, NAMES, human.items))
     frame = found.to_frame()
     assert frame["n_human"].to_dict() == {"m0": 20, "m2": 100}
     assert any("lack of human labels: 1 respondent (m1)" in note for note in found.notes)
@@ -103,26 +103,26 @@ def test_labels_may_differ_from_model_to_model(both):
 
 def test_documents_widen_the_intervals():
     judge, human = tables(n_human=600)
-    repeated = iw.Responses(
+    repeated = og.Responses(
         np.repeat(numbers(judge), 4, axis=1), NAMES, [f"q{k}" for k in range(2400)]
     )
-    truth = iw.Responses(
+    truth = og.Responses(
         np.where(np.arange(2400) < 400, np.repeat(numbers(human), 4, axis=1), np.nan),
         NAMES,
         [f"q{k}" for k in range(2400)],
     )
-    plain = iw.correct_judge(repeated, truth).to_frame()
+    plain = og.correct_judge(repeated, truth).to_frame()
     told = repeated.described(items={"document": np.arange(2400) // 4})
-    wide = iw.correct_judge(told, truth).to_frame()
+    wide = og.correct_judge(told, truth).to_frame()
     assert wide["accuracy"].tolist() == pytest.approx(plain["accuracy"].tolist())
     assert (wide["accuracy_se"] > 1.5 * plain["accuracy_se"]).all()
 
 
 def test_a_judge_may_use_another_scale(both):
     judge, human = both
-    scaled = iw.Responses(1 + 9 * numbers(judge), NAMES, judge.items, kind="continuous")
-    found = iw.correct_judge(scaled, human)
-    same = iw.correct_judge(judge, human).to_frame()["accuracy"]
+    scaled = og.Responses(1 + 9 * numbers(judge), NAMES, judge.items, kind="continuous")
+    found = og.correct_judge(scaled, human)
+    same = og.correct_judge(judge, human).to_frame()["accuracy"]
     assert found.to_frame()["accuracy"].tolist() == pytest.approx(same.tolist(), abs=1e-9)
     assert found.to_frame()["judge_bias"].isna().all()
     assert any("different scales" in note for note in found.notes)
@@ -134,15 +134,15 @@ def test_labels_that_were_not_chosen_at_random_are_noted(both):
     for row, scores in enumerate(numbers(judge)):
         wrong = np.flatnonzero(scores == 0)[:40]
         picked[row, wrong] = numbers(human)[row, wrong]
-    chosen = iw.correct_judge(judge, iw.Responses(picked, NAMES, human.items))
+    chosen = og.correct_judge(judge, og.Responses(picked, NAMES, human.items))
     assert any("not chosen at random" in note for note in chosen.notes)
-    assert not any("not chosen at random" in note for note in iw.correct_judge(*both).notes)
+    assert not any("not chosen at random" in note for note in og.correct_judge(*both).notes)
 
 
 def test_few_labels_are_noted():
-    found = iw.correct_judge(*tables(n_human=5))
+    found = og.correct_judge(*tables(n_human=5))
     assert any("3 respondents (m0, m1, m2) have fewer than 10" in note for note in found.notes)
-    one = iw.correct_judge(*tables(n_human=1)).to_frame()
+    one = og.correct_judge(*tables(n_human=1)).to_frame()
     assert one["accuracy_low"].isna().all()
     assert (one["rank_high"] == 3).all()
 
@@ -150,14 +150,14 @@ def test_few_labels_are_noted():
 def test_labels_of_what_the_judge_did_not_score_are_left_out(both):
     judge, human = both
     more = human.to_frame().assign(other=1.0)
-    found = iw.correct_judge(judge, more)
+    found = og.correct_judge(judge, more)
     assert any("3 human labels of what the judge did not score" in note for note in found.notes)
-    pd.testing.assert_frame_equal(found.board, iw.correct_judge(judge, human).board)
+    pd.testing.assert_frame_equal(found.board, og.correct_judge(judge, human).board)
 
 
 def test_a_judge_that_never_varies_adds_nothing(both):
     judge, human = both
-    found = iw.correct_judge(iw.Responses(np.ones((3, 600)), NAMES, judge.items), human)
+    found = og.correct_judge(og.Responses(np.ones((3, 600)), NAMES, judge.items), human)
     assert "The judge adds nothing to the human labels." in found.meaning
     frame = found.to_frame()
     assert frame["accuracy"].tolist() == pytest.approx(frame["accuracy_human"].tolist())
@@ -165,8 +165,8 @@ def test_a_judge_that_never_varies_adds_nothing(both):
 
 def test_tables_that_share_nothing_are_refused(both, subtests):
     judge, human = both
-    other = iw.Responses(numbers(human), NAMES, [f"x{k}" for k in range(100)])
-    strangers = iw.Responses(numbers(human), ["a", "b", "c"], human.items)
+    other = og.Responses(numbers(human), NAMES, [f"x{k}" for k in range(100)])
+    strangers = og.Responses(numbers(human), ["a", "b", "c"], human.items)
     for told, given, settings in (
         ("scored no common items", other, {}),
         ("scored no common respondents", strangers, {}),
@@ -175,11 +175,11 @@ def test_tables_that_share_nothing_are_refused(both, subtests):
         ("correction is 'none'", human, {"correction": "none"}),
     ):
         with subtests.test(told), pytest.raises(InputError, match=told):
-            iw.correct_judge(judge, given, **settings)
+            og.correct_judge(judge, given, **settings)
     empty = human.to_frame().astype(float)
     empty[:] = np.nan
     with pytest.raises(InputError):
-        iw.correct_judge(judge, empty)
+        og.correct_judge(judge, empty)
 
 
 def test_tables_figures_and_text_come_with_it(found, tmp_path):
@@ -188,7 +188,7 @@ def test_tables_figures_and_text_come_with_it(found, tmp_path):
         draw().save(tmp_path / f"{kind}.png")
     assert set(found.figures()) == {"ranks", "pairs", "bias"}
     assert found.preview().shape == (3, 7)
-    one = iw.correct_judge(*(table.select(respondents=[0]) for table in tables()))
+    one = og.correct_judge(*(table.select(respondents=[0]) for table in tables()))
     assert set(one.figures()) == {"ranks", "bias"}
     assert "highest accuracy" in one.meaning
 
@@ -196,9 +196,9 @@ def test_tables_figures_and_text_come_with_it(found, tmp_path):
 def test_of_a_judge_that_says_what_people_say_no_bias_is_claimed():
     scores = np.random.default_rng(3).beta(2, 2, size=(3, 60))
     items = [f"q{k}" for k in range(60)]
-    judge = iw.Responses(scores / 2, NAMES, items)
+    judge = og.Responses(scores / 2, NAMES, items)
     for shift, biased in ((0.0, False), (0.25, True)):
-        human = iw.Responses(scores[:, :30] / 2 + shift, NAMES, items[:30])
-        frame = iw.correct_judge(judge, human).to_frame()
+        human = og.Responses(scores[:, :30] / 2 + shift, NAMES, items[:30])
+        frame = og.correct_judge(judge, human).to_frame()
         assert (frame["judge_biased"] == biased).all()
         np.testing.assert_allclose(frame["judge_bias"], -shift, atol=1e-12)

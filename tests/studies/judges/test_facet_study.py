@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.studies import Facets
+import ogive as og
+from ogive.errors import InputError
+from ogive.studies import Facets
 
 ABILITY = np.array([1.0, 0.3, -0.3, -1.0])
 
@@ -46,7 +46,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def found(table):
-    return iw.facets(table)
+    return og.facets(table)
 
 
 def test_respondents_and_judges_have_estimates_with_intervals(found):
@@ -79,17 +79,17 @@ def test_who_was_judged_by_the_severe_is_not_punished():
         return ~((respondent == 0) & (judge == 2)) & ~((respondent == 3) & (judge == 0))
 
     table = ratings_of(n_items=100, seed=1, severity=(2.0, 0.0, -2.0), keep=keep)
-    frame = iw.facets(table).to_frame()
+    frame = og.facets(table).to_frame()
     assert frame.index[0] == "m0"
     observed = frame["score_observed"]
     assert observed["m0"] < observed["m1"]  # what the plain means say
     assert (np.abs(frame["ability"] - ABILITY) < 4 * frame["ability_se"]).all()
-    whole = iw.facets(ratings_of(n_items=100, seed=1, severity=(2.0, 0.0, -2.0))).to_frame()
+    whole = og.facets(ratings_of(n_items=100, seed=1, severity=(2.0, 0.0, -2.0))).to_frame()
     assert frame["score"].tolist() == pytest.approx(whole["score"].tolist(), abs=0.15)
 
 
 def test_a_judge_that_contradicts_the_others_is_named():
-    found = iw.facets(ratings_of(severity=(0.0, 0.0, 0.0, 0.0), consistency=(1.2, 1.0, 1.0, -0.8)))
+    found = og.facets(ratings_of(severity=(0.0, 0.0, 0.0, 0.0), consistency=(1.2, 1.0, 1.0, -0.8)))
     assert found.contradicting == ("j3",)
     assert found.judges.loc["j3", "agreement_high"] < 0
     assert "j3 contradicts the other judges." in found.meaning
@@ -98,7 +98,7 @@ def test_a_judge_that_contradicts_the_others_is_named():
 
 
 def test_a_judge_that_guesses_is_less_consistent():
-    found = iw.facets(ratings_of(consistency=(1.2, 1.2, 0.05)))
+    found = og.facets(ratings_of(consistency=(1.2, 1.2, 0.05)))
     assert "less consistent" in found.judges.loc["j2", "verdict"]
     assert not found.contradicting
 
@@ -107,7 +107,7 @@ def test_a_judge_that_guesses_is_less_consistent():
 def test_ratings_of_one_response_do_not_count_as_independent_responses():
     """Nine judges make scores of responses surer, not responses more."""
     errors = [
-        iw.facets(ratings_of(severity=(0.0,) * n, consistency=(1.0,) * n)).difference_se.mean()
+        og.facets(ratings_of(severity=(0.0,) * n, consistency=(1.0,) * n)).difference_se.mean()
         for n in (3, 9)
     ]
     assert 0.78 < errors[1] / errors[0] < 1  # not the 0.58 of three times as many
@@ -115,7 +115,7 @@ def test_ratings_of_one_response_do_not_count_as_independent_responses():
 
 @pytest.mark.slow
 def test_sources_of_variance_are_found():
-    found = iw.facets(ratings_of(n_items=300))
+    found = og.facets(ratings_of(n_items=300))
     parts = found.components
     assert parts.index.tolist() == ["respondents", "items", "responses", "judges", "ratings"]
     for source, truth in (("items", 1.0), ("responses", 1.0), ("judges", 0.49)):
@@ -131,27 +131,27 @@ def test_sources_of_variance_are_found():
 
 @pytest.mark.slow
 def test_right_and_wrong_and_scores_of_many_values_are_read():
-    binary = iw.facets(ratings_of(n_grades=2))
+    binary = og.facets(ratings_of(n_grades=2))
     assert binary.respondents[0] == "m0"
     assert binary.to_frame()["score_high"].max() <= 2
     table = ratings_of(n_grades=4)
     random = np.random.default_rng(1)
     scores = table["score"] + random.uniform(-0.4, 0.4, len(table))
-    fine = iw.facets(table.assign(score=scores))
+    fine = og.facets(table.assign(score=scores))
     assert any("grouped into 7 ordered categories" in note for note in fine.notes)
     assert fine.to_frame()["score"].to_numpy() == pytest.approx(
-        iw.facets(table).to_frame()["score"].to_numpy(), abs=0.1
+        og.facets(table).to_frame()["score"].to_numpy(), abs=0.1
     )
 
 
 def test_tables_of_responses_by_judge_are_read(table, found):
     wide = {
-        name: iw.Responses.from_frame(
+        name: og.Responses.from_frame(
             part.pivot_table(index="model", columns="item", values="score")
         )
         for name, part in table.groupby("judge")
     }
-    again = iw.facets(wide)
+    again = og.facets(wide)
     assert again.to_frame()["ability"].tolist() == pytest.approx(
         found.to_frame()["ability"].tolist(), abs=1e-4
     )
@@ -160,26 +160,26 @@ def test_tables_of_responses_by_judge_are_read(table, found):
 @pytest.mark.slow
 def test_several_columns_may_be_what_scores_depend_on(table):
     rubric = table.assign(rubric=np.where(np.arange(len(table)) % 2, "style", "facts"))
-    found = iw.facets(rubric, judge=["judge", "rubric"])
+    found = og.facets(rubric, judge=["judge", "rubric"])
     assert set(found.judges.index) == {f"j{k}/{x}" for k in range(3) for x in ("style", "facts")}
     renamed = table.rename(columns={"model": "who", "item": "what", "judge": "by", "score": "got"})
-    same = iw.facets(renamed, respondent="who", item="what", judge="by", score="got")
+    same = og.facets(renamed, respondent="who", item="what", judge="by", score="got")
     assert same.judges.shape[0] == 3
 
 
 def test_the_order_of_rows_and_gaps_do_not_matter(table, found):
-    again = iw.facets(table.sample(frac=1.0, random_state=1))
+    again = og.facets(table.sample(frac=1.0, random_state=1))
     assert again.board["ability"].tolist() == pytest.approx(
         found.board["ability"].tolist(), abs=1e-5
     )
     gaps = pd.concat([table, table.iloc[:3].assign(score=np.nan)])
-    less = iw.facets(gaps)
+    less = og.facets(gaps)
     assert any("3 ratings without a name or a score" in note for note in less.notes)
 
 
 def test_a_respondent_with_the_best_score_everywhere_stays_finite(table):
     best = table.assign(score=table["score"].where(table["model"] != "m0", 4))
-    frame = iw.facets(best).to_frame()
+    frame = og.facets(best).to_frame()
     assert frame.index[0] == "m0"
     assert np.isfinite(frame.drop(columns="tied_with").to_numpy(dtype=float)).all()
     assert frame.loc["m0", "score_high"] <= 4
@@ -202,18 +202,18 @@ def test_what_cannot_be_separated_is_refused(table, subtests):
         ("alpha is 5", table, {"alpha": 5}),
     ):
         with subtests.test(told), pytest.raises(InputError, match=told):
-            iw.facets(given, **settings)
+            og.facets(given, **settings)
 
 
 def test_responses_with_one_judge_each_are_noted():
-    found = iw.facets(ratings_of(keep=lambda r, i, j: (r + i) % 3 == j))
+    found = og.facets(ratings_of(keep=lambda r, i, j: (r + i) % 3 == j))
     assert any(note.startswith("No response has two judges") for note in found.notes)
 
 
 @pytest.mark.slow
 def test_a_judge_that_always_gives_the_same_score_is_noted(table):
     flat = table.assign(score=table["score"].where(table["judge"] != "j1", 2))
-    found = iw.facets(flat)
+    found = og.facets(flat)
     assert any("1 judge (j1) always gives the same score." in note for note in found.notes)
     assert np.isnan(found.judges.loc["j1", "agreement"])
     assert np.isfinite(found.judges["severity"]).all()
@@ -252,7 +252,7 @@ def test_scorers_of_an_inspect_log_are_judges(tmp_path):
             "samples": samples,
         }
         (tmp_path / f"{name[4:]}.json").write_text(json.dumps(log))
-    tables = {name: iw.read_logs(tmp_path, metric=name).responses for name in ("kind", "strict")}
-    found = iw.facets(tables)
+    tables = {name: og.read_logs(tmp_path, metric=name).responses for name in ("kind", "strict")}
+    found = og.facets(tables)
     assert found.respondents[0].endswith("one")
     assert found.judges["severity"].idxmax() == "strict"

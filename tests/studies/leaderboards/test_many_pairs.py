@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from itemwise.numerics.clustered import Grouping
-from itemwise.numerics.compared_rows import compare_pairs, rank_limits
-from itemwise.studies.leaderboards import many_pairs
-from itemwise.studies.leaderboards.gappy_pairs import GappyPairs
-from itemwise.studies.leaderboards.many_pairs import (
+from ogive.numerics.clustered import Grouping
+from ogive.numerics.compared_rows import compare_pairs, rank_limits
+from ogive.studies.leaderboards import many_pairs
+from ogive.studies.leaderboards.gappy_pairs import GappyPairs
+from ogive.studies.leaderboards.many_pairs import (
     ClusteredPairs,
     ExactPairs,
     critical_counts,

@@ -8,24 +8,24 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binomtest, false_discovery_control, kendalltau, ttest_rel
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.numerics.multiplicity import holm
-from itemwise.studies import Leaderboard
-from itemwise.studies.leaderboards.ranked_board import TIED
+import ogive as og
+from ogive.errors import InputError
+from ogive.numerics.multiplicity import holm
+from ogive.studies import Leaderboard
+from ogive.studies.leaderboards.ranked_board import TIED
 
 NAN = np.nan
 
 
 def board_of(abilities, n_items=300, seed=0, **settings):
-    return iw.leaderboard(responses_of(abilities, n_items, seed), **settings)
+    return og.leaderboard(responses_of(abilities, n_items, seed), **settings)
 
 
 def responses_of(abilities, n_items=300, seed=0):
     random = np.random.default_rng(seed)
     chance = expit(np.asarray(abilities)[:, None] - random.normal(size=n_items))
     names = [f"m{k}" for k in range(len(abilities))]
-    return iw.Responses((random.random(chance.shape) < chance).astype(float), respondents=names)
+    return og.Responses((random.random(chance.shape) < chance).astype(float), respondents=names)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def board(table):
-    return iw.leaderboard(table)
+    return og.leaderboard(table)
 
 
 def test_the_best_is_first_and_ties_are_shown_as_ties(board):
@@ -70,7 +70,7 @@ def test_accuracy_is_the_mean_response_with_an_interval_around_it(board, table):
     np.testing.assert_allclose(frame["accuracy"], wanted[frame.index])
     assert (frame["accuracy_low"] < frame["accuracy"]).all()
     assert (frame["accuracy"] < frame["accuracy_high"]).all()
-    narrow = iw.leaderboard(table, confidence=0.5).to_frame()
+    narrow = og.leaderboard(table, confidence=0.5).to_frame()
     assert (narrow["accuracy_low"] > frame["accuracy_low"]).all()
     assert (narrow["ability_high"] < frame["ability_high"]).all()
     ranks = narrow["rank_high"] - narrow["rank_low"]
@@ -87,7 +87,7 @@ def test_pairs_are_tested_exactly_on_right_and_wrong(board, table):
         assert pair.se == pytest.approx(difference.std(ddof=1) / np.sqrt(300))
         assert pair.low < pair.difference < pair.high
     adjusted = false_discovery_control(board.pairs["p"])
-    found = iw.leaderboard(table, correction="bh")
+    found = og.leaderboard(table, correction="bh")
     np.testing.assert_allclose(found.pairs["p_adjusted"], adjusted)
     np.testing.assert_allclose(board.pairs["p_adjusted"], holm(board.pairs["p"].to_numpy()))
     told = np.where(adjusted <= 0.05, "better", TIED)
@@ -97,7 +97,7 @@ def test_pairs_are_tested_exactly_on_right_and_wrong(board, table):
 def test_scores_are_compared_by_the_paired_t_test():
     scores = np.random.default_rng(1).beta(2, 2, size=(3, 40))
     scores[0] = 0.3 + 0.7 * scores[0]
-    board = iw.leaderboard(iw.Responses(scores))
+    board = og.leaderboard(og.Responses(scores))
     values = dict(zip(("respondent_1", "respondent_2", "respondent_3"), scores, strict=True))
     for pair in board.pairs.itertuples():
         one, other = (values[name] for name in (pair.respondent, pair.other))
@@ -110,7 +110,7 @@ def test_scores_are_compared_by_the_paired_t_test():
 def test_the_same_grade_throughout_is_not_certain():
     drawn = np.random.default_rng(0).integers(0, 5, (6, 12)).astype(float)
     drawn[0], drawn[1] = 4, 0
-    board = iw.leaderboard(iw.Responses(drawn, kind="graded"), by=None)
+    board = og.leaderboard(og.Responses(drawn, kind="graded"), by=None)
     frame = board.to_frame()
     assert frame.loc["respondent_1", "accuracy_low"] < 3.9
     assert frame.loc["respondent_2", "accuracy_high"] > 0.1
@@ -125,17 +125,17 @@ def test_intervals_of_single_pairs_beside_corrected_p_values_are_explained():
     """An interval may exclude 0 where the corrected test does not find a difference."""
     random = np.random.default_rng(1)
     cells = (random.random((12, 200)) < np.linspace(0.55, 0.75, 12)[:, None]).astype(float)
-    board = iw.leaderboard(iw.Responses(cells))
+    board = og.leaderboard(og.Responses(cells))
     pairs = board.pairs
     apart = (pairs["low"] > 0) | (pairs["high"] < 0)
     assert (apart & (pairs["p_adjusted"] > 0.05)).any()
     assert any("95% intervals of single pairs; p_adjusted is corrected" in n for n in board.notes)
-    two = iw.leaderboard(iw.Responses(cells[[0, 11]]))
+    two = og.leaderboard(og.Responses(cells[[0, 11]]))
     assert not any("of single pairs" in note for note in two.notes)
 
 
 def test_grades_are_ranked_by_their_mean():
-    board = iw.leaderboard(iw.simulate("graded", 5, 60, random_state=2).responses)
+    board = og.leaderboard(og.simulate("graded", 5, 60, random_state=2).responses)
     assert board.calibration.model.name == "graded"
     assert (np.diff(board.reached.mean) <= 0).all()
     assert np.isfinite(board.ability).all()
@@ -145,9 +145,9 @@ def test_documents_make_standard_errors_larger_where_their_items_are_alike():
     random = np.random.default_rng(3)
     document = np.repeat(np.arange(30), 10)
     chance = expit(2.0 * random.normal(size=(4, 30)))[:, document]
-    table = iw.Responses((random.random(chance.shape) < chance).astype(float))
-    told = iw.leaderboard(table.described(items={"document": document}))
-    naive = iw.leaderboard(table)
+    table = og.Responses((random.random(chance.shape) < chance).astype(float))
+    told = og.leaderboard(table.described(items={"document": document}))
+    naive = og.leaderboard(table)
     assert (told.pairs["se"] > 1.5 * naive.pairs["se"]).all()
     assert (told.reached.se > 1.5 * naive.reached.se).all()
     assert any("30 clusters" in note for note in told.notes)
@@ -155,18 +155,18 @@ def test_documents_make_standard_errors_larger_where_their_items_are_alike():
 
 def test_items_whose_document_is_not_known_stand_alone(table):
     nobody = [None] * table.n_items
-    one = iw.leaderboard(table.described(items={"document": nobody}))
-    pd.testing.assert_frame_equal(one.pairs, iw.leaderboard(table, cluster=None).pairs)
+    one = og.leaderboard(table.described(items={"document": nobody}))
+    pd.testing.assert_frame_equal(one.pairs, og.leaderboard(table, cluster=None).pairs)
 
 
 def test_clusters_may_be_a_fact_of_any_name(table):
-    by_name = iw.leaderboard(table, cluster="page")
-    by_list = iw.leaderboard(table, cluster=(np.arange(300) // 5).tolist())
+    by_name = og.leaderboard(table, cluster="page")
+    by_list = og.leaderboard(table, cluster=(np.arange(300) // 5).tolist())
     pd.testing.assert_frame_equal(by_name.pairs, by_list.pairs)
 
 
 def test_tasks_may_be_weighed_alike(table):
-    board = iw.leaderboard(table, average="tasks")
+    board = og.leaderboard(table, average="tasks")
     frame = table.to_frame().loc[list(board.respondents)]
     parts = frame.iloc[:, :250].mean(axis=1), frame.iloc[:, 250:].mean(axis=1)
     np.testing.assert_allclose(board.reached.mean, (parts[0] + parts[1]) / 2)
@@ -202,7 +202,7 @@ def halves():
 
 def test_easy_items_favour_nobody(halves):
     whole, sparse = halves
-    board = iw.leaderboard(sparse)
+    board = og.leaderboard(sparse)
     frame = board.to_frame().loc[[f"respondent_{k}" for k in range(1, 31)]]
     plain, wanted = np.nanmean(sparse, axis=1), whole.mean(axis=1)
     assert plain[:15].mean() < plain[15:].mean()  # who was asked easy items seems better
@@ -216,15 +216,15 @@ def test_easy_items_favour_nobody(halves):
 
 def test_a_gap_more_leaves_less_to_know(halves):
     whole = halves[0][::5]
-    complete = iw.leaderboard(iw.Responses(whole))
+    complete = og.leaderboard(og.Responses(whole))
     gaps = np.where(np.random.default_rng(1).random(whole.shape) < 0.5, NAN, whole)
-    part = iw.leaderboard(iw.Responses(gaps))
+    part = og.leaderboard(og.Responses(gaps))
     assert part.reached.se.mean() > complete.reached.se.mean()
     assert part.pairs["n_shared"].between(80, 230).all()
 
 
 def test_pairs_without_a_shared_item_are_not_tested():
-    board = iw.leaderboard([[1, 0, 1, NAN, NAN], [NAN, NAN, NAN, 1, 1], [1, 1, 0, 1, 0]])
+    board = og.leaderboard([[1, 0, 1, NAN, NAN], [NAN, NAN, NAN, 1, 1], [1, 1, 0, 1, 0]])
     pairs = board.pairs[board.pairs["n_shared"] == 0]
     assert pairs["verdict"].tolist() == ["no shared items"]
     assert pairs["p"].isna().all()
@@ -233,7 +233,7 @@ def test_pairs_without_a_shared_item_are_not_tested():
 
 
 def test_who_was_not_compared_is_not_called_tied():
-    board = iw.leaderboard([[1, 0, 1, NAN, NAN], [NAN, NAN, NAN, 1, 1], [1, 1, 0, 1, 0]])
+    board = og.leaderboard([[1, 0, 1, NAN, NAN], [NAN, NAN, NAN, 1, 1], [1, 1, 0, 1, 0]])
     frame = board.to_frame()
     assert frame.loc["respondent_1", "tied_with"] == "respondent_3"
     assert frame.loc["respondent_1", "not_compared"] == "respondent_2"
@@ -247,7 +247,7 @@ def test_respondents_that_no_item_links_stand_on_separate_boards():
     values[0, 5:8], values[1, 5:8] = [1, 1, 1], [0, 1, 0]
     values[2:5, :5] = [[0, 0, 1, 0, 0], [1, 1, 1, 0, 1], [0, 1, 1, 0, 1]]
     values[5, 8] = 1
-    board = iw.leaderboard(values)
+    board = og.leaderboard(values)
     frame = board.to_frame()
     assert frame.index.tolist() == [f"respondent_{k}" for k in (4, 5, 3, 1, 2, 6)]
     assert frame["board"].tolist() == [1, 1, 1, 2, 2, 3]
@@ -270,7 +270,7 @@ def asked_one_task(seed):
     part = whole.copy()
     for row in range(6):
         part[row, task != row % 4] = NAN
-    return whole.mean(axis=1)[:6], iw.leaderboard(part, by=task.tolist(), cluster=None)
+    return whole.mean(axis=1)[:6], og.leaderboard(part, by=task.tolist(), cluster=None)
 
 
 def test_one_task_leaves_the_accuracy_on_all_as_open_as_others_show():
@@ -297,7 +297,7 @@ def test_odd_tables_have_a_board(subtests):
     ]
     for average, cluster, rows in product(["items", "tasks"], [None, [0, 0, 1, 1]], cases):
         with subtests.test(average=average, cluster=cluster, rows=rows):
-            board = iw.leaderboard(rows, by=["a", "a", "a", "b"], cluster=cluster, average=average)
+            board = og.leaderboard(rows, by=["a", "a", "a", "b"], cluster=cluster, average=average)
             frame = board.to_frame()
             assert frame["accuracy"].notna().all()
             assert (frame["rank_low"] <= frame["rank"]).all()
@@ -308,7 +308,7 @@ def test_odd_tables_have_a_board(subtests):
 
 
 def test_one_item_and_one_respondent_are_enough():
-    board = iw.leaderboard([[1]])
+    board = og.leaderboard([[1]])
     assert board.to_frame()["accuracy_low"].iloc[0] < 0.1
     assert "respondent_1 has an accuracy of 1.000" in board.meaning
     assert board.pairs.empty
@@ -324,37 +324,37 @@ def test_two_respondents_have_no_ability_and_it_is_said():
 def test_scores_with_nothing_in_common_have_a_board_of_accuracies_alone():
     """Pure noise had abilities with errors of 0.008."""
     noise = np.random.default_rng(0).random((10, 8)).round(3)
-    board = iw.leaderboard(noise)
+    board = og.leaderboard(noise)
     assert any(note.startswith("Ability is not identified") for note in board.notes)
     assert board.to_frame()[["ability", "ability_se"]].isna().all(axis=None)
     assert board.calibration is None
-    few = iw.leaderboard(iw.simulate("continuous", 6, 8, random_state=0).responses)
+    few = og.leaderboard(og.simulate("continuous", 6, 8, random_state=0).responses)
     assert any("fewer than 10 respondents" in note for note in few.notes)
     assert few.to_frame()["ability"].isna().all()
 
 
 def test_a_board_repeats_every_note_of_its_calibration():
-    board = iw.leaderboard(iw.simulate("continuous", 15, 8, random_state=0).responses)
+    board = og.leaderboard(og.simulate("continuous", 15, 8, random_state=0).responses)
     assert len(board.calibration.notes) > 1
     assert set(board.calibration.notes) <= set(board.notes)
 
 
 def test_a_calibration_of_other_responses_is_refused_not_ignored():
     """It was left unused without a word."""
-    one, other = (iw.simulate("1pl", 5, n, random_state=0).responses for n in (8, 9))
+    one, other = (og.simulate("1pl", 5, n, random_state=0).responses for n in (8, 9))
     with pytest.raises(InputError, match="of other respondents or items than responses"):
-        iw.leaderboard(one, calibration=iw.calibrate(other, "1pl"))
+        og.leaderboard(one, calibration=og.calibrate(other, "1pl"))
     with pytest.raises(InputError, match="calibration is a Responses; give what"):
-        iw.leaderboard(one, calibration=one)
+        og.leaderboard(one, calibration=one)
 
 
 def test_who_answered_nothing_is_left_out_and_named():
-    board = iw.leaderboard([[1, 0, NAN], [NAN, NAN, NAN], [0, 1, NAN]])
+    board = og.leaderboard([[1, 0, NAN], [NAN, NAN, NAN], [0, 1, NAN]])
     assert board.respondents == ("respondent_1", "respondent_3")
     assert "Left out for lack of responses: 1 respondent (respondent_2)." in board.notes
     assert "Left out for lack of responses: 1 item (item_3)." in board.notes
     with pytest.raises(InputError, match="nothing to analyse"):
-        iw.leaderboard([[NAN, NAN]])
+        og.leaderboard([[NAN, NAN]])
 
 
 def test_bad_settings_are_explained(subtests):
@@ -376,7 +376,7 @@ def test_of_thousands_the_best_are_shown_and_ranks_are_by_all_pairs():
     random = np.random.default_rng(0)
     skill = np.sort(random.random(2100))[::-1]
     values = (random.random((2100, 250)) < skill[:, None]).astype(float)
-    board = iw.leaderboard(values)
+    board = og.leaderboard(values)
     frame = board.to_frame()
     assert len(frame) == 2100
     assert len(board.pairs) == 200 * 199 // 2
@@ -391,27 +391,27 @@ def test_of_thousands_the_best_are_shown_and_ranks_are_by_all_pairs():
 
 def test_a_list_of_groups_may_name_items_that_nobody_was_asked():
     values = [[1, 0, NAN, 1], [0, 1, NAN, 0], [1, 1, NAN, 0]]
-    board = iw.leaderboard(values, by=["a", "a", "b", "c"], cluster=["x", "x", "y", "z"])
+    board = og.leaderboard(values, by=["a", "a", "b", "c"], cluster=["x", "x", "y", "z"])
     assert list(board.by_task) == ["a", "c"]
     with pytest.raises(InputError, match="cluster: "):
-        iw.leaderboard(values, cluster=["x", "y"])
+        og.leaderboard(values, cluster=["x", "y"])
 
 
 def asked_the_easiest(seed, n_asked=20):
     """A complete table, and one in which ten of thirty were asked the easiest items alone."""
-    whole = iw.simulate("1pl", 30, 200, random_state=seed).responses
+    whole = og.simulate("1pl", 30, 200, random_state=seed).responses
     values = whole.to_frame().to_numpy(copy=True)
     truth = values.mean(axis=1)
     hard = np.argsort(-values.mean(axis=0))[n_asked:]
     values[np.ix_(np.arange(10), hard)] = NAN
-    return truth, iw.Responses(values, whole.respondents)
+    return truth, og.Responses(values, whole.respondents)
 
 
 def test_easy_items_alone_leave_the_accuracy_on_all_as_open_as_it_is():
     held, widths = [], []
     for seed in range(500, 512):
         truth, sparse = asked_the_easiest(seed)
-        board = iw.leaderboard(sparse)
+        board = og.leaderboard(sparse)
         frame = board.to_frame().loc[list(sparse.respondents)].iloc[:10]
         low, high = frame["accuracy_low"], frame["accuracy_high"]
         held.extend((low <= truth[:10]) & (truth[:10] <= high))
@@ -439,7 +439,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(seed):
     table = responses_of([1.0, 0.5, -0.5, -1.0], 60, seed)
     mixed = table.select(random.permutation(4), random.permutation(60))
     columns = ["rank", "rank_low", "rank_high", "accuracy", "accuracy_low"]
-    one, other = (iw.leaderboard(each).to_frame()[columns] for each in (table, mixed))
+    one, other = (og.leaderboard(each).to_frame()[columns] for each in (table, mixed))
     pd.testing.assert_frame_equal(one.sort_index(), other.sort_index())
 
 
@@ -457,8 +457,8 @@ def test_an_unknown_figure_is_refused(board):
 def test_thirty_language_models_are_distinguished(shared):
     frame = pd.read_csv(shared / "data" / "llm" / "helm_lite_binary_responses.csv.gz")
     values = frame.drop(columns=["scenario", "item"])
-    responses = iw.Responses(values.to_numpy().T, respondents=values.columns)
-    board = iw.leaderboard(responses, by=frame["scenario"].tolist())
+    responses = og.Responses(values.to_numpy().T, respondents=values.columns)
+    board = og.leaderboard(responses, by=frame["scenario"].tolist())
     assert board.respondents[0] == "openai_gpt-4-0613"
     assert (board.rank_high - board.rank_low + 1).mean() < 4
     assert len(board.by_task) == 20
@@ -471,7 +471,7 @@ def test_false_discoveries_and_rank_intervals_keep_what_they_promise():
     for seed in range(150):
         random = np.random.default_rng(seed)
         chance = expit(abilities[:, None] - random.normal(size=(8, 300)))
-        board = iw.leaderboard((random.random(chance.shape) < chance).astype(float))
+        board = og.leaderboard((random.random(chance.shape) < chance).astype(float))
         best = np.array([name == "respondent_1" for name in board.respondents])
         pairs = board.pairs
         told = pairs["verdict"] != TIED
@@ -486,12 +486,12 @@ def test_false_discoveries_and_rank_intervals_keep_what_they_promise():
 
 def test_percentages_of_whole_tasks_have_intervals_between_0_and_100_and_a_note():
     shares = np.array([[94.7, 65, 78.5], [86.7, 69, 80.5], [20, 8.1, 11.6], [71.3, 50, 62.5]])
-    board = iw.leaderboard(shares)
+    board = og.leaderboard(shares)
     frame = board.to_frame()
     assert frame["accuracy_low"].min() >= 0
     assert frame["accuracy_high"].max() <= 100
     assert any("look like percentages of whole tasks" in note for note in board.notes)
-    times = iw.leaderboard(shares * 10)  # not percentages: nothing is known of their bounds
+    times = og.leaderboard(shares * 10)  # not percentages: nothing is known of their bounds
     assert times.to_frame()["accuracy_high"].max() > 1000
     assert not any("percentages" in note for note in times.notes)
 
@@ -502,7 +502,7 @@ def test_one_lucky_answer_does_not_lead_a_board_nor_the_verdict_on_saturation():
     values = (random.random((8, 40)) < np.linspace(0.75, 0.4, 8)[:, None]).astype(float)
     values[7] = np.nan
     values[7, 3] = 1.0
-    board = iw.leaderboard(values)
+    board = og.leaderboard(values)
     assert board.respondents[-1] == "respondent_8"
     assert board.rank[-1] == 8
     assert board.meaning.startswith(board.respondents[0])
@@ -510,9 +510,9 @@ def test_one_lucky_answer_does_not_lead_a_board_nor_the_verdict_on_saturation():
         note.startswith("Fewer than 5 items answered: ") and "respondent_8" in note
         for note in board.notes
     )
-    first = iw.item_health(values).saturation["first"].iloc[0]
+    first = og.item_health(values).saturation["first"].iloc[0]
     assert first == board.respondents[0]
-    few = iw.leaderboard(np.where(np.isnan(values[:, :4]), np.nan, values[:, :4]))
+    few = og.leaderboard(np.where(np.isnan(values[:, :4]), np.nan, values[:, :4]))
     assert not any("Fewer than" in note for note in few.notes)
 
 
@@ -521,7 +521,7 @@ def test_the_interval_of_a_difference_excludes_0_exactly_where_its_test_finds_on
     random = np.random.default_rng(2)
     cells = (random.random((40, 120)) < np.linspace(0.45, 0.8, 40)[:, None]).astype(float)
     for confidence in (0.95, 0.9, 0.99):
-        pairs = iw.leaderboard(iw.Responses(cells), confidence=confidence).pairs
+        pairs = og.leaderboard(og.Responses(cells), confidence=confidence).pairs
         apart = (pairs["low"] > 0) | (pairs["high"] < 0)
         np.testing.assert_array_equal(apart, pairs["p"] <= 1 - confidence)
 
@@ -530,7 +530,7 @@ def test_clusters_that_all_agree_have_an_interval_that_agrees_with_their_test():
     for n, apart in ((4, False), (5, False), (6, True)):
         values = np.stack([np.ones(2 * n), np.zeros(2 * n)])
         pages = np.repeat(np.arange(n), 2)
-        pair = iw.leaderboard(iw.Responses(values), cluster=pages.tolist()).pairs.iloc[0]
+        pair = og.leaderboard(og.Responses(values), cluster=pages.tolist()).pairs.iloc[0]
         assert (pair["p"] <= 0.05) == apart
         assert (pair["low"] > 0) == apart
 
@@ -541,13 +541,13 @@ def test_boards_that_no_item_links_have_items_of_their_own():
     values = np.full((12, 80), NAN)
     values[:6, :40] = random.random((6, 40)) < 0.7
     values[6:, 40:] = random.random((6, 40)) < 0.5
-    board = iw.leaderboard(iw.Responses(values))
+    board = og.leaderboard(og.Responses(values))
     told = " ".join(board.notes)
     np.testing.assert_array_equal(board.reached.mean, board.observed)
     assert "predicted" not in told
     assert "Each has items of its own, and accuracy is over these" in told
     values[2, :10] = NAN
-    gap = " ".join(iw.leaderboard(iw.Responses(values)).notes)
+    gap = " ".join(og.leaderboard(og.Responses(values)).notes)
     assert "Not asked all items of their board: 1 respondent (respondent_3)." in gap
     assert "predicted for all items of the board" in gap
     assert "Too few respondents" not in gap
@@ -559,10 +559,10 @@ def test_that_the_first_is_less_surely_ahead_than_the_second_is_said_where_it_oc
     third = np.r_[np.ones(50), np.zeros(50)]
     first = np.r_[np.ones(36), np.zeros(14), np.zeros(10), np.ones(26), np.zeros(14)]
     scattered = np.stack([first, second, third])
-    board = iw.leaderboard(iw.Responses(scattered, ["A", "B", "C"]))
+    board = og.leaderboard(og.Responses(scattered, ["A", "B", "C"]))
     assert board.respondents == ("A", "B", "C")
     assert "cannot be distinguished" in board.meaning
     (note,) = [each for each in board.notes if "ranked below" in each]
     assert note.startswith("A cannot be distinguished from C, but B, ranked below A, can")
-    plain = iw.leaderboard(responses_of([1.5, 0.1, 0.0, -1.5]))
+    plain = og.leaderboard(responses_of([1.5, 0.1, 0.0, -1.5]))
     assert not any("ranked below" in each for each in plain.notes)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import t
 
-import itemwise as iw
-from itemwise import calibrate, link, simulate
-from itemwise.calibration import KnownCovariances, known_items
-from itemwise.errors import InputError
-from itemwise.models import MODELS, TwoPL
-from itemwise.studies.linking.linking_anchors import choose_anchors, common_grid, paired
-from itemwise.studies.linking.linking_lines import LINES, METHODS, robust_line
-from itemwise.words import with_interval
+import ogive as og
+from ogive import calibrate, link, simulate
+from ogive.calibration import KnownCovariances, known_items
+from ogive.errors import InputError
+from ogive.models import MODELS, TwoPL
+from ogive.studies.linking.linking_anchors import choose_anchors, common_grid, paired
+from ogive.studies.linking.linking_lines import LINES, METHODS, robust_line
+from ogive.words import with_interval
 
 MOVED = list(LINES)
 AFFINE = [name for name, model in MODELS.items() if model.affine]
@@ -178,7 +178,7 @@ def test_banks_without_responses_are_judged_by_their_parameters_and_it_is_said()
 @pytest.mark.parametrize("board", ["arc_2pl", "mmlu_3pl", "winogrande"])
 def test_better_models_are_no_drift_on_real_boards(shared, board, model):
     path = shared / "data" / "llm" / f"metabench_{board}_responses.csv.gz"
-    table = iw.read_responses(path)
+    table = og.read_responses(path)
     shares = []
     for seed in range(2):
         better = split_by_ability(table.values, seed)
@@ -200,7 +200,7 @@ def test_holding_items_agrees_with_the_curves():
 def test_the_bank_keeps_anchors_as_they_were_and_drifted_ones_as_they_are(tmp_path):
     old, new, _, items = versions()
     found = link(old, new)
-    merged = iw.load(found.bank.save(tmp_path / "bank.json"))
+    merged = og.load(found.bank.save(tmp_path / "bank.json"))
     assert set(merged.item_names) == set(items.index)
     steady = list(items.index[3:30])
     np.testing.assert_array_equal(
@@ -221,7 +221,7 @@ def test_banks_with_grades_and_bounds_are_merged_and_saved(model, tmp_path):
     old = calibrate(table.select(items=table.items[:6]), model)
     found = link(old, calibrate(table.select(items=table.items[2:]), model))
     assert found.slope == pytest.approx(1, abs=0.1)
-    merged = iw.load(found.bank.save(tmp_path / "bank.json"))
+    merged = og.load(found.bank.save(tmp_path / "bank.json"))
     assert merged.item_names == table.items
     assert len(merged.score(table)) == 200
 
@@ -318,9 +318,9 @@ def two_runs(seed, *, related=True):
     runs = []
     for _ in range(2):
         chance = 1 / (1 + np.exp(-slopes * (ABILITIES[:, None] - places)))
-        runs.append(iw.Responses((random.random(chance.shape) < chance).astype(int)))
+        runs.append(og.Responses((random.random(chance.shape) < chance).astype(int)))
         places = places if related else random.normal(size=150)
-    return iw.link(iw.calibrate(runs[0], "2pl"), runs[1])
+    return og.link(og.calibrate(runs[0], "2pl"), runs[1])
 
 
 def test_unrelated_items_of_the_same_names_are_said_first_not_to_agree():
@@ -353,9 +353,9 @@ def test_where_a_few_stand_is_what_scoring_them_says():
     z = random.normal(size=(12, 1)) - random.normal(size=460)
     answers = (random.random(z.shape) < 1 / (1 + np.exp(-z))).astype(float)
     items = [f"q{k}" for k in range(460)]
-    old = iw.calibrate(iw.Responses(answers, items=items))
-    new = iw.Responses(answers[2:11], items=items)
-    found = iw.link(old, iw.calibrate(new))
+    old = og.calibrate(og.Responses(answers, items=items))
+    new = og.Responses(answers[2:11], items=items)
+    found = og.link(old, og.calibrate(new))
     there = old.score(new)["ability"].mean()
     assert abs(found.populations.loc["new", "mean"] - there) < 0.06
     assert abs(found.populations.loc["new", "mean"] - found.intercept) < 0.06

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import itemwise as iw
-from itemwise.errors import InputError
-from itemwise.studies.tasks.task_scales import scale_of
+import ogive as og
+from ogive.errors import InputError
+from ogive.studies.tasks.task_scales import scale_of
 
 TRUTH = np.array([[1.0, 0.95, 0.3], [0.95, 1.0, 0.3], [0.3, 0.3, 1.0]])
 NAMES = ("sums", "proofs", "verbs")
@@ -23,7 +23,7 @@ def answered(truth, n_respondents, n_items, seed, names=NAMES):
     chance = 1 / (1 + np.exp(-slope * (ability[:, place] - difficulty)))
     values = (random.random(chance.shape) < chance).astype(float)
     tasks = [names[k] for k in place]
-    return iw.Responses(values).described(items={"task": tasks}), ability
+    return og.Responses(values).described(items={"task": tasks}), ability
 
 
 def cells(table):
@@ -37,7 +37,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def found(table):
-    return iw.task_scales(table[0])
+    return og.task_scales(table[0])
 
 
 def test_true_correlations_lie_in_their_intervals(found):
@@ -92,7 +92,7 @@ def test_like_tasks_stand_side_by_side():
     like = np.kron(np.eye(2), np.full((3, 3), 0.9)) + 0.1 * np.eye(6)
     names = np.array(["a1", "a2", "a3", "b1", "b2", "b3"])[order]
     mixed, _ = answered(like[np.ix_(order, order)], 300, 10, seed=1, names=tuple(names))
-    letters = [name[0] for name in iw.task_scales(mixed).correlation_matrix.index]
+    letters = [name[0] for name in og.task_scales(mixed).correlation_matrix.index]
     assert letters in (list("aaabbb"), list("bbbaaa"))
 
 
@@ -100,7 +100,7 @@ def test_a_task_that_some_never_met_is_borrowed_for_them(table):
     values = cells(table)
     groups = np.array(table[0].item_groups("task"))
     values[:100, groups == "proofs"] = np.nan
-    part = iw.task_scales(iw.Responses(values), by=list(groups))
+    part = og.task_scales(og.Responses(values), by=list(groups))
     alone = part.abilities[part.abilities["task"] == "proofs"]
     assert len(alone) == 300
     joint = part.joint_abilities[part.joint_abilities["task"] == "proofs"]
@@ -118,7 +118,7 @@ def test_tasks_that_nobody_met_both_have_no_correlation(table):
     groups = np.array(table[0].item_groups("task"))
     values[:200, groups == "proofs"] = np.nan
     values[200:, groups == "sums"] = np.nan
-    part = iw.task_scales(iw.Responses(values), by=list(groups))
+    part = og.task_scales(og.Responses(values), by=list(groups))
     row = part.correlations.iloc[-1]
     assert {row["task"], row["other"]} == {"sums", "proofs"}
     assert np.isnan(row["correlation"])
@@ -130,7 +130,7 @@ def test_tasks_that_nobody_met_both_have_no_correlation(table):
 def test_abilities_that_do_not_differ_have_no_correlation():
     """Between answers by chance it was 0.00, with a standard error of 26 million."""
     answers = (np.random.default_rng(0).random((14, 9)) < 0.5).astype(float)
-    found = iw.task_scales(answers, by=[*"aaabbbccc"], progress=False)
+    found = og.task_scales(answers, by=[*"aaabbbccc"], progress=False)
     assert found.correlations[["correlation", "se"]].isna().all(axis=None)
     assert (found.correlations["n_respondents"] == 14).all()
     assert found.meaning.startswith("No correlation can be estimated: these responses hardly show")
@@ -140,7 +140,7 @@ def test_abilities_that_do_not_differ_have_no_correlation():
 
 def test_few_respondents_have_wide_intervals():
     few, _ = answered(TRUTH, 30, 15, seed=2)
-    rows = iw.task_scales(few).correlations
+    rows = og.task_scales(few).correlations
     assert (rows["high"] - rows["low"]).iloc[-1] > 0.4
     assert rows["low"].ge(-1).all()
     assert rows["high"].le(1).all()
@@ -148,7 +148,7 @@ def test_few_respondents_have_wide_intervals():
 
 def test_few_respondents_do_not_make_items_look_steep():
     few, _ = answered(TRUTH, 30, 15, seed=2)
-    held, free = (iw.task_scales(few, model="2pl", priors=each) for each in ("default", None))
+    held, free = (og.task_scales(few, model="2pl", priors=each) for each in ("default", None))
     for task in NAMES:
         steepest = [
             found.calibrations[task].items["discrimination"].max() for found in (held, free)
@@ -161,7 +161,7 @@ def test_tasks_with_too_little_to_tell_are_left_out_and_named(table):
     values[:, 0] = 1.0
     groups[:3], groups[3] = ["all right"] * 3, "single"
     values[:, :3] = 1.0
-    part = iw.task_scales(iw.Responses(values), by=groups)
+    part = og.task_scales(og.Responses(values), by=groups)
     assert set(part.tasks.index) == set(NAMES)
     assert any(
         note.startswith("all right is left out") and "0 items" in note for note in part.notes
@@ -173,17 +173,17 @@ def test_tasks_with_too_little_to_tell_are_left_out_and_named(table):
 
 def test_one_task_is_refused_and_so_are_three_respondents(table):
     with pytest.raises(InputError, match="need two tasks or more; usable here: all"):
-        iw.task_scales(table[0], by=["all"] * 45)
+        og.task_scales(table[0], by=["all"] * 45)
     with pytest.raises(InputError, match="3 respondents"):
-        iw.task_scales(table[0].select(respondents=[0, 1, 2]))
+        og.task_scales(table[0].select(respondents=[0, 1, 2]))
     with pytest.raises(InputError, match="no fact 'subject'"):
-        iw.task_scales(table[0], by="subject")
+        og.task_scales(table[0], by="subject")
 
 
 def test_grades_and_scores_have_scales_too(table):
     sums = cells(table).reshape(400, 3, 5, 3).sum(axis=1)[:, :, [0, 2]]  # three items each
-    graded = iw.Responses(sums.reshape(400, 10), kind="graded")
-    found = iw.task_scales(graded, by=["sums", "verbs"] * 5)
+    graded = og.Responses(sums.reshape(400, 10), kind="graded")
+    found = og.task_scales(graded, by=["sums", "verbs"] * 5)
     row = found.correlations.iloc[0]
     assert row["low"] <= 0.3 <= row["high"]
     assert found.calibrations["sums"].model.name == "graded"
@@ -201,16 +201,16 @@ def test_the_result_shows_and_saves_itself(found, tmp_path):
 
 def test_progress_names_each_task(table):
     said = []
-    iw.task_scales(table[0], progress=lambda *step: said.append(step))
+    og.task_scales(table[0], progress=lambda *step: said.append(step))
     assert said == [(0, 3, "sums"), (1, 3, "proofs"), (2, 3, "verbs")]
 
 
 def test_a_scale_can_also_tell_of_respondents_that_were_not_calibrated():
     """Of the same respondents, a bank of few others knows less than a bank of many."""
-    drawn = iw.simulate("2pl", 430, 12, random_state=3).responses
+    drawn = og.simulate("2pl", 430, 12, random_state=3).responses
     rest = drawn.select(respondents=slice(400, 430))
     few, many = (
-        scale_of(iw.calibrate(drawn.select(respondents=slice(0, n)), "2pl"), rest)
+        scale_of(og.calibrate(drawn.select(respondents=slice(0, n)), "2pl"), rest)
         for n in (40, 400)
     )
     assert few.log_likelihood.shape[0] == few.blur.size == 30
@@ -220,21 +220,21 @@ def test_a_scale_can_also_tell_of_respondents_that_were_not_calibrated():
 
 def test_one_table_decides_the_model_of_all_its_tasks():
     few, _ = answered(TRUTH, 30, 15, seed=2)
-    found = iw.task_scales(few)
+    found = og.task_scales(few)
     assert {cal.model.name for cal in found.calibrations.values()} == {"1pl"}
     assert any(note.startswith("Model '1pl', chosen because") for note in found.notes)
     many, _ = answered(TRUTH, 120, 15, seed=2)
     table = many.to_frame().to_numpy(float, copy=True)
     task = np.array(many.item_groups("task"))
     table[:60, task == NAMES[0]] = np.nan  # asked of 60 respondents only
-    apart = iw.task_scales(iw.Responses(table, items=many.items), by=list(task))
+    apart = og.task_scales(og.Responses(table, items=many.items), by=list(task))
     assert {cal.model.name for cal in apart.calibrations.values()} == {"2pl"}
 
 
 def test_a_few_models_with_one_ability_neither_show_one_scale_nor_rule_it_out():
     random = np.random.default_rng(3)
     chance = 1 / (1 + np.exp(-1.5 * (random.normal(size=(9, 1)) - random.normal(size=60))))
-    found = iw.task_scales((random.random((9, 60)) < chance).astype(int), ["a", "b"] * 30)
+    found = og.task_scales((random.random((9, 60)) < chance).astype(int), ["a", "b"] * 30)
     assert "9 respondents who were asked both neither show" in found.meaning
     assert "nor rule it out" in found.meaning
     assert any("With only 9 respondents" in note for note in found.notes)
@@ -246,8 +246,8 @@ def test_no_correlation_is_called_the_highest_where_intervals_span_everything(ta
     values = cells(table)[:9].copy()
     groups = np.array(table[0].item_groups("task"))
     values[:3, groups == "proofs"], values[5:, groups != "proofs"] = np.nan, np.nan
-    few = iw.Responses(values).described(items={"task": groups.tolist()})
-    found = iw.task_scales(few)
+    few = og.Responses(values).described(items={"task": groups.tolist()})
+    found = og.task_scales(few)
     wide = found.correlations.query("task == 'proofs' or other == 'proofs'")
     assert (wide["high"] - wide["low"] > 1).all()
     unknown = replace(found, correlations=wide)

@@ -1,0 +1,6 @@
+"""`python -m ogive` is the command line, where the command itself is not on the path."""
+
+from ogive.cli import main
+
+if __name__ == "__main__":
+    main()

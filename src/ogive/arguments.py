@@ -1,0 +1,50 @@
+"""Checks of numbers and words that a caller gives as arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+from ogive.errors import InputError
+
+
+def as_number(value: object) -> float:
+    """The number that was given; NaN for anything else, so that no comparison holds."""
+    return float(value) if is_number(value) else math.nan  # type: ignore[arg-type]
+
+
+def whole_number(value: object, name: str, least: int, most: int | None = None) -> int:
+    """The whole number that was given; refused if it is not one from `least` to `most`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and least <= value and (most is None or value <= most)):  # type: ignore[operator]
+        reach = f"of at least {least}" if most is None else f"from {least} to {most:,}"
+        raise InputError(f"{name} is {value!r:.60}, but it should be a whole number {reach}.")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def checked_share(value: object, name: str, such_as: float) -> float:
+    """The share that was given; refused if it is not between 0 and 1."""
+    number = as_number(value)
+    if not 0 < number < 1:
+        raise InputError(
+            f"{name} is {value!r}, but it must be a number between 0 and 1, such as {such_as:g}."
+        )
+    return number
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a real number; True and False do not count."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def one_of(value: object, name: str, known: Iterable[str]) -> str:
+    """The word that was given; refused if it is not one of those known.
+
+    >>> one_of("items", "average", ("items", "tasks"))
+    'items'
+    """
+    names = list(known)
+    if not isinstance(value, str) or value not in names:
+        raise InputError(f"{name} is {value!r:.60}, but it should be one of: {', '.join(names)}.")
+    return value

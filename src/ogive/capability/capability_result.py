@@ -1,0 +1,326 @@
+"""Capability: the result of `measure_capability`, for one classifier or several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ogive.arguments import one_of
+from ogive.capability.limit_claims import claimed, claims
+from ogive.errors import InputError
+from ogive.numerics.arrays import Floats
+from ogive.numerics.intervals import wilson
+from ogive.results import Draw, Result, picked, stacked
+from ogive.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.calibration import Calibration
+    from ogive.capability.case_difficulty import CaseDifficulty
+    from ogive.displays import Display
+
+MOST_MODELS = 4  # of a sentence
+BIN = 0.25  # width, in standard deviations, of the bins of `accuracy_by_difficulty`
+LEAST_CASES = 10  # of such a bin; the accuracy of fewer says nothing
+FIGURES = ("trace", "cases", "density", "accuracy")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Capability(Result):
+    """Up to what case difficulty a classifier can be trusted.
+
+    The capability (MLC) of a class is the difficulty at which its cases are as often right as
+    wrong. `mlc` is the mean over repeated tests; `between_tests` is their standard deviation, and
+    `mlc_se` the larger of that and the mean standard error of single tests.
+
+    `classes` has one row per class, its index, and `rule`: `mlc`, `mlc_se` and `between_tests` as
+    above; `cases_used` by a test on average, out of the `cases` of that class among the test cases,
+    and as a `share` of all cases given; `seconds` that the traced test took, including predictions;
+    the difficulty of the `easiest` and of the `hardest` test case; and for test cases of the class
+    up to the capability (`_below`) and beyond (`_above`): their number `cases_below`, the share
+    that is right, `accuracy_below`, and its 95 % interval (Wilson), `accuracy_below_low` and
+    `accuracy_below_high`. `limit_is` says what these cases show of the limit: "seen" or, where it
+    lies outside the test cases, "extrapolated"; "none right" of the class; or "not supported", as
+    no more than chance is right up to it. `metrics` are those of all test cases; "auc" is that of
+    the classifier's scores, if it has any.
+    """
+
+    classes: pd.DataFrame
+    metrics: pd.DataFrame  # value, se, cases, seconds; one row per metric
+    trace: pd.DataFrame  # one test per class and rule: step, case, difficulty, right, estimate, se
+    cases: pd.DataFrame  # one row per test case: class, cdi, difficulty, prediction, right
+    n_resamples: int
+    notes: tuple[str, ...] = ()
+    classifier: str = ""  # the name of its Python class
+
+    @property
+    def meaning(self) -> str:
+        """Accuracy, the limits of the classes, and how many cases a test took."""
+        first = self.classes.iloc[0]
+        rows = self.classes[self.classes["rule"] == first["rule"]]
+        shown, doubted = claims(rows)
+        who = f"The classifier ({self.classifier})" if self.classifier else "The classifier"
+        share, ends = self.accuracy_in_words()
+        return (
+            f"{who} is right on {share} of {counted(len(self.cases), 'test case')} (95 % interval: "
+            f"{ends}); {shown}. {f'{doubted} ' if doubted else ''}"
+            f"A test took {rows['cases_used'].mean():.0f} cases per class on average."
+        )
+
+    def accuracy_in_words(self) -> tuple[str, str]:
+        """Return the share of test cases that are right, and its interval."""
+        n, right = len(self.cases), float(self.cases["right"].sum())
+        low, high = wilson(np.array([right]), np.array([float(n)]), 0.95)
+        return f"{right / n:.1%}", f"{low[0]:.1%} to {high[0]:.1%}"
+
+    def without_limit(self) -> list[Any]:
+        """Return the classes in which the first rule shows no limit."""
+        rows = self.classes[self.classes["rule"] == self.classes["rule"].iloc[0]]
+        return list(rows.index[~claimed(rows)])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per class and rule."""
+        return self.classes.copy()
+
+    def accuracy_by_difficulty(self) -> pd.DataFrame:
+        """Accuracy by class along difficulty, with low, high and n; it should fall.
+
+        Bins are 0.25 wide, and joined with the next until each holds at least 10 cases.
+        """
+        import pandas as pd
+
+        parts = []
+        for name, cases in self.cases.groupby("class", sort=True):
+            ordered = cases.sort_values("difficulty", kind="stable")
+            bins = ordered.groupby(_joined_bins(ordered["difficulty"].to_numpy()))
+            found = bins.agg(difficulty=("difficulty", "mean"), right=("right", "sum"))
+            parts.append(found.assign(n=bins.size()).assign(**{"class": name}))
+        rows = pd.concat(parts, ignore_index=True)
+        right, n = rows["right"].to_numpy(float), rows["n"].to_numpy(float)
+        low, high = wilson(right, n, 0.95)
+        found = rows.assign(accuracy=right / n, low=low, high=high)
+        return found[["class", "difficulty", "accuracy", "low", "high", "n"]]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return classes, metrics, accuracy along difficulty, the traced tests, and cases.
+
+        Without `seconds`, so that files and pages of the same seed are the same.
+        """
+        return {
+            "classes": self.classes.drop(columns="seconds"),
+            "metrics": self.metrics.drop(columns="seconds"),
+            "accuracy": self.accuracy_by_difficulty(),
+            "trace": self.trace,
+            "cases": self.cases,
+        }
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return all but the traced tests."""
+        return picked(self.tables(), "classes", "metrics", "accuracy", "cases")
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the trace of a test and the density by rule, accuracy, and cases."""
+        rules = [str(rule) for rule in self.classes["rule"].unique()]
+        found: dict[str, Draw] = {}
+        for kind in ("trace", "density"):
+            for rule in rules:
+                name = f"{kind}_{rule}" if len(rules) > 1 else kind
+                found[name] = partial(self.plot, kind, rule=rule)
+        return found | {kind: partial(self.plot, kind) for kind in ("accuracy", "cases")}
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return the trace of a test by rule, accuracy, and one density."""
+        found = self.figures()
+        traces = [name for name in found if name.startswith("trace")]
+        density = next(name for name in found if name.startswith("density"))
+        return picked(found, *traces, "accuracy", density)
+
+    def plot(self, kind: str = "trace", rule: str | None = None, **kw: Any) -> Display:
+        """`kind` is "trace" of a test, "cases", "density" of difficulty, or "accuracy" along it."""
+        from ogive.displays import DISPLAYS
+
+        displays: Any = DISPLAYS
+        one_of(kind, "kind", FIGURES)
+        chosen = self.classes["rule"].iloc[0] if rule is None else rule
+        if chosen not in set(self.classes["rule"]):
+            raise InputError(
+                f"rule is {rule!r}, but capability was measured by "
+                f"{', '.join(self.classes['rule'].unique())}."
+            )
+        own = self.classes[self.classes["rule"] == chosen]
+        limits = own[["mlc", "mlc_se"]]
+        if kind == "trace":
+            rows = self.trace[self.trace["rule"] == chosen].drop(columns="rule")
+            found: Display = displays["capability_trace"](rows, limits=limits)
+        elif kind == "cases":
+            found = displays["case_difficulty"](self.cases[["class", "cdi"]])
+        elif kind == "density":
+            rows = self.cases[["class", "difficulty"]]
+            borne_out = limits[claimed(own)]
+            found = displays["difficulty_density"](rows, limits=borne_out if len(borne_out) else {})
+        else:
+            rows = self.accuracy_by_difficulty().rename(columns={"accuracy": "share"})
+            found = displays["case_accuracy"](rows)
+        return found.plot(**kw)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CapabilityComparison(Result):
+    """The hardest cases that each model can be trusted with; all had the same cases.
+
+    With the fitted `scale` of case difficulty, the items behind it are kept as well.
+    """
+
+    models: Mapping[str, Capability]
+    scale: CaseDifficulty | None = None
+
+    @property
+    def first(self) -> Capability:
+        """The first model."""
+        return next(iter(self.models.values()))
+
+    @property
+    def rules(self) -> list[str]:
+        """The rules by which capability was measured."""
+        return [str(rule) for rule in self.first.classes["rule"].unique()]
+
+    @property
+    def meaning(self) -> str:
+        """How often each model is right, and which limits its test cases do not show."""
+        if len(self.models) == 1:
+            return " ".join(f"{name}: {one.meaning}" for name, one in self.models.items())
+        pairs = {name: one.accuracy_in_words() for name, one in self.models.items()}
+        said = [f"{name} {share} ({ends})" for name, (share, ends) in pairs.items()]
+        more = f" and {len(said) - MOST_MODELS:,} more" if len(said) > MOST_MODELS else ""
+        n_cases = counted(len(self.first.cases), "test case")
+        named = ", ".join(said[:MOST_MODELS])
+        found = f"Right on the same {n_cases}, with 95 % intervals: {named}{more}."
+        doubts = [
+            f"{name} in {', '.join(map(str, lost))}"
+            for name, one in self.models.items()
+            if len(lost := one.without_limit())
+        ]
+        if not doubts:
+            return found
+        return f"{found} The test cases support no limit of {'; '.join(doubts)}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the limits of the first rule, one row per model."""
+        return self.limits(self.rules[0])
+
+    def limits(self, rule: str) -> pd.DataFrame:
+        """Return one row per model: the limit in each class, and its standard error, <class>_se."""
+        import pandas as pd
+
+        rows = {}
+        for model, one in self.models.items():
+            part = one.classes[one.classes["rule"] == rule]
+            rows[model] = {str(label): row["mlc"] for label, row in part.iterrows()} | {
+                f"{label}_se": row["mlc_se"] for label, row in part.iterrows()
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+
+    def plot(self, rule: str | None = None, **kw: Any) -> Display:
+        """Draw the limits of all models in the two largest classes."""
+        from ogive.displays import DISPLAYS
+
+        displays: Any = DISPLAYS
+        chosen = rule or self.rules[0]
+        sizes = self.first.classes[self.first.classes["rule"] == chosen]["cases"]
+        two = set(sizes.sort_values(ascending=False, kind="stable").index[:2])
+        classes = [str(label) for label in sizes.index if label in two]
+        shown: Display = displays["capability_plane"](self.limits(chosen), classes=classes)
+        return shown.plot(**kw)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables of all models below each other, and the items of the scale."""
+        every = {name: one.tables() for name, one in self.models.items()}
+        found = {
+            name: stacked("model", {model: tables[name] for model, tables in every.items()})
+            for name in self.first.tables()
+        }
+        return found if self.scale is None else found | {"items": self.scale.directions_}
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the limits by rule."""
+        return {f"limits_by_{rule}": self.limits(rule) for rule in self.rules}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the cases, the figures of each model, and the plane of two classes."""
+        found = {"cases": self.first.figures()["cases"]}
+        for model, one in self.models.items():
+            ending = f"_{model}" if len(self.models) > 1 else ""
+            for name, draw in one.figures().items():
+                if name != "cases":
+                    kind, _, rule = name.partition("_")
+                    found[f"{kind}{ending}{_after(rule)}"] = draw
+        return found | (self._planes("plane") if len(self.models) > 1 else {})
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return the plane of two classes by rule."""
+        return self._planes("limits")
+
+    def _planes(self, name: str) -> dict[str, Draw]:
+        several = len(self.rules) > 1
+        return {
+            f"{name}{_after(rule if several else '')}": partial(self.plot, rule)
+            for rule in self.rules
+        }
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the banks of the scale; of two classes, one serves both."""
+        if self.scale is None:
+            return {}
+        names = [str(label) for label in self.scale.classes_.tolist()]
+        chosen = names[1:] if len(names) == 2 else names
+        return dict(zip(chosen, self.scale.calibrations_, strict=True))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeasuredModels(CapabilityComparison):
+    """What was measured of each of several models, and the notes on them.
+
+    A page has a section for each model beside the comparison; a folder has only this.
+    """
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of each model; one that only some models have names the model."""
+        every = self.models.items()
+        common = set.intersection(*(set(one.notes) for one in self.models.values()))
+        return tuple(
+            dict.fromkeys(
+                note if note in common else f"{name}: {note}"
+                for name, one in every
+                for note in one.notes
+            )
+        )
+
+    def sentences(self) -> list[str]:
+        """Return what was found of each model, with its name, and the notes."""
+        own = [f"{name}: {one.meaning}" for name, one in self.models.items()]
+        return [*([self.meaning] if len(own) > 1 else []), *own, *self.notes]
+
+
+def _after(rule: str) -> str:
+    """Return the ending that distinguishes rules, where there are several."""
+    return f"_{rule}" if rule else ""
+
+
+def _joined_bins(difficulty: Floats) -> NDArray[np.intp]:
+    """Return the bin of each case, of ascending difficulties: 0.25 wide, with 10 cases or more."""
+    plain = np.floor(difficulty / BIN + 0.5)
+    found, start = np.empty(len(plain), dtype=np.intp), 0
+    for end in range(1, len(plain) + 1):
+        whole = end == len(plain) or plain[end] != plain[end - 1]
+        if whole and end - start >= LEAST_CASES:
+            found[start:end] = start
+            start = end
+    found[start:] = found[start - 1] if start else 0  # what is left joins the last bin
+    return found

@@ -1,0 +1,406 @@
+"""CapabilityGate: the model decides the cases it is capable of, people decide the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ogive.arguments import checked_share, one_of
+from ogive.capability.case_difficulty import CaseDifficulty
+from ogive.capability.case_splits import (
+    Cases,
+    Positions,
+    held_out_alike,
+    held_out_unseen,
+)
+from ogive.capability.class_tests import RULES
+from ogive.capability.classifying import (
+    Classifier,
+    NoProbabilityError,
+    index_of,
+    n_rows,
+    rows_at,
+)
+from ogive.capability.decisions import Decisions, PromisedLimits, Wording, decision_frame
+from ogive.capability.gate_comparison import Rivals
+from ogive.capability.gate_limits import (
+    FoundLimits,
+    Material,
+    evidence,
+    find_by_target,
+    find_by_test,
+)
+from ogive.capability.gate_rows import new_rows, training_rows
+from ogive.capability.group_facts import GroupFact
+from ogive.capability.limits import unknown_notes
+from ogive.capability.named_classifiers import default_model
+from ogive.capability.promises import BYS, GROUP, Spec, percent_or, promised_by
+from ogive.capability.trust import CAPABILITY, TRUSTS, Codes, Judged, Seen
+from ogive.errors import InputError
+from ogive.numerics.arrays import Bools, Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.capability.explaining import Explanation
+    from ogive.capability.gate_comparison import GateComparison
+    from ogive.capability.risk import RiskCoverage
+
+TEST_SIZE = 0.3
+PROOF_SIZE = 0.5  # with a target: a proof takes cases
+
+
+class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that knows its limit: harder cases go to a person.
+
+    Part of the cases is held out of training. On it, an adaptive test finds for each class the
+    difficulty up to which the model is right more often than wrong (its capability). For a new case
+    only the predicted class is known, and its limit is used: if a class is rare, most cases
+    predicted as such may belong to another, and `notes_` says if they did. With `target_accuracy`,
+    the gate instead accepts the largest share of cases on which the model reaches that accuracy,
+    with probability 1 - `alpha` for any model, for cases from the same source: of all accepted
+    cases, or, with `by`, in each class or group. `parts_` shows what is accepted of each.
+    `compare` shows whether the gate works better than the model's own confidence alone.
+
+    After Kline and Lee (2023); the target uses learn then test (Angelopoulos et al., 2021).
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+        A copy is fitted; by default a logistic regression on scaled columns.
+    target_accuracy : float or None
+        Share of accepted cases that should be right; None uses the capability as the limit.
+    alpha : float
+        Probability of missing the target, in any part for which it should hold.
+    by : str or None
+        For whom the target holds: "all" accepted cases together; "class", those of each true
+        class; "prediction", those of each predicted class; "group", those of each group that is
+        given to `fit`. None is "group" if groups are given, else "all".
+    trust : str
+        What cases are ranked by: "capability" (case difficulty), "probability" (the model's own
+        confidence), a "mixture" of both, or "auto": the mixture, unless another is expected to
+        accept a tenth of the cases more. Without a target it is the capability.
+    case_difficulty : CaseDifficulty or None
+        The scale of case difficulty, not fitted.
+    rule : str
+        Rule of the adaptive test: "information", or "steps", the published one.
+    test_size : float or None
+        Share of the cases to hold out; None is 0.3, and 0.5 with a target.
+    random_state : int, RandomState or None
+        Seed of the split and of the tests.
+
+    Attributes
+    ----------
+    classes_ : the labels, (n_classes,)
+    estimator_ : the fitted classifier
+    case_difficulty_ : the fitted scale of case difficulty
+    capability_ : frame, one row per class: limit, limit_se, least_trust, and of the held-out cases
+        predicted as such the number accepted and their accuracy
+    parts_ : frame, one row for all held-out cases and one per true class, predicted class and
+        group: how many are accepted and right, with exact 95 % intervals, and whether the target
+        is promised there
+    trust_ : what cases are ranked by
+    trust_shares_ : the share of cases that each kind of trust was expected to accept
+    acceptance_ : what the target accepts of the held-out cases; None without a target
+    kinds_ : whether each feature is a "number" or a "text"
+    notes_ : remarks on the fit
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import ogive as og
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> gate = og.CapabilityGate().fit(X[["mean radius", "mean texture", "mean area"]], y)
+    >>> list(gate.decide(X.head(2)).columns)[:4]
+    ['prediction', 'decision', 'trust', 'least_trust']
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        target_accuracy: float | None = None,
+        alpha: float = 0.05,
+        by: str | None = None,
+        trust: str = "auto",
+        case_difficulty: CaseDifficulty | None = None,
+        rule: str = "information",
+        test_size: float | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.target_accuracy = target_accuracy
+        self.alpha = alpha
+        self.by = by
+        self.trust = trust
+        self.case_difficulty = case_difficulty
+        self.rule = rule
+        self.test_size = test_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+        """Learn from cases `X` (n_cases, n_features) and their classes `y`, two or more.
+
+        `groups` (n_cases,) is a fact that is known before the model decides, such as a site or a
+        device: one value per case, or the name of a column of `X`. New cases need it too, if the
+        target should hold in each group; a group that was not seen here goes to a person.
+        """
+        self.check_settings()
+        given = X
+        X, y, self.features_ = training_rows(self, X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"All cases are of one class, {self.classes_.tolist()[0]!r}: with 1 class there "
+                "is nothing to decide. Give cases of at least two classes."
+            )
+        self.by_ = promised_by(self.by, self.target_accuracy, grouped=groups is not None)
+        self.group_fact_, places = None, None
+        if groups is not None:
+            self.group_fact_, places = GroupFact.learn(groups, given, len(codes))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        scale = CaseDifficulty() if self.case_difficulty is None else clone(self.case_difficulty)
+        proof = self.target_accuracy is not None
+        size = self.test_size or (PROOF_SIZE if proof else TEST_SIZE)
+        hold_out = held_out_unseen if proof else held_out_alike
+        self.case_difficulty_, train, held = hold_out(scale, X, y, (codes, places), size, seed)
+        made = default_model(X) if self.estimator is None else self.estimator
+        model = Classifier(made, self.classes_)
+        self.estimator_ = model.fitted(rows_at(X, train), rows_at(y, train)).model
+        self._find_limits((X, y, codes, places), (train, held), model, seed)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class that the model predicts for each case, even if a person decides it."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self._predicted(new_rows(self, X))])
+
+    @available_if(lambda self: _has(self, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """The model's probability of each class, (n_cases, n_classes)."""
+        check_is_fitted(self)
+        rows = new_rows(self, X)
+        if not n_rows(rows):
+            return np.empty((0, len(self.classes_)))
+        return np.asarray(self.estimator_.predict_proba(rows))
+
+    def decide(self, X: Any, *, groups: Any = None) -> pd.DataFrame:
+        """Model or person: one row per case, with the index of `X`.
+
+        `prediction` is the model's; `decision` is "model" or "person"; `trust` is the estimated
+        chance that the model is right, and `least_trust` that from which such cases are accepted;
+        `cdi` says how much the case looks like the predicted class, with `cdi_se`; `difficulty` is
+        -cdi; `limit` is the difficulty up to which the case is accepted, NaN if difficulty plays no
+        part; `reason` is a sentence. `groups` are needed if the target holds in each group, unless
+        `X` has them as a column.
+        """
+        found = self.decisions(X, groups=groups)
+        return decision_frame(found, self.classes_, index_of(X), self._wording())
+
+    def decisions(self, X: Any, *, groups: Any = None) -> Decisions:
+        """Return the decisions as arrays, without sentences."""
+        check_is_fitted(self)
+        rows = new_rows(self, X)
+        codes = self._predicted(rows)
+        placed = self.case_difficulty_.place(rows)
+        at = np.arange(len(codes))
+        cdi, se = placed.cdi[at, codes], placed.se[at, codes]
+        grouped = None
+        if self.by_ == GROUP and self.group_fact_ is not None:
+            grouped = self.group_fact_.find(groups, X, len(codes))
+        seen = Seen(
+            codes,
+            -cdi,
+            self._evidence(rows) if self._needs_confidence() else None,
+            None if grouped is None else grouped.codes,
+        )
+        found = self.limits_.judge(seen)
+        within = found.within & placed.known
+        texts = None if grouped is None else grouped.texts
+        return Decisions(seen, cdi, se, found, within, placed.known, placed.unseen, texts)
+
+    def explain(self, X: Any, *, groups: Any = None) -> Explanation:
+        """Which features make each case hard, and which change would bring it within the limit."""
+        from ogive.capability.explaining import explain
+
+        check_is_fitted(self)
+        rows = new_rows(self, X)
+        if self.by_ == GROUP and self.group_fact_ is not None:
+            groups = list(self.group_fact_.find(groups, X, len(rows)).texts)
+        return explain(self, rows, index_of(X), groups)
+
+    def risk_coverage(self, X: Any, y: Any, *, groups: Any = None) -> RiskCoverage:
+        """Accuracy against coverage on new labelled cases.
+
+        One curve is by the gate ("gate"), the other by the model's own confidence ("probability").
+        """
+        from ogive.capability.gate_comparison import gate_curves
+
+        return gate_curves(self, *self._judged(X, y, groups))
+
+    def compare(self, X: Any, y: Any, *, groups: Any = None) -> GateComparison:
+        """Compare the gate with a threshold on probability and conformal selection, on new cases.
+
+        Each is shown at its own limit, if there is a target accuracy, and all at the gate's
+        coverage.
+        """
+        from ogive.capability.gate_comparison import compare_gate
+
+        return compare_gate(self, *self._judged(X, y, groups))
+
+    def save(self, path: Any) -> Path:
+        """Write the gate as .json and the model beside it as .skops; `ogive.load` reads both."""
+        from ogive.capability.gate_files import save_gate
+
+        return save_gate(self, path)
+
+    @property
+    def kinds_(self) -> dict[str, str]:
+        """Whether each feature is a "number" or a "text"."""
+        check_is_fitted(self)
+        return dict(self.features_.kinds)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        own = None if self.estimator is None else get_tags(self.estimator).input_tags
+        tags.input_tags.allow_nan = own is None or own.allow_nan
+        tags.input_tags.sparse = False
+        return tags
+
+    def check_settings(self) -> None:
+        """Refuse invalid settings, naming the argument."""
+        if self.estimator is not None:
+            Classifier(self.estimator, np.empty(0))  # refuses anything but a classifier
+        checked_share(self.alpha, "alpha", 0.05)
+        if self.test_size is not None:
+            checked_share(self.test_size, "test_size", TEST_SIZE)
+        if self.by is not None:
+            one_of(self.by, "by", BYS)
+        one_of(self.trust, "trust", TRUSTS)
+        if self.target_accuracy is not None:
+            near = percent_or(self.target_accuracy, 0.97)
+            checked_share(self.target_accuracy, "target_accuracy", near)
+        if self.rule not in RULES:
+            raise InputError(f"rule is {self.rule!r}; choose one of {', '.join(RULES)}.")
+        given = self.case_difficulty
+        if given is not None and not isinstance(given, CaseDifficulty):
+            raise InputError(
+                f"case_difficulty is {type(given).__name__}; give a CaseDifficulty, or None."
+            )
+
+    def _find_limits(
+        self,
+        cases: tuple[Any, Any, Codes, Codes | None],
+        parts: tuple[Positions, Positions],
+        model: Classifier,
+        seed: int,
+    ) -> None:
+        """Set the limits, and the attributes that describe them."""
+        X, y, codes, groups = cases
+        train, held = parts
+        scale = self.case_difficulty_
+        known = scale.place(rows_at(X, held)).known
+        held = held[known] if known.any() else held
+        rows = rows_at(X, held)
+        predicted, cdi = self._predicted(rows), scale.place(rows).cdi
+        confidence = self._confidence(rows)
+        fitted = Classifier(self.estimator_, self.classes_)
+        difficulty: Floats = -cdi[np.arange(len(held)), predicted]
+        own = None if groups is None else groups[held]
+        judged = Judged(Seen(predicted, difficulty, evidence(fitted, confidence), own), codes[held])
+        fact = self.group_fact_
+        material = Material(
+            Cases.of(scale, rows_at(X, train), rows_at(y, train)),
+            judged,
+            cdi,
+            self.classes_,
+            None if groups is None else groups[train],
+            () if fact is None else fact.labels,
+            "group" if fact is None else fact.name,
+        )
+        found = self._found(material, model, seed)
+        self.limits_, self.acceptance_ = found.limits, found.acceptance
+        self.capability_, self.parts_ = found.capability, found.parts
+        self.trust_shares_ = dict(found.trust_shares)
+        self.rivals_ = Rivals.learn(
+            confidence,
+            predicted,
+            judged.right,
+            len(self.classes_),
+            self.target_accuracy,
+            self.alpha,
+        )
+        self.notes_ = [*scale.notes_, *unknown_notes(int((~known).sum())), *found.notes]
+
+    def _found(self, material: Material, model: Classifier, seed: int) -> FoundLimits:
+        if self.target_accuracy is None:
+            return find_by_test(material, model, rule=self.rule, seed=seed)
+        spec = Spec(float(self.target_accuracy), self.alpha)
+        return find_by_target(material, model, spec, kind=self.trust, by=self.by_, seed=seed)
+
+    @property
+    def trust_(self) -> str:
+        """What cases are ranked by."""
+        check_is_fitted(self)
+        limits = self.limits_
+        return limits.trust.kind if isinstance(limits, PromisedLimits) else CAPABILITY
+
+    def _needs_confidence(self) -> bool:
+        limits = self.limits_
+        return isinstance(limits, PromisedLimits) and limits.trust.needs_confidence
+
+    def _confidence(self, rows: Any) -> Floats | None:
+        """Confidence in held-out cases; one that is no probability matters only if it is used."""
+        try:
+            return Classifier(self.estimator_, self.classes_).confidence(rows)
+        except NoProbabilityError:
+            if self.target_accuracy is None or self.trust == CAPABILITY:
+                return None
+            raise
+
+    def _evidence(self, rows: Any) -> Floats:
+        model = Classifier(self.estimator_, self.classes_)
+        found = evidence(model, model.confidence(rows))
+        if found is None:
+            raise InputError(
+                f"{model.name} says of some cases that it is NaN or infinitely sure, so they "
+                "cannot be decided. Leave them out."
+            )
+        return found
+
+    def _wording(self) -> Wording:
+        fact = "group" if self.group_fact_ is None else self.group_fact_.name
+        return Wording(self.limits_ if isinstance(self.limits_, PromisedLimits) else None, fact)
+
+    def _predicted(self, rows: Any) -> Codes:
+        return Classifier(self.estimator_, self.classes_).predict(rows)
+
+    def _judged(self, X: Any, y: Any, groups: Any) -> tuple[Any, Decisions, Bools]:
+        """New cases, the decisions of the gate, and whether the model is right."""
+        found = self.decisions(X, groups=groups)
+        if not len(found.codes):
+            raise InputError("There are no cases to judge the gate by. Give cases with classes.")
+        true = self.case_difficulty_.codes(y, len(found.codes))
+        return new_rows(self, X), found, found.codes == true
+
+
+def _has(gate: CapabilityGate, method: str) -> bool:
+    made = getattr(gate, "estimator_", gate.estimator)
+    return made is None or hasattr(made, method)
+
+
+def load_gate(file: Path, document: Mapping[str, Any], max_bytes: int) -> CapabilityGate:
+    """Restore the gate that `CapabilityGate.save` wrote."""
+    from ogive.capability.gate_files import restore_gate
+
+    return restore_gate(CapabilityGate(), file, document, max_bytes)

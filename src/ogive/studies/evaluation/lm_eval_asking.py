@@ -1,0 +1,225 @@
+"""Ask items in the lm-evaluation-harness: each batch is an evaluation of its documents."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ogive.errors import FileError, HarnessError, InputError, MissingExtraError, OgiveError
+from ogive.files import PathLike, file_name_of
+from ogive.studies.evaluation.harness_answers import (
+    HarnessAnswers,
+    Sample,
+    could_not_run,
+    refuse_settings,
+    task_called,
+    tasks_by_name,
+)
+from ogive.words import counted, listed, shown
+
+if TYPE_CHECKING:
+    from ogive.studies.evaluation.harness_answers import Facts
+
+__all__ = ["lm_eval_ask"]
+
+HARNESS = "lm-eval"
+OURS = ("model", "tasks", "limit", "samples", "log_samples", "evaluation_tracker", "predict_only")
+NAMING = ("pretrained", "model", "revision", "peft", "delta", "base_url")
+OF_THE_MODEL = ("batch_size", "max_batch_size", "device")
+USUAL = {"bootstrap_iters": 0}  # the errors of a batch are of no use
+
+
+def lm_eval_ask(
+    respondent: Any,
+    facts: Facts,
+    folder: PathLike,
+    *,
+    tasks: Any = None,
+    metric: str | Sequence[str] | None = None,
+    filter: str | None = None,  # noqa: A002 - the word of the harness
+    settings: Mapping[str, Any] | None = None,
+) -> LmEvalAsk:
+    """Make an `ask` for `evaluate_adaptively` that runs and scores items in lm-evaluation-harness.
+
+    `respondent` is the model: the name of a registered kind such as "hf", with `model_args` among
+    the settings, or an `LM`; it is made once. `facts` are responses with the facts `task` and `id`
+    (the `doc_id`) of their items, as `read_logs` gives them, or a frame with these columns. `tasks`
+    is the task to run, as `simple_evaluate` takes it: a name, a configuration, or a `Task`; with
+    several, a mapping from their names in `facts`. By default, the names in `facts` are used.
+
+    Logs are kept in `folder`, one folder per task. Answers that are there already are not asked
+    again. Scores are read as `read_logs` reads them, by `metric` and `filter`. `settings` are
+    further arguments of `lm_eval.simple_evaluate`, such as `model_args`, `num_fewshot`,
+    `task_manager`, or `use_cache`, which keeps answers of a batch that was killed.
+
+    Where a task draws few-shot examples at random, documents get other examples than in a run of
+    all documents, because they are drawn one after the other.
+
+    Use a `batch_size` above 1, so that the model is asked many at once. Needs `ogive[lm-eval]`.
+
+    >>> import ogive as og
+    >>> responses = og.read_responses("logs")  # doctest: +SKIP
+    >>> ask = og.lm_eval_ask(
+    ...     "hf", responses, "runs/gpt2", settings={"model_args": "pretrained=gpt2"}
+    ... )  # doctest: +SKIP
+    >>> og.evaluate_adaptively(
+    ...     og.calibrate(responses), ask, batch_size=8, journal="gpt2.jsonl"
+    ... )  # doctest: +SKIP
+    """
+    try:
+        from lm_eval.api.model import LM
+    except ImportError as error:
+        raise MissingExtraError(error.name or "lm_eval", "lm-eval") from error
+    if not isinstance(respondent, str | LM):
+        raise InputError(
+            f"respondent is {shown(respondent)}; give the name of a kind of models, or an LM."
+        )
+    given = refuse_settings(settings, OURS)
+    name = _name(respondent, given.get("model_args"))
+    answers = HarnessAnswers(HARNESS, name, facts, folder, metric=metric, filter=filter)
+    return LmEvalAsk(respondent, answers, tasks_by_name(tasks, facts), given)
+
+
+def _name(respondent: Any, arguments: Any) -> str:
+    """The kind of a model and which one it is; other arguments may be secret."""
+    kind = respondent if isinstance(respondent, str) else type(respondent).__name__
+    pairs = arguments.items() if isinstance(arguments, Mapping) else _pairs(str(arguments or ""))
+    told = [f"{key}={value}" for key, value in pairs if key in NAMING]
+    return f"{kind}({', '.join(told)})" if told else kind
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """The arguments of a text such as pretrained=gpt2,dtype=float32."""
+    return [
+        (key.strip(), value.strip())
+        for key, _, value in (one.partition("=") for one in text.split(","))
+    ]
+
+
+_TURN = threading.Lock()  # lm-eval seeds generators of the process: models take turns
+
+
+class LmEvalAsk:
+    """Asks items in lm-eval; in a running event loop, a thread does it."""
+
+    def __init__(
+        self,
+        respondent: Any,
+        answers: HarnessAnswers,
+        tasks: Mapping[str, Any],
+        settings: Mapping[str, Any],
+    ) -> None:
+        self._respondent, self._answers, self._tasks = respondent, answers, tasks
+        self._settings = USUAL | dict(settings)
+        self._made: Any = None
+        self._loaded: dict[str, Any] = {}  # tasks, by their name in facts
+
+    def __call__(self, items: str | Sequence[str]) -> Any:
+        """Return the response to an item, or a mapping of the responses to several."""
+        with suppress(RuntimeError):  # no loop is running
+            asyncio.get_running_loop()
+            return asyncio.to_thread(self._asked, items)  # lm-eval may start a loop of its own
+        return self._asked(items)
+
+    def _asked(self, items: str | Sequence[str]) -> Any:
+        samples = self._answers.samples([items] if isinstance(items, str) else items)
+        with _TURN:
+            wanted = self._answers.to_ask(samples)
+            if wanted:
+                self._run(wanted)
+        found = self._answers.responses(samples, {})
+        return found[items] if isinstance(items, str) else found
+
+    def _run(self, wanted: Mapping[str, Sequence[Sample]]) -> None:
+        """Evaluate these documents, and keep their logs."""
+        import lm_eval
+        from lm_eval.loggers import EvaluationTracker
+
+        what = listed(list(wanted), "task")
+        try:
+            tasks = {name: self._task(name) for name in wanted}
+            numbers = {name: _numbers(several, tasks[name]) for name, several in wanted.items()}
+            tracker = EvaluationTracker()
+            results = lm_eval.simple_evaluate(
+                model=self._model(),
+                tasks=list(tasks.values()),
+                samples={task.task_name: numbers[name] for name, task in tasks.items()},
+                log_samples=True,
+                evaluation_tracker=tracker,
+                **self._settings,
+            )
+        except OgiveError:
+            raise
+        except Exception as error:
+            raise could_not_run(HARNESS, what, error) from error
+        if results is None:
+            raise HarnessError("lm-eval gives results to the first process only. Use one process.")
+        rows = results.pop("samples")
+        for name, task in tasks.items():
+            known = tracker.general_config_tracker  # by itself it draws a name for a model object
+            known.model_name = self._answers.respondent
+            known.model_name_sanitized = file_name_of(self._answers.respondent)
+            with self._answers.kept(name):
+                log = _saved(tracker, self._answers.home(name), results, task.task_name, rows)
+                self._answers.add(name, [log])
+
+    def _model(self) -> Any:
+        """The model, made when it is first needed."""
+        if self._made is None:
+            if isinstance(self._respondent, str):
+                from lm_eval.api.registry import get_model
+
+                kind, arguments = get_model(self._respondent), self._settings.get("model_args")
+                others = {name: self._settings.get(name) for name in OF_THE_MODEL}
+                if isinstance(arguments, Mapping):
+                    self._made = kind.create_from_arg_obj(dict(arguments), others)
+                else:
+                    self._made = kind.create_from_arg_string(arguments or "", others)
+            else:
+                self._made = self._respondent
+        return self._made
+
+    def _task(self, name: str) -> Any:
+        """A task of the harness, loaded when it is first needed."""
+        if name not in self._loaded:
+            from lm_eval.tasks import TaskManager
+
+            manager = self._settings.setdefault("task_manager", None) or TaskManager()
+            self._settings["task_manager"] = manager
+            found = list(manager.load([task_called(name, self._tasks)])["tasks"].values())
+            if len(found) != 1:
+                raise InputError(
+                    f"Task {shown(name)} is a group of {counted(len(found), 'task')} in lm-eval. "
+                    "Make the bank of logs of its tasks, which --log_samples writes one by one."
+                )
+            self._loaded[name] = found[0]
+        return self._loaded[name]
+
+
+def _numbers(samples: Sequence[Sample], task: Any) -> list[int]:
+    """Numbers of documents, in ascending order, as lm-eval takes them to be."""
+    count = len(task.eval_docs)
+    found = []
+    for sample in samples:
+        if not (sample.id.isascii() and sample.id.isdigit() and int(sample.id) < count):
+            raise HarnessError(
+                f"Task {shown(sample.task)} has no document {sample.id} in lm-eval, which is "
+                f"{shown(sample.item)} of the bank: it has {counted(count, 'document')}, from 0."
+            )
+        found.append(int(sample.id))
+    return sorted(found)
+
+
+def _saved(tracker: Any, home: Path, results: Any, task: str, rows: Mapping[str, Any]) -> Path:
+    """Write results and samples of a task to its folder; returns the file of samples."""
+    tracker.output_path = str(home)
+    tracker.save_results_aggregated(results=dict(results), samples={task: rows[task]})
+    tracker.save_results_samples(task_name=task, samples=rows[task])
+    found = sorted(home.rglob(f"samples_*_{getattr(tracker, 'date_id', '')}.jsonl"))
+    if not found:  # lm-eval logs why, and goes on
+        raise FileError(f"lm-eval could not write the samples of task {shown(task)} to '{home}'.")
+    return found[-1]
