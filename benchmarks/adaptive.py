@@ -18,17 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import machine, print_table
-from ogive.adaptive import (
-    AnyOf,
-    Budget,
-    ContentBalance,
-    Randomesque,
-    StandardError,
-    Stopper,
-    simulate_adaptive,
-)
-from ogive.calibration import Calibration, known_items
-from ogive.models import ThreePL
+from ogive.irt.adaptive.rules import AnyOf, Budget, StandardError, Stopper
+from ogive.irt.adaptive.selectors import ContentBalance, Randomesque
+from ogive.irt.adaptive.simulation import simulate_adaptive
+from ogive.irt.banks import known_items
+from ogive.irt.calibration import Calibration
+from ogive.irt.models.logistic import ThreePL
 
 N_ITEMS, N_RESPONDENTS, N_CATSIM = 1_000, 10_000, 300
 STOPPERS: dict[str, Stopper] = {

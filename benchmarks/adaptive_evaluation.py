@@ -17,7 +17,7 @@ import pandas as pd
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.responses.study_tables import copies, grouped_folds
+from ogive.data.study_tables import copies, grouped_folds
 
 BENCHMARKS = {"ARC": "arc_2pl", "MMLU": "mmlu_3pl"}
 SEED = 1

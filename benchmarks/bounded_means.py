@@ -9,8 +9,8 @@ these. Four respondents of other strength make the table.
 import numpy as np
 
 import ogive as og
-from ogive.diagnostics.reached_accuracy import ends_of, reached
-from ogive.numerics.clustered import Grouping
+from ogive.irt.predicted_accuracy import ends_of, reached
+from ogive.stats.intervals import Grouping
 
 DRAWS = 2_000
 CHANCES = {  # of grades 0 to 3

@@ -24,10 +24,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from common import SHARED, machine, print_table
-from ogive.capability import CaseDifficulty, measure_capability
-from ogive.capability.case_splits import Cases, prepare
-from ogive.capability.class_tests import SuccessCurve, learn_curve, run_class_tests
-from ogive.capability.classifying import Classifier
+from ogive.capability.case_difficulty import CaseDifficulty
+from ogive.capability.class_tests import Cases, SuccessCurve, learn_curve, prepare, run_class_tests
+from ogive.capability.classifier import Classifier
+from ogive.capability.measurement import measure_capability
 
 NAMES = {1: "pulsar", 0: "non-pulsar"}
 PUBLISHED_MLC = {"pulsar": 0.12, "non-pulsar": 0.32}

@@ -11,7 +11,8 @@ import numpy as np
 
 import ogive as og
 from common import machine, print_table
-from ogive.estimation import observed_information, proposals
+from ogive.irt.estimation import acceleration as proposals
+from ogive.irt.estimation import standard_errors as observed_information
 
 ITERATIONS = 200
 

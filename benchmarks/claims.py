@@ -12,8 +12,8 @@ import numpy as np
 
 import ogive as og
 from common import machine, print_table
-from ogive.calibration.compared_abilities import level_with_strongest
-from ogive.numerics.differing import differences_over_units
+from ogive.irt.ability_covariance import level_with_strongest
+from ogive.stats.pairwise_tests import differences_over_units
 
 DATASETS = (2, 4, 7, 20, 60)
 RIVALS = 10

@@ -29,7 +29,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import ogive as og
-from ogive.estimation.rightness import Anchored, calibrate_by_rightness
+from ogive.irt.constrained_scales import Anchored, calibrate_by_rightness
 
 TRAIN, ITEMS, ROWS = 300, 160, 2200
 SETS = 36

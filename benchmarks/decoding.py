@@ -12,10 +12,11 @@ import pandas as pd
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.datasets import load_dataset, split_dataset
-from ogive.pools import find_pool
-from ogive.report import read_benchmark
-from ogive.studies.benchmarks.decoder import judge
+from ogive.benchmarking.chapters import read_benchmark
+from ogive.benchmarking.decoder import judge
+from ogive.data.datasets.dataset import split_dataset
+from ogive.data.datasets.load import load_dataset
+from ogive.data.pools.pool import find_pool
 
 
 def one_data_set(folds: int) -> list[tuple[object, ...]]:

@@ -18,8 +18,8 @@ import pandas as pd
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.pools.algorithm_pools import algorithm_classes, configurations
-from ogive.studies.difficulty.difficulty_evaluation import ALL, WITHOUT_NEGATIVE
+from ogive.data.pools.published_pools import algorithm_classes, configurations
+from ogive.difficulty.regressor_evaluation import ALL, WITHOUT_NEGATIVE
 
 N_ITEMS, N_FEATURES = 100_000, 100
 DATASETS = ("letter", "segment", "vehicle", "diabetes", "kc1", "liver-disorders")

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 import ogive as og
 from common import HERE, SHARED, machine, print_table
-from ogive.numerics.arrays import Floats
+from ogive.stats.array_backend import Floats
 
 
 def drawn(

@@ -9,13 +9,13 @@ import numpy as np
 
 import ogive as og
 from common import best_of, machine, print_table
-from ogive.estimation.em import EM
-from ogive.estimation.expectation import expect, expect_generally
-from ogive.estimation.fit_task import Task
-from ogive.estimation.proposals import propose, survey
-from ogive.models import find_model
-from ogive.numerics.arrays import workers
-from ogive.responses.encoding import encode
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.acceleration import propose, survey
+from ogive.irt.estimation.e_step import expect, expect_generally
+from ogive.irt.estimation.em import EM
+from ogive.irt.estimation.em_state import Task
+from ogive.irt.models import find_model
+from ogive.stats.array_backend import workers
 
 SIZES = [("3pl", 10_000, 100), ("3pl", 10_000, 500), ("3pl", 2_000, 5_000), ("2pl", 10_000, 500)]
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 import ogive as og
 from common import print_table
-from ogive.numerics.arrays import Floats
+from ogive.stats.array_backend import Floats
 
 NEW = 8  # respondents or items per replication that were not in the table
 

@@ -28,23 +28,12 @@ from scipy.stats import binom
 import ogive as og
 from common import SHARED, machine, print_table
 from ogive.capability.case_difficulty import CaseDifficulty
-from ogive.capability.case_splits import Cases, held_out_unseen
-from ogive.capability.class_promises import with_shifts
-from ogive.capability.classifying import Classifier, rows_at
-from ogive.capability.gate_limits import FOLDS
-from ogive.capability.limits import curves_by_prediction
-from ogive.capability.named_classifiers import default_model
-from ogive.capability.promises import Spec, expected_acceptance, make_promise
-from ogive.capability.risk import accepted
-from ogive.capability.trust import (
-    CAPABILITY,
-    Judged,
-    Seen,
-    Trust,
-    as_log_odds,
-    candidates,
-    choose,
-)
+from ogive.capability.class_tests import Cases, held_out_unseen
+from ogive.capability.classifier import Classifier, default_model, rows_at
+from ogive.capability.decisions import FOLDS, curves_by_prediction
+from ogive.capability.guarantees import Spec, expected_acceptance, make_promise, with_shifts
+from ogive.capability.selective_risk import accepted
+from ogive.capability.trust import CAPABILITY, Judged, Seen, Trust, as_log_odds, candidates, choose
 
 SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 FOLDER = Path(sys.argv[2]) if len(sys.argv) > 2 else None

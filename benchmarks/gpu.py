@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from common import best_of, print_table
-from ogive.estimation.em import EM
-from ogive.estimation.fit_task import Task
-from ogive.models import Categorical, find_model
-from ogive.numerics.arrays import Floats, as_numpy, workers
-from ogive.responses.encoding import Encoded
+from ogive.irt.encoded_responses import Encoded
+from ogive.irt.estimation.em import EM
+from ogive.irt.estimation.em_state import Task
+from ogive.irt.models import find_model
+from ogive.irt.models.categorical import Categorical
+from ogive.stats.array_backend import Floats, as_numpy, workers
 
 JOBS = [
     ("2pl", 1_000_000, 1_000),

@@ -18,8 +18,8 @@ import pandas as pd
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.studies.health.hard_items import judged_by_hard_items
-from ogive.studies.health.known_chances import judged_together
+from ogive.checks.residuals import judged_together
+from ogive.checks.respondent_fit import judged_by_hard_items
 
 SIZES = ((30, 300), (100, 100), (200, 100))
 FEW = tuple((n, m) for n in (3, 5, 8, 12, 20, 30) for m in (100, 450))

@@ -14,7 +14,7 @@ from scipy.stats import t
 
 import ogive as og
 from common import machine, print_table, seconds
-from ogive.numerics.prediction_powered import prediction_powered
+from ogive.stats.prediction_powered import prediction_powered
 
 SIDES = np.array(["model_a", "tie", "model_b"])
 

@@ -203,7 +203,7 @@ def print_pools() -> None:
     import pandas as pd
     from sklearn.metrics import average_precision_score
 
-    from ogive.pools.whole_datasets import dataset_answers
+    from ogive.data.pools.runner import dataset_answers
 
     rows = []
     for name, make in (*keel_sets().items(), *MADE.items()):

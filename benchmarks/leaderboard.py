@@ -15,11 +15,11 @@ from scipy.special import expit
 
 import ogive as og
 from common import SHARED, best_of, machine, print_table
-from ogive.diagnostics.reached_accuracy import ability_scale
-from ogive.models import AUTO
-from ogive.numerics.compared_rows import rank_limits
-from ogive.responses.study_tables import DOCUMENT, TASK, groups_of
-from ogive.studies.leaderboards.board import Board
+from ogive.data.study_tables import DOCUMENT, TASK, groups_of
+from ogive.evaluation.rankings import Board
+from ogive.irt.models import AUTO
+from ogive.irt.predicted_accuracy import ability_scale
+from ogive.stats.pairwise_tests import rank_limits
 
 BOARDS = 500
 FOURS = tuple(

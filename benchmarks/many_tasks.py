@@ -17,11 +17,11 @@ import pandas as pd
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.calibration import Calibration
-from ogive.models import Normal
-from ogive.numerics.joint_normal import Bells, fit_joint_normal, posterior, refined
-from ogive.responses import Responses
-from ogive.studies.tasks.task_scales import scale_of
+from ogive.data.responses import Responses
+from ogive.irt.calibration import Calibration
+from ogive.irt.dimensions.correlated_abilities import Bells, fit_joint_normal, posterior, refined
+from ogive.irt.dimensions.task_scales import scale_of
+from ogive.irt.models.base import Normal
 
 SPLITS, TEST, HIDDEN = 6, 0.2, 0.25
 NODES = 35, 25  # of the general and the specific ability

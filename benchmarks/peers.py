@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 import ogive as og
 from common import machine, print_table
-from ogive.estimation.expectation import expect_generally
-from ogive.models import MeasurementModel, find_model
-from ogive.responses.encoding import encode
-from ogive.scoring.posterior import plan_nodes
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.e_step import expect_generally
+from ogive.irt.models import find_model
+from ogive.irt.models.base import MeasurementModel
+from ogive.irt.quadrature import plan_nodes
 
 Items = dict[str, NDArray[np.float64]]
 GRADES = 5

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ogive.arguments import is_number, whole_number
+from ogive._validation import is_number, whole_number
+from ogive.difficulty.encoders import check_images
 from ogive.errors import InputError
-from ogive.learning.deep_inputs import check_images
-from ogive.numerics.arrays import Floats
-from ogive.words import counted
+from ogive.results.numbers import counted
+from ogive.stats.array_backend import Floats
 
 Images: TypeAlias = NDArray[Any]
 

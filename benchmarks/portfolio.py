@@ -21,10 +21,10 @@ from scipy.special import ndtr, ndtri
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.datasets import AslibScenario
-from ogive.numerics.arrays import Floats
-from ogive.studies import Portfolio, PortfolioComparison
-from ogive.studies.algorithms.portfolio_gaps import BEST_MEMBER, MEAN_MEMBER, SINGLE
+from ogive.data.datasets.aslib import AslibScenario
+from ogive.portfolios.airt import Portfolio
+from ogive.portfolios.portfolio_gaps import BEST_MEMBER, MEAN_MEMBER, SINGLE, PortfolioComparison
+from ogive.stats.array_backend import Floats
 
 WEKA, CSP = "OPENML-WEKA-2017", "CSP-Minizinc-Obj-2016"
 N_PROBLEMS, N_ALGORITHMS = 100_000, 50

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.adaptive import Budget, asked_of_recorded
-from ogive.responses.study_tables import copies, grouped_folds
-from ogive.studies.evaluation.adaptive_forecasts import forecast, reached
+from ogive.data.study_tables import copies, grouped_folds
+from ogive.evaluation.replay_predictions import forecast, reached
+from ogive.irt.adaptive.rules import Budget
+from ogive.irt.adaptive.simulation import asked_of_recorded
 
 FILES = {
     "ARC": "metabench_arc_2pl",

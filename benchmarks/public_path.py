@@ -15,10 +15,10 @@ import numpy as np
 
 import ogive as og
 from common import print_table
-from ogive.estimation.fit_task import Task
-from ogive.models import find_model
-from ogive.numerics.arrays import workers
-from ogive.responses.encoding import Encoded, encode
+from ogive.irt.encoded_responses import Encoded, encode
+from ogive.irt.estimation.em_state import Task
+from ogive.irt.models import find_model
+from ogive.stats.array_backend import workers
 
 JOBS = [
     ("2pl", 10_000, 500),

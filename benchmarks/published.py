@@ -16,11 +16,11 @@ from sklearn.utils import all_estimators
 import ogive as og
 from common import SHARED, machine, print_table
 from decoding import read_tables
-from ogive.calibration import known_items
-from ogive.numerics.classification import classic_metrics, confusion_counts
-from ogive.responses.encoding import encode
-from ogive.scoring import staged_abilities
-from ogive.scoring.posterior import Posterior, plan_nodes
+from ogive.irt.banks import known_items
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.alternative_engines import staged_abilities
+from ogive.irt.quadrature import Posterior, plan_nodes
+from ogive.stats.metrics import classic_metrics, confusion_counts
 
 Row = tuple[object, object]
 CLASSIC = ["accuracy", "f1", "precision", "recall", "auc", "specificity"]

@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from common import machine, print_table
-from ogive.ratings import new_players, rate_period
+from ogive.stats.glicko2 import new_players, rate_period
 
 N_PERIODS = 100
 

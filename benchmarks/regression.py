@@ -14,8 +14,7 @@ from scipy.stats import spearmanr
 
 import ogive as og
 from common import print_table
-from ogive.estimation.equal_slopes import calibrate_equal_slopes
-from ogive.estimation.error_calibrations import ERROR_MODELS
+from ogive.irt.constrained_scales import ERROR_MODELS, calibrate_equal_slopes
 
 SETS = ("diabetes", "friedman1", "friedman2")
 SEEDS = range(5)

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 import ogive as og
 from common import machine, print_table
-from ogive.calibration import Calibration
+from ogive.irt.calibration import Calibration
 
 SIZES = ((200, 30, 5), (30, 60, 5), (200, 30, 20))
 SPREADS = (0.0, 1.0, 2.0)  # of what an item means to one respondent, in log-odds

@@ -11,8 +11,8 @@ import numpy as np
 
 import ogive as og
 from common import machine, print_table
-from ogive.demo import demonstrate
-from ogive.report import read_benchmark
+from ogive.benchmarking.chapters import read_benchmark
+from ogive.reporting.demo import demonstrate
 
 N_RESPONDENTS, SIZES = 200, (500, 20_000)
 SHARE_TURNED = 0.02  # share of items with reversed labels, so that there are suspects

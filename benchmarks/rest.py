@@ -16,7 +16,7 @@ import numpy as np
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.estimation.fit_task import Task
+from ogive.irt.estimation.em_state import Task
 
 BINARY = ("1pl", "2pl", "3pl", "4pl")
 

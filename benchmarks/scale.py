@@ -153,12 +153,12 @@ def constants(n_respondents: int = 50_000, n_items: int = 200) -> None:
     """What one E-step costs a core by response, and what goes to a worker and back."""
     import cloudpickle
 
-    from ogive.estimation.em import EM
-    from ogive.estimation.expectation import expect
-    from ogive.estimation.fit_task import Task
-    from ogive.models import find_model
-    from ogive.numerics.arrays import workers
-    from ogive.responses.encoding import Encoded, encode
+    from ogive.irt.encoded_responses import Encoded, encode
+    from ogive.irt.estimation.e_step import expect
+    from ogive.irt.estimation.em import EM
+    from ogive.irt.estimation.em_state import Task
+    from ogive.irt.models import find_model
+    from ogive.stats.array_backend import workers
 
     rows, sent = [], []
     gather = Encoded.gather
@@ -194,7 +194,7 @@ def constants(n_respondents: int = 50_000, n_items: int = 200) -> None:
 def cluster() -> None:
     from distributed import Client, LocalCluster
 
-    from ogive.estimation.worker_rows import WorkerRows
+    from ogive.irt.estimation.cluster import WorkerRows
 
     passes: list[tuple[float, float]] = []
     gather = WorkerRows.gather_sums

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.numerics.prediction_error import prediction_error
-from ogive.responses.study_tables import copies, grouped_folds
-from ogive.shortening.choosers import CHOOSERS, Candidates
-from ogive.shortening.forecasts import full_cells, known_of
-from ogive.shortening.predictors import PREDICTORS
+from ogive.data.study_tables import copies, grouped_folds
+from ogive.evaluation.item_choice import CHOOSERS, Candidates
+from ogive.evaluation.score_prediction import PREDICTORS, full_cells, known_of
+from ogive.stats.metrics import prediction_error
 
 FILES = {"arc": "metabench_arc_2pl", "mmlu": "metabench_mmlu_3pl"}
 SIZES = (5, 10, 25, 50)

@@ -13,9 +13,9 @@ import pandas as pd
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.calibration import known_items
-from ogive.scoring import NormalPopulation
-from ogive.tables.table_files import read_table
+from ogive.data.table_files import read_table
+from ogive.irt.banks import known_items
+from ogive.irt.quadrature import NormalPopulation
 
 WITNESSES = SHARED / "reference"
 RASCH_AND_2PL = [

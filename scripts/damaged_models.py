@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from ogive.data.saved_estimators import packed, unpacked
 from ogive.errors import FileError, InputError
-from ogive.learning.skops_files import packed, unpacked
 
 SECONDS, MEMORY = 60, 4 << 30
 NUMBER = re.compile(rb'"content": "(-?\d+(?:\.\d+)?|true|false|null|NaN)"')
@@ -82,8 +82,8 @@ def fitted(wanted: list[str]) -> list[tuple[str, Any, Any, Any]]:
     from sklearn.tree import DecisionTreeRegressor
     from sklearn.utils import all_estimators
 
-    from ogive.learning.saved_types import CHECKED, PLAIN
-    from ogive.learning.stepwise import StepwiseRegressor
+    from ogive.data.saved_estimators import CHECKED, PLAIN
+    from ogive.difficulty.regressor import StepwiseRegressor
 
     random = np.random.default_rng(0)
     rows = np.abs(random.normal(size=(120, 4)))

@@ -111,7 +111,7 @@ def run(words: list[str]) -> None:
 
 def make_demo_small() -> None:
     """Two small data sets and twelve classifiers, and few resamples."""
-    from ogive import demo
+    from ogive.reporting import demo
 
     demo.NAMES, demo.MISLABELLED, demo.TWO_CLASSES = ("iris", "moons"), "iris", "moons"
     demo.N_MISLABELLED, demo.POOL, demo.CASES = 3, "real", 2
@@ -123,7 +123,7 @@ def evaluate() -> None:
     import typer
 
     import ogive as og
-    from ogive.cli.command_table import explained
+    from ogive.cli.application import explained
 
     def ask(item: str) -> int:
         with Path("asked.txt").open("a") as file:
@@ -147,8 +147,9 @@ def draw_nothing() -> None:
     """Where matplotlib is not installed, write the data of a figure in its place."""
     from unittest.mock import MagicMock
 
-    from ogive.displays import display
-    from ogive.report import pictures, sections
+    from ogive.reporting import sections
+    from ogive.reporting import sections as pictures
+    from ogive.results.plots import figure as display
 
     display.Display.plot = lambda self, *_, **__: self
     display.Display.ax_ = display.Display.figure_ = MagicMock()

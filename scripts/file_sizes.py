@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
 import ogive as og
-from ogive.files import json_need
-from ogive.saved_files import KINDS
+from ogive._files import json_need
+from ogive._load import KINDS
 
 Write = Callable[[int, Path], Path]
 

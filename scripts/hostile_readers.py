@@ -16,7 +16,7 @@ import pandas as pd
 from hostile_samples import Make, text
 
 import ogive as og
-from ogive.tables.table_files import read_table
+from ogive.data.table_files import read_table
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _adaptive(path: Path) -> None:
 
 
 def _journal(path: Path) -> None:
-    from ogive.studies.evaluation.journal import ResponseJournal
+    from ogive.evaluation.adaptive_evaluation import ResponseJournal
 
     with ResponseJournal(path, {"seed": 0}) as journal:
         journal.add("new", 1.0)
@@ -123,7 +123,7 @@ def _mlflow(path: Path) -> None:
 
 
 def _battles(path: Path) -> None:
-    from ogive.studies.battles.battle_tables import read_battles
+    from ogive.evaluation.battles import read_battles
 
     frame = read_table(path)
     read_battles(frame, None, None, None)
@@ -132,7 +132,7 @@ def _battles(path: Path) -> None:
 
 
 def _ratings(path: Path) -> None:
-    from ogive.studies.judges.rating_tables import read_ratings
+    from ogive.evaluation.facet_estimates import read_ratings
 
     frame = read_table(path)
     read_ratings(frame, dict.fromkeys(("respondent", "item", "judge", "score")))
@@ -161,13 +161,13 @@ def _labels(path: Path) -> None:
 
 
 def _facts(path: Path) -> None:
-    from ogive.cli.command_arguments import with_facts
+    from ogive.cli.sources import with_facts
 
     _saved(with_facts(samples.simulated(), path), path)
 
 
 def _coding(path: Path) -> None:
-    from ogive.capability import read_coding
+    from ogive.capability.coding_rules import read_coding
 
     for item in read_coding(path).items:
         str(item.rule)
@@ -180,13 +180,13 @@ def _order(path: Path) -> None:
 
 
 def _keys(path: Path) -> None:
-    from ogive.serving.admission import Keys
+    from ogive.capability.http_service import Keys
 
     Keys(None, path).holder(b"first-key")
 
 
 def _results(path: Path) -> None:
-    from ogive.report.reading import read_folder
+    from ogive.reporting.sources import read_folder
 
     for each in read_folder(path):
         repr(each)
@@ -202,7 +202,7 @@ def _cached(path: Path) -> None:
 
 
 def _sign_bank(path: Path) -> None:
-    from ogive.calibration.bank_writing import SUM, sum_of
+    from ogive.irt.bank_writing import SUM, sum_of
 
     document = json.loads(path.read_bytes())
     document[SUM] = sum_of(document)

@@ -276,7 +276,7 @@ def adaptive(folder: Path) -> Sample:
 
 def journal(folder: Path) -> Sample:
     """The answers of an adaptive evaluation so far."""
-    from ogive.studies.evaluation.journal import ResponseJournal
+    from ogive.evaluation.adaptive_evaluation import ResponseJournal
 
     path = folder / "journal.jsonl"
     with ResponseJournal(path, {"seed": 0}) as made:
@@ -362,8 +362,8 @@ def mlflow_database(folder: Path) -> Sample:
 
 def results(folder: Path) -> Sample:
     """What a command wrote: a summary, tables and a bank."""
-    from ogive.files import write_json
-    from ogive.report.folder import FORMAT, KIND, SUMMARY
+    from ogive._files import write_json
+    from ogive.reporting.exports import FORMAT, KIND, SUMMARY
 
     home = folder / "results"
     (home / "banks").mkdir(parents=True)

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 import ogive as og
-from ogive.models import MODELS
+from ogive.irt.models import MODELS
 
 SECONDS = 1.0  # CPU seconds that a fit of a tiny table may take
 TINY = 1_000  # cells

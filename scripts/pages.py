@@ -106,7 +106,7 @@ def of_value(value: object) -> Shown:
     """How the value of a block is shown."""
     import pandas as pd
 
-    from ogive.displays import Display
+    from ogive.results.plots.figure import Display
 
     if value is None or isinstance(value, Path):
         return Shown()

@@ -14,8 +14,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 import ogive as og
-from ogive.demo import MISLABELLED, POOL, mislabelled
-from ogive.displays.style import STYLE, Style, apply, grid, styled
+from ogive.reporting.demo import MISLABELLED, POOL, mislabelled
+from ogive.results.plots.theme import STYLE, Style, apply, grid, styled
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 DARK = {"ink": "#E6E6E6", "faint": "#333A42", "paper": "#0D1117", "positive": "#56B4E9"}

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import ogive as og
-from ogive.cli import app
+from ogive.cli.application import app
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "images"
 COLOURS = 64  # of the picture, which is small that way

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, settings
 from scipy.special import expit
 
 from ogive import OnePL, Responses, ThreePL, TwoPL, calibrate
-from ogive.calibration import known_items
-from ogive.scoring import NormalPopulation
+from ogive.irt.banks import known_items
+from ogive.irt.quadrature import NormalPopulation
 
 # A busy machine is no failure.
 settings.register_profile("ogive", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -138,7 +138,7 @@ def pytest_runtest_call():
 def pytest_runtest_teardown():
     """A test leaves no process, and no pipe of one: the next would meet a ResourceWarning."""
     done = yield
-    workers = sys.modules.get("ogive.pools.workers")  # idle ones are kept for the next run
+    workers = sys.modules.get("ogive.data.pools.member_runs")  # idle ones are kept for the next run
     kept = [worker.process for worker in workers._idle] if workers else []
     left = [process for process in _begun if process not in kept and is_left(process)]
     _begun.clear()

@@ -1,6 +1,6 @@
 import pytest
 
-from ogive.arguments import one_of
+from ogive._validation import one_of
 from ogive.errors import InputError
 
 

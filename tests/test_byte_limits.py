@@ -9,9 +9,9 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import ogive as og
-from ogive.byte_limits import VARIABLE, most_bytes
+from ogive._files import VARIABLE, most_bytes
+from ogive.data.table_files import read_table
 from ogive.errors import FileError, InputError
-from ogive.tables.table_files import read_table
 
 LINES, LIMIT = 2_000_000, 100 * 1024**2
 BOTH = f"pass a larger max_bytes, or set {VARIABLE}"
@@ -59,7 +59,7 @@ def test_many_short_lines_are_refused_before_they_are_split(
         pytest.skip("a table is not JSON Lines")
     path = tmp_path / name
     path.write_bytes(gzip.compress((first + line * LINES).encode(), 1))
-    monkeypatch.setattr("ogive.tables.text_tables._lines", None)  # nothing is split
+    monkeypatch.setattr("ogive.data.text_files._lines", None)  # nothing is split
     with pytest.raises(FileError, match=rf"has [\d,]+ lines or more, .*{BOTH}"):
         read(path, max_bytes=LIMIT)
     path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
@@ -89,7 +89,7 @@ def test_gzip_files_of_equal_lines_are_refused_early_and_those_of_coin_flips_are
 def test_rows_that_repeat_the_same_names_are_refused_before_all_are_read(
     tmp_path, monkeypatch, name, first, line, words
 ):
-    monkeypatch.setattr("ogive.responses.triples.MOST_REPEATS", 5_000)
+    monkeypatch.setattr("ogive.data.long_tables.MOST_REPEATS", 5_000)
     path = tmp_path / name
     path.write_text(first + line * 100_000 + ("never read" if "pair" in words else "a,1\n"))
     with pytest.raises(InputError, match=words):
@@ -110,7 +110,7 @@ def test_equal_rows_of_parquet_are_refused_before_they_are_read(tmp_path, monkey
     names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(LINES, np.int32)), ["a"])
     columns = {"respondent": names, "item": names, "response": ones} if long else {"a": ones}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet", store_schema=False)
-    monkeypatch.setattr("ogive.tables.parquet._gathered", None)  # nothing is read
+    monkeypatch.setattr("ogive.data.parquet_files._gathered", None)  # nothing is read
     with pytest.raises(InputError, match=f"holds 2,000,000 rows .*{BOTH}"):
         og.read_responses(tmp_path / "a.parquet", max_bytes=72 * LINES)
 
@@ -131,7 +131,7 @@ def test_a_large_document_that_holds_no_items_is_refused_before_it_is_parsed(
     with pytest.raises(FileError, match=r'lacks|no "schema"|cannot read'):  # parsed, then refused
         og.load(path)
     os.truncate(path, limit + 1)
-    monkeypatch.setattr("ogive.saved_files.parsed_json", None)
+    monkeypatch.setattr("ogive._load.parsed_json", None)
     with pytest.raises(FileError, match=rf"the limit is {words}.*{BOTH}"):
         og.load(path)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.calibration import encoded_responses as reading
-from ogive.calibration import scored_respondents as room
-from ogive.estimation import EM
-from ogive.report.reading import analysed
+from ogive.irt import scored_respondents as reading
+from ogive.irt import scored_respondents as room
+from ogive.irt.estimation.em import EM
+from ogive.reporting.sources import analysed
 
 
 @pytest.fixture

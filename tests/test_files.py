@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ogive import load
-from ogive.errors import FileError, InputError
-from ogive.files import (
+from ogive._files import (
     check_writable,
     read_json,
     readable_file,
@@ -21,6 +20,7 @@ from ogive.files import (
     write_atomically,
     write_json,
 )
+from ogive.errors import FileError, InputError
 
 not_as_root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
@@ -272,7 +272,7 @@ def test_sizes_are_for_people(subtests):
 
 def test_files_needs_the_standard_library_only():
     program = (
-        "import sys, ogive.files\nprint({'numpy', 'pandas', 'pyarrow'} & set(sys.modules) or 0)"
+        "import sys, ogive._files\nprint({'numpy', 'pandas', 'pyarrow'} & set(sys.modules) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "0", done.stderr

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neural_network import MLPClassifier
 
 import ogive as og
-from ogive import interrupts
-from ogive.files import write_bytes
+from ogive import _processes as interrupts
+from ogive._files import write_bytes
 
 SIGNAL = "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
@@ -109,7 +109,7 @@ def test_ctrl_c_does_not_reach_the_workers_of_joblib():
     """Each would show a traceback: a terminal sends it to all."""
     code = """import signal
 from joblib import Parallel, delayed
-from ogive.interrupts import unheard_by_workers
+from ogive._processes import unheard_by_workers
 
 parallel = Parallel(n_jobs=2, return_as="generator")
 with unheard_by_workers():

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.diagnostics import DIAGNOSTICS
-from ogive.results import COLUMNS_IN_NOTEBOOK, ROWS_IN_NOTEBOOK, Result
+from ogive.checks.check import DIAGNOSTICS
+from ogive.results.base import COLUMNS_IN_NOTEBOOK, ROWS_IN_NOTEBOOK, Result
 
 TIMES = np.random.default_rng(0).random((60, 5))
 
@@ -135,7 +135,7 @@ def test_a_calibration_can_be_explored_in_a_frame_that_reaches_nothing(cal):
 
 
 def test_a_large_calibration_is_not_put_into_a_notebook(cal, monkeypatch):
-    from ogive.report import notebook
+    from ogive.reporting import explorer as notebook
 
     monkeypatch.setattr(notebook, "MOST_ITEMS", 23)
     page = cal._repr_html_()
@@ -144,7 +144,7 @@ def test_a_large_calibration_is_not_put_into_a_notebook(cal, monkeypatch):
 
 
 def test_the_text_of_a_calibration_needs_no_page(cal, monkeypatch):
-    monkeypatch.setattr("ogive.calibration.calibration.import_module", None)
+    monkeypatch.setattr("ogive.irt.calibration.import_module", None)
     assert repr(cal).startswith("Calibration: 2pl")
 
 

@@ -8,7 +8,7 @@ from joblib import delayed, parallel_config, register_parallel_backend
 from joblib._parallel_backends import ThreadingBackend
 
 import ogive as og
-from ogive.parallel import one_by_one
+from ogive._processes import one_by_one
 
 
 class InRounds(ThreadingBackend):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ogive import part_files
+from ogive import _files as part_files
+from ogive._files import check_writable, write_bytes
 from ogive.errors import FileError
-from ogive.files import check_writable, write_bytes
 
 
 @pytest.fixture(autouse=True)

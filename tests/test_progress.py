@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 import ogive as og
-from ogive import progress
+from ogive import _progress as progress
 
 
 class Notebook:

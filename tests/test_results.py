@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.displays import Display, RankingDisplay
 from ogive.errors import FileError, InputError
-from ogive.results import Result
+from ogive.results.base import Result
+from ogive.results.plots.figure import Display
+from ogive.results.plots.rankings import RankingDisplay
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +183,9 @@ def test_an_unknown_suffix_is_refused(tmp_path):
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = standing(2).save(tmp_path / "saved.csv")
     before = path.read_bytes()
-    monkeypatch.setattr("ogive.files._write_all", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(
+        "ogive._files._write_all", lambda *_: (_ for _ in ()).throw(OSError("full"))
+    )
     with pytest.raises(FileError):
         standing(9).save(path)
     assert path.read_bytes() == before

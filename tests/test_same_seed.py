@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.adaptive import Budget
+from ogive.irt.adaptive.rules import Budget
 
 RANDOM = np.random.default_rng(0)
 ANSWERS = (RANDOM.random((40, 12)) < np.linspace(0.2, 0.8, 40)[:, None]).astype(int)

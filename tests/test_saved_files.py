@@ -9,19 +9,17 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.adaptive import (
+from ogive._load import KINDS, load_only
+from ogive.errors import FileError, InputError
+from ogive.irt.adaptive.rules import (
     AnyOf,
     AtLeast,
     Budget,
-    ContentBalance,
     DifficultyPercentile,
-    MaximumInformation,
-    Randomesque,
     StandardError,
     StepRule,
 )
-from ogive.errors import FileError, InputError
-from ogive.saved_files import KINDS, load_only
+from ogive.irt.adaptive.selectors import ContentBalance, MaximumInformation, Randomesque
 
 X = np.random.default_rng(0).normal(size=(200, 2))
 LABELS = (X.sum(axis=1) > 0).astype(int)

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import ogive
-from ogive.progress import silent
-from ogive.results import Result
+from ogive._progress import silent
+from ogive.results.base import Result
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
 NOT_ARGUMENTS = {"self", "cls"}

@@ -1,6 +1,6 @@
 import pytest
 
-from ogive.words import counted, joined, listed, said_p
+from ogive.results.numbers import counted, joined, listed, said_p
 
 
 def test_counted_agrees_with_its_number():

@@ -8,122 +8,123 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ogive.lazily import lazily
-from ogive.studies import STUDIES
-from ogive.studies import names as study_names
+from ogive._lazy import lazily
+from ogive._studies import STUDIES
+from ogive._studies import names as study_names
 
 if TYPE_CHECKING:
-    from ogive.adaptive import AdaptiveTest as AdaptiveTest
-    from ogive.adaptive import simulate_adaptive as simulate_adaptive
-    from ogive.calibration import Calibration as Calibration
-    from ogive.capability import CapabilityGate as CapabilityGate
-    from ogive.capability import CaseDifficulty as CaseDifficulty
-    from ogive.capability import measure_capability as measure_capability
-    from ogive.datasets import Dataset as Dataset
-    from ogive.datasets import load_dataset as load_dataset
-    from ogive.datasets import load_datasets as load_datasets
-    from ogive.datasets import publish_suite as publish_suite
-    from ogive.datasets import read_aslib as read_aslib
-    from ogive.datasets import read_runs as read_runs
-    from ogive.datasets import split_dataset as split_dataset
-    from ogive.diagnostics import compare_models as compare_models
-    from ogive.diagnostics import compare_ranks as compare_ranks
-    from ogive.diagnostics import diagnose as diagnose
-    from ogive.diagnostics import dimensionality as dimensionality
-    from ogive.diagnostics import item_fit as item_fit
-    from ogive.diagnostics import label_trouble as label_trouble
-    from ogive.diagnostics import local_dependence as local_dependence
-    from ogive.diagnostics import model_fit as model_fit
-    from ogive.diagnostics import reliability as reliability
-    from ogive.diagnostics import resample as resample
-    from ogive.diagnostics import respondent_fit as respondent_fit
+    from ogive._load import load as load
+    from ogive._studies import *  # noqa: F403
+    from ogive.benchmarking.friedman_test import compare_ranks as compare_ranks
+    from ogive.capability.case_difficulty import CaseDifficulty as CaseDifficulty
+    from ogive.capability.gate import CapabilityGate as CapabilityGate
+    from ogive.capability.measurement import measure_capability as measure_capability
+    from ogive.checks.bootstrap import resample as resample
+    from ogive.checks.check import diagnose as diagnose
+    from ogive.checks.dimensionality import dimensionality as dimensionality
+    from ogive.checks.item_fit import item_fit as item_fit
+    from ogive.checks.local_dependence import local_dependence as local_dependence
+    from ogive.checks.mislabelled_items import label_trouble as label_trouble
+    from ogive.checks.model_fit import compare_models as compare_models
+    from ogive.checks.model_fit import model_fit as model_fit
+    from ogive.checks.reliability import reliability as reliability
+    from ogive.checks.respondent_fit import respondent_fit as respondent_fit
+    from ogive.data.datasets.aslib import read_aslib as read_aslib
+    from ogive.data.datasets.dataset import Dataset as Dataset
+    from ogive.data.datasets.dataset import split_dataset as split_dataset
+    from ogive.data.datasets.load import load_dataset as load_dataset
+    from ogive.data.datasets.load import load_datasets as load_datasets
+    from ogive.data.datasets.publishing import publish_suite as publish_suite
+    from ogive.data.datasets.runs import read_runs as read_runs
+    from ogive.data.feature_columns import TablePreparation as TablePreparation
+    from ogive.data.logs.read_logs import read_logs as read_logs
+    from ogive.data.pools.runner import dataset_responses as dataset_responses
+    from ogive.data.pools.runner import run_pool as run_pool
+    from ogive.data.response_files import read_responses as read_responses
+    from ogive.data.responses import Responses as Responses
+    from ogive.data.scan import scan_responses as scan_responses
+    from ogive.difficulty.deep_regressor import DeepDifficultyRegressor as DeepDifficultyRegressor
+    from ogive.difficulty.regressor import DifficultyRegressor as DifficultyRegressor
     from ogive.errors import OgiveError as OgiveError
-    from ogive.estimation import EM as EM
-    from ogive.estimation import Joint as Joint
-    from ogive.estimation import calibrate as calibrate
-    from ogive.estimation import simulate as simulate
-    from ogive.learning import DeepDifficultyRegressor as DeepDifficultyRegressor
-    from ogive.learning import DifficultyRegressor as DifficultyRegressor
-    from ogive.learning import TablePreparation as TablePreparation
-    from ogive.models import Beta as Beta
-    from ogive.models import BetaResponse as BetaResponse
-    from ogive.models import Censored as Censored
-    from ogive.models import Continuous as Continuous
-    from ogive.models import FourPL as FourPL
-    from ogive.models import Graded as Graded
-    from ogive.models import Nominal as Nominal
-    from ogive.models import Normal as Normal
-    from ogive.models import OnePL as OnePL
-    from ogive.models import PartialCredit as PartialCredit
-    from ogive.models import ThreePL as ThreePL
-    from ogive.models import TwoPL as TwoPL
-    from ogive.pools import dataset_responses as dataset_responses
-    from ogive.pools import run_pool as run_pool
-    from ogive.report import model_card as model_card
-    from ogive.report import write_report as write_report
-    from ogive.responses import Responses as Responses
-    from ogive.responses import read_logs as read_logs
-    from ogive.responses import read_responses as read_responses
-    from ogive.responses import scan_responses as scan_responses
-    from ogive.saved_files import load as load
-    from ogive.studies import *  # noqa: F403
+    from ogive.irt.adaptive.adaptive_test import AdaptiveTest as AdaptiveTest
+    from ogive.irt.adaptive.simulation import simulate_adaptive as simulate_adaptive
+    from ogive.irt.calibrating import calibrate as calibrate
+    from ogive.irt.calibration import Calibration as Calibration
+    from ogive.irt.estimation.alternative_engines import Joint as Joint
+    from ogive.irt.estimation.em import EM as EM
+    from ogive.irt.models.base import Beta as Beta
+    from ogive.irt.models.base import Normal as Normal
+    from ogive.irt.models.beta import BetaResponse as BetaResponse
+    from ogive.irt.models.censored import Censored as Censored
+    from ogive.irt.models.continuous import Continuous as Continuous
+    from ogive.irt.models.graded import Graded as Graded
+    from ogive.irt.models.logistic import FourPL as FourPL
+    from ogive.irt.models.logistic import OnePL as OnePL
+    from ogive.irt.models.logistic import ThreePL as ThreePL
+    from ogive.irt.models.logistic import TwoPL as TwoPL
+    from ogive.irt.models.nominal import Nominal as Nominal
+    from ogive.irt.models.nominal import PartialCredit as PartialCredit
+    from ogive.irt.simulation import simulate as simulate
+    from ogive.reporting.exports import model_card as model_card
+    from ogive.reporting.page import write_report as write_report
+
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AdaptiveTest": "adaptive",
-    "Beta": "models",
-    "BetaResponse": "models",
-    "calibrate": "estimation",
-    "Calibration": "calibration",
-    "CapabilityGate": "capability",
-    "CaseDifficulty": "capability",
-    "Censored": "models",
-    "compare_models": "diagnostics",
-    "compare_ranks": "diagnostics",
-    "Continuous": "models",
-    "Dataset": "datasets",
-    "dataset_responses": "pools",
-    "DeepDifficultyRegressor": "learning",
-    "diagnose": "diagnostics",
-    "DifficultyRegressor": "learning",
-    "dimensionality": "diagnostics",
-    "EM": "estimation",
-    "FourPL": "models",
-    "Graded": "models",
-    "item_fit": "diagnostics",
+    "AdaptiveTest": "irt.adaptive.adaptive_test",
+    "Beta": "irt.models.base",
+    "BetaResponse": "irt.models.beta",
+    "calibrate": "irt.calibrating",
+    "Calibration": "irt.calibration",
+    "CapabilityGate": "capability.gate",
+    "CaseDifficulty": "capability.case_difficulty",
+    "Censored": "irt.models.censored",
+    "compare_models": "checks.model_fit",
+    "compare_ranks": "benchmarking.friedman_test",
+    "Continuous": "irt.models.continuous",
+    "Dataset": "data.datasets.dataset",
+    "dataset_responses": "data.pools.runner",
+    "DeepDifficultyRegressor": "difficulty.deep_regressor",
+    "diagnose": "checks.check",
+    "DifficultyRegressor": "difficulty.regressor",
+    "dimensionality": "checks.dimensionality",
+    "EM": "irt.estimation.em",
+    "FourPL": "irt.models.logistic",
+    "Graded": "irt.models.graded",
+    "item_fit": "checks.item_fit",
     "OgiveError": "errors",
-    "Joint": "estimation",
-    "label_trouble": "diagnostics",
-    "load": "saved_files",
-    "load_dataset": "datasets",
-    "load_datasets": "datasets",
-    "local_dependence": "diagnostics",
-    "measure_capability": "capability",
-    "model_card": "report",
-    "model_fit": "diagnostics",
-    "Nominal": "models",
-    "Normal": "models",
-    "OnePL": "models",
-    "PartialCredit": "models",
-    "respondent_fit": "diagnostics",
-    "publish_suite": "datasets",
-    "read_aslib": "datasets",
-    "read_logs": "responses",
-    "read_responses": "responses",
-    "read_runs": "datasets",
-    "reliability": "diagnostics",
-    "resample": "diagnostics",
-    "Responses": "responses",
-    "run_pool": "pools",
-    "scan_responses": "responses",
-    "simulate": "estimation",
-    "simulate_adaptive": "adaptive",
-    "split_dataset": "datasets",
-    "TablePreparation": "learning",
-    "ThreePL": "models",
-    "TwoPL": "models",
-    "write_report": "report",
+    "Joint": "irt.estimation.alternative_engines",
+    "label_trouble": "checks.mislabelled_items",
+    "load": "_load",
+    "load_dataset": "data.datasets.load",
+    "load_datasets": "data.datasets.load",
+    "local_dependence": "checks.local_dependence",
+    "measure_capability": "capability.measurement",
+    "model_card": "reporting.exports",
+    "model_fit": "checks.model_fit",
+    "Nominal": "irt.models.nominal",
+    "Normal": "irt.models.base",
+    "OnePL": "irt.models.logistic",
+    "PartialCredit": "irt.models.nominal",
+    "respondent_fit": "checks.respondent_fit",
+    "publish_suite": "data.datasets.publishing",
+    "read_aslib": "data.datasets.aslib",
+    "read_logs": "data.logs.read_logs",
+    "read_responses": "data.response_files",
+    "read_runs": "data.datasets.runs",
+    "reliability": "checks.reliability",
+    "resample": "checks.bootstrap",
+    "Responses": "data.responses",
+    "run_pool": "data.pools.runner",
+    "scan_responses": "data.scan",
+    "simulate": "irt.simulation",
+    "simulate_adaptive": "irt.adaptive.simulation",
+    "split_dataset": "data.datasets.dataset",
+    "TablePreparation": "data.feature_columns",
+    "ThreePL": "irt.models.logistic",
+    "TwoPL": "irt.models.logistic",
+    "write_report": "reporting.page",
 }
 
 EXTRA = ("AlgorithmSelector", "Limits")  # names of studies that callers need beside the functions
@@ -133,7 +134,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return _lazily(name)
     if name in study_names():
-        return getattr(import_module("ogive.studies"), name)
+        return getattr(import_module("ogive._studies"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

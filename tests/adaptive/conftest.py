@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ogive import OnePL, ThreePL
-from ogive.calibration import known_items
+from ogive.irt.banks import known_items
 
 
 @pytest.fixture(scope="session")

@@ -3,20 +3,14 @@ import pandas as pd
 import pytest
 
 from ogive import simulate
-from ogive.adaptive import (
-    AdaptiveTest,
-    AnyOf,
-    Budget,
-    ContentBalance,
-    Randomesque,
-    StandardError,
-    adaptive_simulation,
-    simulate_adaptive,
-)
-from ogive.adaptive.adaptive_simulation import _figures, _said
-from ogive.calibration import known_items
 from ogive.errors import InputError
-from ogive.models import MODELS
+from ogive.irt.adaptive import simulation as adaptive_simulation
+from ogive.irt.adaptive.adaptive_test import AdaptiveTest
+from ogive.irt.adaptive.rules import AnyOf, Budget, StandardError
+from ogive.irt.adaptive.selectors import ContentBalance, Randomesque
+from ogive.irt.adaptive.simulation import _figures, _said, simulate_adaptive
+from ogive.irt.banks import known_items
+from ogive.irt.models import MODELS
 
 
 @pytest.fixture(scope="module")

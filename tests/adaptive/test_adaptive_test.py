@@ -7,20 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ogive import Responses, load, simulate
-from ogive.adaptive import (
-    SELECTORS,
-    AdaptiveSession,
-    AdaptiveTest,
-    AnyOf,
-    AtLeast,
-    Budget,
-    ContentBalance,
-    Randomesque,
-    StandardError,
-)
-from ogive.calibration import known_items
 from ogive.errors import InputError
-from ogive.models import MODELS
+from ogive.irt.adaptive.adaptive_test import AdaptiveSession, AdaptiveTest
+from ogive.irt.adaptive.rules import AnyOf, AtLeast, Budget, StandardError
+from ogive.irt.adaptive.selectors import SELECTORS, ContentBalance, Randomesque
+from ogive.irt.banks import known_items
+from ogive.irt.models import MODELS
 
 
 def test_two_steps_are_those_computed_by_hand(bank, plain):

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from ogive import Responses, calibrate, simulate
-from ogive.adaptive import SELECTORS, AdaptiveTest, Budget, FullScore, asked_of_recorded
 from ogive.errors import InputError
+from ogive.irt.adaptive.adaptive_test import AdaptiveTest
+from ogive.irt.adaptive.rules import Budget
+from ogive.irt.adaptive.selectors import SELECTORS, FullScore
+from ogive.irt.adaptive.simulation import asked_of_recorded
 
 
 @pytest.fixture(scope="module")

@@ -7,26 +7,24 @@ import pytest
 from numpy.polynomial import Polynomial
 from scipy.special import ndtri
 
-from ogive.adaptive import (
-    AdaptiveTest,
+from ogive.errors import InputError
+from ogive.irt.adaptive import state as adaptive_state
+from ogive.irt.adaptive.adaptive_test import AdaptiveTest
+from ogive.irt.adaptive.rules import (
     AnyOf,
     AtLeast,
     Budget,
-    ContentBalance,
     DifficultyPercentile,
     FixedAbility,
-    NearestByLot,
     PosteriorMean,
     PosteriorMode,
-    Randomesque,
     Reliability,
     StandardError,
     StepRule,
-    simulate_adaptive,
 )
-from ogive.adaptive import state as adaptive_state
-from ogive.errors import InputError
-from ogive.scoring.posterior import NormalPopulation, plan
+from ogive.irt.adaptive.selectors import ContentBalance, NearestByLot, Randomesque
+from ogive.irt.adaptive.simulation import simulate_adaptive
+from ogive.irt.quadrature import NormalPopulation, plan
 
 
 def difficulties(bank, session):

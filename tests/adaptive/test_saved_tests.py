@@ -6,19 +6,17 @@ import numpy as np
 import pytest
 
 from ogive import load
-from ogive.adaptive import (
-    AdaptiveTest,
+from ogive.errors import FileError, InputError
+from ogive.irt.adaptive.adaptive_test import AdaptiveTest
+from ogive.irt.adaptive.rules import (
     AnyOf,
     AtLeast,
     Budget,
-    ContentBalance,
     DifficultyPercentile,
-    NearestByLot,
-    Randomesque,
     StandardError,
     StepRule,
 )
-from ogive.errors import FileError, InputError
+from ogive.irt.adaptive.selectors import ContentBalance, NearestByLot, Randomesque
 
 
 def written_and_read(test, path):

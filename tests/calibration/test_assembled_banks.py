@@ -3,7 +3,7 @@
 import numpy as np
 
 from ogive import TwoPL, load
-from ogive.calibration import known_items
+from ogive.irt.banks import known_items
 
 
 def test_a_bank_of_known_items_is_saved_and_loaded(tmp_path):

@@ -12,11 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ogive import Beta, Normal, OnePL, Responses, calibrate, load, simulate
-from ogive.calibration.bank_writing import HEAD_KEY, SUM, sum_of
+from ogive._load import load_only
 from ogive.errors import FileError, InputError
-from ogive.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
-from ogive.saved_files import load_only
-from ogive.scoring import HistogramPopulation
+from ogive.irt.bank_writing import HEAD_KEY, SUM, sum_of
+from ogive.irt.models import MODELS
+from ogive.irt.models.beta import BetaResponse
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.models.graded import Graded
+from ogive.irt.models.nominal import PartialCredit
+from ogive.irt.quadrature import HistogramPopulation
 
 plt.switch_backend("Agg")
 SUFFIXES = [".json", ".parquet"]
@@ -169,7 +173,7 @@ def test_the_population_is_named_in_the_file(cal, tmp_path):
 def test_any_names_and_numbers_come_back(tmp_path, cal, names, numbers, suffix):
     from dataclasses import replace
 
-    from ogive.calibration import KnownCovariances
+    from ogive.irt.item_covariances import KnownCovariances
 
     bank = replace(
         cal,

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from ogive import Normal, OnePL, Responses, calibrate, simulate
-from ogive.calibration.shown_scale import rows_on_scale
 from ogive.errors import InputError
-from ogive.models import MODELS
+from ogive.irt.item_curves import rows_on_scale
+from ogive.irt.models import MODELS
 
 plt.switch_backend("Agg")
 ABILITIES = np.linspace(-3, 3, 13)

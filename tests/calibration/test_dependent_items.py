@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.calibration import dependent_items
+from ogive.irt import local_dependence as dependent_items
 
 
 def answers(n: int, n_items: int, *, repeated: bool, seed: int = 0) -> np.ndarray:
@@ -61,7 +61,7 @@ def test_it_is_looked_for_only_when_notes_are_read(monkeypatch):
     def asked(_):
         raise AssertionError("looked for dependent items")
 
-    monkeypatch.setattr("ogive.calibration.calibration.dependence_note", asked)
+    monkeypatch.setattr("ogive.irt.calibration.dependence_note", asked)
     found = og.calibrate(answers(100, 10, repeated=True), "2pl", progress=False)
     found.abilities()
     assert len(found.items) == 10

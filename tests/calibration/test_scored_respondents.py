@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.calibration import pooled_items
-from ogive.responses.encoding import encode
-from ogive.scoring import score_abilities
+from ogive.irt.abilities import score_abilities
+from ogive.irt.encoded_responses import encode
+from ogive.irt.item_covariances import pooled_items
 
 FEW_MODELS = ["1pl", "2pl", "graded", "continuous"]
 

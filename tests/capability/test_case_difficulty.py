@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from ogive.capability import CaseDifficulty
+from ogive._progress import told_of_stages
+from ogive.capability.case_difficulty import CaseDifficulty
 from ogive.capability.coding import Coding, Grades
 from ogive.errors import InputError
-from ogive.progress import told_of_stages
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.capability.case_features import case_table, new_cases
+from ogive.capability.cases import case_table, new_cases
 from ogive.errors import InputError
 
 

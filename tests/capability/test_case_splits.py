@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.capability import split_by_difficulty
+from ogive.capability.class_tests import split_by_difficulty
 from ogive.errors import InputError
 
 values = st.lists(st.floats(-3, 3, allow_nan=False), min_size=1, max_size=60)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ogive.capability.class_promises import ClassPath, class_edges, class_path, with_shifts
+from ogive.capability.guarantees import ClassPath, class_edges, class_path, with_shifts
 from ogive.capability.trust import CAPABILITY, Judged, Seen, Trust
-from ogive.numerics.intervals import share_tail
+from ogive.stats.intervals import share_tail
 
 TRUST = Trust(CAPABILITY, np.ones(2), np.zeros(2), np.zeros(2))
 NONE = np.zeros(2, dtype=bool)

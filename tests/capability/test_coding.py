@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.capability import Coding, read_coding
-from ogive.capability.coding import Grades, NormalRange, States, quantile_coding
-from ogive.capability.coding_table import parse_rule
+from ogive.capability.coding import Coding, Grades, NormalRange, States, quantile_coding
+from ogive.capability.coding_rules import parse_rule, read_coding
 from ogive.errors import FileError, InputError
 
 NAN = np.nan

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from ogive.capability.decisions import PromisedLimits, Wording
-from ogive.capability.limits import Limits
-from ogive.capability.promises import ALL, GROUP, PREDICTION, Promise
+from ogive.capability.decisions import Limits, PromisedLimits, Wording
+from ogive.capability.guarantees import ALL, GROUP, PREDICTION, Promise
 from ogive.capability.trust import CAPABILITY, MIXTURE, PROBABILITY, Seen, Trust
 
 ONE = np.ones(2)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ogive.capability.expected_shares import expected_share, reached
-from ogive.capability.risk import accepted
+from ogive.capability.selective_risk import accepted, expected_share, reached
 
 
 def sample(n, seed, chance):

@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from ogive import CapabilityGate, CaseDifficulty
 from ogive.capability.coding import Coding, Grades, NormalRange, States
-from ogive.capability.explaining import Explanation, expected
+from ogive.capability.explanations import Explanation, expected
 from ogive.errors import InputError
 
 RANDOM = np.random.default_rng(0)

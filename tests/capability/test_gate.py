@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
 from ogive import CapabilityGate, CaseDifficulty, measure_capability
-from ogive.capability.limits import acceptance_notes, capability_frame
+from ogive.capability.decisions import acceptance_notes, capability_frame
 from ogive.errors import InputError
 
 QUICK = CapabilityGate(GaussianNB(), target_accuracy=0.8, case_difficulty=CaseDifficulty(levels=2))

@@ -10,8 +10,8 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from ogive import CapabilityGate
-from ogive.capability.classifying import Classifier
-from ogive.capability.gate_comparison import EQUAL, OWN, Rivals, selected
+from ogive.capability.classifier import Classifier
+from ogive.capability.selective_risk import EQUAL, OWN, Rivals, selected
 from ogive.errors import InputError
 
 

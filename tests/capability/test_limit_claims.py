@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from ogive import measure_capability
-from ogive.capability.limit_claims import (
+from ogive.capability.capability_result import (
     EXTRAPOLATED,
     NONE_RIGHT,
     SEEN,
@@ -19,7 +19,7 @@ from ogive.capability.limit_claims import (
     said_limit,
     standing,
 )
-from ogive.numerics.intervals import wilson
+from ogive.stats.intervals import wilson
 
 
 def measured(X, y):

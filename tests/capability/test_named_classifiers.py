@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.capability.case_features import case_table
-from ogive.capability.named_classifiers import CLASSIFIERS, UNSAVED, named_classifier
+from ogive.capability.cases import case_table
+from ogive.capability.classifier import CLASSIFIERS, UNSAVED, named_classifier
+from ogive.data.saved_estimators import packed
 from ogive.errors import InputError
-from ogive.learning.skops_files import packed
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ogive.capability.promises import GROUP, PREDICTION, Spec, make_promise, promised_by
-from ogive.capability.risk import accepted, fewest_cases
+from ogive.capability.guarantees import GROUP, PREDICTION, Spec, make_promise, promised_by
+from ogive.capability.selective_risk import accepted, fewest_cases
 from ogive.capability.trust import CAPABILITY, Judged, Seen, Trust
 from ogive.errors import InputError
 
@@ -44,7 +44,7 @@ def test_a_group_that_is_accepted_as_a_whole_leaves_its_share_to_the_other():
     found = make_promise(TRUST, none(held), held, GROUP, ["a", "b"], SPEC)
     assert found.edge[0] == -np.inf
     own = held.seen.groups == 1
-    from ogive.capability.risk import sizes_to_test
+    from ogive.capability.selective_risk import sizes_to_test
 
     sizes = sizes_to_test(int(own.sum()), 0.9, 0.025)
     score, right = -held.seen.difficulty[own], held.right[own]

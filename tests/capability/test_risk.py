@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binom
 
-from ogive.capability.risk import (
+from ogive.capability.selective_risk import (
     accepted,
     fewest_cases,
     forgiven,
@@ -15,7 +15,7 @@ from ogive.capability.risk import (
     sizes_to_test,
 )
 from ogive.errors import InputError
-from ogive.numerics.intervals import share_interval, share_tail
+from ogive.stats.intervals import share_interval, share_tail
 
 
 def sample(n, seed, slope=3.0, level=4.0):

@@ -2,7 +2,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ogive as og
-from ogive.cli import app
+from ogive.cli.application import app
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def run(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def pages_without_figures(monkeypatch):
     """Figures of pages are tested where pages are; here they would be drawn twice."""
-    monkeypatch.setattr("ogive.report.sections._drawn", lambda *_: ([], []))
+    monkeypatch.setattr("ogive.reporting.sections._drawn", lambda *_: ([], []))
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def figures_without_ink(request, monkeypatch):
         return b"drawn"
 
     if "rendered" not in request.fixturenames:
-        monkeypatch.setattr("ogive.displays.Display._rendered", drawn)
+        monkeypatch.setattr("ogive.results.plots.figure.Display._rendered", drawn)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.estimation import dimension_climb
+from ogive.irt.dimensions import marginal_newton as dimension_climb
 
 N_ITEMS = 12
 

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.estimation.calibrating import ENGINES
-from ogive.models import MODELS
+from ogive.irt.calibrating import ENGINES
+from ogive.irt.models import MODELS
 
 
 def test_bank_and_abilities_are_those_of_the_package(run, scores):

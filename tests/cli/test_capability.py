@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from ogive import measure_capability
-from ogive.capability import CaseDifficulty
-from ogive.capability.case_features import case_table
+from ogive.capability.case_difficulty import CaseDifficulty
+from ogive.capability.cases import case_table
 from ogive.capability.class_tests import RULES
-from ogive.capability.named_classifiers import named_classifier
+from ogive.capability.classifier import named_classifier
 from ogive.cli.capability_commands import RULES as OFFERED
 
 QUICK = ["--n-resamples", 2, "--budget", 4]
@@ -32,7 +32,7 @@ def cases(tmp_path):
 @pytest.fixture(autouse=True)
 def undrawn(monkeypatch):
     """Figures are looked at elsewhere; here they cost seconds."""
-    from ogive.displays import Display
+    from ogive.results.plots.figure import Display
 
     def save(self, path, **kw):
         path.write_bytes(b"")

@@ -34,7 +34,7 @@ def test_models_are_compared_and_laid_out(run, file, tmp_path):
 def test_a_table_of_predictions_is_compared(run, file, tmp_path):
     labels = pd.read_csv(file.partition("#")[0])["state"]
     from ogive import split_dataset
-    from ogive.datasets import load_dataset
+    from ogive.data.datasets.load import load_dataset
 
     test = split_dataset(load_dataset(file)).test
     frame = pd.DataFrame({"item": [f"row_{k}" for k in test], "oracle": labels.iloc[test].tolist()})

@@ -4,9 +4,9 @@ import sys
 import pandas as pd
 import pytest
 
-from ogive import progress
-from ogive.cli.command_table import explained
-from ogive.cli.console import Console
+from ogive import _progress as progress
+from ogive.cli.application import explained
+from ogive.cli.output import Console
 from ogive.errors import InputError
 
 

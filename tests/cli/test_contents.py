@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ogive import cli
-from ogive.cli.command_table import CONTENTS, HOMES, contents, loaded
+from ogive.cli.application import CONTENTS, HOMES, contents, loaded
 
 NAMES = [name for lines in contents().values() for name in lines]
 # What these options are called for short, and what they say, wherever there is one.

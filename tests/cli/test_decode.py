@@ -109,12 +109,12 @@ def test_unknown_choices_are_refused(subtests, run):
 
 
 def test_ctrl_c_says_that_nothing_is_lost(run, monkeypatch):
-    import ogive.studies
+    from ogive.benchmarking import decoder
 
     def interrupted(*_args, **_settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ogive.studies, "decode_benchmark", interrupted)
+    monkeypatch.setattr(decoder, "decode_benchmark", interrupted)
     done = run("decode", "sklearn:iris")
     assert done.exit_code == 130
     assert "the same command resumes from here" in done.stderr

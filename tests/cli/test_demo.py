@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive import demo
-from ogive.datasets import load_dataset, split_dataset
-from ogive.report.column_words import is_known
+from ogive.data.datasets.dataset import split_dataset
+from ogive.data.datasets.load import load_dataset
+from ogive.reporting import demo
+from ogive.results.wording import is_known
 
 
 @pytest.fixture

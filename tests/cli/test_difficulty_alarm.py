@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from ogive.cli import app
-from ogive.studies import performance_alarm
+from ogive.cli.application import app
+from ogive.difficulty.alarm import performance_alarm
 
 
 @pytest.fixture

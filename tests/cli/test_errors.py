@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ogive.cli.command_table import explained
+from ogive.cli.application import explained
 
 COMMAND = [sys.executable, "-c", "from ogive.cli import main; main()"]
 
@@ -158,21 +158,29 @@ def test_a_full_standard_error_ends_no_command(scores):
 @pytest.mark.parametrize(
     ("words", "work", "kept"),
     [
-        (("decode", "sklearn:iris"), "ogive.studies.decode_benchmark", True),
-        (("decode", "sklearn:iris", "--json"), "ogive.studies.decode_benchmark", True),
-        (("decode", "scores.csv", "--responses"), "ogive.studies.decode_responses", False),
-        (("confusion", "sklearn:iris", "-q"), "ogive.studies.compare_classifiers", True),
-        (("demo",), "ogive.demo.demonstrate", True),
+        (("decode", "sklearn:iris"), "ogive.benchmarking.decoder.decode_benchmark", True),
+        (("decode", "sklearn:iris", "--json"), "ogive.benchmarking.decoder.decode_benchmark", True),
+        (
+            ("decode", "scores.csv", "--responses"),
+            "ogive.benchmarking.decoder.decode_responses",
+            False,
+        ),
+        (
+            ("confusion", "sklearn:iris", "-q"),
+            "ogive.classifiers.classifier_comparison.compare_classifiers",
+            True,
+        ),
+        (("demo",), "ogive.reporting.demo.demonstrate", True),
         (("calibrate", "scores.csv"), "ogive.calibrate", False),
         (
             ("leaderboard", "scores.csv"),
-            "ogive.studies.leaderboards.ranked_board.leaderboard",
+            "ogive.evaluation.leaderboards.leaderboard",
             False,
         ),
         (("shorten", "scores.csv", "--size", "3"), "ogive.shorten", False),
         (("adapt", "scores.csv"), "ogive.replay_adaptively", False),
-        (("read", ".", "--out", "read.csv"), "ogive.responses.read_logs", False),
-        (("report", "scores.csv"), "ogive.report.reading.analysed", False),
+        (("read", ".", "--out", "read.csv"), "ogive.data.logs.read_logs.read_logs", False),
+        (("report", "scores.csv"), "ogive.reporting.sources.analysed", False),
     ],
 )
 def test_ctrl_c_says_whether_the_same_command_goes_on(run, scores, monkeypatch, words, work, kept):

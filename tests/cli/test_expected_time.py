@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ogive import Responses
-from ogive.cli.console import Console
-from ogive.cli.expected_time import COSTS, expected_seconds, say_if_long
-from ogive.studies import STUDIES
+from ogive._studies import STUDIES
+from ogive.cli.output import COSTS, Console, expected_seconds, say_if_long
 
 
 def test_every_time_belongs_to_a_command():

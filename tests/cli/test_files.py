@@ -5,8 +5,8 @@ import sys
 import pytest
 
 import ogive as og
-from ogive.cli import command_table
-from ogive.cli.command_arguments import bank_or_responses
+from ogive.cli import application as command_table
+from ogive.cli.sources import bank_or_responses
 from ogive.errors import FileError
 
 

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ogive import load
-from ogive.capability.case_features import new_cases
-from ogive.cli import app
+from ogive.capability.cases import new_cases
+from ogive.cli.application import app
 
 FIT = ("gate", "fit", "cases.csv", "--target", "state", "--out", "gate.json")
 
@@ -150,7 +150,7 @@ def test_where_nobody_is_asked_nothing_is_explained_and_both_files_are_written(r
 def test_many_cases_for_people_are_explained_in_parts(run, gate, tmp_path, monkeypatch):
     words = ("gate", "decide", "gate.json", "new.csv", "--out", "found.csv", "--explain")
     assert run(*words, "whole.csv").exit_code == 0
-    monkeypatch.setattr("ogive.capability.explaining.MAX_CASES", 2)
+    monkeypatch.setattr("ogive.capability.explanations.MAX_CASES", 2)
     done = run(*words, "parts.csv")
     assert done.exit_code == 0, done.output
     parts, whole = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("parts", "whole"))

@@ -20,7 +20,7 @@ def table(tmp_path):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Figures are looked at elsewhere; here they cost seconds."""
-    from ogive.displays import Display
+    from ogive.results.plots.figure import Display
 
     def save(self, path, **kw):
         path.write_bytes(b"")
@@ -87,7 +87,7 @@ def test_the_folder_of_the_input_is_refused(run, table, tmp_path):
 
 def test_a_scale_that_has_not_converged_is_said_where_the_exit_code_says_it(run, monkeypatch):
     """Exit code 4 stood alone: only the item bank in the folder said why."""
-    from ogive.studies.health import item_health
+    from ogive.checks import check as item_health
 
     og.simulate("2pl", 60, 12, random_state=0).responses.save("r.csv")
     short = partial(og.calibrate, engine=og.EM(max_iterations=1))

@@ -106,7 +106,7 @@ def iw_board(table):
 
 
 def test_what_has_not_converged_has_its_own_exit_code(run, monkeypatch):
-    from ogive.diagnostics import reached_accuracy
+    from ogive.irt import predicted_accuracy as reached_accuracy
 
     monkeypatch.setattr(reached_accuracy, "LONGEST", 1)
     og.simulate("2pl", 12, 30, random_state=0).responses.save("r.csv")

@@ -25,7 +25,7 @@ def seconds(tmp_path):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Figures are looked at elsewhere; here they cost seconds."""
-    from ogive.displays import Display
+    from ogive.results.plots.figure import Display
 
     def save(self, path, **kw):
         path.write_bytes(b"")

@@ -27,12 +27,12 @@ def test_send_asks_the_package_to_send(run, monkeypatch):
     asked = {}
 
     def publish(datasets, **kw):
-        from ogive.datasets import Publication
+        from ogive.data.datasets.publishing import Publication
 
         asked.update(kw)
         return Publication("Half", "Why", None, ("a",), (31,), None, 7, "https://there/s/7")
 
-    monkeypatch.setattr("ogive.datasets.publish_suite", publish)
+    monkeypatch.setattr("ogive.data.datasets.publishing.publish_suite", publish)
     done = run(*SUITE, "--send", "--server", "https://there/api")
     assert "https://there/s/7" in done.stdout
     assert "--send" not in done.stdout

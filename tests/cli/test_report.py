@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.files import write_json
-from ogive.report import Contents, write_folder
+from ogive._files import write_json
+from ogive.reporting.exports import Contents, write_folder
 
 
 def data_of(path):

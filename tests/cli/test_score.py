@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.models import MODELS
-from ogive.scoring import METHODS
+from ogive.irt.abilities import METHODS
+from ogive.irt.models import MODELS
 
 
 @pytest.mark.parametrize("method", METHODS)

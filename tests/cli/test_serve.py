@@ -18,8 +18,8 @@ def served(monkeypatch):
         seen.update(settings, gate=gate)
         ready("http://127.0.0.1:8000")
 
-    monkeypatch.setattr("ogive.serving.serve", serve)
-    monkeypatch.setattr("ogive.saved_files.load_only", lambda kind, path: Saved())
+    monkeypatch.setattr("ogive.capability.http_service.serve", serve)
+    monkeypatch.setattr("ogive._load.load_only", lambda kind, path: Saved())
     monkeypatch.delenv("OGIVE_API_KEY", raising=False)
     return seen
 
@@ -59,7 +59,7 @@ def test_a_gate_that_cannot_be_read_is_bad_input(run, served, monkeypatch):
     def broken(kind, path):
         raise FileError(f"There is no file '{path}'.")
 
-    monkeypatch.setattr("ogive.saved_files.load_only", broken)
+    monkeypatch.setattr("ogive._load.load_only", broken)
     done = run("serve", "gate.json")
     assert done.exit_code == 3
     assert "gate.json" in done.stderr

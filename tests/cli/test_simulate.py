@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.models import MODELS
+from ogive.irt.models import MODELS
 
 
 def test_responses_and_truth_are_those_of_the_package(run):

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.cli.terminal_tables import terminal_table
+from ogive.results.text_table import terminal_table
 
 
 @pytest.fixture

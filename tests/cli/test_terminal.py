@@ -16,10 +16,8 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.cli import app
-from ogive.cli.command_examples import EXAMPLES
-from ogive.cli.command_table import HOMES, SAID, contents, loaded
-from ogive.cli.help_pages import CSV, WITHOUT_TABLE
+from ogive.cli.application import CSV, HOMES, SAID, WITHOUT_TABLE, app, contents, loaded
+from ogive.cli.registry import EXAMPLES
 
 WIDTHS = (80, 120)
 NAMES = [name for lines in contents().values() for name in lines]

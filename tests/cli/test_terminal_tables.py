@@ -1,14 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from ogive.cli.terminal_tables import (
-    FEW_MORE,
-    MOST_ROWS,
-    places_of,
-    short,
-    terminal_table,
-    wrapped,
-)
+from ogive.results.text_table import FEW_MORE, MOST_ROWS, places_of, short, terminal_table, wrapped
 
 
 def board(rows=40):

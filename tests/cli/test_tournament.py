@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from ogive.cli import app
-from ogive.studies import tournament
+from ogive.benchmarking.glicko_tournament import tournament
+from ogive.cli.application import app
 
 SCORES = "model,easy,hard,odd\nstrong,0.9,0.7,0.3\nfair,0.8,0.69,0.5\nweak,0.7,0.2,\n"
 

@@ -15,7 +15,7 @@ MOST_ENTERED = 122
 PROGRAM = """
 import sys
 from typer.testing import CliRunner
-from ogive.cli import app
+from ogive.cli.application import app
 
 entered, optimised = set(), 0x1  # a function body, not a module or a class
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ogive as og
-from ogive.datasets import AslibScenario, read_aslib
+from ogive.data.datasets.aslib import AslibScenario, read_aslib
+from ogive.data.table_files import read_table
 from ogive.errors import FileError, InputError
-from ogive.tables import read_table
 
 DESCRIPTION = """# a scenario
 scenario_id: 'Toy #1, 2020'  # with a comma

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.datasets import Dataset, load_dataset, metadata
+from ogive.data.datasets.dataset import Dataset, metadata
+from ogive.data.datasets.load import load_dataset
 
 # OpenML's definitions: the target is a feature, entropy in bits, percentages to 100.
 IRIS = {

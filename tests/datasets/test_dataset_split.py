@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.datasets import Dataset, load_dataset, metadata, split_dataset
+from ogive.data.datasets.dataset import Dataset, metadata, split_dataset
+from ogive.data.datasets.load import load_dataset
 from ogive.errors import InputError
 
 

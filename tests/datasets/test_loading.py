@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.datasets import Dataset, load_dataset, load_datasets, split_dataset
+from ogive.data.datasets.dataset import Dataset, split_dataset
+from ogive.data.datasets.load import load_dataset, load_datasets
 from ogive.errors import FileError, InputError
 
 

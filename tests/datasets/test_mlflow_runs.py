@@ -102,7 +102,7 @@ def test_bad_stores_are_explained(tmp_path, subtests):
 def test_a_table_of_runs_goes_on_to_tournament_and_command_line(tmp_path):
     from typer.testing import CliRunner
 
-    from ogive.cli import app
+    from ogive.cli.application import app
 
     store = by_hand(tmp_path / "mlruns")
     found = og.tournament(og.read_runs(store, metric="accuracy").T)

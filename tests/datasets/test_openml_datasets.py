@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from ogive.datasets import load_dataset, load_datasets
-from ogive.datasets.openml_datasets import cache_folder
-from ogive.datasets.openml_server import RemoteDataset, RemoteTask
+from ogive.data.datasets.load import load_dataset, load_datasets
+from ogive.data.datasets.openml import RemoteDataset, RemoteTask, cache_folder
 from ogive.errors import FileError, InputError, MissingExtraError
 
 ARFF = b"""@relation toy
@@ -212,7 +211,7 @@ def test_a_full_disk_says_so_and_keeps_nothing(load, monkeypatch, tmp_path):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ogive.files.os.fsync", full)
+    monkeypatch.setattr("ogive._files.os.fsync", full)
     with pytest.raises(FileError, match="no space left"):
         load("openml:61")
     assert list((tmp_path / "openml").iterdir()) == []
@@ -225,7 +224,7 @@ def test_a_disk_that_fills_up_keeps_what_was_finished(load, server, monkeypatch)
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as filled:
-        filled.setattr("ogive.files.os.fsync", full)
+        filled.setattr("ogive._files.os.fsync", full)
         with pytest.raises(FileError, match=r"no space left on the disk for '.*dataset-62"):
             load("openml:62")
     server.reachable = False

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.datasets import openml_performance
+from ogive.data.datasets.run_formats import openml_performance
 from ogive.errors import FileError, InputError, MissingExtraError
 
 RUNS = pd.DataFrame(

@@ -7,7 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ogive.datasets import load_dataset, load_datasets, openml_performance
+from ogive.data.datasets.load import load_dataset, load_datasets
+from ogive.data.datasets.run_formats import openml_performance
 from ogive.errors import FileError, InputError
 
 ARFF = b"""@relation toy

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.datasets import read_runs
+from ogive.data.datasets.runs import read_runs
 from ogive.errors import InputError
 
 WIDE = "problem,fast,slow,odd\np1,1.5,2,3\np2,4,,6\n7,7,8,9\n"

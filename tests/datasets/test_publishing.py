@@ -10,8 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pandas as pd
 import pytest
 
-from ogive.datasets import Dataset, load_dataset, publish_suite
-from ogive.datasets.openml_server import RemoteDataset, RemoteTask
+from ogive.data.datasets.dataset import Dataset
+from ogive.data.datasets.load import load_dataset
+from ogive.data.datasets.openml import RemoteDataset, RemoteTask
+from ogive.data.datasets.publishing import publish_suite
 from ogive.errors import FileError, InputError, MissingExtraError
 
 KEY = "0123456789abcdef0123456789abcdef"

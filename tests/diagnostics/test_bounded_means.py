@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.diagnostics.reached_accuracy import ends_of, reached
-from ogive.numerics.clustered import Grouping
+from ogive.irt.predicted_accuracy import ends_of, reached
+from ogive.stats.intervals import Grouping
 
 
 @pytest.mark.parametrize("chances", [(0, 0.01, 0.04, 0.95), (0.9, 0.08, 0.02, 0)])

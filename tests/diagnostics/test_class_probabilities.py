@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.diagnostics.class_probabilities import read_probabilities
+from ogive.checks.mislabelled_items import read_probabilities
 from ogive.errors import InputError
 
 SCORES = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5], [0.0, 0.0, 1.0]])

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from ogive import FourPL, Normal, OnePL, ThreePL, TwoPL, calibrate, load, simulate
-from ogive.diagnostics.comparison import compare_models, is_nested
+from ogive.checks.model_fit import compare_models, is_nested
 from ogive.errors import InputError
 
 COLUMNS = [

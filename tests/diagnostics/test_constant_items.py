@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.diagnostics.diagnosis import informative
+from ogive.checks.residuals import informative
 
 N_CONSTANT = 10
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.diagnostics import DIAGNOSTICS, Diagnosis, diagnose
-from ogive.displays import Display
+from ogive.checks.check import DIAGNOSTICS, diagnose
+from ogive.checks.residuals import Diagnosis
 from ogive.errors import InputError
+from ogive.results.plots.figure import Display
 
 MODELS = ["2pl", "3pl", "graded", "gpcm", "continuous", "beta"]
 

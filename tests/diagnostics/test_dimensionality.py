@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 
 from ogive import calibrate, simulate
-from ogive.diagnostics import made_tables
-from ogive.diagnostics.copied_rows import copied_rows
-from ogive.diagnostics.dimensionality import dimensionality
-from ogive.diagnostics.local_dependence import local_dependence
+from ogive.checks import dimensionality as made_tables
+from ogive.checks.dimensionality import dimensionality
+from ogive.checks.duplicates import copied_rows
+from ogive.checks.local_dependence import local_dependence
 from ogive.errors import InputError
 
-module = import_module("ogive.diagnostics.dimensionality")  # its function has the same name
+module = import_module("ogive.checks.dimensionality")  # its function has the same name
 
 COLUMNS = [
     *("dimension", "eigenvalue", "share", "to_exceed", "shuffled", "by_chance"),

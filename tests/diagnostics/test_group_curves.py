@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from ogive import calibrate, simulate
-from ogive.diagnostics import group_curves
-from ogive.diagnostics.group_curves import fit_curves, group_effects, match
+from ogive.irt import differential_functioning as group_curves
+from ogive.irt.differential_functioning import fit_curves, group_effects, match
 
 
 @pytest.fixture(scope="module")

@@ -12,15 +12,14 @@ from scipy.stats import false_discovery_control, kstest
 
 import ogive
 from ogive import Responses, calibrate, simulate
-from ogive.calibration import known_items
-from ogive.diagnostics.diagnosis import Material
-from ogive.diagnostics.item_fit import item_fit
-from ogive.diagnostics.score_groups import Group, joined
+from ogive.checks.item_fit import Group, item_fit, joined
+from ogive.checks.residuals import Material
 from ogive.errors import InputError
-from ogive.models import TwoPL
-from ogive.numerics.multiplicity import benjamini_hochberg
-from ogive.numerics.summed_scores import joint_with_score
-from ogive.scoring import NormalPopulation
+from ogive.irt.banks import known_items
+from ogive.irt.models.logistic import TwoPL
+from ogive.irt.quadrature import NormalPopulation
+from ogive.irt.summed_scores import joint_with_score
+from ogive.stats.multiplicity import benjamini_hochberg
 
 BINARY = [
     *("LSAT6_Rasch", "LSAT6_2PL", "LSAT7_Rasch", "LSAT7_2PL", "LSAT7_3PL"),

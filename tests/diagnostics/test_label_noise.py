@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.stats import norm
 
-from ogive.diagnostics.label_noise import label_noise
+from ogive.stats.label_noise import label_noise
 
-module = import_module("ogive.diagnostics.label_noise")  # its function has the same name
+module = import_module("ogive.stats.label_noise")  # its function has the same name
 
 
 def overlapping(n=1500, distance=2.0, noise=0.05, seed=0):

@@ -25,12 +25,12 @@ from threadpoolctl import threadpool_limits
 
 import ogive
 from ogive import Responses, calibrate, simulate
-from ogive.diagnostics.label_noise import label_noise
-from ogive.diagnostics.label_trouble import label_trouble
+from ogive.checks.mislabelled_items import label_trouble
 from ogive.errors import InputError
+from ogive.stats.label_noise import label_noise
 
-module = import_module("ogive.diagnostics.label_trouble")  # its function has the same name
-turned_items = import_module("ogive.diagnostics.turned_items")
+module = import_module("ogive.checks.mislabelled_items")  # its function has the same name
+turned_items = import_module("ogive.checks.miskeyed_items")
 
 CHANGED = 0.05
 SEEDS = range(500, 505)

@@ -8,10 +8,10 @@ from scipy import stats
 
 import ogive
 from ogive import OnePL, Responses, calibrate, simulate
-from ogive.diagnostics.local_dependence import local_dependence
+from ogive.checks.local_dependence import local_dependence
 from ogive.errors import InputError
-from ogive.numerics.multiplicity import benjamini_hochberg
-from ogive.scoring import residual_pairs as module
+from ogive.irt import local_dependence as module
+from ogive.stats.multiplicity import benjamini_hochberg
 
 COLUMNS = ["item", "other", "q3", "q3_adjusted", "z", "p", "p_adjusted", "n", "dependent"]
 RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
@@ -124,7 +124,7 @@ def test_a_sample_that_misleads_costs_time_and_no_pair(monkeypatch):
 
 
 def test_a_large_table_is_thinned_and_says_so(gappy, monkeypatch):
-    thinning = import_module("ogive.diagnostics.local_dependence")  # not its function
+    thinning = import_module("ogive.checks.local_dependence")  # not its function
     monkeypatch.setattr(thinning, "MOST_WORK", 150 * 36 / 2)
     assert "from 75 of 150 respondents" in local_dependence(gappy).meaning
 

@@ -9,7 +9,7 @@ from scipy.stats import kstest, ncx2
 
 import ogive
 from ogive import OnePL, Responses, calibrate, load, simulate
-from ogive.diagnostics.model_fit import model_fit
+from ogive.checks.model_fit import model_fit
 from ogive.errors import InputError
 
 RASCH = OnePL(discrimination=1)
@@ -234,7 +234,7 @@ def test_too_few_items_leave_nothing_to_test(subtests):
 
 
 def page(found):
-    from ogive.results import _html
+    from ogive.results.base import _html
 
     return _html(found).decode()
 

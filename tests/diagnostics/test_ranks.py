@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import friedmanchisquare
 
-from ogive.diagnostics import RankComparison, compare_ranks
-from ogive.displays import Display
+from ogive.benchmarking.friedman_test import RankComparison, compare_ranks
 from ogive.errors import InputError
+from ogive.results.plots.figure import Display
 
 TIED = np.array(
     [

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.text import Text
 
 from ogive import OnePL, Responses, calibrate, load, simulate
-from ogive.diagnostics.reliability import reliability
+from ogive.checks.reliability import reliability
 from ogive.errors import InputError
 
 EASY = {"difficulty": np.linspace(-6, -1, 20), "discrimination": np.full(20, 1.0)}

@@ -9,8 +9,8 @@ from joblib import parallel_config
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.estimation.calibrating import calibrate_again
-from ogive.estimation.simulated_responses import simulate_again
+from ogive.irt.calibrating import calibrate_again
+from ogive.irt.simulation import simulate_again
 
 
 @pytest.fixture(scope="module")

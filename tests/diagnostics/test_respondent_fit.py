@@ -7,10 +7,10 @@ from scipy.stats import kstest, norm
 
 import ogive
 from ogive import calibrate, simulate
-from ogive.diagnostics.diagnosis import Material
-from ogive.diagnostics.respondent_fit import respondent_fit
+from ogive.checks.residuals import Material
+from ogive.checks.respondent_fit import respondent_fit
 from ogive.errors import InputError
-from ogive.models import TwoPL
+from ogive.irt.models.logistic import TwoPL
 
 BINARY = [
     *("LSAT6_Rasch", "LSAT6_2PL", "LSAT7_Rasch", "LSAT7_2PL"),

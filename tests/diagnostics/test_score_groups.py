@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 
-from ogive.diagnostics.diagnosis import population_nodes
-from ogive.diagnostics.score_groups import by_score, compared, joined, of_two_cells
-from ogive.diagnostics.summed_score_fit import (
+from ogive.checks.item_fit import (
     _of_many_categories,
     _of_two_categories,
+    by_score,
+    compared,
+    joined,
+    of_two_cells,
     s_x2,
 )
-from ogive.estimation import calibrate, simulate
+from ogive.checks.residuals import population_nodes
+from ogive.irt.calibrating import calibrate
+from ogive.irt.simulation import simulate
 
 
 @pytest.mark.slow
@@ -37,7 +41,7 @@ def test_long_tests_have_the_s_x2_of_the_plain_recursion(monkeypatch):
     cells, weights = np.asarray(responses.cells), np.ones(120)
     given = found.model, found.coords, found.population, cells, weights
     statistic, freedom = s_x2(*given)
-    monkeypatch.setattr("ogive.diagnostics.summed_score_fit.MANY_ITEMS", 10_000)
+    monkeypatch.setattr("ogive.checks.item_fit.MANY_ITEMS", 10_000)
     plain, plain_freedom = s_x2(*given)
     np.testing.assert_allclose(statistic, plain, rtol=1e-10)
     np.testing.assert_array_equal(freedom, plain_freedom)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.displays import AnchorsDisplay, CapabilityPlaneDisplay, EffectivenessDisplay
-from ogive.displays.style import STYLE
 from ogive.errors import InputError
+from ogive.results.plots.planes import AnchorsDisplay, CapabilityPlaneDisplay, EffectivenessDisplay
+from ogive.results.plots.theme import STYLE
 
 
 def some(count, drifted=0):

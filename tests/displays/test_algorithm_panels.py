@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection, QuadMesh
 
-from ogive.displays import DensitiesDisplay, GoodnessDisplay, TracesDisplay
-from ogive.displays.style import STYLE
 from ogive.errors import InputError
+from ogive.results.plots.algorithm_panels import DensitiesDisplay, GoodnessDisplay, TracesDisplay
+from ogive.results.plots.theme import STYLE
 
 
 @pytest.fixture

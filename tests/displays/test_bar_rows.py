@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from ogive.displays import DecisionDisplay, ScoresDisplay
 from ogive.errors import InputError
+from ogive.results.plots.rankings import DecisionDisplay, ScoresDisplay
 
 
 def some(count):

@@ -5,9 +5,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from ogive.displays import CellCurvesDisplay
-from ogive.displays.style import STYLE
 from ogive.errors import InputError
+from ogive.results.plots.confusion_curves import CellCurvesDisplay
+from ogive.results.plots.theme import STYLE
 
 GRID = np.linspace(-4.0, 4.0, 61)
 

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from ogive.displays import DISPLAYS, RankingDisplay
 from ogive.errors import FileError, InputError
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.rankings import RankingDisplay
 
 NAMES = ["one", "two", "three", "four", "five"]
 HOSTILE = [
@@ -215,11 +216,11 @@ def test_every_text_stays_inside_the_figure(each_display, frames, count):
 
 def test_importing_displays_loads_no_display_and_neither_matplotlib_nor_pandas():
     code = (
-        "import sys, ogive.displays, ogive.results\n"
-        "from ogive.displays import DISPLAYS\n"
+        "import sys, ogive.results.plots, ogive.results.base\n"
+        "from ogive.results.plots import DISPLAYS\n"
         "assert len(DISPLAYS) == len(list(DISPLAYS)) and 'ranking' in DISPLAYS\n"
         "assert not {'matplotlib', 'pandas'} & set(sys.modules)\n"
-        "assert not [name for name in sys.modules if name.startswith('ogive.displays.')]"
+        "assert not [name for name in sys.modules if name.startswith('ogive.results.plots.')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

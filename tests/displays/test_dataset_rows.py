@@ -6,8 +6,8 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from ogive.displays import DatasetsDisplay, DistributionsDisplay
 from ogive.errors import InputError
+from ogive.results.plots.distributions import DatasetsDisplay, DistributionsDisplay
 
 
 def some(count):

@@ -6,14 +6,14 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from ogive.displays import (
+from ogive.errors import InputError
+from ogive.results.plots.distributions import (
+    LEAST_TALLEST,
     CaseDifficultyDisplay,
     DifficultyDensityDisplay,
     HistogramDisplay,
     ItemMapDisplay,
 )
-from ogive.displays.distributions import LEAST_TALLEST
-from ogive.errors import InputError
 
 
 def some(count, seed=0):

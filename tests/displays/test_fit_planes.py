@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ogive.displays import FitDisplay, RespondentFitDisplay
+from ogive.results.plots.item_planes import FitDisplay, RespondentFitDisplay
 
 HOSTILE = [
     "$x_{",

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ogive.displays.grouped_rows import (
+from ogive.errors import InputError
+from ogive.results.plots.marks import (
     by_class,
     class_name,
     limits_by_class,
     lines_by_name,
     said_limit,
 )
-from ogive.errors import InputError
 
 FRAME = pd.DataFrame({"class": ["b", "a", "b"], "limit": [np.nan, 0.5, 1.5]})
 

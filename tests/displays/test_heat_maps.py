@@ -6,8 +6,8 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from ogive.displays import DifferencesDisplay, HeatMapDisplay, PairsDisplay
 from ogive.errors import InputError
+from ogive.results.plots.matrices import DifferencesDisplay, HeatMapDisplay, PairsDisplay
 
 
 def some(rows=3, columns=4, low=-0.5, high=0.9):

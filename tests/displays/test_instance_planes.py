@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ogive.displays import DISPLAYS
+from ogive.results.plots import DISPLAYS
 
 
 def drawn(panel):

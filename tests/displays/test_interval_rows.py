@@ -6,15 +6,15 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from ogive.displays import (
+from ogive.errors import InputError
+from ogive.results.plots.rankings import (
     LeaderboardDisplay,
     ModelComparisonDisplay,
     ModelFitDisplay,
     RankingDisplay,
     RatingsDisplay,
 )
-from ogive.displays.style import STYLE
-from ogive.errors import InputError
+from ogive.results.plots.theme import STYLE
 
 
 def texts(ax):

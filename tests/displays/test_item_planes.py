@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from ogive.displays import ItemHealthDisplay, ItemSpaceDisplay
 from ogive.errors import InputError
+from ogive.results.plots.item_planes import ItemHealthDisplay, ItemSpaceDisplay
 
 
 def some(count, seed=0):

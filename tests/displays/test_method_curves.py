@@ -6,9 +6,9 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_hex
 
-from ogive.displays import PerformanceCurvesDisplay, RiskCoverageDisplay
-from ogive.displays.style import STYLE
 from ogive.errors import InputError
+from ogive.results.plots.algorithm_curves import PerformanceCurvesDisplay, RiskCoverageDisplay
+from ogive.results.plots.theme import STYLE
 
 X = np.linspace(-2.0, 2.0, 9)
 

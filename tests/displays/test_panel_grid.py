@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from ogive.displays.panel_grid import MOST_COLUMNS, PanelGrid, arranged, fitted
-from ogive.displays.style import STYLE
+from ogive.results.plots.marks import MOST_COLUMNS, PanelGrid, arranged, fitted
+from ogive.results.plots.theme import STYLE
 
 
 @given(st.integers(1, 200))

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from ogive.displays import BumpDisplay, CriticalDifferenceDisplay
 from ogive.errors import InputError
+from ogive.results.plots.algorithm_curves import BumpDisplay, CriticalDifferenceDisplay
 
 HOSTILE = ["$x_{", "\\frac{$", "a very long name " * 30, "模型 😀", "line\nbreak\x07", "_hidden"]
 

@@ -6,9 +6,9 @@ import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba
 
-from ogive.displays import CapabilityTraceDisplay, StrengthsDisplay
-from ogive.displays.style import STYLE
 from ogive.errors import InputError
+from ogive.results.plots.regions import CapabilityTraceDisplay, StrengthsDisplay
+from ogive.results.plots.theme import STYLE
 
 COLUMNS = ["kind", "epsilon", "algorithm", "start", "end"]
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection
 
-from ogive.displays import DISPLAYS
-from ogive.displays.style import STYLE
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.theme import STYLE
 
 
 @pytest.fixture

@@ -5,8 +5,12 @@ import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 
-from ogive.displays import CurvesDisplay, InformationDisplay, ReliabilityDisplay
 from ogive.errors import InputError
+from ogive.results.plots.response_curves import (
+    CurvesDisplay,
+    InformationDisplay,
+    ReliabilityDisplay,
+)
 
 
 def some(discriminations, points=21):

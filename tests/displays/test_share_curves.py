@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.displays import AlarmDisplay, CharacteristicDisplay
 from ogive.errors import InputError
+from ogive.results.plots.banded_curves import AlarmDisplay, CharacteristicDisplay
 
 X = np.linspace(-2.0, 2.0, 5)
 

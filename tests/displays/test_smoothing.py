@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.displays.smoothing import smoothed
+from ogive.results.plots.marks import smoothed
 
 
 @settings(max_examples=20, deadline=None)

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from ogive.displays import DISPLAYS, AgreementDisplay, PortfolioGapDisplay, ScreeDisplay
 from ogive.errors import InputError
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.banded_curves import AgreementDisplay, PortfolioGapDisplay, ScreeDisplay
 
 
 def frame(series=("one",), panels=("error",)):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from ogive.displays.style import label, spread
+from ogive.results.plots.theme import label, spread
 
 
 def test_label_is_one_short_line_of_plain_text(subtests):

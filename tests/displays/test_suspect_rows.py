@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from ogive.displays import SuspectsDisplay
+from ogive.results.plots.rankings import SuspectsDisplay
 
 
 def names(ax):

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.displays import DISPLAYS, HeatMapDisplay, InformationDisplay
-from ogive.report.folder import write_folder
+from ogive.reporting.exports import write_folder
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.matrices import HeatMapDisplay
+from ogive.results.plots.response_curves import InformationDisplay
 
 
 def square(values, names=("a", "b", "c")):

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import betainc, expit, log_softmax, logit, logsumexp
 
 from ogive import simulate
-from ogive.models import MODELS
+from ogive.irt.models import MODELS
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 

@@ -10,7 +10,11 @@ from scipy.sparse import csr_array
 
 from ogive import EM, Beta, Normal, Responses, TwoPL, calibrate, simulate
 from ogive.errors import InputError
-from ogive.models import MODELS, BetaResponse, Continuous, Graded, PartialCredit
+from ogive.irt.models import MODELS
+from ogive.irt.models.beta import BetaResponse
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.models.graded import Graded
+from ogive.irt.models.nominal import PartialCredit
 
 VALUES = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
 

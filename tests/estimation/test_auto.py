@@ -3,10 +3,10 @@
 import numpy as np
 
 from ogive import Joint, Responses, calibrate, simulate
-from ogive.estimation.calibrating import PRESETS
-from ogive.estimation.chosen_models import PICKS
-from ogive.models import MODELS, Continuous
-from ogive.responses.stored_cells import KINDS
+from ogive.irt.calibrating import PICKS, PRESETS
+from ogive.irt.models import MODELS
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.response_codes import KINDS
 
 PICKED = {"binary": "2pl", "graded": "graded", "continuous": "continuous", "nominal": "nominal"}
 

@@ -12,9 +12,9 @@ import pytest
 
 import ogive as og
 from ogive.errors import ClusterError, InputError
-from ogive.estimation import cluster
-from ogive.estimation.worker_rows import even_ends, pieces_of
-from ogive.models import MODELS
+from ogive.irt.estimation import cluster
+from ogive.irt.estimation.cluster import even_ends, pieces_of
+from ogive.irt.models import MODELS
 
 distributed = pytest.importorskip("distributed")
 
@@ -37,9 +37,9 @@ def client():
 def small_parts(monkeypatch):
     """Parts and blocks of 64 rows, so that small tables have several."""
     for name in ("MOST_ROWS", "LEAST_ROWS"):
-        monkeypatch.setattr(f"ogive.responses.encoding.{name}", 64)
-    monkeypatch.setattr("ogive.estimation.worker_rows.MOST_ROWS", 64)
-    monkeypatch.setattr("ogive.estimation.cluster.MOST_ROWS", 64)
+        monkeypatch.setattr(f"ogive.irt.encoded_responses.{name}", 64)
+    monkeypatch.setattr("ogive.irt.estimation.cluster.MOST_ROWS", 64)
+    monkeypatch.setattr("ogive.irt.estimation.cluster.MOST_ROWS", 64)
 
 
 def assert_same(one, other, tolerance=1e-8):
@@ -143,7 +143,7 @@ def told(**versions):
 
 
 def test_a_cluster_that_cannot_do_the_work_is_refused(client, subtests, monkeypatch):
-    monkeypatch.setattr("ogive.estimation.cluster.ASKED", 1)
+    monkeypatch.setattr("ogive.irt.estimation.cluster.ASKED", 1)
     closed = distributed.Client(client.scheduler.address, set_as_default=False)
     closed.close()
     repeated = og.Responses([[0.5, 1.0], [0.2, 0.4]], tries=[[2, 2], [5, 5]])
@@ -226,7 +226,7 @@ def test_twenty_kills_at_random_times_change_nothing(three_processes, tmp_path):
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_lost_is_said(monkeypatch):
-    monkeypatch.setattr("ogive.estimation.worker_rows.WAIT", 3)
+    monkeypatch.setattr("ogive.irt.estimation.cluster.WAIT", 3)
     table = og.simulate("3pl", 9_000, 21, random_state=5).responses
     local = processes(2)
     with distributed.Client(local, timeout=3) as client:

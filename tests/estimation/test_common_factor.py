@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ogive import Continuous, Responses, calibrate, simulate
-from ogive.estimation import common_factor as module
-from ogive.estimation.common_factor import (
+from ogive.irt.estimation import identifiability as module
+from ogive.irt.estimation.identifiability import (
     _largest,
     _shuffled,
     _standardised,

@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from ogive import Responses, calibrate, simulate
-from ogive.estimation import normal_responses
-from ogive.models import Continuous
+from ogive.irt.estimation import e_step as normal_responses
+from ogive.irt.models.continuous import Continuous
 
 PARAMETERS = ["discrimination", "difficulty", "scaling"]
 

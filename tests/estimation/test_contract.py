@@ -5,10 +5,10 @@ import pytest
 
 from ogive import EM, Joint, Responses, calibrate, load, simulate
 from ogive.errors import InputError
-from ogive.estimation import ENGINES
-from ogive.estimation.shojima import Shojima
-from ogive.models import MODELS
-from ogive.scoring import HistogramPopulation
+from ogive.irt.calibrating import ENGINES
+from ogive.irt.estimation.alternative_engines import Shojima
+from ogive.irt.models import MODELS
+from ogive.irt.quadrature import HistogramPopulation
 
 STAIRS = np.clip(np.arange(9)[:, None] - np.arange(8) + 1, 0, 3).astype(float)
 TABLES = {

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from ogive import Beta, Responses, calibrate, simulate
 from ogive.errors import InputError
-from ogive.models import MODELS
+from ogive.irt.models import MODELS
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 WIDER = [name for name in MODELS if name not in BINARY]

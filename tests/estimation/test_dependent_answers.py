@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 
 import ogive as og
-from ogive.estimation.simulated_responses import simulate_again
-from ogive.responses.encoding import effective_tries
+from ogive.irt.encoded_responses import effective_tries
+from ogive.irt.simulation import simulate_again
 
 
 def drawn(n, m, tries, alike, random_state):

@@ -3,8 +3,8 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.estimation.equal_slopes import calibrate_equal_slopes
-from ogive.models import Continuous
+from ogive.irt.constrained_scales import calibrate_equal_slopes
+from ogive.irt.models.continuous import Continuous
 
 
 def drawn(n=60, m=80, tau=0.5, sigma=0.8, seed=0, missing=0.0):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from ogive.data.responses import Responses
 from ogive.errors import InputError
-from ogive.estimation.error_calibrations import ERROR_MODELS, error_grades
-from ogive.responses import Responses
+from ogive.irt.constrained_scales import ERROR_MODELS, error_grades
 
 
 def simulated(n_regressors=20, n_instances=30, seed=0):

@@ -1,6 +1,6 @@
 """What is returned stays as it is."""
 
-from ogive import estimation
+from ogive.irt import estimation
 
 
 def test_records_are_frozen_and_those_of_arrays_are_equal_to_themselves_alone(records):

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from ogive import simulate
-from ogive.estimation.expectation import expect, expect_generally, outer_sums
-from ogive.estimation.normal_responses import with_moments
-from ogive.models import MODELS
-from ogive.responses.encoding import encode
-from ogive.scoring import sufficient_scores
-from ogive.scoring.posterior import Posterior, plan_nodes
+from ogive.irt import quadrature as sufficient_scores
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.e_step import expect, expect_generally, outer_sums, with_moments
+from ogive.irt.models import MODELS
+from ogive.irt.quadrature import Posterior, plan_nodes
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 

@@ -7,8 +7,8 @@ from scipy.special import expit, logsumexp
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.estimation import explained_population
-from ogive.estimation.explained_population import Facts, explain_population
+from ogive.irt import latent_regression as explained_population
+from ogive.irt.latent_regression import Facts, explain_population
 
 GRID = np.linspace(-9.0, 9.0, 121)
 

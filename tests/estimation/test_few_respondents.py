@@ -3,8 +3,8 @@
 import numpy as np
 
 from ogive import EM, calibrate, simulate
-from ogive.models import MODELS
-from ogive.numerics.special import sigmoid_pair
+from ogive.irt.models import MODELS
+from ogive.stats.special_functions import sigmoid_pair
 
 
 def drawn(n_respondents, n_items, seed=0):

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 import ogive as og
 from ogive import calibrate, simulate
 from ogive.errors import InputError
-from ogive.estimation import observed_information
+from ogive.irt.estimation import standard_errors as observed_information
 
 MODELS = ("1pl", "2pl", "3pl", "graded", "gpcm", "continuous")
 MEAN, SD = 1.0, 1.2  # of the new respondents on the scale of the old ones
@@ -87,7 +87,7 @@ def test_standard_errors_of_many_items_agree_with_those_of_the_whole_matrix(mode
     _, bank, responses, _ = world(model)
     whole = beside(model).items.drop(index=list(bank.item_names))
     monkeypatch.setattr(observed_information, "MOST_EXACT", 0)
-    monkeypatch.setattr("ogive.estimation.resting_places.MOST_EXACT", 0)
+    monkeypatch.setattr("ogive.irt.estimation.convergence.MOST_EXACT", 0)
     parts = calibrate(responses, fixed=bank).items.loc[whole.index]
     np.testing.assert_allclose(parts["difficulty_se"], whole["difficulty_se"], rtol=0.06)
 

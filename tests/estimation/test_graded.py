@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from ogive import Normal, Responses, calibrate, simulate
-from ogive.models import Graded, PartialCredit
+from ogive.irt.models.graded import Graded
+from ogive.irt.models.nominal import PartialCredit
 
 FAMILIES = {"graded": Graded, "gpcm": PartialCredit}
 STEPS = [f"difficulty_{k}" for k in range(1, 5)]

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from ogive.calibration import KnownCovariances
-from ogive.estimation.held_items import Held, _middle
-from ogive.models import ThreePL, TwoPL
-from ogive.models.measurement import Coordinate
-from ogive.models.priors import Normal
+from ogive.irt.estimation.latent_scale import Held, _middle
+from ogive.irt.item_covariances import KnownCovariances
+from ogive.irt.models.base import Coordinate, Normal
+from ogive.irt.models.logistic import ThreePL, TwoPL
 
 MODEL = TwoPL()
 BANK = np.array([[1.0, 0.2], [0.5, -0.4], [2.0, 1.0], [0.0, 0.0]])

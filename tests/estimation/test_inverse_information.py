@@ -2,14 +2,8 @@
 
 import numpy as np
 
-from ogive.estimation.inverse_information import (
-    WholeInverse,
-    alone,
-    along,
-    beside,
-    structured,
-)
-from ogive.models import OnePL, TwoPL
+from ogive.irt.estimation.standard_errors import WholeInverse, alone, along, beside, structured
+from ogive.irt.models.logistic import OnePL, TwoPL
 
 RANDOM = np.random.default_rng(3)
 N, WIDTH = 4, 2

@@ -6,9 +6,9 @@ from scipy.stats import spearmanr
 
 from ogive import Joint, TwoPL, calibrate, simulate
 from ogive.errors import InputError
-from ogive.estimation import joint as joint_engine
-from ogive.estimation.joint import response_start, standard
-from ogive.responses.encoding import encode
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation import alternative_engines as joint_engine
+from ogive.irt.estimation.alternative_engines import response_start, standard
 
 
 @pytest.fixture(scope="module")

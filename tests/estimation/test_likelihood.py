@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from ogive import calibrate, simulate
-from ogive.calibration import KnownCovariances
-from ogive.estimation import observed_information
-from ogive.models import MODELS
+from ogive.irt.estimation import standard_errors as observed_information
+from ogive.irt.item_covariances import KnownCovariances
+from ogive.irt.models import MODELS
 
 BOUNDS = [(-20, 20), (None, None), (0, 0.95), (0, 0.475)]
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ogive.estimation.maximization import (
+from ogive.irt.estimation.curvature import WholeCurvature
+from ogive.irt.estimation.m_step import (
     Slopes,
     bounded_step,
     climb_items,
@@ -27,9 +28,8 @@ from ogive.estimation.maximization import (
     take_out,
     tangents,
 )
-from ogive.estimation.whole_curvature import WholeCurvature
-from ogive.models import FourPL, OnePL, ThreePL, TwoPL
-from ogive.scoring.posterior import NormalPopulation
+from ogive.irt.models.logistic import FourPL, OnePL, ThreePL, TwoPL
+from ogive.irt.quadrature import NormalPopulation
 
 COORDS = np.array([[1.0, 0.2], [0.5, -0.4], [2.0, 1.0], [-0.7, 0.0]])
 ABILITIES = np.linspace(-3, 3, 13)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ogive.estimation import normal_responses
-from ogive.estimation.normal_responses import _scale_information, with_moments
-from ogive.models import Continuous
-from ogive.responses.encoding import encode
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation import e_step as normal_responses
+from ogive.irt.estimation.e_step import _scale_information, with_moments
+from ogive.irt.models.continuous import Continuous
 
 
 def test_information_on_the_scale_is_that_of_louis_where_it_is_positive():

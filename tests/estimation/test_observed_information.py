@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from ogive import simulate
-from ogive.estimation.expectation import expect, expect_generally
-from ogive.estimation.fit_task import Task
-from ogive.estimation.missing_information import Scores, _orthogonal
-from ogive.estimation.observed_information import WholeInformation, observed_inverse
-from ogive.estimation.whole_curvature import WholeCurvature, _by_differences
-from ogive.models import Graded, TwoPL
-from ogive.responses.encoding import encode
-from ogive.scoring.posterior import plan_nodes
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.curvature import WholeCurvature, _by_differences
+from ogive.irt.estimation.e_step import expect, expect_generally
+from ogive.irt.estimation.em_state import Task
+from ogive.irt.estimation.missing_information import Scores, _orthogonal
+from ogive.irt.estimation.standard_errors import WholeInformation, observed_inverse
+from ogive.irt.models.graded import Graded
+from ogive.irt.models.logistic import TwoPL
+from ogive.irt.quadrature import plan_nodes
 
 
 def without_priors(model):
@@ -118,7 +119,7 @@ def test_priors_bend_what_is_climbed_and_count_once_along_the_scale(case):
 
 
 def test_the_ways_to_the_curvature_agree(case, monkeypatch):
-    import ogive.estimation.whole_curvature as module
+    from ogive.irt.estimation import curvature as module
 
     data, model, coords, nodes = case
     task = Task(data, model)

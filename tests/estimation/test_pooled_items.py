@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.calibration import KnownCovariances
-from ogive.estimation.pooled_items import _first, _next, _with_common_priors, poolable
-from ogive.models import OnePL, TwoPL
+from ogive.irt.estimation.empirical_bayes import _first, _next, _with_common_priors, poolable
+from ogive.irt.item_covariances import KnownCovariances
+from ogive.irt.models.logistic import OnePL, TwoPL
 
 
 @pytest.fixture(scope="module")

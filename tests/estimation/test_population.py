@@ -10,13 +10,11 @@ from scipy.stats import chi2, norm
 
 from ogive import EM, calibrate, load, simulate
 from ogive.errors import InputError
-from ogive.estimation.expectation import expect
-from ogive.estimation.population_shape import Density, covariance_of_moments
-from ogive.estimation.shape_test import ShapeTest
-from ogive.models import MODELS
-from ogive.responses.encoding import encode
-from ogive.scoring import HistogramPopulation, NormalPopulation
-from ogive.scoring.posterior import Posterior, plan_nodes
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.e_step import expect
+from ogive.irt.estimation.empirical_bayes import Density, ShapeTest, covariance_of_moments
+from ogive.irt.models import MODELS
+from ogive.irt.quadrature import HistogramPopulation, NormalPopulation, Posterior, plan_nodes
 
 GRID = np.linspace(-6, 6, 601)
 SHAPED = ["2pl", "3pl", "graded", "gpcm", "continuous"]  # of which mean and deviation are free

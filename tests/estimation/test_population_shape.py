@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ogive.estimation.population_shape import (
+from ogive.irt.estimation.empirical_bayes import (
     Density,
     _basis,
     _Climb,
@@ -15,9 +15,9 @@ from ogive.estimation.population_shape import (
     _shares,
     covariance_of_moments,
 )
-from ogive.numerics.arrays import fold
-from ogive.numerics.newton import Anderson
-from ogive.scoring.posterior import HistogramPopulation, Nodes, NormalPopulation
+from ogive.irt.quadrature import HistogramPopulation, Nodes, NormalPopulation
+from ogive.stats.array_backend import fold
+from ogive.stats.newton import Anderson
 
 POINTS = np.linspace(-6, 6, 49)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ogive import simulate
-from ogive.estimation.fit_task import Task, first_reading, replan_nodes, too_coarse
-from ogive.estimation.proposals import (
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.acceleration import (
     MOST_TRIES,
     STALL,
     STEPS_THROUGH,
@@ -18,10 +18,10 @@ from ogive.estimation.proposals import (
     survey,
     weakest,
 )
-from ogive.estimation.whole_climb import Leap, Region, leap
-from ogive.models import TwoPL
-from ogive.responses.encoding import encode
-from ogive.scoring.posterior import plan_nodes
+from ogive.irt.estimation.em_state import Task, first_reading, replan_nodes, too_coarse
+from ogive.irt.estimation.trust_region import Leap, Region, leap
+from ogive.irt.models.logistic import TwoPL
+from ogive.irt.quadrature import plan_nodes
 
 MODEL = TwoPL()
 COORDS = np.array([[1.0, 0.2], [0.5, -0.4], [2.0, 1.0]])
@@ -57,7 +57,7 @@ def test_work_is_the_difference_of_values_and_the_trapezoid_of_the_tilt():
 
 
 def test_the_slope_at_a_place_is_that_of_likelihood_and_priors(task, place):
-    from ogive.estimation.maximization import log_penalty, once_only, penalty_slopes, tangents
+    from ogive.irt.estimation.m_step import log_penalty, once_only, penalty_slopes, tangents
 
     pull, stiffness = penalty_slopes(MODEL, COORDS)
     value = place.found.log_likelihood + log_penalty(MODEL, COORDS).sum()

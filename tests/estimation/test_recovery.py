@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from ogive import Normal, Responses, calibrate, simulate
-from ogive.estimation import em
-from ogive.models import MODELS, OnePL
-from ogive.responses import encoding
+from ogive.irt import encoded_responses as encoding
+from ogive.irt.estimation import em
+from ogive.irt.models import MODELS
+from ogive.irt.models.logistic import OnePL
 
 PARAMETERS = ["discrimination", "difficulty", "guessing", "slip"]
 # Correlation of difficulty, RMSE of difficulty, RMSE of ability: what 2,000 × 40 should give.

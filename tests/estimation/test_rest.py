@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from ogive import calibrate, simulate
-from ogive.estimation import fit_task
-from ogive.estimation.maximization import Slopes, bounded_step, newton_step
-from ogive.estimation.observed_information import WholeInformation
-from ogive.estimation.proposals import weakest
-from ogive.models import MODELS
-from ogive.responses.encoding import encode
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation import em_state as fit_task
+from ogive.irt.estimation.acceleration import weakest
+from ogive.irt.estimation.m_step import Slopes, bounded_step, newton_step
+from ogive.irt.estimation.standard_errors import WholeInformation
+from ogive.irt.models import MODELS
 
 GUTTMAN = (np.arange(60)[:, None] >= 3 * np.arange(20)).astype(float)
 

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from ogive import EM, calibrate, simulate
 from ogive.errors import InputError
-from ogive.estimation.rightness import (
+from ogive.irt.constrained_scales import (
     Anchored,
     Preference,
     calibrate_by_rightness,

@@ -6,8 +6,9 @@ from scipy.special import expit, logsumexp
 
 from ogive import calibrate, load, simulate
 from ogive.errors import InputError
-from ogive.estimation import observed_information, resting_places
-from ogive.models import MODELS
+from ogive.irt.estimation import convergence as resting_places
+from ogive.irt.estimation import standard_errors as observed_information
+from ogive.irt.models import MODELS
 
 POINTS = np.linspace(-7, 7, 201)
 PRIOR = np.array([1 / 3**2, 1 / 5**2])  # precision of discrimination and intercept

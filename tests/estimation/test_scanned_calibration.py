@@ -6,7 +6,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.models import MODELS
+from ogive.irt.models import MODELS
 
 SETTINGS = {
     "missing": {"missing": 0.15},
@@ -82,7 +82,7 @@ def test_constant_items_and_empty_respondents_are_noted(tmp_path):
 
 def test_abilities_are_written_as_they_come(tmp_path, monkeypatch):
     table = og.simulate("2pl", 100, 22, random_state=5).responses
-    monkeypatch.setattr("ogive.calibration.written_abilities.CELLS_AT_A_TIME", 22 * 30)
+    monkeypatch.setattr("ogive.data.ability_files.CELLS_AT_A_TIME", 22 * 30)
     rows = scanned(table, tmp_path)
     found = og.calibrate(rows, "2pl", progress=False)
     path = found.write_abilities(tmp_path / "abilities.parquet", items_known=True)
@@ -115,6 +115,6 @@ def test_what_cannot_be_done_in_blocks_is_refused(tmp_path, monkeypatch):
     found = og.calibrate(rows, "2pl", progress=False)
     with pytest.raises(InputError, match="Give a part of them"):
         found.true_scores()
-    monkeypatch.setattr("ogive.calibration.written_abilities.MOST_IN_A_FRAME", 10)
+    monkeypatch.setattr("ogive.data.ability_files.MOST_IN_A_FRAME", 10)
     with pytest.raises(InputError, match="Write them to a file"):
         found.abilities()

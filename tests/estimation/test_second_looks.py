@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from ogive.estimation.em import EM
-from ogive.estimation.maximization import item_values
-from ogive.estimation.second_looks import is_loose, look_around
-from ogive.models import ThreePL, TwoPL, with_priors
+from ogive.irt.estimation.em import EM
+from ogive.irt.estimation.m_step import item_values
+from ogive.irt.estimation.multistart import is_loose, look_around
+from ogive.irt.models import with_priors
+from ogive.irt.models.logistic import ThreePL, TwoPL
 
 BARE = with_priors(ThreePL(), None)
 ABILITIES = np.linspace(-3, 3, 25)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 import ogive as og
-from ogive.estimation.moved_nodes import Around, correlated_nodes, grid_rule
+from ogive.irt.dimensions.adaptive_quadrature import Around, correlated_nodes, grid_rule
 
 EXACT = 0.02  # nats: how exactly integrals are found
 SIZES = (("one", 4), ("other", 4))

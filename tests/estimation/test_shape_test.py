@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ogive.estimation.shape_test import ShapeTest
+from ogive.irt.estimation.empirical_bayes import ShapeTest
 
 
 def test_skewness_and_kurtosis_are_those_of_the_mass_in_units_of_what_is_known():

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ogive.estimation import shared_errors
-from ogive.estimation.shared_errors import directions_of, priors_once
+from ogive.irt.estimation import latent_scale as shared_errors
+from ogive.irt.estimation.latent_scale import directions_of, priors_once
 
 
 def blocks(n, width):

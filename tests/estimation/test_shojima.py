@@ -6,7 +6,12 @@ from scipy.stats import multivariate_normal
 
 from ogive import Continuous, simulate
 from ogive.errors import InputError
-from ogive.estimation.shojima import Shojima, _covariances, _expected_value, _log_likelihood
+from ogive.irt.estimation.alternative_engines import (
+    Shojima,
+    _covariances,
+    _expected_value,
+    _log_likelihood,
+)
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from scipy.stats import kstest
 
 from ogive import calibrate, simulate
 from ogive.errors import InputError
-from ogive.estimation import simulated_responses
-from ogive.estimation.simulated_responses import _of_population, simulate_again
-from ogive.scoring import HistogramPopulation, NormalPopulation
+from ogive.irt import simulation as simulated_responses
+from ogive.irt.quadrature import HistogramPopulation, NormalPopulation
+from ogive.irt.simulation import _of_population, simulate_again
 
 
 def test_a_table_is_as_large_as_asked_for_or_as_its_page_says():

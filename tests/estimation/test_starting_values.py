@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import check_grad
 
 from ogive import Continuous, Responses, calibrate, simulate
-from ogive.estimation.normal_responses import with_moments
-from ogive.estimation.starting_values import (
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.e_step import with_moments
+from ogive.irt.estimation.multistart import (
     _loading,
     _maximum,
     _misfit,
@@ -14,7 +15,6 @@ from ogive.estimation.starting_values import (
     factor_start,
     loadings,
 )
-from ogive.responses.encoding import encode
 
 
 def one_factor(loading, noise):

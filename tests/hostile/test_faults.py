@@ -8,12 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ogive import part_files
+from ogive import _files as part_files
+from ogive._files import write_bytes, write_json
 from ogive.errors import FileError
-from ogive.files import write_bytes, write_json
-from ogive.report import write_folder
-from ogive.report.folder import Contents
-from ogive.studies.evaluation.journal import ResponseJournal
+from ogive.evaluation.adaptive_evaluation import ResponseJournal
+from ogive.reporting.exports import Contents, write_folder
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 if not SCRIPTS.exists() or not hasattr(os, "fork"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.models import MODELS
+from ogive.irt.models import MODELS
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 from odd_tables import odd_table, tally, unexplained

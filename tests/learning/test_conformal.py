@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ogive.learning.conformal import conformal_interval
-from ogive.numerics.intervals import conformal_rank
+from ogive.stats.conformal import conformal_interval
+from ogive.stats.intervals import conformal_rank
 
 
 def test_the_rank_is_that_of_a_finite_sample(subtests):

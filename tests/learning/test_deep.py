@@ -18,9 +18,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from ogive import DeepDifficultyRegressor, load
+from ogive.difficulty import deep_training
+from ogive.difficulty import encoders as deep_encoders
+from ogive.difficulty.deep_training import Schedule
 from ogive.errors import FileError, InputError, MissingExtraError
-from ogive.learning import deep_encoders, deep_training
-from ogive.learning.deep_training import Schedule
 
 if not all(find_spec(name) for name in ("torch", "transformers", "safetensors")):
     pytest.skip("the extra 'deep' is not installed", allow_module_level=True)
@@ -677,7 +678,7 @@ def test_a_failed_save_leaves_the_earlier_one(fitted, saved, monkeypatch):
     def full(*_words, **_settings):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ogive.learning.deep_files.write_json", full)
+    monkeypatch.setattr("ogive.difficulty.deep_files.write_json", full)
     with pytest.raises(FileError, match="No space left"):
         fitted("text", None)[0].save(saved)
     assert {f.name: f.read_bytes() for f in saved.iterdir() if f.is_file()} == before

@@ -12,9 +12,8 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from ogive import DifficultyRegressor
+from ogive.difficulty.regressor import PRESETS, StepwiseRegressor
 from ogive.errors import InputError
-from ogive.learning import StepwiseRegressor
-from ogive.learning.regressor_presets import PRESETS
 
 
 def draw(n=200, seed=0, noise=0.5):
@@ -252,7 +251,7 @@ def test_rows_go_as_they_are_to_a_regressor_that_prepares_them_itself():
 
 
 def test_importing_the_package_of_learning_loads_no_scikit_learn():
-    code = "import sys, ogive, ogive.learning; assert 'sklearn' not in sys.modules"
+    code = "import sys, ogive, ogive.difficulty; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -35,11 +35,9 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
 from ogive import DifficultyRegressor, load
+from ogive.data.estimator_checks import SavedTree, with_saved_trees
+from ogive.data.saved_estimators import MOST_SCHEMA, SMALL, packed, parts_of, unpacked
 from ogive.errors import FileError, InputError, MissingExtraError
-from ogive.learning.saved_trees import SavedTree, with_saved_trees
-from ogive.learning.saved_types import parts_of
-from ogive.learning.skops_archives import MOST_SCHEMA, SMALL
-from ogive.learning.skops_files import packed, unpacked
 
 FRAME = pd.DataFrame(
     {

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
+from ogive.difficulty.regressor import StepwiseRegressor
 from ogive.errors import InputError
-from ogive.learning import StepwiseRegressor
 
 
 def draw(seed, n=80, p=6):

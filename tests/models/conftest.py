@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ogive.models import MODELS
+from ogive.irt.models import MODELS
 
 N_ITEMS = 5
 

@@ -9,8 +9,7 @@ from scipy.integrate import quad
 from scipy.special import betaln, digamma
 
 from ogive.errors import InputError
-from ogive.models import BetaResponse
-from ogive.models.beta_shapes import BoundTerm
+from ogive.irt.models.beta import BetaResponse, BoundTerm
 
 ABILITIES = np.linspace(-3.0, 3.0, 13)
 SCORES = np.array([1e-6, 0.05, 0.3, 0.5, 0.8, 0.999])

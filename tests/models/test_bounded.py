@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import logit
 
 from ogive.errors import InputError
-from ogive.models import BetaResponse, Continuous
+from ogive.irt.models.beta import BetaResponse
+from ogive.irt.models.continuous import Continuous
 
 ITEMS = ["a", "b"]
 CELLS = np.array([[0.2, 3.0], [0.9, np.nan], [0.5, -1.0], [np.nan, 2.0]])

@@ -7,7 +7,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from ogive.errors import InputError
-from ogive.models import Censored, Continuous
+from ogive.irt.models.censored import Censored
+from ogive.irt.models.continuous import Continuous
 
 ABILITIES = np.linspace(-3.0, 3.0, 7)
 LIMITS = (0.2, 0.9)

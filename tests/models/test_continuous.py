@@ -9,8 +9,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from ogive.errors import InputError
-from ogive.models import Continuous
-from ogive.models.measurement import NormalSums
+from ogive.irt.models.base import NormalSums
+from ogive.irt.models.continuous import Continuous
 
 ABILITIES = np.linspace(-3.0, 3.0, 13)
 

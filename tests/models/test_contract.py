@@ -13,17 +13,11 @@ from scipy import stats
 from scipy.special import expit, log_expit, log_softmax
 
 from ogive.errors import InputError
-from ogive.models import (
-    MODELS,
-    Beta,
-    Categorical,
-    Censored,
-    MeasurementModel,
-    Normal,
-    find_model,
-    with_priors,
-)
-from ogive.models.beta_shapes import Shapes
+from ogive.irt.models import MODELS, find_model, with_priors
+from ogive.irt.models.base import Beta, MeasurementModel, Normal
+from ogive.irt.models.beta import Shapes
+from ogive.irt.models.categorical import Categorical
+from ogive.irt.models.censored import Censored
 
 ABILITIES = np.linspace(-4.0, 4.0, 17)
 FAR = np.array([-800.0, 800.0])

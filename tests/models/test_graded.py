@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from ogive.errors import InputError
-from ogive.models import Graded
+from ogive.irt.models.graded import Graded
 
 ABILITIES = np.linspace(-5.0, 5.0, 21)
 

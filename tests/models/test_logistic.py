@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ogive.errors import InputError
-from ogive.models import MODELS, FourPL, OnePL, ThreePL, TwoPL
+from ogive.irt.models import MODELS
+from ogive.irt.models.logistic import FourPL, OnePL, ThreePL, TwoPL
 
 ABILITIES = np.linspace(-5.0, 5.0, 41)
 SLOPE = np.array([-2.0, -0.5, 0.0, 0.7, 1.5, 4.0])

@@ -6,7 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ogive.errors import InputError
-from ogive.models import Graded, Normal, PartialCredit, TwoPL, with_priors
+from ogive.irt.models import with_priors
+from ogive.irt.models.base import Normal
+from ogive.irt.models.graded import Graded
+from ogive.irt.models.logistic import TwoPL
+from ogive.irt.models.nominal import PartialCredit
 
 ABILITIES = np.linspace(-4.0, 4.0, 17)
 ITEMS = list("abc")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from ogive.models import PartialCredit
+from ogive.irt.models.nominal import PartialCredit
 
 ABILITIES = np.linspace(-5.0, 5.0, 21)
 ITEM = {

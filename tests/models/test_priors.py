@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ogive.errors import InputError
-from ogive.models import MODELS, Beta, Normal, Prior, with_priors
-from ogive.models.logistic import GUESSING, INTERCEPT, SLIP, SLOPE
+from ogive.irt.models import MODELS, with_priors
+from ogive.irt.models.base import Beta, Normal, Prior
+from ogive.irt.models.logistic import GUESSING, INTERCEPT, SLIP, SLOPE
 
 inside = st.floats(0.05, 0.95)
 at_least_one = st.floats(1, 30)

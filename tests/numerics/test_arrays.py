@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ogive.errors import InputError, MissingExtraError
-from ogive.numerics import arrays
-from ogive.numerics.arrays import (
+from ogive.stats import array_backend as arrays
+from ogive.stats.array_backend import (
     array_namespace,
     as_array,
     as_numpy,
@@ -216,7 +216,7 @@ def test_none_and_minus_one_stand_for_all_cores(monkeypatch):
 def test_blas_of_scipy_is_held_to_one_thread_even_if_it_is_imported_later():
     """Its threads wait in a spin for each other: on a busy machine a Cholesky took 0.3 s."""
     code = (
-        "from ogive.numerics.arrays import workers\n"
+        "from ogive.stats.array_backend import workers\n"
         "with workers(1):\n"
         "    import scipy.linalg\n"
         "    from threadpoolctl import ThreadpoolController\n"

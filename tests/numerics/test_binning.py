@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ogive.numerics.binning import edges_by_quantile, edges_by_width, places, sums_by_bin
-from ogive.numerics.robust import robust_limits
+from ogive.results.plots.marks import robust_limits
+from ogive.stats.metrics import edges_by_quantile, edges_by_width, places, sums_by_bin
 
 numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=40).map(np.array)
 

@@ -3,12 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.numerics.classification import (
-    auc_error,
-    auc_of_scores,
-    classic_metrics,
-    confusion_counts,
-)
+from ogive.stats.metrics import auc_error, auc_of_scores, classic_metrics, confusion_counts
 
 few_and_slow = settings(max_examples=40, deadline=None)  # a call of scikit-learn takes milliseconds
 NAMES = ["accuracy", "f1", "precision", "recall", "auc", "specificity"]

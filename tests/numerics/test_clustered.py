@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp, ttest_rel
 
-from ogive.numerics.clustered import Grouping, Means, clustered_means, t_test
-from ogive.numerics.intervals import t_reach
+from ogive.stats.intervals import Grouping, Means, clustered_means, t_reach, t_test
 
 RANDOM = np.random.default_rng(4)
 VALUES = RANDOM.normal(0.3, 1.0, size=(3, 24))

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import binomtest, norm, ttest_ind, ttest_rel
 from scipy.stats import t as student
 
-from ogive.numerics.differing import (
+from ogive.stats.multiplicity import holm
+from ogive.stats.pairwise_tests import (
     Differences,
     differences_by_errors,
     differences_of_answers,
@@ -13,7 +14,6 @@ from ogive.numerics.differing import (
     differences_of_games,
     differences_over_units,
 )
-from ogive.numerics.multiplicity import holm
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ogive.errors import InputError
-from ogive.numerics.error_scores import error_scores, error_unit
+from ogive.stats.metrics import error_scores, error_unit
 
 
 def test_the_unit_is_the_median_error_of_the_median():

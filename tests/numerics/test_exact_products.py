@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ogive.numerics import exact_products as module
-from ogive.numerics.exact_products import ZerosAndOnes, halved, in_digits
+from ogive.stats import array_backend as module
+from ogive.stats.array_backend import ZerosAndOnes, halved, in_digits
 
 torch = pytest.importorskip("torch")
 

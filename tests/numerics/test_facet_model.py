@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ogive.numerics.facet_model import (
+from ogive.irt.facet_model import (
     PRIORS,
     FacetLikelihood,
     FacetParameters,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from ogive.numerics.factored_normal import FactoredNormal
-from ogive.numerics.joint_normal import Bells, posterior
+from ogive.irt.dimensions.correlated_abilities import Bells, FactoredNormal, posterior
 
 MEAN = np.array([0.2, -0.4, 0.1])
 FACTOR = np.array([[1.0, 0.0], [0.6, 0.5], [-0.3, 0.8]])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm, t
 
-from ogive.numerics.intervals import (
+from ogive.stats.intervals import (
     conformal_quantile,
     conformal_rank,
     exact_difference,

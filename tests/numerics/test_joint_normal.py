@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import t as student
 
-from ogive.numerics.joint_normal import (
+from ogive.irt.dimensions.correlated_abilities import (
     Bells,
     JointNormal,
     Scale,

@@ -1,6 +1,6 @@
 import numpy as np
 
-from ogive.numerics.letter_groups import letters_of
+from ogive.stats.pairwise_tests import letters_of
 
 
 def pairs(n, *different):

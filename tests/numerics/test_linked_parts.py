@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ogive.numerics.linked_parts import linked_parts
+from ogive.stats.linked_parts import linked_parts
 
 
 def blocks(*shapes):

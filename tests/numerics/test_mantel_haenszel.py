@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from ogive.numerics.mantel_haenszel import common_odds
+from ogive.irt.differential import common_odds
 
 # By stratum: right and wrong of the reference group, right and wrong of the other one.
 TABLES = ((20, 10, 12, 18), (15, 5, 10, 10))

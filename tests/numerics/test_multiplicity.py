@@ -4,12 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from ogive.numerics.multiplicity import (
-    CORRECTIONS,
-    benjamini_hochberg,
-    benjamini_yekutieli,
-    holm,
-)
+from ogive.stats.multiplicity import CORRECTIONS, benjamini_hochberg, benjamini_yekutieli, holm
 
 SOME = np.array([0.2, 0.001, 0.04, 0.04, 1.0, 0.013])
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ogive.numerics.newton import (
+from ogive.stats.newton import (
     Anderson,
     is_safe,
     positive_inverse,

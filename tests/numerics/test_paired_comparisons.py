@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ogive.numerics.paired_comparisons import (
-    Cells,
-    Curvature,
-    Problem,
-    _peak,
-    spread_of,
-)
-from ogive.numerics.paired_errors import errors_of
-from ogive.numerics.paired_links import always_ahead, prior_of
+from ogive.stats.bradley_terry import Cells, Curvature, Problem, _peak, spread_of
+from ogive.stats.bradley_terry_errors import always_ahead, errors_of, prior_of
 
 TRUTH = np.array([1.0, 0.4, 0.0, -0.4, -1.0])
 
@@ -134,7 +127,7 @@ def test_many_clusters_have_the_errors_of_single_leverages(monkeypatch):
     problem = problem_of(first, second, score)
     found = problem.climb(problem.start())[0]
     exact = np.diag(errors_of(problem, found, []).covariance)
-    monkeypatch.setattr("ogive.numerics.paired_errors.MOST_NUMBERS", 0)
+    monkeypatch.setattr("ogive.stats.bradley_terry_errors.MOST_NUMBERS", 0)
     single = np.diag(errors_of(problem, found, []).covariance)
     assert single == pytest.approx(exact, rel=0.02)
 
@@ -145,7 +138,7 @@ def test_without_ties_single_leverages_leave_out_single_comparisons(monkeypatch)
     problem = problem_of(first, second, score, advantage=True)
     found = problem.climb(problem.start())[0]
     exact = errors_of(problem, found, []).covariance
-    monkeypatch.setattr("ogive.numerics.paired_errors.MOST_NUMBERS", 0)
+    monkeypatch.setattr("ogive.stats.bradley_terry_errors.MOST_NUMBERS", 0)
     np.testing.assert_allclose(errors_of(problem, found, []).covariance, exact, atol=1e-6)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ogive.numerics.performance_tables import (
+from ogive.portfolios.performances import (
     fair_means,
     means,
     ranges,

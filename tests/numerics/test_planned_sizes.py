@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ogive.numerics.planned_sizes import Spread, detectable, needed
+from ogive.evaluation.power import Spread, detectable, needed
 
 ALONE = np.arange(200)
 

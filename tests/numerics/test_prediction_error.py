@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import kendalltau, norm, spearmanr
 
-from ogive.numerics.prediction_error import (
+from ogive.stats.metrics import (
     COLUMNS,
     _gaps,
     calibration_error,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from ogive.numerics.prediction_powered import prediction_powered
+from ogive.stats.prediction_powered import prediction_powered
 
 PPI_ESTIMATE = 0.48656671817912317
 PPI_INTERVAL = [0.4681964515, 0.5049369848]

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ogive.numerics.rankings import (
+from ogive.stats.metrics import (
     correlation,
     correlation_interval,
     is_constant,

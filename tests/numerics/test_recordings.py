@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ogive.numerics.recordings import MOST_KEPT, Recordings
+from ogive.stats.array_backend import MOST_KEPT, Recordings
 
 
 class Doubling:

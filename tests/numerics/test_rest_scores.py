@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from ogive.numerics.rest_scores import joint_with_number_right, number_right, without_one
-from ogive.numerics.summed_scores import joint_with_score
+from ogive.irt.summed_scores import (
+    joint_with_number_right,
+    joint_with_score,
+    number_right,
+    without_one,
+)
 
 
 def curves(n_items, nodes, random, *, turned=0.03, slope=0.1):

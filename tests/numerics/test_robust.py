@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ogive.numerics.robust import cluster_limits, padded, robust_limits
+from ogive.results.plots.marks import cluster_limits, padded, robust_limits
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60).map(np.array)
 

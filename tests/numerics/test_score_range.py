@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from ogive.numerics.score_range import (
-    GRID,
-    Placed,
-    ScoreRange,
-    item_curves,
-    odds_beyond,
-    score_edges,
-)
+from ogive.irt.replay_error import GRID, Placed, ScoreRange, item_curves, odds_beyond, score_edges
 
 
 def drawn(n=400, m=40, seed=0, most=1.0):

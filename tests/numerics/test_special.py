@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import hyp1f1
 
-from ogive.numerics.special import (
+from ogive.stats.special_functions import (
     digamma,
     gamma_drop,
     log_fall,

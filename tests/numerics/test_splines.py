@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 
 from ogive.errors import InputError
-from ogive.numerics.splines import SMOOTHINGS, _correlation, _penalty, fit_splines
+from ogive.stats.splines import SMOOTHINGS, _correlation, _penalty, fit_splines
 
 RANDOM = np.random.default_rng(4)
 PLACES = np.sort(RANDOM.uniform(-2, 2, 90))

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2, f, norm, t
 
-from ogive.numerics.standing_out import _inverse, _scatter, _tested, stand_out
+from ogive.stats.multiplicity import _inverse, _scatter, _tested, stand_out
 
 NO_WAYS = 0
 

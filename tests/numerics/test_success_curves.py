@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from scipy.stats import beta, binom
 
-from ogive.numerics.success_curves import (
+from ogive.stats.logistic_curves import (
     MOST_POINTS,
     Curves,
     Points,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ogive.numerics.newton import truncated_newton
+from ogive.stats.newton import truncated_newton
 
 RANDOM = np.random.default_rng(0)
 ROOT = RANDOM.normal(size=(12, 12))

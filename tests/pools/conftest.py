@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from ogive.pools import Member, run_pool
+from ogive.data.pools.members import Member
+from ogive.data.pools.runner import run_pool
 
 
 @dataclass(frozen=True, eq=False)

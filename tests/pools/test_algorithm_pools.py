@@ -3,8 +3,10 @@ import pytest
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from ogive.pools import Member, find_pool, run_pool
-from ogive.pools.algorithm_pools import ALGORITHMS, GRIDS, GridSearch, tuned_classifiers
+from ogive.data.pools.members import Member
+from ogive.data.pools.pool import find_pool
+from ogive.data.pools.published_pools import ALGORITHMS, GRIDS, GridSearch, tuned_classifiers
+from ogive.data.pools.runner import run_pool
 
 NEIGHBOURS = GridSearch("nearest neighbours", {"n_neighbors": (1, 5, 9), "p": (2, 1)})
 MEMBERS = {member.name: member for member in tuned_classifiers()}

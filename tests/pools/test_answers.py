@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from ogive.data.pools.pool import Answers
+from ogive.data.pools.runner import run_pool
 from ogive.errors import InputError
-from ogive.pools import Answers, run_pool
 
 
 @pytest.fixture

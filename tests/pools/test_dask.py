@@ -8,7 +8,7 @@ from joblib import parallel_config
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from ogive.pools import run_pool
+from ogive.data.pools.runner import run_pool
 
 
 @pytest.mark.slow

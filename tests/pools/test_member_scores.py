@@ -7,9 +7,8 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import ogive as og
-from ogive.pools import Member, run_pool
-from ogive.pools.member_scores import packed, unpacked
-from ogive.pools.whole_datasets import dataset_answers
+from ogive.data.pools.members import Member, packed, unpacked
+from ogive.data.pools.runner import dataset_answers, run_pool
 
 
 class Odd(DecisionTreeClassifier):

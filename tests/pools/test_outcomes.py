@@ -14,9 +14,10 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from ogive import files
+from ogive import _files as files
+from ogive.data.pools.members import Member
+from ogive.data.pools.runner import run_pool
 from ogive.errors import FileError
-from ogive.pools import Member, run_pool
 
 POOL = {
     "bayes": GaussianNB(),

@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import ogive as og
-from ogive.pools import Member, Pool
-from ogive.pools.paper import real_classifiers
+from ogive.data.pools.members import Member
+from ogive.data.pools.pool import Pool
+from ogive.data.pools.published_pools import real_classifiers
 
 
 def letters(n=48):

@@ -1,7 +1,7 @@
 import numpy as np
 
-from ogive.pools.paper import artificial_classifiers, misplaced, real_classifiers
-from ogive.responses.artificial_respondents import is_artificial
+from ogive.data.pools.published_pools import artificial_classifiers, misplaced, real_classifiers
+from ogive.data.study_tables import is_artificial
 
 NAMES = ["optimal", "SVM", "MLP", "majority", "random 1", "pessimal"]
 

@@ -10,10 +10,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from ogive.data.pools.members import FromEstimator, Member, same_everywhere
+from ogive.data.pools.pool import POOLS, Pool, find_pool
+from ogive.data.pools.published_pools import ALGORITHMS, Draws, configurations
 from ogive.errors import InputError
-from ogive.pools import POOLS, Member, Pool, find_pool
-from ogive.pools.algorithm_pools import ALGORITHMS, Draws, configurations
-from ogive.pools.members import FromEstimator, same_everywhere
 
 ADA_BOOST_01 = {"n_estimators": 70, "learning_rate": 0.0331}
 NEIGHBOURS_01 = {"n_neighbors": 31, "weights": "uniform", "p": 2}

@@ -12,10 +12,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from ogive.data.pools.member_runs import Task, answer, fold_rows
+from ogive.data.pools.members import Member, Part
+from ogive.data.pools.pool import find_pool
+from ogive.data.pools.runner import run_pool
 from ogive.errors import InputError
-from ogive.pools import Member, find_pool, run_pool
-from ogive.pools.members import Part
-from ogive.pools.outcomes import Task, answer, fold_rows
 
 
 class Odd(ClassifierMixin, BaseEstimator):

@@ -5,9 +5,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from ogive.datasets import Dataset
+from ogive.data.datasets.dataset import Dataset
+from ogive.data.pools.runner import dataset_answers, dataset_responses
 from ogive.errors import InputError
-from ogive.pools import dataset_answers, dataset_responses
 
 POOL = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(max_depth=2)}
 

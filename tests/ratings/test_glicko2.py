@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from ogive._progress import told_of_stages
 from ogive.errors import InputError
-from ogive.progress import told_of_stages
-from ogive.ratings import (
+from ogive.stats.glicko2 import (
     Games,
     Ratings,
     best_first,

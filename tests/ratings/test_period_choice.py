@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.errors import InputError
-from ogive.numerics.rankings import correlation, kendall
-from ogive.ratings import period_choice
-from ogive.ratings.period_choice import (
+from ogive.benchmarking import period_choice
+from ogive.benchmarking.period_choice import (
     _in_proportion,
     chance_of_ranking,
     grow,
@@ -16,6 +14,8 @@ from ogive.ratings.period_choice import (
     points,
     points_within,
 )
+from ogive.errors import InputError
+from ogive.stats.metrics import correlation, kendall
 
 NAN = np.nan
 SCORES = np.array([[3.0, 2.0, 1.0], [1.0, 1.0, 2.0], [5.0, NAN, 4.0]])

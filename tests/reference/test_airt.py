@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from ogive import calibrate, read_aslib
-from ogive.models import Continuous
+from ogive.irt.models.continuous import Continuous
 
 TIMED_OUT = 6000.0
 WEKA, CSP = "airt_weka_minmax", "airt_cspobj_recip1p"

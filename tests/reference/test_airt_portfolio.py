@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.numerics.splines import fit_splines
+from ogive.stats.splines import fit_splines
 
 WEKA, CSP = "OPENML-WEKA-2017", "CSP-Minizinc-Obj-2016"
 HALF_A_DIGIT = 0.0005 + 1e-9

@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from ogive import compare_ranks
-from ogive.numerics.classification import classic_metrics, confusion_counts
+from ogive.stats.metrics import classic_metrics, confusion_counts
 
 METRICS = ["accuracy", "f1", "precision", "recall", "auc", "specificity"]
 N_POSITIVE, N_NEGATIVE = 36, 45

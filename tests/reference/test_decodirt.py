@@ -10,10 +10,11 @@ import pytest
 from scipy.special import expit
 
 from ogive import Responses, ThreePL, calibrate, decode_responses
-from ogive.responses.encoding import encode
-from ogive.scoring import NormalPopulation, score_abilities, staged_abilities
-from ogive.scoring.expected_scores import true_scores
-from ogive.scoring.posterior import Posterior, plan_nodes
+from ogive.irt.abilities import score_abilities
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.alternative_engines import staged_abilities
+from ogive.irt.expected_scores import true_scores
+from ogive.irt.quadrature import NormalPopulation, Posterior, plan_nodes
 
 NAMES = [
     *("Bioresponse", "MiceProtein", "analcatdata_dmft", "blood-transfusion-service-center"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ogive import calibrate
-from ogive.models import Continuous
+from ogive.irt.models.continuous import Continuous
 
 FIGURES = json.loads(Path(__file__).with_name("made_tables.json").read_text())
 STEPS = ["difficulty_1", "difficulty_2", "difficulty_3"]

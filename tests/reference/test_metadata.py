@@ -8,7 +8,7 @@ difficulty with discrimination follows from the table: with guessing, figure 11 
 import pandas as pd
 import pytest
 
-from ogive.studies import probability_by_metadata, relate_metadata
+from ogive.benchmarking.metadata import probability_by_metadata, relate_metadata
 
 # Table 4, from the hardest data set (mfeat-morphological) to the easiest (PhishingWebsites).
 DIFFICULTY_MEAN = """

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ogive import calibrate, simulate
-from ogive.models import PartialCredit
+from ogive.irt.models.nominal import PartialCredit
 
 STEPS = ["difficulty_1", "difficulty_2", "difficulty_3"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ogive import simulate
-from ogive.numerics.mantel_haenszel import common_odds
+from ogive.irt.differential import common_odds
 
 
 def test_common_odds_are_those_of_statsmodels():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.report.reading import analysed
+from ogive.reporting.sources import analysed
 
 HOW = "apt-get install chromium && pip install playwright axe-playwright-python"
 ATTACKS = (

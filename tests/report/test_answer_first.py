@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.report.headlines import MOST_SENTENCES, in_short, sentences_in
-from ogive.report.reading import analysed
-from ogive.report.sections import Section
+from ogive.reporting.page import MOST_SENTENCES, in_short, sentences_in
+from ogive.reporting.sections import Section
+from ogive.reporting.sources import analysed
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from ogive.capability import CaseDifficulty, measure_capability
 from ogive.capability.capability_result import CapabilityComparison, MeasuredModels
-from ogive.displays import Display
-from ogive.report import write_folder
+from ogive.capability.case_difficulty import CaseDifficulty
+from ogive.capability.measurement import measure_capability
+from ogive.reporting.exports import write_folder
+from ogive.results.plots.figure import Display
 
 SETTINGS = {"n_resamples": 3, "budget": 5}
 

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from ogive import Responses, decode_responses, simulate
+from ogive.benchmarking.chapters import read_benchmark
 from ogive.errors import InputError
-from ogive.report import read_benchmark, write_folder
-from ogive.report.folder import Contents
+from ogive.reporting.exports import Contents, write_folder
 
 
 def decoding(count=3, respondents=20, names=None):
@@ -103,7 +103,7 @@ def blank_figures(monkeypatch):
         path.write_bytes(b"")
         return path
 
-    monkeypatch.setattr("ogive.displays.Display.save", save)
+    monkeypatch.setattr("ogive.results.plots.figure.Display.save", save)
 
 
 @pytest.mark.usefixtures("blank_figures")
@@ -165,7 +165,7 @@ def test_a_report_that_fails_leaves_the_earlier_one(decoded, tmp_path, monkeypat
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ogive.report.folder._write_table", stop)
+    monkeypatch.setattr("ogive.reporting.exports._write_table", stop)
     with pytest.raises(KeyboardInterrupt):
         write_folder(later, tmp_path)
     assert {path for path in before if path.exists()} == set(before)
@@ -180,7 +180,7 @@ def test_what_a_kill_leaves_of_an_earlier_report_is_removed_by_the_next_run(tmp_
 
     write_folder(contents("old", "both"), tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("ogive.report.folder._forget", kill)
+        patch.setattr("ogive.reporting.exports._forget", kill)
         with pytest.raises(SystemExit):
             write_folder(contents("both", "new"), tmp_path)
     found = write_folder(contents("both", "new"), tmp_path)

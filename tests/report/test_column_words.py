@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import ogive as og
-from ogive.report.column_words import OF_TABLES, SELF_EXPLAINING, WORDS, is_known, meaning_of
+from ogive.results.wording import OF_TABLES, SELF_EXPLAINING, WORDS, is_known, meaning_of
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 OF_THE_PAGE = {  # columns of tables that scripts make
@@ -87,7 +87,7 @@ def test_the_page_and_python_say_the_same(visit, answers):
 
 
 def test_view_explains_its_columns(tmp_path):
-    from ogive.viewing.view_session import ViewSession
+    from ogive.reporting.session import ViewSession
 
     table = og.simulate("1pl", 5, 4, random_state=0).responses
     session = ViewSession([table.save(tmp_path / "some.parquet")])

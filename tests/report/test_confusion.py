@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from ogive import compare_classifiers
-from ogive.report import write_folder
+from ogive.reporting.exports import write_folder
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@ import json
 import pandas as pd
 
 import ogive as og
-from ogive.report import write_folder
+from ogive.reporting.exports import write_folder
 
 
 def test_tables_figures_and_bank_lie_in_the_folder(tmp_path):

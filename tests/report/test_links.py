@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.report.sections import Section
+from ogive.reporting.sections import Section
 
 MODELS = [f"model {k}" for k in range(12)]
 SCALES = ("iris", "wine", "blobs")

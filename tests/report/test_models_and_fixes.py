@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.numerics.clustered import Grouping
-from ogive.numerics.compared_rows import compare_pairs
-from ogive.numerics.intervals import t_reach
-from ogive.report.reading import analysed
-from ogive.words import with_reach
+from ogive.reporting.sources import analysed
+from ogive.results.numbers import with_reach
+from ogive.stats.intervals import Grouping, t_reach
+from ogive.stats.pairwise_tests import compare_pairs
 
 ONE = "#models-one"
 
@@ -205,7 +204,7 @@ def test_two_models_follow_clusters_and_level_of_the_board(visit, responses, tmp
 
 
 def test_the_page_knows_the_quantiles_of_students_t(chromium):
-    source = files("ogive.report").joinpath("assets", "compare.js").read_text("utf-8")
+    source = files("ogive.reporting").joinpath("assets", "compare.js").read_text("utf-8")
     context = chromium.new_context()
     count = "Array.from({ length: 200 }, (_, k) => studentReach(k + 1))"
     found = context.new_page().evaluate(f"() => {{ {source}; return {count}; }}")
@@ -237,7 +236,7 @@ def test_the_page_and_the_leaderboard_have_the_same_intervals_of_pairs(chromium)
     """An interval excluded 0 beside an exact test that did not reject it."""
     context = chromium.new_context()
     page = context.new_page()
-    source = files("ogive.report").joinpath("assets", "compare.js").read_text("utf-8")
+    source = files("ogive.reporting").joinpath("assets", "compare.js").read_text("utf-8")
     few = [(5, 0, 40), (6, 0, 40), (0, 6, 300), (9, 2, 60), (3, 3, 9)]
     for one, other, n in [*few, (19, 8, 300), (150, 110, 2000)]:
         ends = page.evaluate(

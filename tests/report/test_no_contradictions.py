@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.displays import RankingDisplay
-from ogive.report.explorer import scales_of
-from ogive.report.pictures import picture_of
-from ogive.report.reading import analysed
-from ogive.studies.benchmarks.decoder import _Decoder
+from ogive.benchmarking.decoder import _Decoder
+from ogive.reporting.explorer import scales_of
+from ogive.reporting.sections import picture_of
+from ogive.reporting.sources import analysed
+from ogive.results.plots.rankings import RankingDisplay
 
 MARKS = {"optimal": 1.0, "pessimal": 0.0}
 
@@ -157,7 +157,7 @@ def test_the_map_shows_what_has_no_place_beside_it_and_nothing_flat_stretches_it
 def test_far_difficulties_do_not_stretch_the_map(chromium):
     """Flat items made it run from -400 to 400, with all others on one line."""
     page = chromium.new_page()
-    assets = files("ogive.report").joinpath("assets")
+    assets = files("ogive.reporting").joinpath("assets")
     source = assets.joinpath("chart.js").read_text("utf-8").replace("drawChart(chart);\n}", "}")
     values = [-400.0] * 3 + np.linspace(-2, 2, 40).tolist() + [390.0]
     code = (
@@ -174,7 +174,7 @@ def test_far_difficulties_do_not_stretch_the_map(chromium):
 def shown(chromium):
     """How the page shows the columns of a table: the first row by heading."""
     page = chromium.new_page()
-    assets = files("ogive.report").joinpath("assets")
+    assets = files("ogive.reporting").joinpath("assets")
     data = assets.joinpath("data.js").read_text("utf-8").replace("const DATA =", "const _ =")
     page.set_content('<script id="data" type="application/json">{}</script>')
     source = data + assets.joinpath("numbers.js").read_text("utf-8")

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ogive as og
-from ogive.displays import DISPLAYS
 from ogive.errors import FileError, InputError
-from ogive.report.explorer import instances_of
-from ogive.report.page_assets import filled, text
-from ogive.report.pictures import MOST_MARKS, picture_of
-from ogive.report.sections import as_json, columns_of
-from ogive.results import Result
+from ogive.reporting.explorer import instances_of
+from ogive.reporting.page_assets import filled, text
+from ogive.reporting.sections import MOST_MARKS, as_json, columns_of, picture_of
+from ogive.results.base import Result
+from ogive.results.plots import DISPLAYS
 
 
 class Reader(HTMLParser):
@@ -240,7 +239,7 @@ def test_instances_that_cannot_be_shown_are_refused(subtests):
 
 
 def test_graded_and_continuous_scales_have_sampled_curves(tmp_path, monkeypatch):
-    monkeypatch.setattr("ogive.report.sections._drawn", lambda *_: ([], []))
+    monkeypatch.setattr("ogive.reporting.sections._drawn", lambda *_: ([], []))
     for model in ("graded", "continuous"):
         cal = og.calibrate(og.simulate(model, 80, 6, missing=0.1, random_state=0).responses, model)
         page = og.write_report(tmp_path / f"{model}.html", cal).read_text("utf-8")

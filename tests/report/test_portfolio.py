@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from ogive import compare_portfolios, portfolio
-from ogive.cli.portfolio_commands import Told
-from ogive.displays import Display
-from ogive.report import write_folder
-from ogive.studies.algorithms.portfolio_choice import METHODS
+from ogive.cli.portfolio_findings import Told
+from ogive.portfolios.portfolio_choice import METHODS
+from ogive.reporting.exports import write_folder
+from ogive.results.plots.figure import Display
 
 
 def unwritten(_, path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.report.reading import analysed
+from ogive.reporting.sources import analysed
 
 ASK = "(runs) => runs.map((run) => errorOfDifference(run.part, wholeOf(run.whole, true)))"
 
@@ -14,7 +14,7 @@ ASK = "(runs) => runs.map((run) => errorOfDifference(run.part, wholeOf(run.whole
 @pytest.fixture(scope="module")
 def asked(chromium):
     """What the page computes, from responses that a test gives it."""
-    source = files("ogive.report").joinpath("assets", "residuals.js").read_text("utf-8")
+    source = files("ogive.reporting").joinpath("assets", "residuals.js").read_text("utf-8")
     context = chromium.new_context()
     page = context.new_page()
     page.evaluate(f"() => {{ {source}; window.ask = {ASK}; }}")

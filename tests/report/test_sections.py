@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ogive.displays import DISPLAYS
-from ogive.report import sections
-from ogive.report.sections import section_of
-from ogive.results import Result
+from ogive.reporting import sections
+from ogive.reporting.sections import section_of
+from ogive.results.base import Result
+from ogive.results.plots import DISPLAYS
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.report.sections import Section
-from ogive.words import beyond_scale, with_reach
+from ogive.reporting.sections import Section
+from ogive.results.numbers import beyond_scale, with_reach
 
 PAPER = 718  # pixels between the margins of A4
 
@@ -73,7 +73,7 @@ def test_no_number_is_written_with_a_power_of_ten(page, visit, answers):
 def test_the_page_and_sentences_write_numbers_alike(chromium):
     context = chromium.new_context()
     page = context.new_page()
-    source = files("ogive.report").joinpath("assets", "numbers.js").read_text("utf-8")
+    source = files("ogive.reporting").joinpath("assets", "numbers.js").read_text("utf-8")
     cases = [(0.7312, 0.0123), (93.84, 104.2), (-1.4142, 0.5), (12345.6, 78.9), (2e-9, 3e-10)]
     for value, error in cases:
         said = page.evaluate(f"() => {{ {source}; return withError({value}, {error}); }}")

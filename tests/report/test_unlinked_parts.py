@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.calibration.shown_scale import told_parameters
-from ogive.report.headlines import in_short, sentences_in
-from ogive.report.reading import analysed
-from ogive.report.sections import Section, gather, sections_of
-from ogive.viewing.view_session import ViewSession
+from ogive.irt.item_curves import told_parameters
+from ogive.reporting.page import in_short, sentences_in
+from ogive.reporting.sections import Section, gather, sections_of
+from ogive.reporting.session import ViewSession
+from ogive.reporting.sources import analysed
 
 ITEMS = 10
 
@@ -47,7 +47,7 @@ def test_moving_the_origin_of_parts_leaves_the_joint_fit(monkeypatch):
     table = unlinked((30, 30), seed=1)
     moved = og.calibrate(table, "2pl")
     with monkeypatch.context() as without:
-        without.setattr("ogive.estimation.calibrating.at_own_origins", lambda found: found)
+        without.setattr("ogive.irt.calibrating.at_own_origins", lambda found: found)
         joint = og.calibrate(table, "2pl")
     assert moved.log_likelihood == joint.log_likelihood
     for _, items in moved.items.groupby("part"):
@@ -58,7 +58,7 @@ def test_moving_the_origin_of_parts_leaves_the_joint_fit(monkeypatch):
 
 
 def test_every_part_of_a_report_is_shown_or_named(monkeypatch):
-    monkeypatch.setattr("ogive.report.reading.MOST_PARTS", 1)
+    monkeypatch.setattr("ogive.reporting.sources.MOST_PARTS", 1)
     table = unlinked((4, 3, 2, 1))
     given = gather(analysed(table))
     board = given.results["Leaderboard"]
@@ -88,7 +88,7 @@ def test_a_page_of_parts_says_five_sentences_first(sizes):
 
 
 def test_a_report_the_boards_and_the_view_have_the_same_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("ogive.report.reading.MOST_PARTS", 0)
+    monkeypatch.setattr("ogive.reporting.sources.MOST_PARTS", 0)
     table = unlinked((4, 3, 1))
     given = gather(analysed(table))
     wanted = og.leaderboard(table).to_frame()

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binomtest
 
 import ogive as og
-from ogive.serving.server import _listening
-from ogive.serving.view_application import make_view_app
-from ogive.viewing.view_session import ViewSession
+from ogive.capability.http_service import _listening
+from ogive.reporting.app_server import make_view_app
+from ogive.reporting.session import ViewSession
 
 CHOSEN = "#explorer-item h3"
 TOKEN = "a-token"  # noqa: S105

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import ogive as og
+from ogive.data.frames import option_frame
 from ogive.errors import InputError
-from ogive.responses.chosen_options import option_frame
 
 CHOSEN = pd.DataFrame(
     {"q1": ["A", "C", None], "q2": ["B", "B", "D"], "q3": [1.0, 10.0, 2.0]},

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from ogive import simulate
-from ogive.models import MODELS, Continuous, Graded, TwoPL
-from ogive.responses.encoding import collapse, encode
+from ogive.irt.encoded_responses import collapse, encode
+from ogive.irt.models import MODELS
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.models.graded import Graded
+from ogive.irt.models.logistic import TwoPL
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
+from ogive.data.response_files import read_responses
+from ogive.data.responses import Responses
 from ogive.errors import InputError
-from ogive.responses import Responses, read_responses
 
 
 @pytest.fixture(params=["frame", "csv", "parquet", "jsonl"])

@@ -5,7 +5,8 @@ import io
 import pandas as pd
 import pytest
 
-from ogive.responses import Responses, read_responses
+from ogive.data.response_files import read_responses
+from ogive.data.responses import Responses
 
 TEXT = "model,params_b,q1,q2,License\nsmall,7,1,0,mit\nlarge,70.5,1,1,\n"
 

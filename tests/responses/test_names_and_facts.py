@@ -9,9 +9,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from ogive.data.names import aligned, name_index, numbered
+from ogive.data.response_files import read_responses
+from ogive.data.responses import Responses, as_responses
 from ogive.errors import FileError, InputError
-from ogive.responses import Responses, as_responses, read_responses
-from ogive.responses.names_and_facts import aligned, name_index, numbered
 
 VALUES = pd.Series([1.0, 2.0, 3.0], index=["a", "b", "c"])
 

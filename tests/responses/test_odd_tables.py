@@ -7,8 +7,8 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError, OgiveError
-from ogive.studies.battles.battle_tables import read_battles
-from ogive.studies.judges.rating_tables import read_ratings
+from ogive.evaluation.battles import read_battles
+from ogive.evaluation.facet_estimates import read_ratings
 
 HALVES = ["m\ud83d", "m\ud83e"] * 2
 

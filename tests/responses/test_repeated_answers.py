@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ogive.data.response_files import read_responses
+from ogive.data.responses import Responses
 from ogive.errors import InputError
-from ogive.responses import Responses, read_responses
-from ogive.responses.repeated_answers import combined
+from ogive.irt.repeated_responses import combined
 
 NAN = float("nan")
 

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ogive.data import text_files as text_module
+from ogive.data.response_files import read_responses
+from ogive.data.response_writing import write_responses
+from ogive.data.responses import Responses
 from ogive.errors import FileError, InputError, OgiveError
-from ogive.responses import Responses, read_responses, write_responses
-from ogive.tables import text_tables as text_module
 
 NAN = float("nan")
 WIDE = "model,q1,q2\na,1,0\nb,,1\n"

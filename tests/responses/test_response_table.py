@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ogive.data.responses import Responses
 from ogive.errors import InputError
-from ogive.responses import Responses
-from ogive.words import shown
+from ogive.results.numbers import shown
 
 NAN = float("nan")
 
@@ -506,7 +506,7 @@ def test_the_html_is_short_and_harmless():
 
 def test_importing_loads_numpy_but_not_pandas():
     program = (
-        "import sys, ogive.responses\n"
+        "import sys, ogive.data.responses\n"
         "print({'pandas', 'pyarrow', 'scipy', 'matplotlib'} & set(sys.modules) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import ogive as og
+from ogive.data.disk_rows import RowWriter
+from ogive.data.scan import ScannedResponses
 from ogive.errors import FileError, InputError
-from ogive.responses.scanned_responses import ScannedResponses
-from ogive.responses.seen_cells import SeenCells
-from ogive.responses.stored_rows import RowWriter
+from ogive.irt.response_codes import SeenCells
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_rows_by_response_may_be_anywhere(table, tmp_path, shuffled, monkeypatch
     long = table.to_long().astype({"respondent": str, "item": str})
     if shuffled:
         long = long.sample(frac=1, random_state=0)
-        monkeypatch.setattr("ogive.responses.long_scanning.ROWS_IN_BUCKET", 50)
+        monkeypatch.setattr("ogive.data.scan.ROWS_IN_BUCKET", 50)
     long.iloc[:100].to_parquet(tmp_path / "a.parquet")
     long.iloc[100:].to_parquet(tmp_path / "b.parquet")
     found = og.scan_responses(tmp_path).sample(100)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.responses import Responses
-from ogive.responses.score_units import on_one_scale, said_of_raw_units
+from ogive.data.responses import Responses
+from ogive.data.study_tables import on_one_scale, said_of_raw_units
 
 TASKS = ["quiz", "quiz", "judge", "judge"]
 

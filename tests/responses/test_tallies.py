@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ogive.responses import tallies
-from ogive.responses.tallies import Tally
+from ogive.irt import response_codes as tallies
+from ogive.irt.response_codes import Tally
 
 
 @pytest.mark.parametrize("n_codes", [1, 2, 5])

@@ -8,17 +8,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from ogive import Graded, Responses, TwoPL, calibrate, simulate
-from ogive.calibration import known_items
 from ogive.errors import InputError
-from ogive.models import MODELS
-from ogive.responses.encoding import encode
-from ogive.scoring import (
-    METHODS,
-    HistogramPopulation,
-    NormalPopulation,
-    score_abilities,
-    staged_abilities,
-)
+from ogive.irt.abilities import METHODS, score_abilities
+from ogive.irt.banks import known_items
+from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation.alternative_engines import staged_abilities
+from ogive.irt.models import MODELS
+from ogive.irt.quadrature import HistogramPopulation, NormalPopulation
 
 GRID = np.linspace(-10, 10, 20_001)
 

@@ -5,11 +5,12 @@ import pytest
 
 from ogive import calibrate, simulate
 from ogive.errors import InputError
-from ogive.models import TwoPL
-from ogive.responses.encoding import encode
-from ogive.scoring import NormalPopulation, score_abilities
-from ogive.scoring import ability_covariance as module
-from ogive.scoring.item_errors import ItemErrors
+from ogive.irt import ability_covariance as module
+from ogive.irt.abilities import score_abilities
+from ogive.irt.encoded_responses import encode
+from ogive.irt.models.logistic import TwoPL
+from ogive.irt.quadrature import NormalPopulation
+from ogive.irt.score_errors import ItemErrors
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from ogive import calibrate, simulate
-from ogive.responses.encoding import encode
-from ogive.scoring import averaged_errors as module
-from ogive.scoring import score_abilities
-from ogive.scoring.averaged_errors import averaged_errors, item_tables, points_among, sums_at
-from ogive.scoring.item_errors import ItemErrors
+from ogive.irt import score_errors as module
+from ogive.irt.abilities import score_abilities
+from ogive.irt.encoded_responses import encode
+from ogive.irt.score_errors import ItemErrors, averaged_errors, item_tables, points_among, sums_at
 
 
 @pytest.fixture(scope="module", params=["2pl", "3pl", "graded"])

@@ -8,13 +8,14 @@ from scipy.special import expit
 
 import ogive as og
 from ogive import Responses, calibrate, simulate
-from ogive.calibration import known_items
 from ogive.errors import InputError
-from ogive.models import TwoPL
-from ogive.responses.encoding import encode
-from ogive.scoring import NormalPopulation, expected_scores, score_abilities
-from ogive.scoring.abilities import Abilities
-from ogive.scoring.item_errors import ItemErrors
+from ogive.irt import expected_scores
+from ogive.irt.abilities import Abilities, score_abilities
+from ogive.irt.banks import known_items
+from ogive.irt.encoded_responses import encode
+from ogive.irt.models.logistic import TwoPL
+from ogive.irt.quadrature import NormalPopulation
+from ogive.irt.score_errors import ItemErrors
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from ogive import calibrate, simulate
-from ogive.responses.encoding import encode
-from ogive.scoring import item_errors, score_abilities
-from ogive.scoring.item_errors import ItemErrors, ability_derivatives
+from ogive.irt import score_errors as item_errors
+from ogive.irt.abilities import score_abilities
+from ogive.irt.encoded_responses import encode
+from ogive.irt.score_errors import ItemErrors, ability_derivatives
 
 STEP = 1e-5
 MODELS = ["2pl", "3pl", "4pl", "graded", "gpcm", "continuous", "beta"]

@@ -7,10 +7,15 @@ import pytest
 from scipy.stats import norm
 
 from ogive import Responses, simulate
-from ogive.calibration import known_items
 from ogive.errors import InputError
-from ogive.models import MODELS, Continuous, Graded, PartialCredit, TwoPL
-from ogive.scoring import METHODS, HistogramPopulation, NormalPopulation
+from ogive.irt.abilities import METHODS
+from ogive.irt.banks import known_items
+from ogive.irt.models import MODELS
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.models.graded import Graded
+from ogive.irt.models.logistic import TwoPL
+from ogive.irt.models.nominal import PartialCredit
+from ogive.irt.quadrature import HistogramPopulation, NormalPopulation
 
 GRID = np.linspace(-10, 10, 20_001)
 INNER = slice(3000, 17_001)  # ±7: farther out Warm's weight divides what is next to nothing

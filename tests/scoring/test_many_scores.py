@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.calibration import scored_respondents
-from ogive.scoring import many_scores
+from ogive.irt import expected_scores as many_scores
+from ogive.irt import scored_respondents
 
 SCORES = ("true_scores", "total_scores", "completed_scores")
 

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from ogive import simulate
-from ogive.models import Continuous
-from ogive.numerics.arrays import workers
-from ogive.responses.encoding import encode
-from ogive.scoring import HistogramPopulation, NormalPopulation, score_abilities
-from ogive.scoring.abilities import _eap
-from ogive.scoring.likelihood_modes import GRID, LEAST_INFORMATION, modes
+from ogive.irt.abilities import GRID, LEAST_INFORMATION, _eap, modes, score_abilities
+from ogive.irt.encoded_responses import encode
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.quadrature import HistogramPopulation, NormalPopulation
+from ogive.stats.array_backend import workers
 
 METHODS = ("eap", "map", "ml", "wle")
 

@@ -8,13 +8,14 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from ogive.errors import InputError
-from ogive.models import TwoPL
-from ogive.responses.encoding import encode
-from ogive.scoring import HistogramPopulation, NormalPopulation
-from ogive.scoring.posterior import (
+from ogive.irt.encoded_responses import encode
+from ogive.irt.models.logistic import TwoPL
+from ogive.irt.quadrature import (
     MOST_COARSE_NODES,
     STEEPEST_STEP,
     WIDEST_STEP,
+    HistogramPopulation,
+    NormalPopulation,
     interpolation_matrix,
     likelihood_on_nodes,
     normalised,

@@ -3,10 +3,16 @@
 import numpy as np
 
 from ogive import simulate
-from ogive.responses.encoding import encode
-from ogive.scoring import abilities, score_abilities
-from ogive.scoring.posterior import NormalPopulation, plan_nodes
-from ogive.scoring.sufficient_scores import LinearCurves, ScoreGrid, cubic_weights
+from ogive.irt import abilities
+from ogive.irt.abilities import score_abilities
+from ogive.irt.encoded_responses import encode
+from ogive.irt.quadrature import (
+    LinearCurves,
+    NormalPopulation,
+    ScoreGrid,
+    cubic_weights,
+    plan_nodes,
+)
 
 
 def test_cubic_weights_reproduce_cubics():

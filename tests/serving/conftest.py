@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ogive.capability.http_service import make_app
 from ogive.errors import InputError
-from ogive.serving import make_app
 
 
 class StandIn:

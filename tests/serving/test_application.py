@@ -7,10 +7,13 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 
-from ogive.capability.classifying import ModelError
+from ogive.capability import http_service as admission
+from ogive.capability import model_process as batching
+from ogive.capability import model_process as model_calls
+from ogive.capability.classifier import ModelError
+from ogive.capability.http_requests import RequestLimits
+from ogive.capability.http_service import Keys, Rates, make_app
 from ogive.errors import FileError, InputError, MissingExtraError
-from ogive.serving import RequestLimits, admission, batching, make_app, model_calls
-from ogive.serving.admission import Keys, Rates
 
 ANN, BOB = {"age": 30, "sex": "f"}, {"age": 70.5, "sex": "m"}
 OLD = {"age": 99, "sex": "f"}

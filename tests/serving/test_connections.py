@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip("starlette")
 uvicorn = pytest.importorskip("uvicorn")
 
-from ogive.serving.connections import impatient  # noqa: E402
-from ogive.serving.server import _draining  # noqa: E402
+from ogive.capability.http_service import _draining, impatient  # noqa: E402
 
 SECONDS, MOST, DRAIN = 0.3, 5, 0.1
 LARGE = b" " * 20_000_000  # more than the buffers of both sides

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from ogive.cli import gate_commands
+from ogive.cli import programs as gate_commands
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ogive.serving.json_log import REQUESTS, JsonLines
+from ogive.capability.model_process import REQUESTS, JsonLines
 
 ANN = {"age": 30, "sex": "f"}
 HOSTILE = 'x\r\n{"level": "info"}\u2028\x1b[2J\x00\x7f"\\ \udc80'

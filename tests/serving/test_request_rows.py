@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.serving import RequestLimits
-from ogive.serving.contract import Fields, RefusalError
-from ogive.serving.request_rows import LARGEST, read_rows, refuse_many_values
+from ogive.capability.http_requests import (
+    LARGEST,
+    Fields,
+    RefusalError,
+    RequestLimits,
+    read_rows,
+    refuse_many_values,
+)
 
 FIELDS = Fields({"age": "number", "sex": "text"}, missing=True)
 ANN = {"age": 30, "sex": "f"}

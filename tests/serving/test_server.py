@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from ogive.capability.http_service import _listening, serve
 from ogive.errors import InputError, MissingExtraError
-from ogive.serving import serve
-from ogive.serving.server import _listening
 
 CODE = """
 import json, os, pathlib, re, runpy, sys, time
-from ogive.serving import RequestLimits, serve
+from ogive.capability.http_requests import RequestLimits
+from ogive.capability.http_service import serve
 
 folder = pathlib.Path(sys.argv[2])
 

@@ -11,11 +11,12 @@ from signal import SIGINT
 import pytest
 
 import ogive as og
-from ogive.cli.command_table import app as commands
+from ogive.cli.application import app as commands
 from ogive.errors import MissingExtraError
-from ogive.serving import view_application, viewer
-from ogive.serving.view_application import make_view_app
-from ogive.viewing.view_session import ViewSession
+from ogive.reporting import app_server as view_application
+from ogive.reporting import app_server as viewer
+from ogive.reporting.app_server import make_view_app
+from ogive.reporting.session import ViewSession
 
 TOKEN = "the token"  # noqa: S105
 BATCH = "00000000-0000-0000-0000-000000000001"

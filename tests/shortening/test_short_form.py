@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import ogive as og
-from ogive.displays import Display
+from ogive._load import load_only
+from ogive.data.study_tables import copies, grouped_folds
 from ogive.errors import FileError, InputError
-from ogive.numerics.score_range import Placed
-from ogive.responses.study_tables import copies, grouped_folds
-from ogive.saved_files import load_only
-from ogive.shortening.choosers import (
+from ogive.evaluation.item_choice import (
     CHOOSERS,
     Candidates,
     _Covariance,
@@ -26,8 +24,16 @@ from ogive.shortening.choosers import (
     _Quota,
     shares,
 )
-from ogive.shortening.forecasts import Forecast, full_cells, known_of, margin
-from ogive.shortening.predictors import PREDICTORS, Known
+from ogive.evaluation.score_prediction import (
+    PREDICTORS,
+    Forecast,
+    Known,
+    full_cells,
+    known_of,
+    margin,
+)
+from ogive.irt.replay_error import Placed
+from ogive.results.plots.figure import Display
 
 
 def simulated(n=240, m=30, seed=1, model="2pl", **settings):

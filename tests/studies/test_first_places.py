@@ -6,7 +6,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.numerics.first_places import first_places
+from ogive.stats.pairwise_tests import first_places
 
 TIE = og.Responses([[1, 0], [0, 1]], respondents=["m1", "m2"])
 WINNER = ("is strongest", "m1 leads", "m2 leads", "m1 has", "m2 has")

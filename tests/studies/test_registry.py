@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import ogive as og
-from ogive import studies
-from ogive.cli import app
-from ogive.results import Result
-from ogive.studies import STUDIES, Study
+from ogive import _studies as studies
+from ogive._studies import STUDIES, Study
+from ogive.cli.application import app
+from ogive.results.base import Result
 
 TOY = '''
 """How many items each respondent solves."""
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ogive.displays import DISPLAYS
-from ogive.responses import as_responses
-from ogive.results import Result
+from ogive.results.plots import DISPLAYS
+from ogive.data.responses import as_responses
+from ogive.results.base import Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +125,7 @@ def test_modules_of_studies_say_what_is_public(subtests):
         with subtests.test(name=name):
             study = STUDIES[name]
             module = inspect.getmodule(study.load(name))
-            public = set(sys.modules[resolve_name(study.module, "ogive.studies")].__all__)
+            public = set(sys.modules[resolve_name(study.module, "ogive._studies")].__all__)
             assert {name, *study.names} <= public
             assert module is not None
 
@@ -137,7 +137,7 @@ def test_type_checkers_see_every_module_of_the_registry():
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
     }
-    assert stars == {resolve_name(study.module, "ogive.studies") for study in STUDIES.values()}
+    assert stars == {resolve_name(study.module, "ogive._studies") for study in STUDIES.values()}
 
 
 def test_the_help_of_a_study_is_the_first_line_of_its_docstring():
@@ -150,7 +150,7 @@ def test_the_help_of_a_study_is_the_first_line_of_its_docstring():
 def test_a_type_checker_of_a_user_knows_the_studies(tmp_path):
     code = """
     import ogive as og
-    from ogive.studies import Leaderboard, leaderboard
+    from ogive.evaluation.leaderboards import Leaderboard, leaderboard
 
     board: Leaderboard = og.leaderboard([[1, 0], [0, 1]])
     same: Leaderboard = leaderboard([[1, 0]], average="tasks")

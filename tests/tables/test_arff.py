@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ogive.data.table_files import read_table
 from ogive.errors import FileError
-from ogive.tables.table_files import read_table
 
 DENSE = """% a comment
 @RELATION 'two words'
@@ -99,7 +99,7 @@ def test_any_text_comes_back_through_its_quotes(tmp_path_factory, texts):
 
 
 def test_many_blocks_are_joined_in_order(read, monkeypatch):
-    monkeypatch.setattr("ogive.tables.arff._BLOCK_CELLS", 4)
+    monkeypatch.setattr("ogive.data.arff._BLOCK_CELLS", 4)
     rows = "".join(f"{n},{'xy'[n % 2]}\n" for n in range(11))
     frame = read(HEAD + "@data\n" + rows)
     assert list(frame["a"]) == list(range(11))
@@ -107,7 +107,7 @@ def test_many_blocks_are_joined_in_order(read, monkeypatch):
 
 
 def test_short_sparse_rows_may_not_unpack_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("ogive.tables.arff._BLOCK_CELLS", 100)
+    monkeypatch.setattr("ogive.data.arff._BLOCK_CELLS", 100)
     head = "".join(f"@attribute a{n} numeric\n" for n in range(100))
     (tmp_path / "a.arff").write_text(f"@relation r\n{head}@data\n" + "{}\n" * 1_000)
     with pytest.raises(FileError, match="unpacks to more than"):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 import ogive as og
-from ogive.tables.csv_text import csv_text, restored
+from ogive.results.csv_text import csv_text, restored
 
 NAMES = [
     "=cmd|' /C calc'!A0",

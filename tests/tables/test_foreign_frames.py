@@ -6,8 +6,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import ogive as og
+from ogive.data.foreign_frames import as_pandas, with_row_names
 from ogive.errors import InputError
-from ogive.tables.foreign_frames import as_pandas, with_row_names
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.datasets import load_dataset
+from ogive.data.datasets.load import load_dataset
+from ogive.data.table_files import name_of, read_table
 from ogive.errors import FileError, InputError, OgiveError
-from ogive.tables.table_files import name_of, read_table
 
 ROWS = "width,colour,class\n1.5,red,yes\n2.5,blue,no\n,red,yes\n4,?,no\n"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ogive import Responses, leaderboard, simulate
-from ogive.viewing.item_counts import counted_scale, kind_of_answers, respondent_means
+from ogive.reporting.app_scales import counted_scale, kind_of_answers, respondent_means
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ogive import Responses
-from ogive.viewing.table_joining import joined, linked
+from ogive.reporting.sources import joined, linked
 
 NAN = np.nan
 ONE = Responses([[1, 0], [0, 1]], ["ann", "bob"], ["q1", "q2"]).described(

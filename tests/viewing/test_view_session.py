@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import ogive as og
+from ogive.data.logs.lm_eval import LmEval
 from ogive.errors import FileError, InputError, OgiveError
-from ogive.report import write_folder
-from ogive.responses.logs.lm_eval import LmEval
-from ogive.viewing.view_reading import Kept, read_paths
-from ogive.viewing.view_session import ViewSession
+from ogive.reporting.exports import write_folder
+from ogive.reporting.session import ViewSession
+from ogive.reporting.sources import Kept, read_paths
 
 BATCH = "00000000-0000-0000-0000-000000000001"
 

@@ -21,18 +21,19 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ogive.arguments import whole_number
-from ogive.calibration import Calibration
+from ogive._progress import Pace, at_stage
+from ogive._validation import whole_number
 from ogive.capability.class_scale import Scale, learn_scale
 from ogive.capability.coding import Coding, quantile_coding
+from ogive.data.foreign_frames import as_pandas
 from ogive.errors import InputError
-from ogive.numerics.arrays import Floats
-from ogive.progress import Pace, at_stage
-from ogive.tables.foreign_frames import as_pandas
-from ogive.words import counted, listed
+from ogive.irt.calibration import Calibration
+from ogive.results.numbers import counted, listed
+from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 MODELS = ("auto", "2pl", "graded", "gpcm")
 MANY_NUMBERS = 50  # distinct ones in a target; more may well be a measurement
@@ -313,7 +314,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     "levels of the coding. Give more cases, or fewer levels."
                 )
             return quantile_coding(features, self.levels)
-        from ogive.capability.coding_table import read_coding
+        from ogive.capability.coding_rules import read_coding
 
         return read_coding(self.coding)
 

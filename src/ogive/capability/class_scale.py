@@ -9,13 +9,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ogive.calibration import Calibration, known
-from ogive.calibration.bank_reading import calibration_from
-from ogive.calibration.bank_writing import document_of
+from ogive.data.responses import Responses
 from ogive.errors import InputError
-from ogive.estimation import calibrate
-from ogive.numerics.arrays import Floats
-from ogive.responses import Responses
+from ogive.irt.bank_writing import document_of
+from ogive.irt.banks import calibration_from
+from ogive.irt.calibrating import calibrate
+from ogive.irt.calibration import Calibration
+from ogive.irt.item_covariances import known
+from ogive.stats.array_backend import Floats
 
 Bools: TypeAlias = NDArray[np.bool_]
 Turn: TypeAlias = tuple[int, ...]  # what becomes of each grade of an item, from 0

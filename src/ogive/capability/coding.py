@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ogive.capability.case_features import category_text
+from ogive.capability.cases import category_text
+from ogive.data.feature_columns import MOST_CATEGORIES, plain, plan_columns
 from ogive.errors import InputError
-from ogive.learning.feature_columns import MOST_CATEGORIES, plain, plan_columns
-from ogive.numerics.arrays import Floats
-from ogive.words import counted, listed, repeated
+from ogive.results.numbers import counted, listed, repeated
+from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 Column: TypeAlias = NDArray[Any]  # of floats, or of texts and NaN
 

@@ -13,46 +13,42 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ogive.arguments import checked_share, one_of
+from ogive._validation import checked_share, one_of
 from ogive.capability.case_difficulty import CaseDifficulty
-from ogive.capability.case_splits import (
-    Cases,
-    Positions,
-    held_out_alike,
-    held_out_unseen,
-)
-from ogive.capability.class_tests import RULES
-from ogive.capability.classifying import (
+from ogive.capability.cases import GroupFact, new_rows, training_rows
+from ogive.capability.class_tests import RULES, Cases, Positions, held_out_alike, held_out_unseen
+from ogive.capability.classifier import (
     Classifier,
     NoProbabilityError,
+    default_model,
     index_of,
     n_rows,
     rows_at,
 )
-from ogive.capability.decisions import Decisions, PromisedLimits, Wording, decision_frame
-from ogive.capability.gate_comparison import Rivals
-from ogive.capability.gate_limits import (
+from ogive.capability.decisions import (
+    Decisions,
     FoundLimits,
     Material,
+    PromisedLimits,
+    Wording,
+    decision_frame,
     evidence,
     find_by_target,
     find_by_test,
+    unknown_notes,
 )
-from ogive.capability.gate_rows import new_rows, training_rows
-from ogive.capability.group_facts import GroupFact
-from ogive.capability.limits import unknown_notes
-from ogive.capability.named_classifiers import default_model
-from ogive.capability.promises import BYS, GROUP, Spec, percent_or, promised_by
+from ogive.capability.guarantees import BYS, GROUP, Spec, percent_or, promised_by
+from ogive.capability.selective_risk import Rivals
 from ogive.capability.trust import CAPABILITY, TRUSTS, Codes, Judged, Seen
 from ogive.errors import InputError
-from ogive.numerics.arrays import Bools, Floats
+from ogive.stats.array_backend import Bools, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ogive.capability.explaining import Explanation
-    from ogive.capability.gate_comparison import GateComparison
-    from ogive.capability.risk import RiskCoverage
+    from ogive.capability.explanations import Explanation
+    from ogive.capability.selective_risk import GateComparison, RiskCoverage
+
 
 TEST_SIZE = 0.3
 PROOF_SIZE = 0.5  # with a target: a proof takes cases
@@ -229,7 +225,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def explain(self, X: Any, *, groups: Any = None) -> Explanation:
         """Which features make each case hard, and which change would bring it within the limit."""
-        from ogive.capability.explaining import explain
+        from ogive.capability.explanations import explain
 
         check_is_fitted(self)
         rows = new_rows(self, X)
@@ -242,7 +238,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         One curve is by the gate ("gate"), the other by the model's own confidence ("probability").
         """
-        from ogive.capability.gate_comparison import gate_curves
+        from ogive.capability.selective_risk import gate_curves
 
         return gate_curves(self, *self._judged(X, y, groups))
 
@@ -252,7 +248,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Each is shown at its own limit, if there is a target accuracy, and all at the gate's
         coverage.
         """
-        from ogive.capability.gate_comparison import compare_gate
+        from ogive.capability.selective_risk import compare_gate
 
         return compare_gate(self, *self._judged(X, y, groups))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ogive.capability.class_tests import SuccessCurve
-from ogive.numerics.arrays import Bools, Floats
+from ogive.stats.array_backend import Bools, Floats
 
 Codes = NDArray[np.intp]
 CAPABILITY, PROBABILITY, MIXTURE, AUTO = "capability", "probability", "mixture", "auto"

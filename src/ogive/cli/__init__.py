@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ogive.interrupts import end_at_once
-from ogive.lazily import lazily
+from ogive._lazy import lazily
+from ogive._processes import end_at_once
 
 if TYPE_CHECKING:
-    from ogive.cli.command_table import app as app
+    from ogive.cli.application import app as app
 
 __all__ = ["app", "main"]
 
-__getattr__ = lazily(__name__, {"app": "command_table"})
+
+__getattr__ = lazily(__name__, {"app": "application"})
 
 
 def main() -> None:
     """Run the command line."""
     end_at_once()
-    from ogive.cli.command_table import run
+    from ogive.cli.application import run
 
     run()

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ogive.capability.named_classifiers import CLASSIFIERS, LOGISTIC
-from ogive.capability.promises import percent_or
-from ogive.cli.command_arguments import (
+from ogive.capability.classifier import CLASSIFIERS, LOGISTIC
+from ogive.capability.guarantees import percent_or
+from ogive.cli.output import Console
+from ogive.cli.sources import (
     NOT_CONVERGED,
     Json,
     Quiet,
@@ -19,14 +20,15 @@ from ogive.cli.command_arguments import (
     report_folder,
     write_page,
 )
-from ogive.cli.console import Console
 from ogive.errors import InputError
-from ogive.words import listed
+from ogive.results.numbers import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ogive.capability import Capability, CaseDifficulty
+    from ogive.capability.capability_result import Capability
+    from ogive.capability.case_difficulty import CaseDifficulty
+
 
 BOTH = "both"
 RULES = ("information", "steps", BOTH)
@@ -102,10 +104,10 @@ def capability(
     check_share("--test-size", test_size)
     scale = case_difficulty(coding, levels)
     folder = report_folder(out or Path(FOLDER), file_of(dataset), present=False)
-    from ogive.capability import measure_capability
     from ogive.capability.capability_result import MeasuredModels
-    from ogive.capability.named_classifiers import named_classifier
-    from ogive.report import write_folder
+    from ogive.capability.classifier import named_classifier
+    from ogive.capability.measurement import measure_capability
+    from ogive.reporting.exports import write_folder
 
     console = Console(quiet, json)
     table, labels = read_cases(dataset, target, console)
@@ -167,7 +169,8 @@ def case_difficulty(coding: Path | None, levels: int | None) -> CaseDifficulty:
     """Return the unfitted scale; a coding table that cannot be read is an error."""
     if coding is not None and levels is not None:
         raise InputError("--levels is for quantiles, not for --coding. Leave one of them out.")
-    from ogive.capability import CaseDifficulty, read_coding
+    from ogive.capability.case_difficulty import CaseDifficulty
+    from ogive.capability.coding_rules import read_coding
 
     given = "quantiles" if coding is None else read_coding(coding)
     return CaseDifficulty(given, levels=levels or LEVELS)
@@ -183,8 +186,8 @@ def read_grouped_cases(
     source: str, target: str | None, groups: str | None, console: Console
 ) -> tuple[Any, Any, Any]:
     """Return the cases, their classes and, if a column groups them, that column."""
-    from ogive.capability.case_features import case_table
-    from ogive.datasets import load_dataset
+    from ogive.capability.cases import case_table
+    from ogive.data.datasets.load import load_dataset
 
     with console.progress(f"Reading {file_of(source).name}"):
         dataset = load_dataset(source, target)

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ogive.cli.command_arguments import (
+from ogive.cli.application import resumable
+from ogive.cli.decode_commands import Binary, Pool, Target, TestSize, TimeLimit
+from ogive.cli.output import Console
+from ogive.cli.sources import (
     NOT_CONVERGED,
     Jobs,
     Json,
@@ -17,13 +20,11 @@ from ogive.cli.command_arguments import (
     out_folder,
     write_page,
 )
-from ogive.cli.command_table import resumable
-from ogive.cli.console import Console
-from ogive.cli.decode_commands import Binary, Pool, Target, TestSize, TimeLimit
-from ogive.pools.pool import POOLS
+from ogive.data.pools.pool import POOLS
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 REGRESSORS = "regressors"
 COLUMNS = ["accuracy", "f1", "recall", "true_score", "total_score", "total_score_filtered"]
@@ -77,9 +78,9 @@ def confusion(
     number, and its grades take the place of classes.
     """
     folder = out_folder(out or Path(FOLDER))
-    from ogive.datasets import load_dataset
-    from ogive.report import write_folder
-    from ogive.studies import compare_classifiers
+    from ogive.classifiers.classifier_comparison import compare_classifiers
+    from ogive.data.datasets.load import load_dataset
+    from ogive.reporting.exports import write_folder
 
     console = Console(quiet, json)
     given = models if models in POOLS else _predictions(models)
@@ -143,7 +144,7 @@ def _compare_regressors(
     console: Console, dataset: str, models: Any, folder: Path, *, named: bool, **settings: Any
 ) -> None:
     """Compare regressors on a data set with numbers to predict."""
-    from ogive.studies import compare_regressors
+    from ogive.classifiers.regressor_comparison import compare_regressors
 
     with console.progress("Running regressors") as report, resumable():
         found = compare_regressors(
@@ -155,7 +156,7 @@ def _compare_regressors(
 
 def _predictions(path: str) -> pd.DataFrame:
     """Read a table of predictions; a column called item names the rows."""
-    from ogive.tables.table_files import read_table
+    from ogive.data.table_files import read_table
 
     frame = read_table(path)
     first = str(frame.columns[0]).strip().lower()

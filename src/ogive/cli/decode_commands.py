@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ogive.cli.command_arguments import (
+from ogive.benchmarking import ORDERS, SCORES
+from ogive.cli.application import resumable
+from ogive.cli.output import ALL, Console
+from ogive.cli.sources import (
     NOT_CONVERGED,
     Jobs,
     Json,
@@ -19,19 +22,17 @@ from ogive.cli.command_arguments import (
     page_of,
     write_page,
 )
-from ogive.cli.command_table import resumable
-from ogive.cli.console import ALL, Console
+from ogive.data.pools.pool import POOLS
 from ogive.errors import InputError
-from ogive.models import MODELS
-from ogive.pools.pool import POOLS
-from ogive.scoring import METHODS
-from ogive.studies.benchmarks import ORDERS, SCORES
-from ogive.words import repeated
+from ogive.irt.abilities import METHODS
+from ogive.irt.models import MODELS
+from ogive.results.numbers import repeated
 
 if TYPE_CHECKING:
-    from ogive.datasets import Dataset
-    from ogive.report import Chapters
-    from ogive.studies import BenchmarkDecoding, Limits
+    from ogive.benchmarking.chapters import Chapters
+    from ogive.benchmarking.decoder import BenchmarkDecoding, Limits
+    from ogive.data.datasets.dataset import Dataset
+
 
 MOST_DATASETS = 1_000_000
 CHANCE_SAID = (
@@ -151,8 +152,9 @@ def decode(
     in the folder: the same command resumes an interrupted run.
     """
     wanted, folder = _count_or_share(size), out_folder(out or Path(FOLDER))
-    from ogive.report import read_benchmark, write_folder
-    from ogive.studies import Limits, decode_benchmark
+    from ogive.benchmarking.chapters import read_benchmark
+    from ogive.benchmarking.decoder import Limits, decode_benchmark
+    from ogive.reporting.exports import write_folder
 
     console = Console(quiet, json)
     if pool == "regressors" and not responses:
@@ -216,7 +218,7 @@ def _decode_regression(
     console: Console, datasets: list[str], folder: Path, *, named: bool, **settings: Any
 ) -> None:
     """Run regressors on data sets with numbers to predict."""
-    from ogive.studies import decode_regression
+    from ogive.benchmarking.regression_decoding import decode_regression
 
     with console.progress("Running regressors") as report, resumable():
         found = decode_regression(datasets, folder=folder / "answers", progress=report, **settings)
@@ -268,9 +270,9 @@ def finished(
 def _decode_tables(
     paths: list[str], model: str, method: str, limits: Limits, console: Console
 ) -> BenchmarkDecoding:
-    from ogive.responses import read_responses
-    from ogive.studies import decode_responses
-    from ogive.tables.table_files import name_of
+    from ogive.benchmarking.decoder import decode_responses
+    from ogive.data.response_files import read_responses
+    from ogive.data.table_files import name_of
 
     names = [name_of(path) for path in paths]
     if twice := repeated(names):
@@ -283,7 +285,7 @@ def _decode_tables(
 
 def _instances(sources: list[str], target: str | None) -> dict[str, Dataset]:
     """Load the data sets again, for the rows behind their items."""
-    from ogive.datasets import load_datasets
+    from ogive.data.datasets.load import load_datasets
 
     return {one.name: one for one in load_datasets(sources, target)}
 
@@ -323,8 +325,9 @@ def demo(
     Takes a minute or two and needs no network.
     """
     folder = out_folder(out or Path(DEMO_FOLDER))
-    from ogive.demo import demonstrate
-    from ogive.report import read_benchmark, write_folder
+    from ogive.benchmarking.chapters import read_benchmark
+    from ogive.reporting.demo import demonstrate
+    from ogive.reporting.exports import write_folder
 
     console = Console(quiet, json)
     with console.progress("Running classifiers") as report, resumable():
@@ -380,7 +383,7 @@ def publish(
 
     Without --send nothing leaves this machine: what would be published is shown.
     """
-    from ogive.datasets import publish_suite
+    from ogive.data.datasets.publishing import publish_suite
 
     console = Console(quiet, json)
     done = publish_suite(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ogive.cli.command_arguments import (
+from ogive.cli.application import HelpedCommand, HelpedGroup
+from ogive.cli.output import Console
+from ogive.cli.sources import (
     FIGURE,
     TABLE,
     Jobs,
@@ -20,15 +22,14 @@ from ogive.cli.command_arguments import (
     choices,
     write_table,
 )
-from ogive.cli.console import Console
-from ogive.cli.help_pages import HelpedCommand, HelpedGroup
+from ogive.difficulty.alarm import METHODS
+from ogive.difficulty.regressor import PRESETS
 from ogive.errors import InputError
-from ogive.learning.regressor_presets import PRESETS
-from ogive.studies.difficulty.performance_alarm import METHODS
-from ogive.words import meant
+from ogive.results.numbers import meant
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 Reference = Annotated[
     Path,
@@ -77,8 +78,8 @@ def alarm(
     code is 0; --json has `fired`.
     """
     check_targets({"--out": (out, TABLE), "--figure": (figure, FIGURE)}, sources=[reference, new])
-    from ogive.studies import performance_alarm
-    from ogive.tables.table_files import read_table
+    from ogive.data.table_files import read_table
+    from ogive.difficulty.alarm import performance_alarm
 
     console = Console(quiet, json)
     found = performance_alarm(
@@ -151,8 +152,8 @@ def fit(
     check_targets({"--out": (out, (".skops",))}, sources=[features])
     import numpy as np
 
-    from ogive.learning import DifficultyRegressor
-    from ogive.learning.skops_files import skops_io
+    from ogive.data.saved_estimators import skops_io
+    from ogive.difficulty.regressor import DifficultyRegressor
 
     skops_io()  # report a missing package before the work, not after it
     console = Console(quiet, json)
@@ -195,7 +196,7 @@ def predict(
     check_targets({"--out": (out, TABLE)}, sources=[model, features])
     import pandas as pd
 
-    from ogive.saved_files import load_only
+    from ogive._load import load_only
 
     console = Console(quiet, json)
     made = load_only("difficulty-regressor", model)
@@ -246,7 +247,7 @@ def evaluate(
     Without --out, the table is printed as CSV.
     """
     check_targets({"--out": (out, TABLE)}, sources=[features])
-    from ogive.studies import evaluate_difficulty
+    from ogive.difficulty.regressor_evaluation import evaluate_difficulty
 
     console = Console(quiet, json)
     named = [*difficulty, *([negative] if negative else [])]
@@ -292,8 +293,8 @@ def _read(
     """Return the features, and the named columns as numbers."""
     import pandas as pd
 
-    from ogive.studies.difficulty.difficulty_targets import TARGETS
-    from ogive.tables.table_files import read_table
+    from ogive.data.table_files import read_table
+    from ogive.difficulty.targets import TARGETS
 
     frame = read_table(path)
     frame = frame.set_index("item") if "item" in frame else frame

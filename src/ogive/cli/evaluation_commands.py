@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ogive.adaptive import SELECTORS
-from ogive.cli.command_arguments import (
+from ogive._files import real_path
+from ogive.cli.output import ALL, Console, for_people
+from ogive.cli.sources import (
     BANK,
     FIGURE,
     NOT_CONVERGED,
@@ -35,18 +36,18 @@ from ogive.cli.command_arguments import (
     with_facts,
     write_table,
 )
-from ogive.cli.console import ALL, Console, for_people
 from ogive.errors import InputError
-from ogive.files import real_path
-from ogive.models import AUTO
-from ogive.shortening.short_form import METHODS
-from ogive.studies.evaluation.adaptive_replay import METHODS as REPLAYS
-from ogive.studies.evaluation.adaptive_replay import SIZES
-from ogive.studies.linking.linking_lines import METHODS as LINKINGS
+from ogive.evaluation.adaptive_replay import METHODS as REPLAYS
+from ogive.evaluation.adaptive_replay import SIZES
+from ogive.evaluation.shortening import METHODS
+from ogive.irt.adaptive.selectors import SELECTORS
+from ogive.irt.linking_constants import METHODS as LINKINGS
+from ogive.irt.models import AUTO
 
 if TYPE_CHECKING:
-    from ogive.calibration import Calibration
-    from ogive.responses import Responses
+    from ogive.data.responses import Responses
+    from ogive.irt.calibration import Calibration
+
 
 SHORT = (".json",)
 SHOWN = ["method", "predictor", "role", "mae", "mae_se", "bias", "bias_se"]
@@ -144,7 +145,7 @@ def _predict(
     """Predict the scores of respondents who answered a short form."""
     check_targets({"--out": (out, TABLE)}, sources=[responses, short])
     import ogive as og
-    from ogive.saved_files import load_only
+    from ogive._load import load_only
 
     saved = load_only("short-benchmark", short)
     table = og.read_responses(responses, layout=layout, kind=kind)
@@ -276,7 +277,7 @@ def adapt(
 
 def _with_ids(facts: Calibration | Responses, option: str) -> Responses:
     """Return responses that know the task and id of their items, or raise an error."""
-    from ogive.calibration import Calibration
+    from ogive.irt.calibration import Calibration
 
     if isinstance(facts, Calibration):
         raise InputError(

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from ogive.cli.command_arguments import (
+from ogive.cli.output import Console
+from ogive.cli.portfolio_findings import Told, found_in
+from ogive.cli.sources import (
     NOT_CONVERGED,
     Json,
     Layout,
@@ -20,18 +22,17 @@ from ogive.cli.command_arguments import (
     report_folder,
     write_page,
 )
-from ogive.cli.console import Console
-from ogive.cli.portfolio_findings import Told, found_in
-from ogive.datasets.aslib_description import Better as BetterName
+from ogive.data.datasets.aslib_description import Better as BetterName
 from ogive.errors import InputError
-from ogive.studies.algorithms.performances import TRANSFORMS
-from ogive.studies.algorithms.portfolio_choice import AIRT
-from ogive.studies.algorithms.portfolio_settings import MODELS, Settings
+from ogive.portfolios.airt import MODELS, Settings
+from ogive.portfolios.performances import TRANSFORMS
+from ogive.portfolios.portfolio_choice import AIRT
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ogive.datasets import AslibScenario
+    from ogive.data.datasets.aslib import AslibScenario
+
 
 COLUMNS = ["consistency", "consistency_se", "difficulty_limit", "difficulty_limit_se", "anomalous"]
 
@@ -188,7 +189,7 @@ def portfolio(
 def _compare_measures(
     console: Console, tables: dict[Any, Any], settings: dict[str, Any], folder: Path | None
 ) -> None:
-    from ogive.studies import compare_measures
+    from ogive.portfolios.measure_comparison import compare_measures
 
     with console.progress("Fitting"):
         found = compare_measures(tables, **settings)
@@ -260,8 +261,9 @@ def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None
 def _read(
     runs: Path, measure: str | None, layout: str, features: list[str]
 ) -> pd.DataFrame | AslibScenario:
-    from ogive.datasets import read_aslib, read_runs
-    from ogive.datasets.mlflow_runs import is_mlflow
+    from ogive.data.datasets.aslib import read_aslib
+    from ogive.data.datasets.run_formats import is_mlflow
+    from ogive.data.datasets.runs import read_runs
 
     if runs.is_dir() and not is_mlflow(runs):
         return read_aslib(runs, measure)
@@ -269,7 +271,7 @@ def _read(
 
 
 def _write(console: Console, told: Told, folder: Path, size: int | None) -> list[Path]:
-    from ogive.report import write_folder
+    from ogive.reporting.exports import write_folder
 
     with console.progress("Drawing"):
         files = write_folder(told.contents(size), folder)

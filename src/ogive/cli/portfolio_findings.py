@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ogive.errors import InputError
-from ogive.results import stacked
-from ogive.studies.algorithms.portfolio_choice import METHODS
+from ogive.portfolios.portfolio_choice import METHODS
+from ogive.results.base import stacked
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ogive.cli.console import Console
-    from ogive.datasets import AslibScenario
-    from ogive.report import Contents
-    from ogive.results import Result
-    from ogive.studies import ChosenPortfolio, InstanceSpace, Portfolio, PortfolioComparison
+    from ogive.cli.output import Console
+    from ogive.data.datasets.aslib import AslibScenario
+    from ogive.portfolios.airt import ChosenPortfolio, Portfolio
+    from ogive.portfolios.instance_space import InstanceSpace
+    from ogive.portfolios.portfolio_gaps import PortfolioComparison
+    from ogive.reporting.exports import Contents
+    from ogive.results.base import Result
 
 
 class Told(NamedTuple):
@@ -47,7 +49,7 @@ class Told(NamedTuple):
 
     def contents(self, size: int | None) -> Contents:
         """Everything that is written; portfolios are chosen by each method."""
-        from ogive.report import Contents
+        from ogive.reporting.exports import Contents
 
         found, compared = self.found, self.compared
         chosen = {
@@ -93,7 +95,7 @@ def found_in(
     random_state: int,
 ) -> Told:
     """Fit, choose by the largest epsilon, and compare."""
-    from ogive.studies import portfolio as study
+    from ogive.portfolios.airt import portfolio as study
 
     largest = max(epsilons)
     with console.progress("Fitting"):
@@ -107,7 +109,7 @@ def found_in(
 
 def _space(found: Portfolio, table: pd.DataFrame | AslibScenario) -> InstanceSpace | None:
     """The plane of problems, if they have features that vary."""
-    from ogive.studies import instance_space
+    from ogive.portfolios.instance_space import instance_space
 
     features = getattr(table, "features", None)
     try:
@@ -124,7 +126,7 @@ def _compared(
     random_state: int,
 ) -> tuple[PortfolioComparison | None, list[str]]:
     """Compare portfolios by size; None if there are too few problems and no folds were given."""
-    from ogive.studies import compare_portfolios
+    from ogive.portfolios.portfolio_gaps import compare_portfolios
 
     parts = cv or getattr(table, "folds", None)
     asked: dict[str, Any] = {} if parts is None else {"cv": parts}

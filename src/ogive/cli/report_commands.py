@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ogive.cli.added_scales import AddedDimensions, AddedGroups, added_scales
-from ogive.cli.command_arguments import (
+from ogive.cli.output import Console, say_if_long, typed, with_own_words
+from ogive.cli.signature import AddedDimensions, AddedGroups, added_scales
+from ogive.cli.sources import (
     NOT_CONVERGED,
     Items,
     Json,
@@ -19,13 +20,12 @@ from ogive.cli.command_arguments import (
     check_targets,
     with_facts,
 )
-from ogive.cli.console import Console, typed, with_own_words
-from ogive.cli.expected_time import say_if_long
 from ogive.errors import InputError
-from ogive.models import AUTO
+from ogive.irt.models import AUTO
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 PAGE = (".html", ".htm")
 
@@ -67,9 +67,9 @@ def report(
     """
     beside = [path for path in (instances, items) if path is not None]
     check_targets({"--out": (out, PAGE)}, sources=[*sources, *beside])
-    from ogive.report import write_report
-    from ogive.report.reading import analysed, read_source
-    from ogive.responses import read_responses
+    from ogive.data.response_files import read_responses
+    from ogive.reporting.page import write_report
+    from ogive.reporting.sources import analysed, read_source
 
     console = Console(quiet, json)
     results: list[Any] = []
@@ -126,7 +126,7 @@ def _verdict(results: list[Any]) -> list[str]:
 
 def _instances(path: Path) -> pd.DataFrame:
     """Rows by the name of their item."""
-    from ogive.tables.table_files import read_table
+    from ogive.data.table_files import read_table
 
     frame = read_table(str(path))
     return frame.set_index(frame.columns[0])

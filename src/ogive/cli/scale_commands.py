@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ogive.cli.command_arguments import (
+from ogive.cli.output import Console, for_people, say_if_long, with_own_words
+from ogive.cli.sources import (
     BANK,
     NOT_CONVERGED,
     RESPONSES,
@@ -30,21 +31,20 @@ from ogive.cli.command_arguments import (
     write_page,
     write_table,
 )
-from ogive.cli.console import Console, for_people, with_own_words
-from ogive.cli.expected_time import say_if_long
+from ogive.data.column_roles import CORNER
 from ogive.errors import InputError
-from ogive.estimation import ENGINES
-from ogive.models import AUTO
-from ogive.responses.stored_cells import NOMINAL
-from ogive.responses.table_layouts import CORNER
-from ogive.scoring import METHODS
+from ogive.irt.abilities import METHODS
+from ogive.irt.calibrating import ENGINES
+from ogive.irt.models import AUTO
+from ogive.irt.response_codes import NOMINAL
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ogive.diagnostics import Diagnoses
-    from ogive.responses import Responses
-    from ogive.results import Result
+    from ogive.checks.check import Diagnoses
+    from ogive.data.responses import Responses
+    from ogive.results.base import Result
+
 
 Engine = Annotated[str, choice("--engine", names=ENGINES, text="Estimation engine.")]
 Method = Annotated[str, choice("--method", names=METHODS, text="Ability estimate.")]
@@ -208,8 +208,8 @@ def diagnose(
     check_sources(responses)
     folder = None if out is None else out_folder(out)
     import ogive as og
-    from ogive.calibration.shown_scale import said_of_items
-    from ogive.diagnostics import diagnose as look
+    from ogive.checks.check import diagnose as look
+    from ogive.irt.item_curves import said_of_items
 
     console = Console(quiet, json)
     table = og.read_responses(responses, layout=layout, kind=kind)

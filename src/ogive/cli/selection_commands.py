@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ogive.cli.command_arguments import (
-    Json,
-    Quiet,
-    RandomState,
-    check_sources,
-    check_targets,
-)
-from ogive.cli.console import Console
+from ogive.cli.output import Console
 from ogive.cli.portfolio_commands import Better, Cutoff, Folds, Runs
+from ogive.cli.sources import Json, Quiet, RandomState, check_sources, check_targets
 from ogive.errors import InputError
-from ogive.words import counted, joined
+from ogive.results.numbers import counted, joined
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 MOST_NAMED = 5  # algorithms
 
@@ -58,7 +53,7 @@ def evaluate(
     Runs that did not end count as ten times the cut-off. The time of computing features is charged
     where an ASlib scenario states it.
     """
-    from ogive.studies import evaluate_selectors
+    from ogive.portfolios.selector_evaluation import evaluate_selectors
 
     check_sources(runs, features)
     console = Console(quiet, json)
@@ -101,7 +96,8 @@ def select(
 
 def _read(console: Console, runs: Path, features: Path | None) -> tuple[Any, Any]:
     """The runs, and the features of their problems."""
-    from ogive.datasets import read_aslib, read_runs
+    from ogive.data.datasets.aslib import read_aslib
+    from ogive.data.datasets.runs import read_runs
 
     with console.progress(f"Reading {runs.name}"):
         table: Any = read_aslib(runs) if runs.is_dir() else read_runs(runs)
@@ -116,7 +112,7 @@ def _read(console: Console, runs: Path, features: Path | None) -> tuple[Any, Any
 
 def _features(path: Path) -> pd.DataFrame:
     """A table whose first column names the problems."""
-    from ogive.tables.table_files import read_table
+    from ogive.data.table_files import read_table
 
     frame = read_table(path)
     return frame.set_axis(frame.iloc[:, 0].astype(str), axis=0).iloc[:, 1:]
@@ -126,8 +122,7 @@ def _learnt(
     table: Any, rows: Any, better: str | None, cutoff: float | None, random_state: int
 ) -> Any:
     """A selector that has seen all runs, as `evaluate_selectors` would judge it."""
-    from ogive.studies import AlgorithmSelector
-    from ogive.studies.algorithms.algorithm_selection import learnt_from
+    from ogive.portfolios.selector_evaluation import AlgorithmSelector, learnt_from
 
     selector = AlgorithmSelector(random_state=random_state)
     told: dict[str, Any] = {"better": better, "cutoff": cutoff, "penalty": PENALTY}

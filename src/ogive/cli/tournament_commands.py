@@ -9,24 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ogive.byte_limits import most_bytes
-from ogive.cli.command_arguments import (
-    FIGURE,
-    TABLE,
-    Json,
-    Layout,
-    Quiet,
-    Scores,
-    check_targets,
-    write_table,
-)
-from ogive.cli.console import Console
+from ogive._files import most_bytes, readable_file
+from ogive.cli.output import Console
+from ogive.cli.sources import FIGURE, TABLE, Json, Layout, Quiet, Scores, check_targets, write_table
+from ogive.data.text_files import text_lines
 from ogive.errors import FileError, InputError
-from ogive.files import readable_file
-from ogive.tables.text_tables import number, text_lines
+from ogive.irt.response_codes import number
 
 if TYPE_CHECKING:
-    from ogive.files import PathLike
+    from ogive._files import PathLike
+
 
 Order = Annotated[
     str,
@@ -83,8 +75,8 @@ def tournament(
         },
         sources=[responses, *([ordered] if ordered else [])],
     )
-    from ogive.responses import read_responses
-    from ogive.studies.benchmarks.glicko_tournament import tournament as play
+    from ogive.benchmarking.glicko_tournament import tournament as play
+    from ogive.data.response_files import read_responses
 
     console = Console(quiet, json)
     table = read_responses(responses, kind="continuous", layout=layout)

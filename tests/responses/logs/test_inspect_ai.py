@@ -8,9 +8,11 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
+from ogive.data.logs import inspect_ai
+from ogive.data.logs import json_documents as bounded_files
+from ogive.data.logs.read_logs import read_logs
+from ogive.data.response_files import read_responses
 from ogive.errors import FileError, InputError
-from ogive.responses import read_logs, read_responses
-from ogive.responses.logs import bounded_files, inspect_ai
 
 EVAL = {
     "model": "lab/one",
@@ -296,7 +298,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path):
 
 
 def test_a_member_that_is_too_large_says_which_argument_admits_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("ogive.responses.logs.inspect_ai.SMALL", 1_000)
+    monkeypatch.setattr("ogive.data.logs.inspect_ai.SMALL", 1_000)
     path = zipped(tmp_path / "log.eval", members([sample(1, "C")]) | {"header.json": b" " * 5_000})
     with pytest.raises(FileError, match=r"pass max_bytes=640000, or set OGIVE_MAX_BYTES"):
         read_logs(path, max_bytes=100_000)

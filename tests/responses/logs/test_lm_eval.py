@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ogive.data.logs import json_documents as json_lines
+from ogive.data.logs.read_logs import read_logs
+from ogive.data.response_files import read_responses
 from ogive.errors import FileError, InputError
-from ogive.responses import read_logs, read_responses
-from ogive.responses.logs import json_lines
-from ogive.responses.stored_cells import LARGEST
+from ogive.irt.response_codes import LARGEST
 
 from .conftest import DATE, row
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ogive.responses import read_logs
-from ogive.responses.logs.log_choices import lettered, likeliest
+from ogive.data.logs.merge_runs import lettered, likeliest
+from ogive.data.logs.read_logs import read_logs
 
 from .conftest import row
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from ogive.data.logs.read_logs import LOG_FORMATS, read_logs
 from ogive.errors import InputError
-from ogive.responses import read_logs
-from ogive.responses.logs import LOG_FORMATS
 
 DATE = "2025-01-02T03-04-05.000006"
 

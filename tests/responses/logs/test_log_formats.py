@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ogive.data.logs.read_logs import read_logs
+from ogive.data.response_files import read_responses
 from ogive.errors import FileError, OgiveError
-from ogive.responses import read_logs, read_responses
 
 
 def stat(name, mean, **more):

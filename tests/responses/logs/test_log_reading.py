@@ -6,11 +6,12 @@ import tracemalloc
 
 import pytest
 
+from ogive.data.logs import json_documents as json_lines
+from ogive.data.logs import lm_eval as lm_eval_module
+from ogive.data.logs.read_logs import LOG_FORMATS, read_logs
+from ogive.data.logs.runs import moment
+from ogive.data.response_files import read_responses
 from ogive.errors import FileError, InputError
-from ogive.responses import read_logs, read_responses
-from ogive.responses.logs import LOG_FORMATS, json_lines
-from ogive.responses.logs import lm_eval as lm_eval_module
-from ogive.responses.logs.log_dates import moment
 
 from .conftest import row
 

@@ -13,9 +13,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 import ogive as og
 from ogive import AlgorithmSelector, evaluate_selectors
-from ogive.datasets import AslibScenario
-from ogive.displays import Display
+from ogive.data.datasets.aslib import AslibScenario
 from ogive.errors import InputError
+from ogive.results.plots.figure import Display
 
 TREE = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
 QUICK = {

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ogive.studies.algorithms.algorithm_traits import Goodness, published_goodness
+from ogive.portfolios.algorithm_traits import Goodness, published_goodness
 
 ACTUAL = np.array([[0.0, 0.4], [0.5, 0.8], [1.0, np.nan]])
 PREDICTED = np.array([[0.2, 0.4], [0.5, 0.6], [0.7, 0.9]])

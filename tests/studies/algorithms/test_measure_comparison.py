@@ -6,7 +6,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.studies.algorithms.measure_comparison import pareto_front
+from ogive.portfolios.measure_comparison import pareto_front
 
 
 def tables():

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.numerics.splines import fit_splines
-from ogive.studies.algorithms.modelled_curves import ModelledCurves
-from ogive.studies.algorithms.occupancy_intervals import FittedCurves
+from ogive.portfolios.strengths import FittedCurves, ModelledCurves
+from ogive.stats.splines import fit_splines
 
 MIDDLE, RISE = np.array([1, 2, 2.5, 3, 4.0]), np.array([2.0, 1.5, 1.5, 0.5, -0.3])
 TRUTH = {"A": 0.904, "E": 0.096}  # the curves cross where hardness is 1.305

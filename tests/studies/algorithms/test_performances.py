@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ogive import Responses
-from ogive.datasets.aslib import AslibScenario
+from ogive.data.datasets.aslib import AslibScenario
 from ogive.errors import InputError
-from ogive.studies.algorithms.performances import as_performances
+from ogive.portfolios.performances import as_performances
 
 TIMES = pd.DataFrame(
     {"a": [1.0, 3.0, 10.0, 9.0], "b": [0.0, 10.0, 12.0, 1.0], "c": [4.0, 5.0, 6.0, np.nan]},

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.displays import Display
-from ogive.numerics.intervals import t_reach
-from ogive.numerics.performance_tables import virtual_best_shapley
-from ogive.numerics.splines import fit_splines
-from ogive.studies import ChosenPortfolio
-from ogive.studies.algorithms.occupancy_intervals import FittedCurves
-from ogive.studies.algorithms.portfolio_choice import AXES, METHODS, Candidates, choose, ranked
+from ogive.portfolios.airt import ChosenPortfolio
+from ogive.portfolios.performances import virtual_best_shapley
+from ogive.portfolios.portfolio_choice import AXES, METHODS, Candidates, choose, ranked
+from ogive.portfolios.strengths import FittedCurves
+from ogive.results.plots.figure import Display
+from ogive.stats.intervals import t_reach
+from ogive.stats.splines import fit_splines
 
 NAMES = pd.Index(["falling", "rising", "near", "low"], name="algorithm")
 DIFFICULTY = np.linspace(-1, 1, 101)

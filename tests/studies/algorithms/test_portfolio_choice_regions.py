@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ogive.numerics.splines import fit_splines
-from ogive.studies.algorithms.occupancy_intervals import FittedCurves, occupancy
-from ogive.studies.algorithms.portfolio_sentences import who_leads
-from ogive.studies.algorithms.strong_places import entering_epsilon, regions, within
+from ogive.portfolios.airt import who_leads
+from ogive.portfolios.strengths import FittedCurves, entering_epsilon, occupancy, regions, within
+from ogive.stats.splines import fit_splines
 
 DIFFICULTY = np.linspace(-1, 1, 101)
 NAMES = pd.Index(["falling", "rising", "low"], name="algorithm")

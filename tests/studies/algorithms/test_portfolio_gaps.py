@@ -5,13 +5,12 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.datasets import AslibScenario
-from ogive.displays import Display
+from ogive.data.datasets.aslib import AslibScenario
 from ogive.errors import InputError
-from ogive.numerics.intervals import t_reach
-from ogive.studies import PortfolioComparison
-from ogive.studies.algorithms.portfolio_gaps import _comparison, _gaps
-from ogive.words import with_interval
+from ogive.portfolios.portfolio_gaps import PortfolioComparison, _comparison, _gaps
+from ogive.results.numbers import with_interval
+from ogive.results.plots.figure import Display
+from ogive.stats.intervals import t_reach
 
 GAINS = np.array([[1.0, 0.4, 0.2], [0.3, 0.9, 0.5], [0.6, np.nan, 0.8]])
 ORDER = np.array([0, 1, 2])

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.displays import Display
-from ogive.displays.style import STYLE
 from ogive.errors import InputError
-from ogive.studies import Portfolio
-from ogive.studies.algorithms.portfolio_figures import FIGURES
+from ogive.portfolios.airt import Portfolio
+from ogive.portfolios.strengths import FIGURES
+from ogive.results.plots.figure import Display
+from ogive.results.plots.theme import STYLE
 
 N, M = 400, 8
 DISCRIMINATION = np.array([1.0, 1.5, 2.0, 0.8, -0.9, 1.2, 3.0, 1.0])

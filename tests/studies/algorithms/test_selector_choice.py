@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from ogive.studies.algorithms.selector_choice import (
+from ogive.portfolios.selector_forests import (
     SINGLE,
     Costs,
     First,
+    Preferences,
     best_first,
     choose_way,
     together,
 )
-from ogive.studies.algorithms.selector_forests import Preferences
 
 CUTOFF, LIMIT = 100.0, 1000.0
 

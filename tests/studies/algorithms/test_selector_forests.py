@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ogive.studies.algorithms.selector_forests import (
+from ogive.portfolios.selector_forests import (
     LeafForest,
     PairForest,
     log_rank_scores,

@@ -4,7 +4,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.studies import Preferences
+from ogive.evaluation.preferences import Preferences
 
 TRUTH = np.linspace(1.0, -1.0, 5)
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
 import ogive as og
-from ogive.displays import Display
+from ogive.benchmarking.dataset_choice import ChosenDatasets
 from ogive.errors import InputError
-from ogive.studies import ChosenDatasets
+from ogive.results.plots.figure import Display
 
 
 def table(n=8, m=12, seed=0, noise=0.7, strength=1.0):
@@ -272,7 +272,7 @@ def test_wrong_input_is_explained(subtests):
 
 def test_importing_it_loads_nothing_heavy():
     code = (
-        "import sys\nfrom ogive.studies import choose_datasets, compare_subsets\n"
+        "import sys\nfrom ogive._studies import choose_datasets, compare_subsets\n"
         "assert not {'pandas', 'matplotlib', 'scipy.stats'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

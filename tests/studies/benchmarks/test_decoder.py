@@ -10,12 +10,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ogive import Responses, TwoPL, calibrate, decode_benchmark, decode_responses, simulate
+from ogive.benchmarking.decoder import BenchmarkDecoding, Limits, said_of_scale
+from ogive.data.pools.members import Member, member_of
+from ogive.data.pools.pool import Pool, find_pool
+from ogive.data.pools.published_pools import artificial_classifiers
 from ogive.errors import InputError
-from ogive.pools import Member, Pool, find_pool
-from ogive.pools.members import member_of
-from ogive.pools.paper import artificial_classifiers
-from ogive.studies import BenchmarkDecoding, Limits
-from ogive.studies.benchmarks.decoder import said_of_scale
 
 LEARNED = {
     "bayes": GaussianNB(),

@@ -14,11 +14,11 @@ from ogive import (
     item_health,
     simulate,
 )
-from ogive.datasets import Dataset
-from ogive.displays import Display
+from ogive.benchmarking.decoder import Limits
+from ogive.benchmarking.decoding import level_with, said_of_hardest
+from ogive.data.datasets.dataset import Dataset
 from ogive.errors import InputError
-from ogive.studies import Limits
-from ogive.studies.benchmarks.decoding_sentences import level_with, said_of_hardest
+from ogive.results.plots.figure import Display
 
 
 @pytest.fixture(scope="module")

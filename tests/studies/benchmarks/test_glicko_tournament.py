@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ogive as og
-from ogive.displays import Display
+from ogive._studies import STUDIES
+from ogive.benchmarking.glicko_tournament import Tournament, tournament
 from ogive.errors import InputError
-from ogive.ratings import new_players, rate_period, round_robin
-from ogive.studies import STUDIES, Tournament, tournament
+from ogive.results.plots.figure import Display
+from ogive.stats.glicko2 import new_players, rate_period, round_robin
 
 
 def table(n=5, m=8, seed=0, noise=0.5):
@@ -314,7 +315,7 @@ def test_the_tolerance_is_zero_or_above(tolerance):
 
 
 def test_the_registry_names_functions_that_exist():
-    import ogive.studies as studies
+    from ogive import _studies as studies
 
     for name in STUDIES:
         assert callable(getattr(studies, name))
@@ -324,11 +325,11 @@ def test_the_registry_names_functions_that_exist():
 
 @pytest.mark.parametrize(
     "first",
-    ["import ogive.studies", "import ogive.studies.benchmarks.glicko_tournament", "pass"],
+    ["import ogive._studies", "import ogive.benchmarking.glicko_tournament", "pass"],
 )
 def test_the_function_is_not_hidden_by_its_module_and_nothing_heavy_is_loaded(first):
     code = (
-        f"{first}\nimport sys\nfrom ogive.studies import tournament\n"
+        f"{first}\nimport sys\nfrom ogive._studies import tournament\n"
         "assert callable(tournament)\n"
         "assert not {'pandas', 'matplotlib', 'scipy.stats'} & set(sys.modules)"
     )

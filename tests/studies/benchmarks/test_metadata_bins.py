@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from ogive.displays import Display
+from ogive.benchmarking.metadata import MetadataBins, probability_by_metadata
 from ogive.errors import InputError
-from ogive.studies import MetadataBins, probability_by_metadata
+from ogive.results.plots.figure import Display
 
 SIZES = [50.0, 10.0, 40.0, 20.0, 30.0, 60.0]
 

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, pearsonr, permutation_test, spearmanr
 
-from ogive.displays import Display
+from ogive.benchmarking.metadata import MetadataRelations, relate_metadata
 from ogive.errors import InputError
-from ogive.studies import MetadataRelations, relate_metadata
+from ogive.results.plots.figure import Display
 
 COLUMNS = ["difficulty_mean", "difficulty_median", "difficulty_sd", "guessing_mean"]
 

@@ -10,8 +10,10 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import ogive as og
+from ogive.data.pools.members import Member
+from ogive.data.pools.pool import Pool, find_pool
+from ogive.data.pools.runner import dataset_answers
 from ogive.errors import InputError
-from ogive.pools import Member, Pool, dataset_answers, find_pool
 
 SETS = ["sklearn:diabetes", "sklearn:friedman1", "sklearn:friedman2"]
 POOL = {

@@ -4,9 +4,9 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 import ogive as og
-from ogive.displays import Display
+from ogive.benchmarking.subsets import SubsetComparison
 from ogive.errors import InputError
-from ogive.studies import SubsetComparison
+from ogive.results.plots.figure import Display
 
 NAMES = ["optimal", "SVM", "MLP", "tree", "majority", "pessimal"]
 

@@ -10,11 +10,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ogive import compare_classifiers, split_dataset
-from ogive.datasets import Dataset, load_dataset
-from ogive.displays import Display
+from ogive.classifiers.classifier_comparison import ClassifierComparison
+from ogive.classifiers.predictions import MEASURES
+from ogive.data.datasets.dataset import Dataset
+from ogive.data.datasets.load import load_dataset
 from ogive.errors import InputError
-from ogive.studies import ClassifierComparison
-from ogive.studies.classifiers.measures import MEASURES
+from ogive.results.plots.figure import Display
 
 POOL = {
     **{f"tree of {n}": DecisionTreeClassifier(max_depth=n) for n in range(1, 9)},

@@ -9,10 +9,10 @@ from scipy.stats import kendalltau
 from sklearn import metrics
 
 from ogive import ThreePL, calibrate, enrich_confusion, simulate
-from ogive.displays import Display
+from ogive.classifiers.confusion_curves import ConfusionCurves
+from ogive.classifiers.predictions import MEASURES, ranks
 from ogive.errors import InputError
-from ogive.studies import ConfusionCurves
-from ogive.studies.classifiers.measures import MEASURES, ranks
+from ogive.results.plots.figure import Display
 
 N_ITEMS = 40
 

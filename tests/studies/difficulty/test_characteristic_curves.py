@@ -7,9 +7,9 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 import ogive as og
-from ogive.displays import Display
+from ogive.difficulty.characteristic_curves import CharacteristicCurves, characteristic_curves
 from ogive.errors import InputError
-from ogive.studies import CharacteristicCurves, characteristic_curves
+from ogive.results.plots.figure import Display
 
 BY_HAND = pd.DataFrame(
     {"e1": [1, 1], "e2": [1, np.nan], "h1": [0, 1], "h2": [1, 1], "h3": [0, 1]},

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binomtest
 
-from ogive.displays import Display
+from ogive.difficulty.confidence import ConfidenceByDifficulty, confidence_by_difficulty
 from ogive.errors import InputError
-from ogive.studies import ConfidenceByDifficulty, confidence_by_difficulty
+from ogive.results.plots.figure import Display
 
 BY_HAND = {
     "probability": [0.95, 0.99, 0.6, 0.92, 0.3, 0.97],

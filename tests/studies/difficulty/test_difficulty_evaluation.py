@@ -11,8 +11,8 @@ from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
 
 from ogive import DifficultyRegressor, evaluate_difficulty
-from ogive.displays import Display
 from ogive.errors import InputError
+from ogive.results.plots.figure import Display
 
 QUICK = {"line": LinearRegression(), "mean": DummyRegressor(), "steps": "stepwise"}
 

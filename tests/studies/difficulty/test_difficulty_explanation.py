@@ -4,8 +4,8 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from ogive import DifficultyRegressor, explain_difficulty
-from ogive.displays import Display
 from ogive.errors import InputError
+from ogive.results.plots.figure import Display
 
 
 def items(n=240, seed=0):

@@ -6,10 +6,15 @@ from hypothesis import strategies as st
 from scipy.stats import beta, spearmanr
 
 import ogive as og
-from ogive.displays import Display
+from ogive.difficulty.targets import (
+    DifficultyTargets,
+    deal,
+    difficulty_targets,
+    on_one_scale,
+    with_artificial,
+)
 from ogive.errors import InputError
-from ogive.studies import DifficultyTargets, difficulty_targets
-from ogive.studies.difficulty.difficulty_targets import deal, on_one_scale, with_artificial
+from ogive.results.plots.figure import Display
 
 SIMULATED = og.simulate("2pl", n_respondents=150, n_items=120, random_state=0)
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 import ogive as og
-from ogive.displays import Display
+from ogive.difficulty.characteristic_curves import Generality, generality
 from ogive.errors import InputError
-from ogive.studies import Generality, generality
+from ogive.results.plots.figure import Display
 
 
 def simulated(slopes, m=1500, seed=0):

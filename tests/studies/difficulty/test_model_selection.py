@@ -7,9 +7,9 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 import ogive as og
-from ogive.displays import Display
+from ogive.difficulty.model_selection import ModelSelection, select_models
 from ogive.errors import InputError
-from ogive.studies import ModelSelection, select_models
+from ogive.results.plots.figure import Display
 
 
 def drawn(chance, seed=0):

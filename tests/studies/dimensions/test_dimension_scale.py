@@ -7,8 +7,8 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.estimation import dimension_climb
-from ogive.studies.dimensions import dimension_scale
+from ogive.irt.dimensions import dimension_scale
+from ogive.irt.dimensions import marginal_newton as dimension_climb
 
 
 def drawn(n_respondents=300, each=8, correlation=0.4, n_dimensions=2, seed=0):

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ogive as og
-from ogive.adaptive import AdaptiveTest, Budget
 from ogive.errors import FileError, InputError
-from ogive.studies.evaluation.journal import ResponseJournal
+from ogive.evaluation.adaptive_evaluation import ResponseJournal
+from ogive.irt.adaptive.adaptive_test import AdaptiveTest
+from ogive.irt.adaptive.rules import Budget
 
 
 @pytest.fixture(scope="module")

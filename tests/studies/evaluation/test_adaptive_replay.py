@@ -6,12 +6,11 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.calibration.replayed_error import ADAPTIVE, FORM
+from ogive.data.study_tables import copies, grouped_folds
 from ogive.errors import FileError, InputError
-from ogive.numerics.intervals import conformal_quantile, normal_reach
-from ogive.responses.study_tables import copies, grouped_folds
-from ogive.studies.evaluation.replayed_forms import better_forms
-from ogive.studies.evaluation.replayed_predictions import COMPLETED, PLAIN
+from ogive.evaluation.replay_predictions import COMPLETED, PLAIN, better_forms
+from ogive.irt.replay_error import ADAPTIVE, FORM
+from ogive.stats.intervals import conformal_quantile, normal_reach
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import FileError, HarnessError, InputError
-from ogive.studies.evaluation.harness_answers import (
+from ogive.evaluation.harness_answers import (
     HarnessAnswers,
     could_not_run,
     reason,

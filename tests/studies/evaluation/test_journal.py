@@ -3,7 +3,7 @@
 import pytest
 
 from ogive.errors import FileError
-from ogive.studies.evaluation.journal import ResponseJournal
+from ogive.evaluation.adaptive_evaluation import ResponseJournal
 
 resource = pytest.importorskip("resource", reason="Windows cannot limit the size of files")
 

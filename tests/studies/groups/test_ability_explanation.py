@@ -6,7 +6,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.studies.groups.shared_ability import p_of_equal
+from ogive.irt.equal_respondents import p_of_equal
 
 
 def models(n=120, n_items=30, seed=0):

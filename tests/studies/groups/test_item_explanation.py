@@ -6,8 +6,8 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.estimation import explained_items
-from ogive.estimation.explained_items import explain_items_of, usable_items
+from ogive.irt import latent_regression as explained_items
+from ogive.irt.latent_regression import explain_items_of, usable_items
 
 
 def drawn(n=200, n_items=60, seed=0, model="1pl", missing=0.0):

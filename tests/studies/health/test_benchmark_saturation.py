@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ogive as og
-from ogive.studies.health.benchmark_saturation import ALL_ITEMS, best_of
+from ogive.checks.saturation import ALL_ITEMS, best_of
 
 
 def test_saturation_of_a_table_done_by_hand(bank):

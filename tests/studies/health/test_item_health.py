@@ -11,17 +11,18 @@ from matplotlib.text import Text
 from scipy.stats import binom
 
 import ogive as og
-from ogive.diagnostics import label_trouble, respondent_fit
-from ogive.errors import InputError
-from ogive.studies.health.benchmark_saturation import ALL_ITEMS
-from ogive.studies.health.item_columns import negative_notes, problems_said, said_of_none
-from ogive.studies.health.near_duplicates import (
+from ogive.checks.duplicates import (
     Coincidences,
     DuplicateItems,
     _log_chance,
     duplicate_items,
     duplicate_notes,
 )
+from ogive.checks.item_analysis import negative_notes, problems_said, said_of_none
+from ogive.checks.mislabelled_items import label_trouble
+from ogive.checks.respondent_fit import respondent_fit
+from ogive.checks.saturation import ALL_ITEMS
+from ogive.errors import InputError
 
 N, M = 200, 40
 WRONG, COPY, OF, EASY, HARD = 0, 11, 21, 5, 6

@@ -5,11 +5,9 @@ import pytest
 from scipy.stats import binom
 
 import ogive as og
-from ogive.studies.health.benchmark_saturation import ALL_ITEMS
-from ogive.studies.health.hard_items import as_normal, judged_by_hard_items
-from ogive.studies.health.known_chances import judged_together
-from ogive.studies.health.left_out_respondents import chances_by_others
-from ogive.studies.health.scattered_deviates import among_others
+from ogive.checks.residuals import chances_by_others, judged_together
+from ogive.checks.respondent_fit import among_others, as_normal, judged_by_hard_items
+from ogive.checks.saturation import ALL_ITEMS
 
 
 def hard_answers_known(n, m, seed, count):

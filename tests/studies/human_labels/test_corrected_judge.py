@@ -4,7 +4,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.studies import CorrectedJudge
+from ogive.evaluation.judge_correction import CorrectedJudge
 
 NAMES = ["m0", "m1", "m2"]
 TRUTH = np.array([0.85, 0.7, 0.5])

@@ -6,7 +6,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.studies import Facets
+from ogive.evaluation.facets import Facets
 
 ABILITY = np.array([1.0, 0.3, -0.3, -1.0])
 

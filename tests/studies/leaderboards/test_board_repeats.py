@@ -8,7 +8,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.studies.leaderboards.board_repeats import passed, variances
+from ogive.evaluation.repeated_answers import passed, variances
 
 
 def drawn(n, m, tries, random_state, spread=1.5):

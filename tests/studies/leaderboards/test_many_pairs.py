@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from ogive.numerics.clustered import Grouping
-from ogive.numerics.compared_rows import compare_pairs, rank_limits
-from ogive.studies.leaderboards import many_pairs
-from ogive.studies.leaderboards.gappy_pairs import GappyPairs
-from ogive.studies.leaderboards.many_pairs import (
+from ogive.stats import all_pairs_tests as many_pairs
+from ogive.stats.all_pairs_tests import (
     ClusteredPairs,
     ExactPairs,
+    GappyPairs,
     critical_counts,
     rank_limits_of_many,
 )
+from ogive.stats.intervals import Grouping
+from ogive.stats.pairwise_tests import compare_pairs, rank_limits
 
 ITEMS = 120
 

@@ -10,9 +10,8 @@ from scipy.stats import binomtest, false_discovery_control, kendalltau, ttest_re
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.numerics.multiplicity import holm
-from ogive.studies import Leaderboard
-from ogive.studies.leaderboards.ranked_board import TIED
+from ogive.evaluation.leaderboards import TIED, Leaderboard
+from ogive.stats.multiplicity import holm
 
 NAN = np.nan
 

@@ -13,12 +13,20 @@ from scipy.stats import t
 
 import ogive as og
 from ogive import calibrate, link, simulate
-from ogive.calibration import KnownCovariances, known_items
 from ogive.errors import InputError
-from ogive.models import MODELS, TwoPL
-from ogive.studies.linking.linking_anchors import choose_anchors, common_grid, paired
-from ogive.studies.linking.linking_lines import LINES, METHODS, robust_line
-from ogive.words import with_interval
+from ogive.irt.banks import known_items
+from ogive.irt.item_covariances import KnownCovariances
+from ogive.irt.linking_constants import (
+    LINES,
+    METHODS,
+    choose_anchors,
+    common_grid,
+    paired,
+    robust_line,
+)
+from ogive.irt.models import MODELS
+from ogive.irt.models.logistic import TwoPL
+from ogive.results.numbers import with_interval
 
 MOVED = list(LINES)
 AFFINE = [name for name, model in MODELS.items() if model.affine]

@@ -363,8 +363,7 @@ def test_pairs_are_of_the_whole_board_not_of_its_top():
 def test_very_many_pairs_are_chosen_evenly(monkeypatch):
     right, _ = pilot_of_copies(0)
     every = first_row(og.plan(right))
-    for place in ("pilot", "pair_variances"):
-        monkeypatch.setattr(f"ogive.studies.planning.{place}.MOST_PAIRS", 20)
+    monkeypatch.setattr("ogive.evaluation.pilots.MOST_PAIRS", 20)
     some = og.plan(right)
     assert every["items"] == pytest.approx(first_row(some)["items"], rel=0.1)
     assert any("20 of 59 pairs of neighbours in mean score, evenly" in n for n in some.notes)

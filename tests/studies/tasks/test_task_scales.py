@@ -8,7 +8,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.studies.tasks.task_scales import scale_of
+from ogive.irt.dimensions.task_scales import scale_of
 
 TRUTH = np.array([[1.0, 0.95, 0.3], [0.95, 1.0, 0.3], [0.3, 0.3, 1.0]])
 NAMES = ("sums", "proofs", "verbs")

@@ -1,0 +1,402 @@
+"""Regressors on the test instances of data sets: which are hard to predict, and who does well.
+
+A response is a score of the error, 1 / (1 + |error| / unit); the unit is the median error of always
+predicting the median of the training part (`ogive.stats.metrics`). The models that
+calibrate such scores are those of `ogive.irt.constrained_scales`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ogive._files import file_name_of
+from ogive._progress import Progress, telling
+from ogive.data.datasets.dataset import NUMBERS, Dataset, Split, metadata, split_dataset
+from ogive.data.datasets.load import load_datasets
+from ogive.data.pools.pool import Answers, find_pool
+from ogive.data.pools.runner import CombinedProgress, run_pool
+from ogive.data.responses import Responses
+from ogive.errors import InputError, OgiveError
+from ogive.irt.calibration import Calibration
+from ogive.irt.constrained_scales import calibrate_equal_slopes, find_error_model
+from ogive.results.base import Draw, Result
+from ogive.results.numbers import counted, listed, meant, said_of_level, who_has
+from ogive.stats.metrics import spearman
+from ogive.stats.pairwise_tests import (
+    differences_of_estimates,
+    differences_over_units,
+    first_places,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive._files import PathLike
+    from ogive.results.plots.figure import Display
+
+__all__ = ["RegressionDecoding", "decode_regression"]
+
+
+AGREED = 0.5  # correlation of ability and mean absolute error below which a note warns
+FEW = 20  # regressors; with fewer, difficulties say little about instances
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressionDecoding(Result):
+    """How hard the instances of data sets are to predict, and which regressors do well.
+
+    `calibrations` holds the items of each data set, by `model`, and `responses` the scores of all
+    regressors; `regressors` has one row per data set and regressor: ability, mean score and mean
+    absolute error, each with its standard error. `units` says by data set what an error of one unit
+    is. `sources`, `metadata`, `failures` and `failed` are as in `BenchmarkDecoding`.
+    """
+
+    calibrations: Mapping[str, Calibration]
+    responses: Mapping[str, Responses]
+    regressors: pd.DataFrame
+    units: Mapping[str, float]
+    sources: pd.DataFrame
+    metadata: pd.DataFrame
+    failures: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    model: str = "continuous"
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """One row per instance: its data set, difficulty and mean score, with standard errors."""
+        import pandas as pd
+
+        parts = []
+        for name, calibration in self.calibrations.items():
+            scores = self.responses[name].values  # noqa: PD011 - of responses, not of a frame
+            seen = (~np.isnan(scores)).sum(axis=0)
+            found = calibration.items[["difficulty", "difficulty_se"]].reset_index()
+            parts.append(
+                found.assign(
+                    dataset=name,
+                    score=np.nanmean(scores, axis=0),
+                    score_se=np.nanstd(scores, axis=0, ddof=1) / np.sqrt(seen),
+                )
+            )
+        whole = pd.concat(parts, ignore_index=True)
+        return whole[["dataset", *whole.columns.drop("dataset")]]
+
+    @cached_property
+    def datasets(self) -> pd.DataFrame:
+        """One row per data set: mean score and relative error of the regressors, and spread.
+
+        `relative_error` is the geometric mean of errors in units, with a 95 % interval over
+        instances; `spread` is the standard deviation of regressors in logarithms of errors, and
+        `reliability` that of their means. All of it follows from the errors, whatever the model.
+        """
+        import pandas as pd
+
+        rows = [_described(self.responses[name], self.units[name]) for name in self.calibrations]
+        return pd.DataFrame(rows, index=pd.Index(self.calibrations, name="dataset"))
+
+    def scores(self, column: str = "score") -> pd.DataFrame:
+        """Regressors × data sets, for a tournament: mean scores, or another column."""
+        names = [str(name) for name in self.regressors.columns[2:]]
+        if column not in names:
+            raise InputError(
+                f"There is no column {column!r} of regressors. Choose one of: {', '.join(names)}."
+                f"{meant(column, names)}"
+            )
+        wide = self.regressors.set_index(["respondent", "dataset"])[column].unstack()  # noqa: PD010
+        return wide.loc[self.regressors["respondent"].unique(), list(self.calibrations)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The data sets, the hardest first: by the mean score of the regressors."""
+        return self.datasets.sort_values("score", kind="stable")
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return data sets, regressors, items, scores, and where the data come from."""
+        found = {
+            "datasets": self.to_frame(),
+            "regressors": self.regressors,
+            "items": self.items,
+            "scores": self.scores(),
+        }
+        more = {"sources": self.sources, "metadata": self.metadata}
+        return found | {name: frame for name, frame in more.items() if len(frame)}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the scores of the regressors on each data set."""
+        return {f"{name}_scores": partial(self.plot, name) for name in self.calibrations}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return one item bank per data set."""
+        return dict(self.calibrations)
+
+    def plot(self, dataset: str | None = None, **kw: Any) -> Display:
+        """Draw the mean scores of the regressors on a `dataset`, by default the hardest."""
+        from ogive.results.plots import DISPLAYS
+
+        chosen = str(self.to_frame().index[0]) if dataset is None else dataset
+        if chosen not in self.calibrations:
+            raise InputError(
+                f"There is no data set {chosen!r}. Choose one of: {', '.join(self.calibrations)}."
+            )
+        rows = self.regressors[self.regressors["dataset"] == chosen].set_index("respondent")
+        display: Any = DISPLAYS["ranking"]
+        ranking: Display = display(rows, estimate="score", se="score_se")
+        return ranking.plot(**kw)
+
+    @property
+    def meaning(self) -> str:
+        """Which data set is hardest to predict, and which regressor does best."""
+        return f"{self._hardest()} {self._strongest()}"
+
+    def _hardest(self) -> str:
+        frame = self.to_frame()
+        row = frame.iloc[0]
+        said = (
+            f"the typical error of its regressors is {float(row['relative_error']):.2f} "
+            f"({float(row['relative_error_low']):.2f} to {float(row['relative_error_high']):.2f}) "
+            "times the typical error of always predicting the median"
+        )
+        if len(frame) == 1:
+            return f"On {frame.index[0]}, {said}."
+        score, error = (frame[name].to_numpy(dtype=float) for name in ("score", "score_se"))
+        freedom = np.maximum(frame["items"].to_numpy(dtype=float) - 1, 1)
+        level = differences_of_estimates(-score, error**2, freedom).level_with(0)
+        near = list(frame.index[level])
+        corrected = "after correction for all pairs"
+        also = f"; not significantly easier, {corrected}: {listed(near, 'other')}" if near else ""
+        return (
+            f"Of {counted(len(frame), 'data set')}, {frame.index[0]} is the hardest: {said}{also}."
+        )
+
+    def _strongest(self) -> str:
+        score = self.scores().dropna()
+        if score.empty:
+            return "No regressor has a score on every data set."
+        places = first_places(score.mean(axis=1).to_numpy())
+        first = [str(name) for name in score.index[places]]
+        if score.shape[1] > 1:
+            values = score.to_numpy(dtype=float)
+        else:
+            table = self.responses[str(score.columns[0])]
+            values = table.select(respondents=list(score.index)).values  # noqa: PD011
+        level = differences_over_units(values).level_with(int(places[0]))
+        near = [name for name in score.index[level] if name not in first]
+        units = "data set" if score.shape[1] > 1 else "instance"
+        also = said_of_level(near, f"paired t tests over {counted(values.shape[1], units)}")
+        best = f"{score.mean(axis=1).max():.3f}"
+        return f"{who_has(first)} the highest mean score, {best}{also}."
+
+
+def decode_regression(
+    datasets: Any,
+    pool: Any = "regressors",
+    *,
+    model: str = "continuous",
+    target: str | Mapping[str, str] | None = None,
+    test_size: float = 0.3,
+    max_test_size: int | None = 500,
+    time_limit: float | None = None,
+    folder: PathLike | None = None,
+    cache: PathLike | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    progress: Progress | bool = True,
+) -> RegressionDecoding:
+    """Run a pool of regressors on the test part of each data set, and calibrate their errors.
+
+    An error becomes the score 1 / (1 + |error| / unit). The unit is the median error of always
+    predicting the median of the training part, so a score of 1/2 is an error of that size (the mean
+    error, if more than half of the numbers are the same). Errors below a twentieth of the unit
+    count as that, and those above twenty units as that. The scores are calibrated with equal
+    slopes: with free ones the scale would measure how far predictions are drawn to the middle.
+
+    The frame, also `datasets`, has one row per data set; `regressors` has one row per data set and
+    regressor, `items` one per instance.
+
+    Parameters
+    ----------
+    datasets
+        Sources as `load_datasets` takes them; `target` names their columns of numbers.
+    pool
+        "regressors" (73 configurations of eight algorithms), or your own regressors, which get the
+        columns as they are: see `run_pool`.
+    model
+        "continuous": ability is a mean logarithm of errors. "beta": scores are draws from beta
+        distributions. "graded": grades from 0 to 4, fifths of all errors on a data set, so that
+        only their order counts.
+    test_size, max_test_size, time_limit, folder, cache, n_jobs, random_state, progress
+        As in `decode_benchmark`.
+
+    Examples
+    --------
+    >>> import ogive as og
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> pool = [LinearRegression(), DecisionTreeRegressor(max_depth=3), DummyRegressor()]
+    >>> found = og.decode_regression(["sklearn:diabetes"], pool, progress=False)
+    >>> found.scores()["diabetes"].idxmax()
+    'LinearRegression()'
+    """
+    chosen, calibrated = find_pool(pool), find_error_model(model)
+    loaded = load_datasets(datasets, target, kind=NUMBERS, cache=cache)
+    if wrong := [one.name for one in loaded if one.kind != NUMBERS]:
+        raise InputError(
+            f"{listed(wrong, 'data set')} with classes, but regressors predict numbers. Use "
+            "decode_benchmark for them."
+        )
+    splits = [
+        split_dataset(
+            one, test_size=test_size, max_test_size=max_test_size, random_state=random_state
+        )
+        for one in loaded
+    ]
+    words = [chosen.preparation(split) for split in splits]
+    decoder = _Decoder(calibrated, model)
+    with telling(progress, "Running regressors") as told:
+        combined = CombinedProgress(len(chosen.members) * len(loaded), told)
+        for dataset, split, preparation in zip(loaded, splits, words, strict=True):
+            answers = run_pool(
+                split,
+                chosen,
+                folder=None if folder is None else Path(folder) / file_name_of(split.name),
+                cv=0,
+                time_limit=time_limit,
+                n_jobs=n_jobs,
+                random_state=random_state,
+                progress=combined.of(split.name, len(chosen.members)),
+            )
+            decoder.decode(dataset, split, answers, preparation)
+    return decoder.result({one.name: metadata(one) for one in loaded})
+
+
+@dataclass
+class _Decoder:
+    """Calibrates one data set after the other, and keeps the results."""
+
+    calibrate: Callable[[Responses], Calibration]
+    model: str
+    calibrations: dict[str, Calibration] = field(default_factory=dict)
+    responses: dict[str, Responses] = field(default_factory=dict)
+    frames: list[pd.DataFrame] = field(default_factory=list)
+    units: dict[str, float] = field(default_factory=dict)
+    sources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def decode(self, dataset: Dataset, split: Split, answers: Answers, preparation: str) -> None:
+        """Calibrate one data set; if that fails, leave it out with a note."""
+        name = split.name
+        try:
+            table = answers.responses(split.y_test)
+            calibration = self.calibrate(table)
+        except OgiveError as error:
+            self.failures[name] = str(error)
+            self.notes.append(f"{name}: left out. {error}")
+        else:
+            self.calibrations[name], self.responses[name] = calibration, table
+            self.units[name] = float(answers.unit or np.nan)
+            self.frames.append(_judged(name, split, answers, calibration, table))
+            self.sources[name] = {
+                "source": dataset.source,
+                "train": len(split.train),
+                "test": len(split.test),
+                "preprocessing": preparation,
+                "failed": len(answers.failures),
+            }
+            if table.n_respondents < FEW:
+                self.notes.append(
+                    f"{name}: only {table.n_respondents} regressors, so the difficulty of an "
+                    "instance says as much about them as about it."
+                )
+            self.notes += [f"{name}: {note}" for note in calibration.notes]
+            self.notes += [f"{name}: {note}" for note in _doubts(self.frames[-1])]
+        self.notes += [f"{name}: {note}" for note in (*split.notes, *answers.notes)]
+        self.failed |= {name: answers.failures} if answers.failures else {}
+
+    def result(self, known: Mapping[str, Mapping[str, float]]) -> RegressionDecoding:
+        """The decoding of all data sets."""
+        import pandas as pd
+
+        if not self.frames:
+            why = next(iter(self.failures.values()), "")
+            raise InputError(f"No data set could be decoded. {why}")
+        facts = {name: known[name] for name in self.calibrations}
+        return RegressionDecoding(
+            calibrations=self.calibrations,
+            responses=self.responses,
+            regressors=pd.concat(self.frames, ignore_index=True),
+            units=self.units,
+            sources=pd.DataFrame.from_dict(self.sources, orient="index").rename_axis("dataset"),
+            metadata=pd.DataFrame.from_dict(facts, orient="index").rename_axis("dataset"),
+            failures=self.failures,
+            failed=self.failed,
+            model=self.model,
+            notes=tuple(self.notes),
+        )
+
+
+def _judged(
+    name: str, split: Split, answers: Answers, calibration: Calibration, table: Responses
+) -> pd.DataFrame:
+    """Ability, mean score and mean absolute error of each regressor on one data set."""
+    row = {member: k for k, member in enumerate(answers.members)}
+    rows = [row[member] for member in table.respondents]
+    errors = np.abs(answers.predictions[rows] - split.y_test)
+    scores, root = table.values, np.sqrt(errors.shape[1])  # noqa: PD011
+    found = calibration.abilities()[["ability", "se"]].rename(columns={"se": "ability_se"})
+    frame = found.assign(
+        score=scores.mean(axis=1),
+        score_se=scores.std(axis=1, ddof=1) / root,
+        mae=errors.mean(axis=1),
+        mae_se=errors.std(axis=1, ddof=1) / root,
+    ).reset_index()
+    frame.insert(0, "dataset", name)
+    return frame
+
+
+def _doubts(rows: pd.DataFrame) -> list[str]:
+    """Say where abilities and mean absolute errors rank regressors differently."""
+    agreement = float(spearman(rows["ability"].to_numpy(), -rows["mae"].to_numpy()))
+    if agreement >= AGREED:
+        return []
+    said = (
+        "abilities and mean absolute errors rank regressors differently "
+        f"(Spearman {agreement:.2f}): a few instances with very large errors decide the mean, and "
+        "ability follows typical errors. Look at both, or predict the logarithm of such numbers."
+    )
+    return [said]
+
+
+def _described(responses: Responses, unit: float) -> dict[str, Any]:
+    """One row of `datasets`."""
+    from scipy.stats import t
+
+    calibration = calibrate_equal_slopes(responses)
+    scores = responses.values  # noqa: PD011
+    by_item = np.nanmean(scores, axis=0)
+    n_items = by_item.size
+    easiness = calibration.coords[:, 1]
+    middle, error = float(easiness.mean()), float(easiness.std(ddof=1) / np.sqrt(n_items))
+    reach = float(t.ppf(0.975, n_items - 1)) * error
+    tau, sigma = float(calibration.coords[0, 0]), float(np.exp(calibration.coords[0, 2]))
+    return {
+        "items": n_items,
+        "respondents": round(calibration.n_respondents),
+        "unit": unit,
+        "score": float(by_item.mean()),
+        "score_se": float(by_item.std(ddof=1) / np.sqrt(n_items)),
+        "relative_error": float(np.exp(-middle)),
+        "relative_error_low": float(np.exp(-middle - reach)),
+        "relative_error_high": float(np.exp(-middle + reach)),
+        "spread": tau,
+        "spread_se": float(np.sqrt(calibration.uncertainty.covariances[0, 0, 0])),
+        "reliability": tau**2 / (tau**2 + sigma**2 / n_items),
+    }

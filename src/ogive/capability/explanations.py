@@ -1,0 +1,404 @@
+"""Why a case is hard: what each feature adds, and which change would bring it within the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ogive.capability.class_scale import Scale
+from ogive.capability.coding import FeatureItem, Grades, NormalRange, States
+from ogive.data.responses import Responses
+from ogive.errors import InputError
+from ogive.results.base import Result
+from ogive.results.numbers import counted
+from ogive.stats.array_backend import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.capability.case_difficulty import CaseDifficulty
+    from ogive.capability.gate import CapabilityGate
+    from ogive.results.plots.figure import Display
+
+
+MAX_EXACT = 8  # features; with more, orders are sampled
+ORDERS = 32  # and as many reversed
+MAX_CASES = 1_000  # at once: each is decided again for every change of a feature
+NOT, ELSE = "none of", "other"  # in words, and as a category that no rule names
+COLUMNS = (
+    "case",
+    "feature",
+    "value",
+    "contribution",
+    "change",
+    "difficulty_after",
+    "prediction_after",
+    "decision_after",
+)
+
+
+CHANGED = COLUMNS[4:]
+
+
+def contributions(scale: CaseDifficulty, frame: pd.DataFrame, labels: Any) -> dict[str, Floats]:
+    """What each feature adds to the difficulty of cases as members of `labels`, (n_cases,) each.
+
+    Posterior means are used: without a feature, the likelihood often has no maximum. Contributions
+    add up to the expected difficulty of a case minus that of a case without known features.
+    """
+    items = scale.coding_.items
+    features = list(dict.fromkeys(item.feature for item in items))
+    owner = np.array([features.index(item.feature) for item in items])
+    grades = scale.coding_.code(frame)
+    codes = scale.codes(labels, len(frame))
+    both = len(scale.classes_) == 2
+    found = np.zeros((len(frame), len(features)))
+    for code in np.unique(codes):
+        own, one = codes == code, scale.scales_[0 if both else code]
+        sign = 1.0 if both and code == 0 else -1.0  # two classes share the scale of the second
+        found[own] = sign * _shapley(one, grades[own], owner)
+    return dict(zip(features, found.T, strict=True))
+
+
+def expected(scale: Scale, grades: Floats) -> Floats:
+    """Posterior mean of the index of each case, in training standard deviations."""
+    bank = scale.calibration
+    table = Responses(scale.responses(grades), items=bank.item_names, kind=bank.model.kind)
+    return np.asarray(
+        (bank.score(table, items_known=True)["ability"].to_numpy() - scale.mean) / scale.unit
+    )
+
+
+def _shapley(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
+    """What each feature adds to the index, (n_cases, n_features); `owner` is that of each item."""
+    n_features = int(owner.max()) + 1
+    return (_exact if n_features <= MAX_EXACT else _sampled)(scale, grades, owner)
+
+
+def _exact(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
+    """From the expectation under every set of known features."""
+    n = int(owner.max()) + 1
+    known = (np.arange(2**n)[:, None] >> np.arange(n)) % 2 == 1  # (n_sets, n_features)
+    value = _expected_of_all(scale, np.where(known[:, None, owner], grades, np.nan))
+    size = known.sum(axis=1)
+    found = np.empty((len(grades), n))
+    for feature in range(n):
+        without = np.flatnonzero(~known[:, feature])
+        # The share of orders in which just these are known before the feature.
+        weight = np.array([1 / (n * comb(n - 1, int(k))) for k in size[without]])
+        found[:, feature] = weight @ (value[without + 2**feature] - value[without])
+    return found
+
+
+def _sampled(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
+    """Average over random orders in which features become known, and their reverses."""
+    n = int(owner.max()) + 1
+    random = np.random.default_rng(0)
+    drawn = np.array([random.permutation(n) for _ in range(ORDERS)])
+    orders = np.concatenate([drawn, drawn[:, ::-1]])
+    found = np.zeros((len(grades), n))
+    shown = np.full((len(orders), *grades.shape), np.nan)
+    before = _expected_of_all(scale, shown)
+    for step in orders.T:  # the feature that becomes known next in each order
+        for known, feature in zip(shown, step, strict=True):
+            known[:, owner == feature] = grades[:, owner == feature]
+        after = _expected_of_all(scale, shown)
+        np.add.at(found.T, step, (after - before) / len(orders))
+        before = after
+    return found
+
+
+def _expected_of_all(scale: Scale, shown: Floats) -> Floats:
+    """The expectation of every case as it is shown, (n_ways, n_cases)."""
+    n_ways, n_cases, n_items = shown.shape
+    return expected(scale, shown.reshape(-1, n_items)).reshape(n_ways, n_cases)
+
+
+AFTER = ("difficulty", "limit", "trust", "least_trust", "prediction", "decision")
+Decide: TypeAlias = Callable[[Any], Any]  # cases -> the decisions of a gate
+Move: TypeAlias = Callable[[Any], Any]  # the nearest value that is meant; None for no change
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Result):
+    """Which features make cases hard, and what would bring them within the limit.
+
+    `frame` has one row per case and feature: its `contribution` to the difficulty, and the smallest
+    `change` of its grade after which the model decides; if there is none, the change after which
+    the case is easiest. `cases` holds the decisions of the gate.
+
+    Contributions are Shapley values: what a feature adds to the expected difficulty when it becomes
+    known, averaged over the orders in which features do (over 64 orders if there are more than
+    eight features). They add up to the expected difficulty of the case (posterior mean) minus that
+    of a case without any known feature; not to the `difficulty` by which the gate decides, which is
+    the maximum likelihood estimate.
+    """
+
+    frame: pd.DataFrame
+    cases: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether there is no case."""
+        return self.cases.empty
+
+    @property
+    def meaning(self) -> str:
+        """The hardest case, what drives it, and what would bring it within the limit."""
+        if self.cases.empty:
+            return "There are no cases to explain."
+        hardest = int(np.argmax([_excess(case) for _, case in self.cases.iterrows()]))
+        case, name = self.cases.iloc[hardest], self.cases.index[hardest]
+        rows = self._rows(hardest)
+        first = rows.iloc[0]
+        said = f"Case {name}: {str(case['reason'])[0].lower()}{str(case['reason'])[1:-1]}; "
+        said += f"{first['feature']} makes it hardest ({first['contribution']:+.2f})"
+        back = rows[(rows["decision_after"] == "model") & (case["decision"] == "person")]
+        if case["decision"] == "model":
+            return f"{said}."
+        if back.empty:
+            return f"{said}, and no change of a single feature would bring it within the limit."
+        same = back[back["prediction_after"] == case["prediction"]]
+        best = (same if len(same) else back).iloc[0]
+        other = "" if len(same) else f", but predict {_plain(best['prediction_after'])!r}"
+        return f"{said}; with {best['feature']} {best['change']} the model would decide{other}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per case and feature, the features that make a case hardest first."""
+        return self.frame.copy()
+
+    def plot(self, case: Any = None, **kw: Any) -> Display:
+        """One case, the first unless named: its difficulty, the limit and what pushes it."""
+        from ogive.results.plots import DISPLAYS
+
+        names = list(self.cases.index)
+        if not names:
+            raise InputError("There is no case to draw: no case was explained.")
+        if case is not None and case not in names:
+            raise InputError(f"There is no case {case!r}; the first is {names[0]!r}.")
+        place = 0 if case is None else names.index(case)
+        one = self.cases.iloc[place]
+        drawn = self._rows(place)[["feature", "value", "contribution"]].assign(
+            **{
+                key: one[key] for key in ("difficulty", "limit", "prediction", "decision", "reason")
+            },
+            difficulty_se=one["cdi_se"],
+            limit_se=one["limit_se"],
+        )
+        return DISPLAYS["decision"](drawn).plot(**kw)
+
+    def _rows(self, place: int) -> pd.DataFrame:
+        width = len(self.frame) // max(len(self.cases), 1)
+        return self.frame.iloc[place * width : (place + 1) * width]
+
+
+def explain(gate: CapabilityGate, rows: Any, index: Any, groups: Any = None) -> Explanation:
+    """Explain cases by Shapley values, and by decisions after each change of one feature."""
+    import pandas as pd
+
+    frame = (
+        rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(gate.kinds_))
+    )
+    if len(frame) > MAX_CASES:
+        raise InputError(
+            f"There are {counted(len(frame), 'case')}, but at most {MAX_CASES:,} are explained "
+            "at once. Give those that go to a person, or fewer."
+        )
+    names = pd.RangeIndex(len(frame)) if index is None else index
+    frame = frame.set_axis(pd.RangeIndex(len(frame)), axis=0)
+    decide: Decide = partial(gate.decide, groups=groups)
+    items = gate.case_difficulty_.coding_.items
+    cases = decide(frame).set_axis(names, axis=0)
+    cases["limit_se"] = gate.capability_["limit_se"].reindex(cases["prediction"]).to_numpy()
+    shares = contributions(gate.case_difficulty_, frame, cases["prediction"])
+    found = [
+        _of_feature(decide, items, frame, cases, feature).assign(
+            contribution=share, case=list(names), place=range(len(frame))
+        )
+        for feature, share in shares.items()
+    ]
+    whole = pd.concat(found).sort_values(
+        ["place", "contribution"], ascending=[True, False], kind="stable"
+    )
+    return Explanation(whole[list(COLUMNS)].reset_index(drop=True), cases)
+
+
+def _of_feature(
+    decide: Decide,
+    items: Sequence[FeatureItem],
+    frame: pd.DataFrame,
+    cases: pd.DataFrame,
+    feature: str,
+) -> pd.DataFrame:
+    """Value and best change of one feature, one row per case."""
+    import pandas as pd
+
+    column = frame.iloc[:, _place(frame, feature)]
+    known = column.astype(object).where(column.notna(), None)
+    columns: dict[str, Any] = {"feature": feature, "value": known.to_numpy()}
+    own = [item for item in items if item.feature == feature]
+    tried = list(_tried(decide, own, frame, feature))
+    return pd.DataFrame(columns).join(_best(tried, cases["prediction"].tolist()))
+
+
+def _place(frame: pd.DataFrame, feature: str) -> int:
+    """Position of a feature; column names need not be strings."""
+    return [str(name) for name in frame.columns].index(feature)
+
+
+def _tried(
+    decide: Decide, items: list[FeatureItem], frame: pd.DataFrame, feature: str
+) -> Iterator[pd.DataFrame]:
+    """Decisions of the gate after each possible change."""
+    import pandas as pd
+
+    column = frame.iloc[:, _place(frame, feature)]
+    numeric = bool(pd.api.types.is_numeric_dtype(column.dtype))
+    if items[0].rule.kind == "number":
+        values = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan).tolist()
+    else:
+        values = column.astype(object).where(column.notna(), None).tolist()
+    for words, move in _moves(items, numeric=numeric):
+        moved = [move(one) for one in values]
+        if all(one is None for one in moved):
+            continue
+        said = ["" if one is None else words for one in moved]
+        try:
+            after = decide(_changed(frame, feature, moved))
+            yield after[list(AFTER)].assign(change=said)
+        except InputError:  # a model may refuse categories that it has not seen
+            if not words.startswith(NOT):
+                raise
+
+
+def _moves(items: list[FeatureItem], *, numeric: bool) -> Iterator[tuple[str, Move]]:
+    """Changes of a feature: in words, and as a function to the nearest such value."""
+    for item in items:
+        rule = item.rule
+        if isinstance(rule, Grades):
+            for edge in rule.edges:
+                yield f"at most {edge:.6g}", _into(-np.inf, edge)
+                yield f"above {edge:.6g}", _into(float(np.nextafter(edge, np.inf)), np.inf)
+        elif isinstance(rule, NormalRange):
+            ends = [end for end in (rule.low, rule.high) if np.isfinite(end)]
+            words = " to ".join(f"{end:.6g}" for end in ends)
+            yield f"in the normal range ({words})", _into(rule.low, rule.high)
+            if np.isfinite(rule.low):
+                below = float(np.nextafter(rule.low, -np.inf))
+                yield f"below {rule.low:.6g}", _out_of(rule, below)
+            if np.isfinite(rule.high):
+                above = float(np.nextafter(rule.high, np.inf))
+                yield f"above {rule.high:.6g}", _out_of(rule, above)
+        else:
+            yield from _state_moves(rule, numeric=numeric, alone=len(items) == 1)
+
+
+def _into(low: float, high: float) -> Move:
+    """The end of a range that is nearer to a value outside; any end for an unknown value."""
+    first = low if np.isfinite(low) else high
+
+    def move(value: float) -> float | None:
+        if np.isnan(value):
+            return first
+        return None if low <= value <= high else float(np.clip(value, low, high))
+
+    return move
+
+
+def _out_of(rule: NormalRange, beyond: float) -> Move:
+    """A value outside, for one that lies inside or is unknown."""
+    return lambda value: None if value < rule.low or value > rule.high else beyond
+
+
+def _state_moves(rule: States, *, numeric: bool, alone: bool) -> Iterator[tuple[str, Move]]:
+    """Every named state, and none of them if other values have a state too."""
+    for label, state in rule.states:
+        value = _number_of(rule, label, state) if numeric else label
+        if value is not None:
+            yield f"= {label}", _to_state(rule, value, state)
+    if rule.otherwise is not None and alone:
+        names = [label for label, _ in rule.states]
+        free: list[Any] = [float(k) for k in range(len(names) + 1)] if numeric else [ELSE, "else"]
+        value = next(one for one in free if _text(one) not in names)
+        yield f"{NOT} {' or '.join(names)}", _to_state(rule, value, rule.otherwise)
+
+
+def _number_of(rule: States, label: str, state: int) -> float | None:
+    """The number that stands for a state in a column of numbers; None if there is none."""
+    for text in (label, str(state)):
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        if _grade(rule, value) == state:
+            return value
+    return None
+
+
+def _to_state(rule: States, value: Any, state: int) -> Move:
+    return lambda old: None if _grade(rule, old) == state else value
+
+
+def _grade(rule: States, value: Any) -> float:
+    return float(rule.code(np.array([value], dtype=object))[0])
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _excess(case: Any) -> float:
+    """How far a case is beyond the limit: in difficulty or, if that plays no part, in trust."""
+    beyond = case["difficulty"] - case["limit"]
+    return float(case["least_trust"] - case["trust"] if np.isnan(beyond) else beyond)
+
+
+def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
+    """The change of each case after which the model decides, else the one that makes it easiest.
+
+    Of changes that leave the case to the model, those that keep the prediction come first, then
+    the smallest.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for case in range(len(before)):
+        options = [one.iloc[case] for one in tried if one["change"].iloc[case]]
+        back = [one for one in options if one["decision"] == "model"]
+        kept = [one for one in back if one["prediction"] == before[case]]
+        best = max(kept or back, key=_excess) if back else min(options, key=_excess, default=None)
+        rows.append(
+            {
+                "change": "" if best is None else best["change"],
+                "difficulty_after": np.nan if best is None else float(best["difficulty"]),
+                "prediction_after": None if best is None else _plain(best["prediction"]),
+                "decision_after": "" if best is None else best["decision"],
+            }
+        )
+    return pd.DataFrame(rows, columns=list(CHANGED))
+
+
+def _changed(frame: pd.DataFrame, feature: str, values: list[Any]) -> pd.DataFrame:
+    """The cases with one feature changed; None leaves it as it is."""
+    import pandas as pd
+
+    place = _place(frame, feature)
+    column = frame.iloc[:, place]
+    pairs = zip(column.tolist(), values, strict=True)
+    new = [old if value is None else value for old, value in pairs]
+    numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    changed = frame.copy(deep=False)
+    changed.isetitem(place, np.array(new, dtype=float if numeric else object))
+    return changed
+
+
+def _plain(value: Any) -> Any:
+    """A label as a plain Python value."""
+    return value.item() if isinstance(value, np.generic) else value

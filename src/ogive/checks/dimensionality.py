@@ -1,0 +1,473 @@
+"""Number of abilities, by comparison data.
+
+Tables made to hold a number of dimensions, and the eigenvalues of correlations between items.
+
+They keep every item's responses and gaps: only their order within a column is new. What they show
+beyond the dimensions they were made to hold is chance (Green et al., 2012; Ruscio and Roche, 2012).
+
+Dimensionality: how many abilities the responses reflect.
+
+An ability that all items share shows as one large eigenvalue of the correlations between items.
+Correlations of chance have large eigenvalues too: how large is seen in tables whose columns were
+shuffled, each by itself (parallel analysis; Horn, 1965). That is the right comparison for the first
+dimension only: right or wrong is not linear in ability, and one strong ability alone leaves a
+second eigenvalue that no shuffled table has. So each further one is compared with tables made to
+hold the dimensions before it (Green et al., 2012; Ruscio and Roche, 2012). All of them keep every
+item's responses and gaps: only their order within a column is new.
+
+Respondents who repeat another one count once (`copied_rows`): two copies agree on what one ability
+leaves to chance, and so are a dimension of their own. How much a second dimension matters is not
+whether it is larger than chance, but how much it explains beyond chance beside the first: where the
+first dominates, one ability describes what the items share (essential unidimensionality).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ogive.checks.duplicates import copied_rows
+from ogive.checks.residuals import Diagnosis
+from ogive.data.responses import Responses, Table, as_responses
+from ogive.errors import InputError
+from ogive.irt.response_codes import as_floats
+from ogive.results.numbers import counted, listed, said_p
+from ogive.stats.array_backend import Floats, evenly_spaced, row_blocks, workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.results.plots.figure import Display
+
+
+LEAST_SHARE, LARGEST_SHARE = 1e-12, 0.95  # of an item's latent variance that dimensions may explain
+AXIS_TURNS = 20
+TRIALS, TABLES_A_TRIAL = 4, 4
+LOGISTIC = 1 / 1.702  # a logistic number times this is close to a standard normal one
+LEAST_COMMON = 3  # respondents who answered both; fewer say nothing about a pair
+# Near the level, p of a few tables is rough: an eigenvalue so many deviations above their mean is
+# compared with more of them. Fewer than `ROUGH` tables cannot have a p below the level at all.
+NEAR, TIMES, ROUGH = (0.5, 3.5), 4, 19
+
+
+def comparison(
+    values: Floats, n_factors: int, n_resamples: int, random: np.random.Generator, found: Floats
+) -> Floats:
+    """Eigenvalues of tables that hold `n_factors` dimensions, (n_tables, n_items).
+
+    There are more tables where the next of the eigenvalues `found` is near the level.
+    """
+    ordered = np.sort(values, axis=0)  # what was never asked comes last
+    loadings = _latent_loadings(values, ordered, n_factors, random)
+
+    def drawn(count: int) -> Floats:
+        tables = (_dealt(values, ordered, loadings, random) for _ in range(count))
+        return np.array([eigenvalues(table) for table in tables])
+
+    first = drawn(n_resamples)
+    if n_factors == len(found) or not _is_near(found[n_factors], first[:, n_factors]):
+        return first
+    return np.concatenate([first, drawn((TIMES - 1) * n_resamples)])
+
+
+def _is_near(found: float, tables: Floats) -> bool:
+    """Whether more tables could change which side of the level an eigenvalue is on."""
+    if len(tables) < ROUGH:
+        return False
+    above, spread = found - tables.mean(), tables.std()
+    return bool(NEAR[0] * spread < above < NEAR[1] * spread)
+
+
+def _dealt(
+    values: Floats, ordered: Floats, loadings: Floats, random: np.random.Generator
+) -> Floats:
+    """A table with the same columns, each in an order that the factors of `loadings` give.
+
+    Each cell gets a number, part factors and part chance; the responses of a column are then
+    dealt out in the order of these numbers. Without factors, that is a shuffle.
+    """
+    factors = random.standard_normal((len(values), loadings.shape[1]))
+    noise = LOGISTIC * np.sqrt(1 - (loadings**2).sum(axis=1))
+    latent = factors @ loadings.T + noise * random.logistic(size=values.shape)
+    order = np.argsort(np.where(np.isnan(values), np.inf, latent), axis=0)
+    table = np.empty_like(values)
+    np.put_along_axis(table, order, ordered, axis=0)
+    return table
+
+
+def _latent_loadings(
+    values: Floats, ordered: Floats, n_factors: int, random: np.random.Generator
+) -> Floats:
+    """Loadings that make tables whose items share as much as these do, (n_items, n_factors).
+
+    Responses correlate less than the numbers behind them; by how much is found by trial.
+    """
+    if n_factors == 0 or values.shape[1] == 0:
+        return np.zeros((values.shape[1], n_factors))
+    wanted = _axis_loadings(_correlations(values), n_factors)
+    shared = (wanted**2).sum(axis=1)
+    loadings = _limited(wanted)
+    for _ in range(TRIALS):
+        tables = (_dealt(values, ordered, loadings, random) for _ in range(TABLES_A_TRIAL))
+        mean = np.mean([_correlations(table) for table in tables], axis=0)
+        reached = (_axis_loadings(mean, n_factors) ** 2).sum(axis=1)
+        ratio = np.sqrt(shared / np.maximum(reached, 1e-6))
+        loadings = _limited(loadings * np.clip(ratio, 0.5, 2.0)[:, None])
+    return loadings
+
+
+def _limited(loadings: Floats) -> Floats:
+    """Loadings that leave each item some chance of its own."""
+    share = (loadings**2).sum(axis=1, keepdims=True)
+    limited: Floats = loadings * np.sqrt(
+        np.minimum(1.0, LARGEST_SHARE / np.maximum(share, LEAST_SHARE))
+    )
+    return limited
+
+
+def _axis_loadings(correlations: Floats, n_factors: int) -> Floats:
+    """Loadings on the principal axes, (n_items, n_factors)."""
+    reduced = correlations.copy()
+    shared = np.abs(correlations - np.eye(len(correlations))).max(axis=1)
+    for _ in range(AXIS_TURNS):
+        np.fill_diagonal(reduced, shared)
+        size, vectors = np.linalg.eigh(reduced)
+        loadings = vectors[:, -n_factors:] * np.sqrt(np.maximum(size[-n_factors:], 0.0))
+        shared = np.minimum((loadings**2).sum(axis=1), 1.0)
+    found: Floats = loadings
+    return found
+
+
+def eigenvalues(values: Floats) -> Floats:
+    """Eigenvalues of the correlations between columns, the largest first; none below zero."""
+    if values.shape[1] == 0:
+        return np.empty(0)
+    found = np.linalg.eigvalsh(_correlations(values))[::-1]
+    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
+
+
+def _correlations(values: Floats) -> Floats:
+    """Pairwise correlations, made such as a whole table could have."""
+    asked = ~np.isnan(values)
+    centred = np.where(asked, values - np.nanmean(values, axis=0), 0.0)
+    if asked.all():
+        centred = centred / np.sqrt((centred**2).sum(axis=0))
+        whole: Floats = centred.T @ centred
+        return whole
+    there = asked.astype(float)
+    n = np.maximum(there.T @ there, 1.0)
+    sums, squares = centred.T @ there, (centred**2).T @ there
+    spread = squares - sums**2 / n
+    scale = np.sqrt(np.maximum(spread * spread.T, 0.0))
+    useful = (scale > 1e-12) & (n >= LEAST_COMMON)
+    covariance = centred.T @ centred - sums * sums.T / n
+    rough = np.clip(np.divide(covariance, scale, out=np.zeros_like(scale), where=useful), -1, 1)
+    np.fill_diagonal(rough, 1.0)
+    return _positive(rough)
+
+
+def _positive(rough: Floats) -> Floats:
+    """Correlations of pairs, which may contradict each other, without negative eigenvalues."""
+    size, vectors = np.linalg.eigh(rough)
+    if size[0] >= 0:
+        return rough
+    mended: Floats = (vectors * np.maximum(size, 0.0)) @ vectors.T
+    scale = np.sqrt(np.diagonal(mended))
+    mended /= np.outer(scale, scale)
+    return mended
+
+
+ALPHA = 0.05
+MOST_RESPONDENTS = 1500  # beyond, evenly spaced ones stand for all
+MOST_ITEMS = 300
+MOST_DIMENSIONS = 10  # that are looked for
+# Where the first dimension explains this many times what the second does, both beyond chance, one
+# ability describes most. Two abilities of correlation r, asked by half of the items each, have
+# about (1 + r) / (1 - r): 1 of none, 3 of 0.5, 9 of 0.8.
+DOMINANT = 4.0
+CLEARLY = 0.01  # p of a second dimension that is not narrowly beyond chance
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dimensionality(Diagnosis):
+    """How many abilities the responses reflect.
+
+    One entry per dimension. `to_exceed` is the criterion: the 95th percentile of the eigenvalues of
+    tables which hold the dimensions before. `shuffled` is that of shuffled tables, which hold none:
+    no criterion beyond the first. `p` is the share of tables that hold the dimensions before, the
+    real one among them, with an eigenvalue as large, and no smaller than that of the dimension
+    before, because dimensions are tested one after the other; `by_chance` is the mean of these
+    tables. `n_dimensions` counts the eigenvalues that exceed theirs, up to the first that does not.
+    Respondents who repeat another one are left out, and `notes` name them.
+    """
+
+    eigenvalues: Floats
+    to_exceed: Floats
+    shuffled: Floats
+    by_chance: Floats
+    p: Floats
+    n_dimensions: int
+    n_respondents: int  # that were looked at
+    n_items: int
+    n_resamples: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """First eigenvalue over the second; NaN where there is no second."""
+        if len(self.eigenvalues) < 2 or not self.eigenvalues[1] > 0:
+            return float("nan")
+        return float(self.eigenvalues[0] / self.eigenvalues[1])
+
+    @property
+    def dominance(self) -> float:
+        """What the first dimension explains beyond chance, over what the second does.
+
+        NaN where there is no second; infinite where the second explains nothing beyond chance.
+        """
+        if len(self.eigenvalues) < 2:
+            return float("nan")
+        first, second = (self.eigenvalues - self.by_chance)[:2]
+        return float(first / second) if second > 0 else float("inf")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per dimension, the largest first."""
+        import pandas as pd
+
+        count = len(self.eigenvalues)
+        return pd.DataFrame(
+            {
+                "dimension": np.arange(1, count + 1),
+                "eigenvalue": self.eigenvalues,
+                "share": self.eigenvalues / max(count, 1),
+                "to_exceed": self.to_exceed,
+                "shuffled": self.shuffled,
+                "by_chance": self.by_chance,
+                "p": self.p,
+                "suggested": np.arange(count) < self.n_dimensions,
+            }
+        )
+
+    def plot(self, **kw: Any) -> Display:
+        """Eigenvalues in falling order, with what they have to exceed."""
+        from ogive.results.plots import DISPLAYS
+
+        return DISPLAYS["scree"](self.to_frame()).plot(**kw)
+
+    @property
+    def meaning(self) -> str:
+        """How many abilities there seem to be, and how much the first explains."""
+        said = "" if not self.notes else f" ({'; '.join(self.notes)})"
+        if self.n_items < 2 or self.n_respondents < 3:
+            return self._too_few(said)
+        if self.n_dimensions == 0:
+            return self._none(said)
+        share = f"{self.eigenvalues[0] / self.n_items:.0%}"
+        times = f"{self.ratio:.1f} times the second" if self.ratio == self.ratio else "alone"
+        if self.n_dimensions == 1:
+            return (
+                f"One ability is shown, and no second one by this test, which does not know which "
+                f"items belong together: the first dimension explains {share} of the variance, "
+                f"{times}{self._second()}{said}."
+            )
+        return f"{self._several()}{said}."
+
+    def _too_few(self, said: str) -> str:
+        if self.n_items < 2:
+            what = f"{counted(self.n_items, 'item')} whose responses differ"
+            return f"With {what}, nothing can be said of dimensions{said}."
+        who = counted(self.n_respondents, "respondent")
+        return f"With {who}, nothing can be said of dimensions: any two lie on one line{said}."
+
+    def _none(self, said: str) -> str:
+        """What a first dimension would have had to explain to be shown; this shows no absence."""
+        seen, wanted = (values[0] / self.n_items for values in (self.eigenvalues, self.to_exceed))
+        return (
+            f"With {counted(self.n_respondents, 'respondent')}, a first dimension is not shown to "
+            f"be more than chance ({said_p(self.p[0])}): it would have to explain more than "
+            f"{wanted:.1%} of the variance, and it explains {seen:.1%}. That does not show that "
+            f"there is none{said}."
+        )
+
+    def _second(self) -> str:
+        """What a second dimension would have had to explain to be shown."""
+        if len(self.eigenvalues) < 2:
+            return ""
+        seen, wanted = (values[1] / self.n_items for values in (self.eigenvalues, self.to_exceed))
+        return (
+            f"; with {counted(self.n_respondents, 'respondent')}, a second one would have to "
+            f"explain more than {wanted:.1%}, and it explains {seen:.1%}. Lesser ones stay unseen: "
+            "`dimension_scale` and `task_scales` ask for those of tasks that you name"
+        )
+
+    def _several(self) -> str:
+        """By how much a second dimension is beyond chance, beside the first, and what follows."""
+        most = self.n_dimensions == MOST_DIMENSIONS
+        number = f"At least {MOST_DIMENSIONS}" if most else f"{self.n_dimensions}"
+        first, second = self.eigenvalues[:2] / self.n_items
+        p = self.p[1]
+        narrowly = "" if self._clear() else ", the second one narrowly"
+        return (
+            f"{number} dimensions are larger than chance{narrowly}: the first explains {first:.0%} "
+            f"of the variance, the second {second:.1%}, where more than "
+            f"{self.to_exceed[1] / self.n_items:.1%} is beyond chance ({said_p(p)}). "
+            f"{self._verdict()} A second dimension need not be an ability: items with a turned key "
+            "and respondents of one family make one, too"
+        )
+
+    def _clear(self) -> bool:
+        """Whether a second dimension is far beyond chance, so far as the tables can show it."""
+        return bool(self.p[1] <= max(CLEARLY, 1 / (self.n_resamples + 1)))
+
+    def _verdict(self) -> str:
+        times = self.dominance
+        if times >= DOMINANT:
+            beside = "" if np.isinf(times) else f" {times:.1f} times what the second does"
+            return (
+                f"Beyond what chance explains, the first has{beside or ' all'}: it dominates, so "
+                "that one ability still describes most of what the items share."
+            )
+        beside = f"Beyond what chance explains, the first has {times:.1f} times what the second"
+        if self._clear():
+            return f"{beside} has: one ability is too few."
+        return f"{beside} has: one ability may be too few, but so few data show it narrowly."
+
+
+def dimensionality(
+    responses: Table, n_resamples: int = 50, random_state: int = 0
+) -> Dimensionality:
+    """Estimate the number of dimensions by parallel analysis (Horn, 1965).
+
+    The eigenvalues of the items' correlations are compared with those of `n_resamples` shuffled
+    tables. Correlations are Pearson's, each over the respondents who answered both items. Items
+    with one response only are left out, and respondents who repeat another one: who differ on at
+    most a quarter of the items on which two of their abilities should, as copies and models that
+    were hardly changed do. Of larger tables, 1500 respondents and 300 items, evenly spaced, are
+    used, and `notes` says so. At most 10 dimensions are considered. Where p is near 0.05, four
+    times as many tables are compared.
+
+    `responses` are respondents × items. The frame has one row per dimension: eigenvalue, share of
+    the variance, to_exceed (the criterion), shuffled, by_chance, p, suggested. The same
+    `random_state` gives the same result.
+
+    >>> import ogive as og
+    >>> drawn = og.simulate("2pl", 300, 12, random_state=0).responses
+    >>> og.dimensionality(drawn, n_resamples=20).n_dimensions
+    1
+    """
+    table = as_responses(responses)
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or n_resamples < 1:
+        raise InputError(
+            f"n_resamples is {n_resamples!r}; give a whole number of shuffled tables from 1."
+        )
+    try:
+        random = np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"random_state is {random_state!r}: {error}.") from error
+    values, notes = _looked_at(table)
+    with workers(1):  # many small matrices: threads would only wait for each other
+        found = eigenvalues(values)
+        chance = comparison(values, 0, n_resamples, random, found)
+        criteria, n_dimensions = _compared(values, found, chance, n_resamples, random)
+    return Dimensionality(
+        eigenvalues=found,
+        to_exceed=criteria[0],
+        shuffled=_criterion(chance),
+        by_chance=criteria[1],
+        p=criteria[2],
+        n_dimensions=n_dimensions,
+        n_respondents=values.shape[0],
+        n_items=values.shape[1],
+        n_resamples=n_resamples,
+        notes=tuple(notes),
+    )
+
+
+def _compared(
+    values: Floats, found: Floats, chance: Floats, n_resamples: int, random: np.random.Generator
+) -> tuple[Floats, int]:
+    """What each eigenvalue has to exceed, its mean and p, and how many do one after the other."""
+    to_exceed, by_chance, p = np.empty((3, len(found)))
+    tables = chance
+    for k in range(min(MOST_DIMENSIONS, len(found)) + 1):
+        if k > 0:
+            tables = comparison(values, k, n_resamples, random, found)
+        # What comes after the first that is not above has nothing better to exceed than this one.
+        # Curves that are no straight lines, as of items that can be guessed, pass for dimensions
+        # beside tables of straight ones; so each has to exceed what shuffled tables have, too.
+        both = tables[:, k:], chance[:, k:]
+        to_exceed[k:] = np.maximum(*(_criterion(each) for each in both))
+        by_chance[k:] = np.maximum(*(each.mean(axis=0) for each in both))
+        p[k:] = np.maximum(
+            *((1 + (each >= found[k:]).sum(axis=0)) / (len(each) + 1) for each in both)
+        )
+        if k == len(found) or found[k] <= to_exceed[k]:
+            break
+    else:
+        k = MOST_DIMENSIONS
+    return np.stack([to_exceed, by_chance, np.maximum.accumulate(p)]), k
+
+
+def _criterion(tables: Floats) -> Floats:
+    """What exceeds this has a p-value of at most `ALPHA`, where there are tables enough."""
+    place = max(1, int(ALPHA * (len(tables) + 1)))
+    found: Floats = np.sort(tables, axis=0)[-place]
+    return found
+
+
+def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
+    """Responses as numbers, thinned, without copies and without the items that are constant."""
+    rows = evenly_spaced(table.n_respondents, MOST_RESPONDENTS)
+    notes = []
+    if len(rows) < table.n_respondents:
+        notes.append(f"from {len(rows):,} of {counted(table.n_respondents, 'respondent')}")
+    constant = _constant(table, rows)
+    values, chosen = _chosen(table, rows, constant)
+    copies = copied_rows(values)
+    if copies.repeats:
+        notes.append(_said_of_copies([tuple(rows[[*pair]]) for pair in copies.repeats], table))
+        rows = rows[copies.kept]
+        constant = _constant(table, rows)
+        values, chosen = _chosen(table, rows, constant)
+    if constant.any():
+        names = [table.items[k] for k in np.flatnonzero(constant)]
+        notes.append(f"left out, because all responses are the same: {listed(names, 'item')}")
+    n_differing = int((~constant).sum())
+    if chosen.size < n_differing:
+        others = " other" if constant.any() else ""
+        notes.append(f"from {chosen.size:,} of the {n_differing:,}{others} items, evenly spaced")
+    return values, notes
+
+
+def _chosen(table: Responses, rows: np.ndarray, constant: np.ndarray) -> tuple[Floats, np.ndarray]:
+    """Responses to the items that are looked at, and which these are."""
+    differing = np.flatnonzero(~constant)
+    chosen = differing[evenly_spaced(differing.size, MOST_ITEMS)]
+    return _between_ends(as_floats(table.cells[np.ix_(rows, chosen)])), chosen
+
+
+def _said_of_copies(repeats: list[tuple[int, ...]], table: Responses) -> str:
+    pairs = [f"{table.respondents[row]} like {table.respondents[kept]}" for row, kept in repeats]
+    return (
+        "left out, because what they answered is (nearly) a copy of another's: "
+        f"{listed(pairs, 'respondent')}"
+    )
+
+
+def _between_ends(values: Floats) -> Floats:
+    """Columns from 0 to 1, since squares of tiny scores would vanish."""
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    return np.asarray((values - low) / (high - low), dtype=np.float64)
+
+
+def _constant(table: Responses, rows: np.ndarray) -> np.ndarray:
+    """Items to which all of these respondents gave one response, or none any."""
+    same = np.empty(table.n_items, dtype=bool)
+    for items in row_blocks(table.n_items, MOST_ITEMS):
+        values = as_floats(table.cells[rows, items])
+        low = np.where(np.isnan(values), np.inf, values).min(axis=0)
+        high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
+        same[items] = low >= high
+    return same

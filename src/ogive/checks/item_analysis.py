@@ -1,0 +1,554 @@
+"""P-values, item-rest correlation, distractors.
+
+What is known of each item: its columns, key and near-duplicates, and its problems in words.
+
+Distractors: which wrong options attract the strong, and so contradict the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ogive._progress import Progress, telling
+from ogive._validation import checked_share, one_of
+from ogive.checks.duplicates import PAIR_COLUMNS, duplicate_items, duplicate_notes, effective_share
+from ogive.checks.local_dependence import local_dependence
+from ogive.checks.mislabelled_items import label_trouble
+from ogive.checks.residuals import p_of_negative
+from ogive.checks.saturation import score_ends
+from ogive.data.frames import OPTION, option_names
+from ogive.data.responses import Responses
+from ogive.errors import InputError
+from ogive.irt.calibrating import calibrate
+from ogive.irt.calibration import Calibration
+from ogive.irt.models.nominal import Nominal
+from ogive.irt.repeated_responses import tries_in_words, tries_or_one
+from ogive.irt.response_codes import as_floats
+from ogive.results.base import Draw, Result
+from ogive.results.numbers import counted, joined, listed, said_p, shown, with_interval
+from ogive.stats.array_backend import Floats
+from ogive.stats.multiplicity import CORRECTIONS, Correction, benjamini_hochberg
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.results.plots.figure import Display
+
+__all__ = ["Distractors", "distractors"]
+
+
+ALPHA = 0.05  # share of false discoveries among the items called negative
+SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
+MOST_PAIRS = 1000  # pairs listed at most
+LEAST_ANSWERS = 5  # needed to say that all or none solve an item
+ROUNDING = 1e-9  # of sums of standardised responses; what is less is no spread
+LEAST_SLOPE = 0.1  # size of a discrimination below which difficulty is meaningless
+
+
+def described_items(
+    calibration: Calibration, table: Responses, groups: Sequence[str] | None
+) -> pd.DataFrame:
+    """Columns for every kind of responses."""
+    import pandas as pd
+
+    known = calibration.items[
+        ["difficulty", "difficulty_se", "discrimination", "discrimination_se"]
+    ]
+    values = as_floats(table.cells)
+    n = np.count_nonzero(~np.isnan(values), axis=0)
+    alike = np.fmax.reduce(values, axis=0) == np.fmin.reduce(values, axis=0)
+    two_answers = table.kind in ("binary", "nominal")
+    low, high = score_ends(calibration)
+    places = (values - low) / (high - low)
+    lone = np.fmax.reduce(values, axis=None) == np.fmin.reduce(values, axis=None)
+    # Where the only grade of a table lies, nobody knows.
+    count = np.where((n > 0) & (two_answers or not lone), n, np.nan)
+    mean = np.nansum(places, axis=0) / count
+    spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
+    tested = p_of_negative(calibration) if two_answers else _p_against_rest(values)
+    negative_p = np.where((mean > 0) & (mean < 1) & ~alike, tested, np.nan)
+    adjusted = benjamini_hochberg(negative_p)
+    answers = tries_or_one(table.tries, table.observed).sum(axis=0)
+    enough = answers >= LEAST_ANSWERS
+    cases = [mean == 1, mean == 0, alike & (table.kind != "binary")]
+    solved = np.where(enough, np.select(cases, ["all", "none", "alike"], ""), "")
+    shares = {
+        "share_reached": mean,
+        "share_reached_se": spread / np.sqrt(count),
+        "n_respondents": n,
+        **({} if table.tries is None else {"n_responses": answers}),
+    }
+    columns = {
+        "solved_by": solved.astype(object),
+        "significantly_negative": adjusted < ALPHA,
+        "negative_p": negative_p,
+        "negative_p_adjusted": adjusted,
+        "suspect_key": False,
+        "contradiction": np.nan,
+        "share_right_strong": np.nan,
+        "share_right_weak": np.nan,
+        "duplicate_of": "",
+        "group": list(groups) if groups is not None else "",
+    }
+    nominal = ~(n > 0) | alike
+    known = known.mask(np.broadcast_to(nominal[:, None], known.shape))
+    flat = known["discrimination"].abs() < LEAST_SLOPE
+    unplaced = ["difficulty", "difficulty_se"]
+    known[unplaced] = known[unplaced].mask(flat)
+    index = known.index
+    return pd.concat([pd.DataFrame(shares, index), known, pd.DataFrame(columns, index)], axis=1)
+
+
+def _p_against_rest(values: Floats) -> Floats:
+    """One-sided p-value of each item that it does not run against the mean of the others.
+
+    Grades and scores of few respondents tell this better than a slope: the standard error of a
+    steep one grows with it, which hides the surest (Hauck and Donner, 1977).
+    """
+    from scipy.special import stdtr
+
+    off = _from_mean(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = off / _size(off)
+        others = np.count_nonzero(~np.isnan(away), axis=1)[:, None] - 1
+        rest = (np.nansum(away, axis=1)[:, None] - away) / others
+        away, rest = (np.where(np.isfinite(away * rest), each, np.nan) for each in (away, rest))
+        away, rest = _from_mean(away), _from_mean(rest)
+        size = np.where(_size(rest) > ROUNDING, _size(away) * _size(rest), np.nan)
+        r = np.clip(np.nansum(away * rest, axis=0) / size, -1, 1)
+        freedom = np.count_nonzero(~np.isnan(rest), axis=0) - 2.0
+        t = r * np.sqrt(freedom / (1 - r**2))
+    p = np.where((freedom > 0) & ~np.isnan(t), stdtr(np.maximum(freedom, 1), t), np.nan)
+    found: Floats = np.maximum(p, [_rarest(column) for column in values.T])
+    return found
+
+
+def _from_mean(values: Floats) -> Floats:
+    """How far each response is from the mean of its item; NaN where there is none."""
+    n = np.count_nonzero(~np.isnan(values), axis=0)
+    found: Floats = values - np.nansum(values, axis=0) / np.where(n > 0, n, np.nan)
+    return found
+
+
+def _size(off: Floats) -> Floats:
+    """Root of the sum of squares of each column; NaN where there is nothing but zeros."""
+    size = np.sqrt(np.nansum(off**2, axis=0))
+    found: Floats = np.where(size > 0, size, np.nan)
+    return found
+
+
+def _rarest(responses: Floats) -> float:
+    """How likely chance puts these responses into their order: no p-value is below that."""
+    from scipy.special import gammaln
+
+    _, counts = np.unique(responses[~np.isnan(responses)], return_counts=True)
+    return float(np.exp(gammaln(counts + 1).sum() - gammaln(counts.sum() + 1)))
+
+
+def judged_keys(
+    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
+) -> tuple[pd.DataFrame, list[str]]:
+    """Write keys and duplicates into `items`; return the pairs and notes on them."""
+    _write_keys(calibration, table, items)
+    share = effective_share(calibration, table, ability)
+    found = duplicate_items(calibration, table, ability, share)
+    items["duplicate_of"] = list(found.original)
+    return found.pairs, duplicate_notes(found, table.n_respondents, share)
+
+
+def _write_keys(calibration: Calibration, table: Responses, items: pd.DataFrame) -> None:
+    """Write what `label_trouble` says of each key into `items`."""
+    frame = label_trouble(calibration, table).to_frame().loc[list(table.items)]
+    items["suspect_key"] = frame["suspect"].to_numpy(bool)
+    items["contradiction"] = frame["evidence"].to_numpy(float)
+    for name in ("share_right_strong", "share_right_weak"):
+        items[name] = frame[name].to_numpy(float)
+
+
+def judged_repeats(
+    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
+) -> tuple[pd.DataFrame, list[str]]:
+    """Write keys into `items`; return no pairs, and why near-duplicates are not judged."""
+    import pandas as pd
+
+    del ability
+    _write_keys(calibration, table, items)
+    tries = tries_in_words(tries_or_one(table.tries, table.observed))
+    note = (
+        "Near-duplicates and the fit of respondents are not judged: their tests need one "
+        f"answer per cell, and there are {tries}. To judge them, keep the first answer to "
+        "each item: of logs by ogive read ... --epochs first, of a table by leaving out the "
+        "other rows. Everything else counts all answers."
+    )
+    return pd.DataFrame(columns=[*PAIR_COLUMNS]), [note]
+
+
+def judged_residuals(
+    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
+) -> tuple[pd.DataFrame, list[str]]:
+    """Write duplicates by their residuals into `items`; return the pairs and a note."""
+    import pandas as pd
+
+    del ability
+    note = (
+        f"Responses are {table.kind}, so keys and hard items are not judged. To judge them, recode "
+        "each response as 1 if it is good enough, else 0."
+    )
+    found = local_dependence(calibration, table, max_pairs=MOST_PAIRS).to_frame()
+    same = found[found["dependent"] & (found["q3"] >= SAME_Q3)]
+    place = {name: k for k, name in enumerate(table.items)}
+    original: dict[str, str] = {}
+    for item, other in zip(same["item"], same["other"], strict=True):
+        first, second = sorted((item, other), key=place.__getitem__)
+        original[second] = original.get(first, first)
+    items["duplicate_of"] = [original.get(name, "") for name in table.items]
+    kept = same[["item", "other", "n", "q3", "p", "p_adjusted"]].reset_index(drop=True)
+    kept = kept.rename(columns={"n": "n_respondents"})
+    return pd.DataFrame(kept), [note]
+
+
+def solved_words(kind: str) -> dict[str, str]:
+    """Words for what `solved_by` says, by the kind of responses."""
+    if kind == "binary":
+        return {"all": "solved by all", "none": "solved by none"}
+    return {"all": "all at the top", "none": "all at the bottom", "alike": "all alike"}
+
+
+def problems_said(items: pd.DataFrame, kind: str = "binary") -> list[str]:
+    """The problems of each item in words; empty if there are none."""
+    found: list[list[str]] = [[] for _ in range(len(items))]
+    for words, mask in _problems(items, kind).items():
+        for place in mask.to_numpy().nonzero()[0]:
+            found[place].append(words)
+    for said, original in zip(found, items["duplicate_of"], strict=True):
+        if original:
+            said.append(f"near-duplicate of {original}")
+    return ["; ".join(said) for said in found]
+
+
+def _problems(items: pd.DataFrame, kind: str) -> dict[str, pd.Series[bool]]:
+    turned = items["share_right_strong"] < items["share_right_weak"]
+    return {
+        "never asked": items["n_respondents"] == 0,
+        **{words: items["solved_by"] == who for who, words in solved_words(kind).items()},
+        "significantly negative discrimination": items["significantly_negative"],
+        "suspect key: contradicts good respondents": items["suspect_key"] & turned,
+        "suspect key: strong respondents miss it like weak ones": items["suspect_key"] & ~turned,
+    }
+
+
+def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
+    """A note if some negative discriminations are not significant."""
+    below, sure = _below(items), int(items["significantly_negative"].sum())
+    if below <= sure:
+        return []
+    note = (
+        f"{counted(below, 'item')} {'has' if below == 1 else 'have'} a negative discrimination, "
+        f"{sure or 'none'} significantly so with {counted(n_respondents, 'respondent')}, after "
+        "correction for multiple tests."
+    )
+    return [note]
+
+
+def said_of_none(items: pd.DataFrame) -> str:
+    """That no item needs a look, and what speaks against relying on it."""
+    total, few, below = counted(len(items), "item"), _few_answers(items), _below(items)
+    if few == len(items):
+        return (
+            f"None of {total} can be judged: each has fewer than {LEAST_ANSWERS} answers, too few "
+            "to show a problem."
+        )
+    doubts: list[str] = []
+    if few:
+        doubts.append(
+            f"{few:,} {'has' if few == 1 else 'have'} fewer than {LEAST_ANSWERS} answers, too few "
+            "to show a problem"
+        )
+    if below:
+        doubts.append(
+            f"{below:,} {'has' if below == 1 else 'have'} a negative discrimination, none "
+            "significantly so"
+        )
+    if not doubts:
+        return f"None of {total} needs a look: these responses show no problem."
+    return f"None of {total} is shown to need a look, but {joined(doubts)}."
+
+
+def _few_answers(items: pd.DataFrame) -> int:
+    asked = items["n_responses" if "n_responses" in items else "n_respondents"]
+    return int(((asked > 0) & (asked < LEAST_ANSWERS)).sum())
+
+
+def _below(items: pd.DataFrame) -> int:
+    """Negative discriminations; of what all answered alike it is nominal, and has no sign."""
+    told = items["share_reached"].between(0, 1, inclusive="neither") & (items["solved_by"] == "")
+    return int(((items["discrimination"] < 0) & told).sum())
+
+
+def few_answers_notes(items: pd.DataFrame) -> list[str]:
+    """A note on items with too few answers to say that all or none solve them."""
+    few = _few_answers(items)
+    if not few:
+        return []
+    note = (
+        f"{few:,} of {counted(len(items), 'item')} {'has' if few == 1 else 'have'} fewer than "
+        f"{LEAST_ANSWERS} answers, too few to say whether all or none solve them."
+    )
+    return [note]
+
+
+REACH = 1.96
+MOST_PANELS = 6
+FEWEST = 10  # respondents
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distractors(Result):
+    """Wrong options that attract the strong.
+
+    `options` has one row per item and option; `curves` how likely the key, the most attractive
+    wrong option and all others are along the scale, of the items with the smallest p-values.
+    """
+
+    options: pd.DataFrame
+    curves: pd.DataFrame
+    calibration: Calibration
+    alpha: float
+    correction: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """Items with an option that the strong prefer to the key, the clearest first."""
+        rows = self.options[self.options["attracts"]].sort_values("p", kind="stable")
+        return tuple(dict.fromkeys(rows["item"]))
+
+    @property
+    def meaning(self) -> str:
+        """How many keys are contradicted, the clearest of them, and what to do."""
+        n_items, found = self.options["item"].nunique(), self.suspects
+        bound = "chance of any false one" if self.correction == "holm" else "false discovery rate"
+        if not found:
+            return (
+                f"In none of {counted(n_items, 'item')} does a wrong option gain on the right one "
+                f"as ability rises ({bound} {self.alpha:.0%})."
+            )
+        row = self.options.sort_values("p", kind="stable").iloc[0]
+        return (
+            f"In {len(found)} of {counted(n_items, 'item')}, the stronger a respondent, the more "
+            f"it prefers a wrong option to the right one ({bound} {self.alpha:.0%}). The clearest "
+            f"is {row['item']}: log-odds of {row['option']} against {row['key']} rise by "
+            f"{with_interval(row['slope'], REACH * row['slope_se'])} per standard deviation of "
+            f"ability ({said_p(row['p_adjusted'])} after correction). Check these keys."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per item and option."""
+        return self.options.copy()
+
+    def preview(self) -> pd.DataFrame:
+        """Return the wrong options with the smallest p-values."""
+        wrong = self.options[~self.options["right"]].sort_values("p", kind="stable")
+        names = ["item", "option", "key", "share", "slope", "slope_se", "p_adjusted", "attracts"]
+        return wrong[names].head(12)
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the curves of the items with the smallest p-values."""
+        return {"option_curves": partial(self.plot)}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the nominal calibration."""
+        return {"distractors": self.calibration}
+
+    def plot(self, **kw: Any) -> Display:
+        """Plot how likely options are along the scale, for the items with the smallest p-values."""
+        from ogive.results.plots import DISPLAYS
+
+        return DISPLAYS["option_curves"](self.curves).plot(**kw)
+
+
+def distractors(
+    choices: Responses | pd.DataFrame,
+    key: Any = "key",
+    *,
+    alpha: float = 0.05,
+    correction: Correction = "bh",
+    progress: Progress | bool = True,
+) -> Distractors:
+    """Find wrong options that attract the strong: the sharpest sign of a wrong key.
+
+    The nominal model (Bock, 1972) gives each wrong option a slope: how much its log-odds against
+    the right option rise with ability. Below zero is normal. Where it lies above zero, the strong
+    leave the right option for the wrong one. The frame has one row per item and option.
+
+    Parameters
+    ----------
+    choices
+        What `Responses.from_choices` made; or a frame with one row per respondent and one column
+        per item, which holds the option that was chosen. A first column called respondent, or
+        any first column of text that is not an item of the key, names the rows.
+    key
+        The right option of each item, as a list or a mapping; or the name of the row that holds
+        it. Responses know theirs.
+    alpha
+        Adjusted p-values below it count.
+    correction
+        How p-values are adjusted for many tests: "bh" and "by" bound the share of false
+        discoveries, "holm" the chance of a single one.
+    progress
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message).
+
+    Examples
+    --------
+    >>> import ogive as og
+    >>> import pandas as pd
+    >>> drawn = og.simulate(og.Nominal(categories=4), 300, 12, random_state=0).responses
+    >>> chosen = pd.DataFrame(drawn.cells, drawn.respondents, drawn.items)
+    >>> chosen = chosen.replace(dict(enumerate("ABCD")))
+    >>> key = dict.fromkeys(drawn.items, "A") | {"item_3": "B"}  # one key is wrong
+    >>> og.distractors(chosen, key).suspects
+    ('item_3',)
+    """
+    checked_share(alpha, "alpha", 0.05)
+    one_of(correction, "correction", CORRECTIONS)
+    table = _choices(choices, key)
+    if table.n_respondents < FEWEST:
+        raise InputError(
+            f"There are {counted(table.n_respondents, 'respondent')}, but it takes {FEWEST} or "
+            "more to see whom an option attracts."
+        )
+    with telling(progress, "Comparing options") as report:
+        bank = calibrate(table, Nominal(categories=_counts(table)), progress=report)
+    frame = _options(table, bank, correction, alpha)
+    order = frame.sort_values("p", kind="stable")["item"].drop_duplicates()
+    return Distractors(
+        options=frame,
+        curves=_curves(bank, frame, list(order[:MOST_PANELS])),
+        calibration=bank,
+        alpha=alpha,
+        correction=correction,
+        notes=(*table.notes, *_remarks(table, bank, frame)),
+    )
+
+
+def _choices(choices: Any, key: Any) -> Responses:
+    """Choices as responses; a frame may hold its key as a row."""
+    if isinstance(choices, Responses):
+        if choices.kind != "nominal":
+            raise InputError(
+                f"The responses are {choices.kind}, which does not say which option was chosen. "
+                "Make choices with Responses.from_choices(options chosen, key)."
+            )
+        return choices
+    frame = choices
+    first = frame.columns[0] if len(getattr(frame, "columns", ())) else None
+    if first is not None and type(frame.index).__name__ == "RangeIndex":
+        in_key = isinstance(key, str) or not hasattr(key, "keys") or first not in key
+        if str(first).lower() in ("respondent", "model", "") or (isinstance(key, str) and in_key):
+            frame = frame.set_index(first)
+    if isinstance(key, str):
+        rows = [str(name) for name in frame.index]
+        if rows.count(key) != 1:
+            raise InputError(
+                f"key is {shown(key)}, but {rows.count(key) or 'no'} rows have that name; rows are "
+                f"{listed(rows, 'row')}. Name the row that holds the right option of each item."
+            )
+        place = rows.index(key)
+        key = frame.iloc[place]
+        frame = frame.iloc[[k for k in range(len(rows)) if k != place]]
+    return Responses.from_choices(frame, key)
+
+
+def _counts(table: Responses) -> tuple[int, ...]:
+    """How many options each item has, also those that nobody chose."""
+    facts = table.item_facts
+    told = [name for name in facts if str(name).startswith(OPTION)]
+    named = facts[told].notna().sum(axis=1).to_numpy() if told else 0
+    highest = np.maximum(table.cells.max(axis=0), np.maximum(named, 1))
+    return tuple(int(most) + 1 for most in highest)
+
+
+def _options(table: Responses, bank: Calibration, correction: str, alpha: float) -> pd.DataFrame:
+    """One row per item and option."""
+    import pandas as pd
+    from scipy.special import ndtr
+
+    items = bank.items
+    facts = {str(name): list(column) for name, column in table.item_facts.items()}
+    ability = bank.abilities()["ability"].to_numpy()
+    counts = _counts(table)
+    rows = []
+    for place, name in enumerate(table.items):
+        labels = option_names(facts, place, counts[place])
+        chosen = table.cells[:, place]
+        asked = max(1, int((chosen >= 0).sum()))
+        for k, label in enumerate(labels):
+            took = chosen == k
+            slope = 0.0 if k == 0 else items[f"slope_{k}"].iloc[place]
+            error = np.nan if k == 0 else items[f"slope_{k}_se"].iloc[place]
+            rows.append(
+                {
+                    "item": name,
+                    "option": label,
+                    "key": labels[0],
+                    "right": k == 0,
+                    "n_respondents": int(took.sum()),
+                    "share": took.sum() / asked,
+                    "ability": ability[took].mean() if took.any() else np.nan,
+                    "slope": slope,
+                    "slope_se": error,
+                    "p": float(ndtr(-slope / error)) if took.any() and error > 0 else np.nan,
+                }
+            )
+    frame = pd.DataFrame(rows)
+    adjusted = CORRECTIONS[correction](frame["p"].to_numpy())
+    return frame.assign(p_adjusted=adjusted, attracts=adjusted < alpha)
+
+
+def _curves(bank: Calibration, frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """How likely the key, the most attractive wrong option and the others together are."""
+    import pandas as pd
+
+    parts = []
+    for name in names:
+        rows = frame[frame["item"] == name].reset_index(drop=True)
+        judged = rows["p"].fillna(2.0)
+        judged.iloc[0] = np.inf
+        best = int(judged.to_numpy().argmin())
+        found = bank.category_curves(name)
+        title = f"{name}: {rows['option'].iloc[best]} against {rows['key'].iloc[0]}"
+        shown_as = {"right option": [0], "wrong option": [best]}
+        others = [k for k in range(1, len(rows)) if k != best]
+        if others:
+            shown_as["all others"] = others
+        for group, which in shown_as.items():
+            chance: Floats = found.probability[which].sum(axis=0)
+            error = np.sqrt((found.probability_se[which] ** 2).sum(axis=0))
+            columns = {
+                "ability": found.abilities,
+                "expected": chance,
+                "low": np.clip(chance - REACH * error, 0.0, 1.0),
+                "high": np.clip(chance + REACH * error, 0.0, 1.0),
+            }
+            parts.append(pd.DataFrame(columns).assign(item=title, group=group))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _remarks(table: Responses, bank: Calibration, frame: pd.DataFrame) -> list[str]:
+    """What a reader should know besides the table."""
+    said = []
+    if not bank.converged:
+        said.append("The calibration did not converge: slopes may be inaccurate.")
+    never = frame[frame["n_respondents"] == 0]
+    if len(never):
+        names = [f"{row.item}: {row.option}" for row in never.itertuples()]
+        said.append(f"Nobody chose {listed(names, 'option')}: nothing is said about them.")
+    if not any(str(name).startswith(OPTION) for name in table.item_facts):
+        said.append("The options have no names; Responses.from_choices gives them theirs.")
+    return said

@@ -1,0 +1,1 @@
+"""What stands behind a confusion matrix, and how classifiers and regressors compare."""

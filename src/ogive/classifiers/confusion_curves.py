@@ -1,0 +1,446 @@
+"""Items and curves behind each confusion cell.
+
+The curve of each item, and the cell of a confusion matrix in which the item lies.
+
+Look inside the confusion matrix: which items lie in each cell, and what they are like.
+
+Two models of equal accuracy may be right on different items: on items that able models get right,
+or on items that able models get wrong. The scores are those of Cardoso et al. (2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ogive.checks.residuals import informative, upright_items
+from ogive.classifiers.predictions import (
+    MEASURES,
+    PARAMETERS,
+    Cells,
+    Measured,
+    Predictions,
+    code_of,
+    measure,
+    positive_code,
+    read_predictions,
+    remarks_on,
+)
+from ogive.data.responses import Responses
+from ogive.errors import InputError
+from ogive.irt.calibration import Calibration
+from ogive.irt.expected_scores import total_scores, true_scores
+from ogive.irt.item_curves import told_parameters
+from ogive.results.base import Draw, Result, picked
+from ogive.results.numbers import counted, listed
+from ogive.stats.array_backend import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.results.plots.figure import Display
+
+__all__ = ["ConfusionCurves", "enrich_confusion"]
+
+
+CURVE_POINTS = 61
+CURVE_REACH = 4.0  # population standard deviations
+
+
+def curve_frame(
+    calibration: Calibration, given: Predictions, positive: int | None, model: int
+) -> pd.DataFrame:
+    """One row per item and ability; classes are in the order of the figure, the positive first."""
+    import pandas as pd
+
+    bank, coords = calibration.model, calibration.coords
+    axis = np.linspace(*calibration.population.reach(CURVE_REACH), CURVE_POINTS)
+    each = np.repeat(np.arange(len(given.items)), CURVE_POINTS)
+    codes = np.arange(len(given.classes))
+    order = np.argsort(codes != (-1 if positive is None else positive), kind="stable")
+    place, names = np.argsort(order), pd.Index([given.classes[code] for code in order])
+    label = {"true": given.true, "predicted": given.predicted[model]}
+    slope = bank.parameters(coords)["discrimination"]
+    slope = np.where(informative(calibration), slope, np.nan)  # meaningless for the others
+    return pd.DataFrame(
+        {
+            **{
+                name: pd.Categorical.from_codes(place[codes][each], names)
+                for name, codes in label.items()
+            },
+            "item": pd.Categorical.from_codes(each, pd.Index(given.items)),
+            "ability": np.tile(axis, len(given.items)),
+            "expected": bank.expected(coords, axis).ravel(),
+            "discrimination": slope[each],
+        }
+    )
+
+
+MOST_FIGURES = 3  # of single models on a page
+FEWEST_RANKED = 3  # models; two rankings of two are the same or opposite, which says nothing
+
+LABELS_ALONE = (
+    "auc comes from labels alone, without probabilities: it is the mean of recall and specificity "
+    "(balanced accuracy). Give scores for the area under the ROC curve."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfusionCurves(Result):
+    """Models compared by all measures, and the items in each cell of their confusion matrices.
+
+    `measures` has one row per model, `cells` one row per model and cell, `items` one row per item.
+    Ranges cover 95 % of resampled tests: items are resampled and ability is estimated again, while
+    item parameters stay fixed. Ranges of ranks follow from the pairs that differ significantly.
+    """
+
+    calibration: Calibration
+    predictions: Predictions
+    positive: str | None  # the positive class, if there are two
+    ability: Floats  # (n_models,), as all that follow
+    ability_se: Floats
+    true_score: Floats
+    total_score: Floats
+    measured: Measured
+    n_resamples: int
+    random_state: int
+    chosen: bool = False  # whether items were left out because of responses to them
+    notes: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return self.predictions.models
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        return self.predictions.classes
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """One row per model: ability, scores and metrics, each with its range and rank."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
+        for name in ("true_score", "total_score"):
+            columns[f"{name}_sum"] = getattr(self, name)
+        for k, name in enumerate(MEASURES):
+            columns[name] = self.measured.value[k]
+            for ending in ("low", "high", "rank", "rank_low", "rank_high"):
+                columns[f"{name}_{ending}"] = getattr(self.measured, ending)[k]
+        return pd.DataFrame(columns, index=pd.Index(self.models, name="model"))
+
+    def scores(self) -> pd.DataFrame:
+        """Measures × models, as `compare_ranks` takes them."""
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            self.measured.value, index=pd.Index(MEASURES, name="measure"), columns=list(self.models)
+        )
+        return frame.dropna()
+
+    def agreement(self) -> pd.DataFrame:
+        """How similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
+        return self.measured.agreement()
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """One row per item: its class, whether that is the majority class, and its parameters."""
+        counts = np.bincount(self.predictions.true, minlength=len(self.classes))
+        largest = counts == counts.max()
+        true = self.predictions.true
+        names = np.array(self.classes, dtype=object)
+        frame = self.calibration.items
+        frame.insert(0, "class", names[true])
+        frame.insert(1, "size", np.where(largest[true], "majority", "minority"))
+        return frame
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row per model and cell: number of items, their mean parameters, and total score.
+
+        Parameters, information and the share of negative discrimination are means over informative
+        items; `chance` is the model's mean probability of being right over all items of the cell.
+        """
+        import pandas as pd
+
+        cells = Cells(self.calibration, self.predictions, self._code)
+        rows = [row for k, ability in enumerate(self.ability) for row in cells.of(k, ability)]
+        return pd.DataFrame(rows)
+
+    def without_negative(self) -> ConfusionCurves:
+        """The same without items of negative discrimination, also in the abilities.
+
+        Items that all of the pool got right, or all got wrong, are kept. Items are left out because
+        of who got them wrong, so the result describes the models on the rest, but tests nothing.
+        """
+        keep = np.flatnonzero(upright_items(self.calibration))
+        if not keep.size:
+            raise InputError("All items discriminate negatively, so none would be left.")
+        names = [self.predictions.items[k] for k in keep]
+        return _enriched(
+            self.calibration.of_items(names),
+            self.predictions.of_items(keep),
+            self._code,
+            self.n_resamples,
+            self.random_state,
+            chosen=True,
+        )
+
+    def one_vs_rest(self, label: object, scores: Any = None) -> ConfusionCurves:
+        """One class against all others: TP, FP, FN and TN of this class.
+
+        Right and wrong, and so ability and scores, still refer to all classes. `scores` are those
+        of this class, in the form of predictions, for the area under its ROC curve.
+        """
+        given = self.predictions.against_the_rest(code_of(label, self.classes), scores)
+        settings = (self.n_resamples, self.random_state)
+        return _enriched(self.calibration, given, 1, *settings, chosen=self.chosen)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The models, the most accurate first."""
+        return self.measures.sort_values("accuracy", ascending=False, kind="stable")
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return models, cells, items, and how alike measures rank the models."""
+        shown = self.cells.assign(items=[" ".join(names) for names in self.cells["items"]])
+        found = {"models": self.to_frame(), "cells": shown, "items": self.items}
+        several = len(self.models) >= FEWEST_RANKED
+        return found | ({"agreement": self.agreement()} if several else {})
+
+    def page_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the same, without the names of the items in each cell."""
+        found = self.tables()
+        found["cells"] = found["cells"].drop(columns="items")
+        found["items"] = told_parameters(self.items)
+        return picked(found, "models", "cells", "agreement", "items")
+
+    def figures(self) -> dict[str, Draw]:
+        """Return total scores, the cells of each model, and the parameters of items."""
+        found: dict[str, Draw] = {"scores": partial(self.plot, "scores")}
+        for model in self.to_frame().index:
+            found[f"cells_{model}"] = partial(self.plot, "cells", str(model))
+        if informative(self.calibration).any():
+            for value in PARAMETERS:
+                found[value] = partial(self.plot, "histogram", value=value)
+            for space in ("projections", "3d"):
+                found[f"items_{space}"] = partial(self.plot, "items", space=space)
+        return found
+
+    def page_figures(self) -> dict[str, Draw]:
+        """Return the cells of a few models, total scores, and difficulty by class."""
+        first = [f"cells_{model}" for model in self.to_frame().index[:MOST_FIGURES]]
+        return picked(self.figures(), *first, "scores", "difficulty")
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the item bank."""
+        return {"items": self.calibration}
+
+    def plot(self, kind: str = "cells", model: str | None = None, **kw: Any) -> Display:
+        """Draw the curves of the items in each cell of one model, or another figure.
+
+        "scores" shows the models by total score; "histogram" a parameter of the items by class
+        (`value="difficulty"`); "items" their parameters against each other, with `space="3d"` in
+        three dimensions.
+        """
+        from ogive.results.plots import DISPLAYS
+
+        make: Any = DISPLAYS
+        display: Display
+        if kind == "cells":
+            display = self._cell_display(self._known(model))
+        elif kind == "scores":
+            spread = (self.measured.high[-1] - self.measured.low[-1]) / (2 * 1.96)
+            frame = self.measures.assign(**{"standard error over items": spread})
+            settings = {"estimate": "total_score", "se": "standard error over items"}
+            display = make["ranking"](frame, **settings)
+        elif kind == "histogram":
+            value = kw.pop("value", "difficulty")
+            display = make["histogram"](self._told(), value=value, group="class")
+        elif kind == "items":
+            space = kw.pop("space", "projections")
+            display = make["item_space"](self._told(), group="class", kind=space)
+        else:
+            raise InputError(
+                f"kind is {kind!r}, but it should be 'cells', 'scores', 'histogram' or 'items'."
+            )
+        return display.plot(**kw)
+
+    def _told(self) -> pd.DataFrame:
+        """The informative items; parameters of the others mean nothing."""
+        return self.items[informative(self.calibration)]
+
+    @property
+    def _code(self) -> int | None:
+        """The code of the positive class, if there are two."""
+        return (
+            None
+            if self.positive is None
+            else positive_code(self.positive, self.predictions.classes)
+        )
+
+    def curves_of(self, model: str | None = None) -> pd.DataFrame:
+        """One row per item and ability: the curve of each item, and its cell."""
+        known = (self.calibration, self.predictions, self._code)
+        return curve_frame(*known, self._known(model))
+
+    def _cell_display(self, model: int) -> Display:
+        from ogive.results.plots import DISPLAYS
+
+        make: Any = DISPLAYS["cell_curves"]
+        name = self.models[model]
+        display: Display = make(
+            self.curves_of(name),
+            ability=float(self.ability[model]),
+            ability_se=float(self.ability_se[model]),
+            cells=self.cells[self.cells["model"] == name],
+        )
+        return display
+
+    def _known(self, model: str | None) -> int:
+        if model is None and len(self.models) == 1:
+            return 0
+        if model not in self.models:
+            raise InputError(
+                f"There is no model {model!r}. Choose one of: {', '.join(self.models[:12])}."
+            )
+        return self.models.index(str(model))
+
+    @property
+    def meaning(self) -> str:
+        """Who leads by accuracy and by total score, and how many others may be as good."""
+        items = counted(len(self.predictions.items), "item")
+        untested = (
+            "; who is better is not tested here, for the items were chosen by who got them wrong"
+        )
+        return (
+            f"On {items}, by accuracy {self._leaders('accuracy')}; by total score "
+            f"{self._leaders('total_score')}{untested if self.chosen else ''}."
+        )
+
+    def _leaders(self, name: str) -> str:
+        """Who ranks first, and how many others may be as good on other items.
+
+        These are all whose range of ranks includes 1: no model is significantly better.
+        """
+        k = MEASURES.index(name)
+        rank, value = self.measured.rank[k], self.measured.value[k]
+        first = [m for m, r in zip(self.models, rank, strict=True) if r == 1]
+        one = len(first) == 1
+        who = first[0] if one else listed(first, "model")
+        highest = f"{float(np.nanmax(value)):.3f}"
+        if self.chosen:
+            return f"{who} {'has' if one else 'have'} the highest value ({highest})"
+        near = int(((self.measured.rank_low[k] == 1) & (rank != 1)).sum())
+        others = f"; {counted(near, 'other')} may be as good" if near else ""
+        return f"{who} {'leads' if one else 'lead'} ({highest}{others})"
+
+
+def enrich_confusion(
+    calibration: Calibration,
+    y_true: Any,
+    predictions: Any,
+    *,
+    positive: object = None,
+    classes: Iterable[object] | None = None,
+    scores: Any = None,
+    n_resamples: int = 1000,
+    random_state: int = 0,
+) -> ConfusionCurves:
+    """Sort the items of a calibration into the cells of each model's confusion matrix.
+
+    The frame has one row per model: ability, and accuracy, f1, precision, recall, auc, true and
+    total score, each with its range and rank. After Cardoso et al. (2024).
+
+    Parameters
+    ----------
+    calibration
+        Items calibrated on the responses of a pool of models; see `calibrate`.
+    y_true
+        The class of each item: a list in their order, or a Series whose index names them.
+    predictions
+        What each model predicts: a mapping from names to lists or Series, a frame with one column
+        per model, or the labels of one model.
+    positive
+        The positive one of two classes; by default, the last in numerical or alphabetical order
+        (1, "yes", "present"). With more classes, metrics are means over one class against the rest.
+    classes
+        Labels that may occur in addition to those in `y_true`.
+    scores
+        Probabilities or decision values of the positive class, in the form of `predictions`, for
+        the area under the ROC curve. By default, it is computed from the labels: the mean of
+        recall and specificity.
+    n_resamples, random_state
+        Number of resamples of the items behind ranges and ranks, and their seed.
+
+    Examples
+    --------
+    >>> import ogive as og
+    >>> bank = og.calibrate(og.simulate("2pl", 200, 6, random_state=0).responses, "2pl")
+    >>> labels = ["no", "no", "no", "yes", "yes", "yes"]
+    >>> found = og.enrich_confusion(bank, labels, {"bold": ["yes"] * 6}, n_resamples=20)
+    >>> found.to_frame()[["accuracy", "recall"]].to_numpy().tolist()
+    [[0.5, 1.0]]
+    """
+    if calibration.model.kind != "binary":
+        raise InputError(
+            f"The calibration uses the {calibration.model.name} model, but a confusion matrix "
+            "needs right and wrong. Calibrate responses of 0 and 1."
+        )
+    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
+        raise InputError(f"n_resamples is {n_resamples}, but it should be 1 or more.")
+    given = read_predictions(calibration.item_names, y_true, predictions, classes, scores)
+    code = positive_code(positive, given.classes)
+    if scores is not None and code is None:
+        raise InputError(
+            f"scores belong to one positive class, but there are {len(given.classes)} classes. "
+            "Leave them out, and give them to one_vs_rest(label, scores) of the result."
+        )
+    return _enriched(calibration, given, code, n_resamples, random_state)
+
+
+def _enriched(
+    calibration: Calibration,
+    given: Predictions,
+    positive: int | None,
+    n_resamples: int,
+    random_state: int,
+    *,
+    chosen: bool = False,
+) -> ConfusionCurves:
+    """Score the models and compute all measures."""
+    responses = Responses.from_codes(given.right, list(given.models), list(given.items), "binary")
+    scored = calibration.score(responses)
+    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
+    model, coords = calibration.model, calibration.coords
+    expected = true_scores(model, coords, ability, se)
+    earned = total_scores(given.right, model, coords, ability, se)
+    measured = measure(
+        given,
+        calibration,
+        ability,
+        se,
+        exact=np.stack([expected.total, earned.total]) / len(given.items),
+        positive=positive,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    return ConfusionCurves(
+        calibration=calibration,
+        predictions=given,
+        positive=None if positive is None else given.classes[positive],
+        ability=ability,
+        ability_se=se,
+        true_score=expected.total,
+        total_score=earned.total,
+        measured=measured,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        chosen=chosen,
+        notes=(*remarks_on(given), *([LABELS_ALONE] if given.scores is None else [])),
+    )

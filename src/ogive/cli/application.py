@@ -1,0 +1,585 @@
+"""Application.
+
+Help of commands as plain text: examples first, no type names, choices never broken.
+
+`ogive` and the table of its commands: listed without imports, run with readable errors.
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+import re
+import shutil
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from importlib import import_module
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ogive import __version__
+from ogive._processes import INTERRUPTED, begins, heeded
+from ogive._progress import heartbeat, hushed
+from ogive._studies import STUDIES
+from ogive.cli.command_syntax import in_command_prose, in_command_words
+from ogive.cli.output import at_the_end, csv_wanted, own_words, tell
+from ogive.cli.registry import examples_of
+from ogive.errors import OgiveError
+from ogive.results.numbers import meant
+from ogive.results.text_table import harmless
+
+WIDEST = 100  # signs of a line; longer ones are hard to read
+FLAGS = 28  # signs of the column of flags
+MARGIN = 2
+CSV, DEBUG = "--csv", "--debug"
+OPTIONS = "[OPTIONS]"
+CSV_HELP = "Print the table as CSV, also in a terminal."
+# Commands whose result is no single table.
+WITHOUT_TABLE = frozenset(
+    {"difficulty fit", "gate fit", "publish", "read", "report", "serve", "view"}
+)
+
+
+class HelpedCommand(TyperCommand):
+    """A command whose help is a plain page."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 (as of typer)
+        """Return what follows the name of the command in its line of usage, as help writes it.
+
+        The error below that line, such as "Missing argument", then calls arguments the same.
+        """
+        for each in _arguments(self):
+            each.metavar = _word(each)
+        return [OPTIONS, *map(_usage, _arguments(self))]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the page."""
+        formatter.write(help_page(ctx))
+
+
+class HelpedGroup(TyperGroup):
+    """A group of commands whose help is a plain page."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the page."""
+        formatter.write(help_page(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; guess what a mistyped one means, which older versions of typer do not."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            said = getattr(error, "message", "")
+            if args and said and "Did you mean" not in said:
+                error.message = f"{said}{meant(args[0], self.list_commands(ctx))}"  # type: ignore[attr-defined]
+            raise
+
+
+def help_page(ctx: Any) -> str:
+    """Return the help of the command, or the group of commands, of a context."""
+    command = ctx.command
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    options = [each for each in command.get_params(ctx) if each.param_type_name == "option"]
+    arguments = _arguments(command)
+    named = ctx.command_path.partition(" ")[2]
+    group = hasattr(command, "list_commands")
+    usage = [ctx.command_path, OPTIONS, *map(_usage, arguments)]
+    parts = [" ".join(["Usage:", *usage, *(["COMMAND ..."] if group else [])])]
+    parts.append(_prose(command.help or "", width))
+    if examples := examples_of(named):
+        shown = [_broken(line, width) for line in examples]
+        parts.append("\n".join([_head("Examples:"), *shown]))
+    if group:
+        parts += [_listed(head, rows, width) for head, rows in _commands(ctx, command)]
+    if arguments:
+        rows = [(_word(each), _said(each)) for each in arguments]
+        parts.append(_listed("Arguments:", rows, width))
+    rows = [(_flags(each), _said(each)) for each in options if not each.hidden]
+    if not group and named not in WITHOUT_TABLE:
+        rows.insert(-1, (f"    {CSV}", CSV_HELP))
+    parts.append(_listed("Options:", rows, width))
+    if command.epilog:
+        parts.append(_prose(command.epilog, width))
+    return "\n\n".join(parts) + "\n"
+
+
+def _arguments(command: Any) -> list[Any]:
+    return [each for each in command.params if each.param_type_name == "argument"]
+
+
+def _head(text: str) -> str:
+    return typer.style(text, bold=True)
+
+
+def _prose(text: str, width: int) -> str:
+    """Paragraphs, broken between words."""
+    paragraphs = re.split(r"\n\s*\n", _plain(inspect.cleandoc(text)))
+    return "\n\n".join(
+        textwrap.fill(" ".join(each.split()), width, break_on_hyphens=False) for each in paragraphs
+    )
+
+
+def _plain(text: str) -> str:
+    """Text without marks of code: `by` is written 'by'."""
+    return re.sub(r"``?([^`]+)``?", r"'\1'", text)
+
+
+def _broken(line: str, width: int) -> str:
+    """An example; one that is too long goes on in the next line, as a shell takes it."""
+    lines = textwrap.wrap(line, width - MARGIN - 2, break_long_words=False, break_on_hyphens=False)
+    indents = [" " * MARGIN, *[" " * (MARGIN + 4)] * (len(lines) - 1)]
+    return " \\\n".join(indent + part for indent, part in zip(indents, lines, strict=True))
+
+
+def _listed(head: str, rows: Sequence[tuple[str, str]], width: int) -> str:
+    """Names and what they are; a name that is too long has a line of its own."""
+    column = min(FLAGS, max((len(name) for name, _ in rows), default=0)) + 2 * MARGIN
+    lines = [_head(head)]
+    for name, said in rows:
+        wrapped = textwrap.wrap(
+            said, max(width - column, 20), break_on_hyphens=False, break_long_words=False
+        )
+        first = " " * MARGIN + name
+        if len(first) + MARGIN > column or not wrapped:
+            lines.append(first)
+        else:
+            lines.append(first.ljust(column) + wrapped.pop(0))
+        lines += [" " * column + line for line in wrapped]
+    return "\n".join(lines)
+
+
+def _commands(ctx: Any, group: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """The commands of a group below their headings."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        head = getattr(command, "rich_help_panel", None)
+        first = inspect.cleandoc(command.help or "").split("\n\n")[0]
+        row = (name, _plain(" ".join(first.split())))
+        panels.setdefault(head if isinstance(head, str) else "Commands", []).append(row)
+    for head, rows in panels.items():
+        yield f"{head}:", rows
+
+
+def _word(parameter: Any) -> str:
+    return str(parameter.name).strip("_").upper().replace("_", "-")
+
+
+def _usage(argument: Any) -> str:
+    word = _word(argument) + ("..." if argument.nargs == -1 else "")
+    return word if argument.required else f"[{word}]"
+
+
+def _flags(option: Any) -> str:
+    """The flags of an option, short ones first, and what to give it."""
+    every = [*option.opts, *option.secondary_opts]
+    brief = [flag for flag in every if not flag.startswith("--")]
+    long = [flag for flag in every if flag.startswith("--")]
+    flags = ", ".join([*brief, *long]) if brief else "    " + ", ".join(long)
+    if option.is_flag:
+        return flags
+    metavar = option.metavar
+    return f"{flags} {metavar if metavar and '|' not in metavar else _word(option)}"
+
+
+def _said(parameter: Any) -> str:
+    """What a parameter is, what may be given, and what it is if it is left out."""
+    said = [_plain(parameter.help or "")]
+    if parameter.metavar and "|" in parameter.metavar:
+        said.append(f"One of {', '.join(parameter.metavar.split('|'))}.")
+    shown, default = parameter.show_default, parameter.default
+    if isinstance(shown, str):
+        said.append(f"[default: {shown}]")
+    elif parameter.required:
+        said.append("[required]")
+    elif shown and not callable(default) and default not in (None, False, "", (), []):
+        values = default if isinstance(default, list | tuple) else [default]
+        said.append(f"[default: {', '.join(map(str, values))}]")
+    return " ".join(filter(None, said))
+
+
+EXIT_CODES = (
+    "Exit codes: 0 fine; 2 wrong usage; 3 bad input, explained on stderr; "
+    "4 result written, but not converged; 130 interrupted."
+)
+CONTENTS: dict[str, dict[str, str]] = {
+    "One scale for items and respondents": {
+        "calibrate": "Put the items and respondents of a table on one scale.",
+        "score": "Place new respondents on the scale of an item bank.",
+        "diagnose": "Diagnose the calibration of a table.",
+        "simulate": "Simulate responses from a model with known parameters.",
+    },
+    "Classifiers and benchmarks": {
+        "decode": "Decode a benchmark: which data sets are hard, which instances are suspect, "
+        "who is strongest.",
+        "tournament": "Rate respondents by Glicko-2: every item is a round robin, the higher "
+        "score wins.",
+        "confusion": "Look inside the confusion matrix: which items each of several classifiers "
+        "gets right.",
+        "difficulty": "Predict the difficulty of items from their features.",
+        "publish": "Publish chosen data sets as a benchmark suite on OpenML.",
+    },
+    "Language models": {
+        "read": "Read evaluation logs of language models into one table of responses.",
+        "shorten": "Choose a few items that predict the score on all of them, and measure the "
+        "error.",
+        "adapt": "Replay recorded responses adaptively: how well a few items predict the score "
+        "on all items.",
+        "evaluate": "Ask a model the most informative items, in Inspect or lm-eval, and predict "
+        "its accuracy.",
+        "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
+    },
+    "Algorithms": {
+        "portfolio": "Compare algorithms on problems: who is consistent, who leads where, and "
+        "which few to keep.",
+    },
+    "Models in use": {
+        "capability": "Find up to what case difficulty a classifier can be trusted, class by "
+        "class, with few cases.",
+        "gate": "Let a model decide the cases it is capable of, and people the others.",
+        "serve": "Serve a gate over HTTP: which cases the model may decide, and which go to a "
+        "person.",
+    },
+    "Results": {
+        "report": "Make one page of results that opens anywhere: headline, tables, figures, item "
+        "explorer.",
+        "view": "Explore responses, logs or an item bank in the browser, while they are still "
+        "written.",
+        "demo": "Decode the data sets of scikit-learn, some of their labels changed on purpose.",
+    },
+}
+
+# The module of each command that is written by hand, and its name there if it differs.
+HOMES = {
+    "adapt": "evaluation_commands",
+    "calibrate": "scale_commands",
+    "capability": "capability_commands",
+    "confusion": "confusion_commands",
+    "decode": "decode_commands",
+    "demo": "decode_commands",
+    "diagnose": "scale_commands",
+    "difficulty": "difficulty_commands:group",
+    "evaluate": "programs",
+    "gate": "programs:group",
+    "link": "evaluation_commands",
+    "portfolio": "portfolio_commands",
+    "portfolio evaluate": "selection_commands:evaluate",
+    "portfolio select": "selection_commands:select",
+    "publish": "decode_commands",
+    "read": "programs",
+    "report": "report_commands",
+    "score": "scale_commands",
+    "serve": "programs",
+    "shorten": "evaluation_commands",
+    "simulate": "scale_commands",
+    "tournament": "tournament_commands",
+    "view": "programs",
+}
+
+# What people may call a command, where the name that looks most alike is another one.
+SAID = {
+    **dict.fromkeys(("compare", "rank", "ranking", "board", "significance"), "leaderboard"),
+    **dict.fromkeys(("fit", "irt", "estimate", "model", "train"), "calibrate"),
+    **dict.fromkeys(("arena", "elo", "battles", "bradley-terry", "pairwise"), "preferences"),
+    **dict.fromkeys(("abilities", "ability", "place"), "score"),
+    **dict.fromkeys(("adaptive", "cat", "replay"), "adapt"),
+    **dict.fromkeys(("app", "explore", "explorer", "open", "show", "watch"), "view"),
+    **dict.fromkeys(("check", "fitness"), "diagnose"),
+    **dict.fromkeys(("convert", "import", "logs"), "read"),
+    **dict.fromkeys(("equate", "anchor"), "link"),
+    **dict.fromkeys(("example", "tutorial"), "demo"),
+    **dict.fromkeys(("fairness", "bias", "dif"), "differential"),
+    **dict.fromkeys(("generate", "sample"), "simulate"),
+    **dict.fromkeys(("glicko", "ratings"), "tournament"),
+    **dict.fromkeys(("html", "page"), "report"),
+    **dict.fromkeys(("judge", "judges", "raters"), "facets"),
+    **dict.fromkeys(("labels", "suspects", "mislabels"), "decode"),
+    **dict.fromkeys(("power", "samplesize"), "plan"),
+    **dict.fromkeys(("short", "subset", "select"), "shorten"),
+    **dict.fromkeys(("algorithms", "solvers"), "portfolio"),
+    **dict.fromkeys(("handoff", "triage", "reject"), "gate"),
+}
+
+
+def contents() -> dict[str, dict[str, str]]:
+    """Return all commands by heading: those written by hand, and those of the registry."""
+    found = {panel: dict(lines) for panel, lines in CONTENTS.items()}
+    for study in STUDIES.values():
+        if study.command:
+            found.setdefault(study.panel, {}).setdefault(study.command, study.help)
+    return found
+
+
+class Contents(HelpedGroup):
+    """A group that lists its commands without importing them, and imports one when it is run."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return all names, in the order of the headings."""
+        del ctx
+        return [name for lines in contents().values() for name in lines]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the line of a command, which is all that help needs."""
+        del ctx
+        for panel, lines in contents().items():
+            if cmd_name in lines:
+                return TyperCommand(cmd_name, help=lines[cmd_name], rich_help_panel=panel)
+        return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command itself, once it is asked for by name."""
+        asked, known = args[0], self.list_commands(ctx)
+        if asked not in known and not asked.startswith("-"):
+            ctx.fail(f"No such command '{asked}'.{meant(SAID.get(asked.lower(), asked), known)}")
+        name, found, rest = super().resolve_command(ctx, args)
+        two_words = f"{name} {rest[0]}" if rest else ""
+        if two_words in HOMES:
+            return two_words, loaded(two_words), rest[1:]
+        return name, found if name is None else loaded(name), rest
+
+
+def loaded(name: str) -> Any:
+    """Return a command, or a group of commands."""
+    alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+    if name in HOMES:
+        module, _, member = HOMES[name].partition(":")
+        found = getattr(import_module(f"ogive.cli.{module}"), member or name)
+        if isinstance(found, typer.Typer):
+            alone = found
+        else:
+            alone.command(name, cls=HelpedCommand, epilog=EXIT_CODES)(found)
+    else:
+        from ogive.cli.signature import study_command
+
+        function = next(each for each, study in STUDIES.items() if study.command == name)
+        alone.command(name, cls=HelpedCommand, epilog=EXIT_CODES)(study_command(function))
+    made = typer.main.get_command(alone)
+    made.name, made.epilog = name, EXIT_CODES
+    return made
+
+
+BOTH = {DEBUG, CSV}  # options that may follow any command
+SILENT = frozenset({"--quiet", "-q", "--json", "serve", "view"})  # where nobody waits for words
+NAME = "name"
+BAD_INPUT = 3
+# Errors that name no file and come from writing: a full disk, a closed or broken stream.
+UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+NO_MEMORY = ("failed to map segment", "can't start new thread", "Cannot allocate memory")
+QUIET_TRACKER = (
+    "ignore:resource_tracker:UserWarning"  # it cleans up after an interrupt, and says so
+)
+CALLED = {  # words of Python that the command line shortens or calls otherwise
+    "n_jobs": "jobs",
+    "n_respondents": "respondents",
+    "n_items": "items",
+    "metric": "measure",
+    "sizes": "budget",
+    "rename": "name",
+}
+
+
+class Commands(Contents):
+    """The group of all commands; explains what any of them raises."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take --debug and --csv out of the arguments, wherever they appear."""
+        end = args.index("--") if "--" in args else len(args)
+        words = [word for word in args[:end] if not word.startswith("-")]
+        names = {" ".join(words[:1]), " ".join(words[:2])}  # of the command, as far as it is known
+        taken = {DEBUG} if names & WITHOUT_TABLE else BOTH
+        ctx.meta[DEBUG], ctx.meta[CSV] = (flag in taken & set(args[:end]) for flag in (DEBUG, CSV))
+        ctx.meta[SILENT] = not SILENT.isdisjoint(args[:end])
+        ctx.meta[NAME] = f"ogive {' '.join(words[:1])}"
+        rest = [word for word in args[:end] if word not in taken] + args[end:]
+        found: list[str] = super().parse_args(ctx, rest)
+        return found
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with (
+            begins(),
+            explained(debug=ctx.meta[DEBUG], options=partial(_options_of, ctx)),
+            ExitStack() as end,
+        ):
+            before = at_the_end.set(end)
+            end.callback(at_the_end.reset, before)
+            end.callback(csv_wanted.reset, csv_wanted.set(ctx.meta[CSV]))
+            own = partial(in_command_prose, options=partial(_options_of, ctx))
+            end.callback(own_words.reset, own_words.set(own))
+            if sys.stderr.isatty() and not ctx.meta[SILENT]:
+                end.enter_context(heartbeat(harmless(ctx.meta[NAME])))
+            return super().invoke(ctx)
+
+
+def _options_of(ctx: Any) -> dict[str, str]:
+    """Return the flag of each parameter of the command that was asked for, as Python calls it."""
+    name = ctx.invoked_subcommand
+    command = None if name is None else loaded(name)
+    every = [command, *getattr(command, "commands", {}).values()]
+    found = {
+        parameter.name: max(parameter.opts, key=len)
+        for each in every
+        for parameter in getattr(each, "params", ())
+        if parameter.param_type_name == "option"
+    }
+    return found | {long: found[short] for long, short in CALLED.items() if short in found}
+
+
+@contextmanager
+def explained(
+    *, debug: bool = False, options: Callable[[], Mapping[str, str]] = dict
+) -> Iterator[None]:
+    """Turn expected errors into a message and an exit code; bugs keep their traceback.
+
+    With `debug`, errors keep theirs as well. `options` returns the flags of the command, by which
+    messages call its arguments.
+    """
+    try:
+        with heeded():
+            yield
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has stopped
+        _forget_stdout()
+        raise typer.Exit from None
+    except (OgiveError, OSError) as error:
+        if debug:
+            traceback.print_exc()
+        if isinstance(error, OSError) and error.filename is None and error.errno in UNWRITTEN:
+            raise _stop(_unwritten(error), BAD_INPUT) from None
+        raise _stop(in_command_words(error, options()), BAD_INPUT) from None
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not _lacks_memory(error):
+            raise
+        raise _stop(
+            "There is not enough memory. Close other programs, or give fewer respondents or items.",
+            BAD_INPUT,
+        ) from None
+    except KeyboardInterrupt:
+        tell("Interrupted.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory is what is missing, by the words of the system where it is told otherwise."""
+    if error is None:
+        return False
+    told = isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)
+    return told or _lacks_memory(error.__cause__ or error.__context__)
+
+
+@contextmanager
+def resumable(*, kept: bool = True) -> Iterator[None]:
+    """Say after Ctrl-C that finished work is kept, if it is."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept:
+            tell("Finished classifiers are kept: the same command resumes from here.", err=True)
+        raise
+
+
+def _stop(message: str, code: int) -> typer.Exit:
+    tell(f"Error: {message}", err=True)
+    return typer.Exit(code)
+
+
+def _unwritten(error: OSError) -> str:
+    """Say that standard output takes no more, as on a full disk."""
+    _forget_stdout()
+    return f"The output cannot be written: {error.strerror or error}. Write it somewhere else."
+
+
+def _open_streams() -> None:
+    """Let what is written to a closed stream (`>&-`) go nowhere; others would take its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
+class _Lossy(FileIO):
+    """Standard error: what a full disk does not take is lost, and the work goes on."""
+
+    def write(self, data: Any) -> int:
+        """Write what can be written."""
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _lose_unwritten() -> None:
+    """Let a full or broken standard error end no command; its exit code still tells."""
+    if type(sys.stderr) is TextIOWrapper:
+        sys.stderr = TextIOWrapper(
+            BufferedWriter(_Lossy(sys.stderr.fileno(), "w", closefd=False)),
+            encoding=sys.stderr.encoding,
+            errors="backslashreplace",
+            line_buffering=True,
+        )
+
+
+def _forget_stdout() -> None:
+    """Discard buffered output, so that Python does not complain at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+app = typer.Typer(
+    cls=Commands,
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        typer.echo(f"ogive {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ogive(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
+    ] = False,
+    debug: Annotated[  # taken out of the line by `Commands`, wherever it appears
+        bool, typer.Option("--debug", help="Show the traceback of errors; may follow any command.")
+    ] = False,
+) -> None:
+    """Item Response Theory for machine-learning models.
+
+    Accuracy says how many items a model solved. Ogive says which ones,
+    how hard they were, and how sure you can be.
+    More on each command: ogive COMMAND --help
+    """
+
+
+def run() -> None:
+    """Run the command that was asked for."""
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # workers import nothing from where they start
+    known = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = f"{known},{QUIET_TRACKER}" if known else QUIET_TRACKER
+    _open_streams()
+    _lose_unwritten()
+    if isinstance(sys.stdout, TextIOWrapper):  # which, unlike stderr, refuses some names of files
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with hushed():  # commands show their own progress, unless --quiet
+            app(prog_name="ogive")
+    except OSError as error:  # of help and --version, which no command has printed
+        if error.errno not in UNWRITTEN:
+            raise
+        tell(f"Error: {_unwritten(error)}", err=True)
+        sys.exit(BAD_INPUT)

@@ -1,0 +1,1 @@
+"""Responses, tables in and out, evaluation logs, data sets, pools of classifiers."""

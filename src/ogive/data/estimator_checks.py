@@ -1,0 +1,308 @@
+"""Arrays that compiled code reads unchecked.
+
+Trees in saved models: scikit-learn follows their indices blindly, so they are checked first.
+
+What compiled code of scikit-learn reads without looking is compared here, before it is used.
+
+Each check gets one fitted estimator. Everything else that may be saved predicts through NumPy,
+which refuses arrays that do not fit each other.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ogive.errors import InputError
+
+LEAF = -1
+FIELDS = ("left_child", "right_child", "feature")
+
+
+class SavedTree:
+    """What stands for a `Tree` of scikit-learn in a file. Called, it checks and returns a `Tree`.
+
+    A `Tree` copies what it is given into its own memory before anybody can look at it, so a file
+    never holds one.
+    """
+
+    _told: tuple[Any, ...]
+
+    def __new__(cls, n_features: int, n_classes: Any, nodes: Any, values: Any) -> Any:
+        """Return the tree, or refuse what would lead out of an array or round in circles."""
+        from sklearn.tree._tree import Tree
+
+        n_classes = np.asarray(n_classes)
+        require(isinstance(n_features, int) and 0 < n_features < 2**31)
+        require(n_classes.ndim == 1 and n_classes.dtype.kind == "i" and len(n_classes) > 0)
+        require(bool((n_classes > 0).all()) and isinstance(nodes, np.ndarray) and nodes.ndim == 1)
+        require(set(FIELDS) <= set(nodes.dtype.names or ()) and isinstance(values, np.ndarray))
+        require(values.shape == (len(nodes), len(n_classes), int(n_classes.max())))
+        left, right, feature = (nodes[name].astype(np.int64) for name in FIELDS)
+        depth = checked_depth(left, right, feature, n_features)
+        tree = Tree(n_features, n_classes.astype(np.intp), len(n_classes))
+        told = {"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values}
+        tree.__setstate__(told)
+        return tree
+
+    @classmethod
+    def of(cls, tree: Any) -> SavedTree:
+        """Stand for this tree."""
+        made: SavedTree = object.__new__(cls)
+        (n_features, n_classes, _), state = tree.__reduce__()[1:]
+        made._told = (n_features, n_classes, state["nodes"], state["values"])
+        return made
+
+    def __reduce__(self) -> Any:
+        """Files hold what is called, and with what."""
+        return SavedTree, self._told
+
+
+def with_saved_trees(estimator: Any, parts: Iterable[Any]) -> Any:
+    """Return a copy of an estimator for a file.
+
+    Trees for neighbours are grown again when it is read; generators of random numbers are only for
+    fitting.
+    """
+    from sklearn.neighbors import BallTree, KDTree
+    from sklearn.tree._tree import Tree
+
+    instead: dict[int, Any] = {}
+    for part in parts:
+        if isinstance(part, Tree):
+            instead[id(part)] = SavedTree.of(part)
+        elif isinstance(part, KDTree | BallTree | np.random.Generator):
+            instead[id(part)] = None
+    return copy.deepcopy(estimator, instead) if instead else estimator
+
+
+def checked_depth(left: Any, right: Any, feature: Any, n_features: int) -> int:
+    """Return the depth of a tree, if every node but the first has one parent, before it."""
+    count = len(left)
+    inner = np.flatnonzero(left != LEAF)
+    require(count > 0 and np.array_equal(inner, np.flatnonzero(right != LEAF)))
+    require(bool(((feature[inner] >= 0) & (feature[inner] < n_features)).all()))
+    for child in (left[inner], right[inner]):
+        require(bool(((child > inner) & (child < count)).all()))
+    children = np.concatenate([left[inner], right[inner]])
+    require(np.array_equal(np.sort(children), np.arange(1, count)))
+    above = np.zeros(count, dtype=np.int64)
+    above[children] = np.tile(inner, 2)
+    depth = (np.arange(count) > 0).astype(np.int64)
+    while above.any():  # twice as far up each time
+        depth += depth[above]
+        above = above[above]
+    return int(depth.max())
+
+
+def require(sound: bool) -> None:  # noqa: FBT001
+    """Refuse a tree."""
+    if not sound:
+        raise InputError("it holds a tree with invalid nodes")
+
+
+METRICS = ("minkowski", "euclidean", "l2", "manhattan", "cityblock", "l1", "chebyshev", "cosine")
+
+
+def check_decision_tree(part: Any) -> None:
+    """The tree expects as many features as are checked when it is asked."""
+    from sklearn.tree._tree import Tree
+
+    if "tree_" in vars(part):
+        require(isinstance(part.tree_, Tree) and part.tree_.n_features == part.n_features_in_)
+    for child in vars(part).get("estimators_", ()):
+        require(child.n_features_in_ == part.n_features_in_)
+
+
+def check_boosting(part: Any) -> None:
+    """Trees add to as many columns as there are; only a constant start has columns for sure."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.tree import DecisionTreeRegressor
+
+    if not isinstance(part.init, str | None) or not (
+        isinstance(getattr(part, "init_", None), DummyClassifier | DummyRegressor | None)
+        or part.init_ == "zero"
+    ):
+        raise InputError(
+            f"it holds a {type(part).__name__} with an estimator of its own as init, which cannot "
+            "be verified; use init=None, or a forest"
+        )
+    if "estimators_" not in vars(part):
+        return
+    trees, width = part.estimators_, part.n_features_in_
+    _fits(part, isinstance(trees, np.ndarray) and trees.ndim == 2 and trees.size > 0)
+    for tree in trees.ravel():
+        _fits(part, isinstance(tree, DecisionTreeRegressor) and tree.n_features_in_ == width)
+        _fits(part, tree.tree_.n_outputs == tree.tree_.max_n_classes == 1)
+    columns = part.n_trees_per_iteration_
+    _fits(part, type(columns) is int and trees.shape[1] == columns)
+    for rows in (1, 2):
+        start = part._raw_predict_init(np.zeros((rows, width), dtype=np.float32))  # noqa: SLF001
+        _fits(part, start.shape == (rows, columns) and start.dtype == np.float64)
+
+
+def check_histogram_boosting(part: Any) -> None:
+    """Nodes of each tree; categories are coded by a part that is not checked."""
+    told = vars(part)
+    if told.get("_preprocessor") is not None or told.get("is_categorical_") is not None:
+        raise InputError(
+            "it holds gradient boosting with categorical splits, which cannot be checked; let the "
+            "regressor code categories as columns instead"
+        )
+    _fits(part, "_in_fit" not in told or told["_in_fit"] is False)
+    if "_predictors" not in told:
+        return
+    columns, width = part.n_trees_per_iteration_, part.n_features_in_
+    _fits(part, not np.any(part._bin_mapper.is_categorical_))  # noqa: SLF001
+    _fits(part, np.size(part._bin_mapper.is_categorical_) == width)  # noqa: SLF001
+    for row in part._predictors:  # noqa: SLF001
+        _fits(part, len(row) == columns)
+        for one in row:
+            _check_nodes(one.nodes, width)
+
+
+def _check_nodes(nodes: Any, n_features: int) -> None:
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+
+    require(isinstance(nodes, np.ndarray) and nodes.dtype == PREDICTOR_RECORD_DTYPE)
+    require(nodes.ndim == 1 and not nodes["is_categorical"].any())
+    leaf = nodes["is_leaf"] != 0
+    left, right = (np.where(leaf, LEAF, nodes[side].astype(np.int64)) for side in ("left", "right"))
+    checked_depth(left, right, nodes["feature_idx"].astype(np.int64), n_features)
+
+
+def check_neighbours(part: Any) -> None:
+    """Known cases and their answers; the tree over them is grown again."""
+    from sklearn.base import is_classifier
+    from sklearn.neighbors import BallTree, KDTree
+
+    if not isinstance(part.metric, str) or part.metric not in METRICS or part.metric_params:
+        raise InputError(
+            f"it holds a {type(part).__name__} with metric={part.metric!r:.40}, which cannot be "
+            f"verified; use one of {', '.join(METRICS)}"
+        )
+    if "_fit_X" not in vars(part):
+        return
+    known, answers = part._fit_X, part._y  # noqa: SLF001
+    if not isinstance(known, np.ndarray):
+        raise InputError(
+            f"it holds a {type(part).__name__} of sparse rows, which cannot be verified; put a "
+            "TruncatedSVD before it"
+        )
+    _fits(part, known.ndim == 2 and known.dtype in (np.float32, np.float64))
+    _fits(part, known.shape == (part.n_samples_fit_, part.n_features_in_))
+    _fits(part, part.n_neighbors <= len(known) and bool(np.isfinite(known).all()))
+    _fits(part, isinstance(answers, np.ndarray) and len(answers) == len(known))
+    if is_classifier(part):
+        _fits(part, answers.ndim == 1 and answers.dtype == np.intp and not part.outputs_2d_)
+        _fits(part, bool(((answers >= 0) & (answers < len(part.classes_))).all()))
+    _fits(part, part.effective_metric_ in METRICS)
+    asked = part.effective_metric_params_
+    _fits(part, set(asked) <= {"p"} and all(_at_least_one(p) for p in asked.values()))
+    part._fit_X = np.ascontiguousarray(known)  # noqa: SLF001
+    grown = {"kd_tree": KDTree, "ball_tree": BallTree, "brute": None}[part._fit_method]  # noqa: SLF001
+    part._tree = None  # noqa: SLF001
+    if grown is not None:
+        part._tree = grown(  # noqa: SLF001
+            part._fit_X,  # noqa: SLF001
+            part.leaf_size,
+            metric=part.effective_metric_,
+            **asked,
+        )
+
+
+def _at_least_one(power: Any) -> bool:
+    return isinstance(power, int | float) and power >= 1
+
+
+def check_support_vectors(part: Any) -> None:
+    """Vectors and coefficients are counted by class in libsvm, which looks at no length."""
+    from sklearn.base import is_classifier
+
+    if not isinstance(part.kernel, str) or part.kernel == "precomputed":
+        raise InputError(
+            f"it holds a {type(part).__name__} with kernel={part.kernel!r:.40}, which cannot be "
+            "verified; use linear, poly, rbf or sigmoid"
+        )
+    told = vars(part)
+    if "support_vectors_" not in told:
+        return
+    if part._sparse is not False:  # noqa: SLF001
+        raise InputError(
+            f"it holds a {type(part).__name__} of sparse rows, which cannot be verified; put a "
+            "TruncatedSVD before it, or use a linear model"
+        )
+    vectors, counts = part.support_vectors_, part._n_support  # noqa: SLF001
+    _fits(part, _is_array(vectors, np.float64, 2) and _is_array(counts, np.int32, 1))
+    n, classes = len(vectors), len(counts)
+    _fits(part, vectors.shape[1] == part.n_features_in_ > 0 and counts.min(initial=0) >= 0)
+    # Regressors have two counts, which are the same.
+    _fits(part, counts.sum(dtype=np.int64) == (n if is_classifier(part) else 2 * n))
+    _fits(part, classes == (len(part.classes_) if is_classifier(part) else 2) >= 2)
+    pairs = classes * (classes - 1) // 2
+    _fits(part, _is_array(part.support_, np.int32, 1) and len(part.support_) == n)
+    for name, shape in (("_dual_coef_", (classes - 1, n)), ("_intercept_", (pairs,))):
+        _fits(part, _is_array(told[name], np.float64, len(shape)) and told[name].shape == shape)
+    sizes = [np.size(told[name]) for name in ("_probA", "_probB")]
+    _fits(part, sizes in ([0, 0], [pairs, pairs]))
+    _fits(part, all(_is_array(told[name], np.float64, 1) for name in ("_probA", "_probB")))
+    _fits(part, bool(np.isfinite(part._gamma)))  # noqa: SLF001
+
+
+def _is_array(told: Any, kind: Any, n_axes: int) -> bool:
+    """Whether this is an array of finite numbers of one type."""
+    sound = isinstance(told, np.ndarray) and told.dtype == kind and told.ndim == n_axes
+    return sound and bool(np.isfinite(told).all())
+
+
+def check_one_hot(part: Any) -> None:
+    """Columns of codes lie within the matrix that is made for them."""
+    told = vars(part)
+    if "categories_" not in told:
+        return
+    widths = []
+    for place, known in enumerate(part.categories_):
+        _fits(part, isinstance(known, np.ndarray) and known.ndim == 1)
+        _fits(part, _rising(known))
+        rare = told.get("_infrequent_indices", [None] * (place + 1))[place]
+        width = len(known) if rare is None else len(known) - np.size(rare) + 1
+        if told.get("_infrequent_enabled"):
+            coded = part._default_to_infrequent_mappings[place]  # noqa: SLF001
+            _fits(part, (coded is None) == (rare is None))
+            if coded is not None:
+                _fits(part, len(coded) == len(known) and coded.dtype.kind == "i")
+                _fits(part, bool(((coded >= 0) & (coded < width)).all()))
+        widths.append(width)
+    dropped = told.get("_drop_idx_after_grouping")
+    if dropped is not None:
+        _fits(part, len(dropped) == len(widths))
+        for place, one in enumerate(dropped):
+            _fits(part, one is None or 0 <= int(one) < widths[place])
+            widths[place] -= one is not None
+    _fits(part, list(told.get("_n_features_outs", widths)) == widths)
+
+
+def _rising(known: Any) -> bool:
+    """Texts are found by a dictionary; the others by halving, which needs their order."""
+    if known.dtype.kind in "US":
+        return True
+    told = [one for one in known.tolist() if one is not None and one == one]
+    texts = all(isinstance(one, str) for one in told)
+    return texts or all(one < other for one, other in pairwise(told))
+
+
+def check_vocabulary(part: Any) -> None:
+    """Each word has its own column."""
+    known = vars(part).get("vocabulary_")
+    if known is not None:
+        _fits(part, isinstance(known, dict) and all(type(at) is not bool for at in known.values()))
+        _fits(part, sorted(known.values()) == list(range(len(known))))
+
+
+def _fits(part: Any, sound: Any) -> None:
+    if not sound:
+        raise InputError(f"the parts of its {type(part).__name__} do not fit each other")

@@ -1,0 +1,471 @@
+"""Frames, predictions and chosen options to tables and back.
+
+Conversion between pandas and tables of responses. Pandas is imported where it is used.
+
+Choices among options as codes: 0 for the right option, 1, 2, ... for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ogive.data.column_roles import (
+    SEPARATOR,
+    Identified,
+    coded_columns,
+    facts_of_frame,
+    identified,
+    names_items,
+    note_on,
+    said_of_turned,
+    without_facts,
+)
+from ogive.data.foreign_frames import as_pandas
+from ogive.data.long_tables import SPREAD, TRIES, Triples
+from ogive.errors import InputError
+from ogive.irt.response_codes import (
+    NEVER_ASKED,
+    NOMINAL,
+    Where,
+    as_numbers,
+    cell_finder,
+    compact,
+    pair_in_words,
+    stacked,
+)
+from ogive.results.numbers import listed, meant, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.data.responses import Responses
+
+
+class Wide(NamedTuple):
+    """A table and its names; if `compact`, -1 in `values` means never asked."""
+
+    values: NDArray[Any]
+    respondents: list[str]
+    items: list[str]
+    compact: bool
+    facts: dict[str, list[Any]]  # of items: the levels above their names
+    respondent_facts: Mapping[str, list[Any]] = {}
+    notes: tuple[str, ...] = ()
+
+
+def from_wide(frame: pd.DataFrame, *, facts: bool = False) -> Wide:
+    """The cells of a frame, without a copy if its columns share one numeric type.
+
+    With `facts`, names may say that rows are items, or that columns tell of respondents.
+    """
+    _check_frame(frame)
+    if not facts:
+        return _wide_cells(frame)
+    notes: tuple[str, ...] = ()
+    heading = frame.index.name
+    if names_items(heading) and not names_items(frame.columns.name):
+        frame, notes = frame.T, (said_of_turned(heading),)
+    frame, told = without_facts(frame)
+    notes = (*notes, note_on(list(told))) if told else notes
+    return _wide_cells(frame)._replace(respondent_facts=told, notes=notes)
+
+
+def _wide_cells(frame: pd.DataFrame) -> Wide:
+    respondents, (items, facts) = [str(name) for name in frame.index], _items(frame.columns)
+    kinds = set(frame.dtypes)
+    if not frame.size or (len(kinds) == 1 and _is_plain(kinds.pop())):
+        return Wide(frame.to_numpy(), respondents, items, compact=False, facts=facts)
+    blocks = []
+    for column, item in enumerate(items):
+        try:
+            numbers = _numbers(frame.iloc[:, column], cell_finder(respondents, [item]))
+        except InputError as error:
+            if column > 0:
+                raise
+            raise InputError(
+                f"{error} If the first column names the respondents, make it the index: "
+                f"frame.set_index({shown(frame.columns[0])})"
+            ) from None
+        blocks.append(compact(numbers.astype(np.float64, copy=False)[None, :]))
+    values = stacked(blocks, columns=True)
+    return Wide(values, respondents, items, compact=values.dtype == np.int8, facts=facts)
+
+
+def _items(columns: pd.Index[Any]) -> tuple[list[str], dict[str, list[Any]]]:
+    """Names of items, and the named levels above them; all levels joined if names repeat."""
+    if columns.nlevels == 1:
+        return [str(name) for name in columns], {}
+    names = [str(name) for name in columns.get_level_values(-1)]
+    if len(set(names)) < len(names):
+        names = [SEPARATOR.join(map(str, parts)) for parts in columns]
+    above = [(level, name) for level, name in enumerate(columns.names[:-1]) if name is not None]
+    return names, {str(name): columns.get_level_values(level).tolist() for level, name in above}
+
+
+def from_long(
+    frame: pd.DataFrame, respondent: str, item: str, response: str, *, facts: bool
+) -> Identified:
+    """One triple per row of the frame, and the facts in its other columns."""
+    _check_frame(frame)
+    for column in (respondent, item, response):
+        if column not in frame.columns:
+            there = ", ".join(shown(name) for name in frame.columns[:10])
+            raise InputError(
+                f"The frame has no column {shown(column)}; it has {there or 'none'}. "
+                "Name the columns: from_long(frame, respondent=..., item=..., response=...)."
+                f"{meant(str(column), frame.columns)}"
+            )
+    rows, respondents = _codes(frame[respondent], respondent)
+    columns, items = _codes(frame[item], item)
+
+    def where(position: int) -> str:
+        return pair_in_words(respondents[rows[position]], items[columns[position]])
+
+    taken: tuple[str, ...] = (respondent, item, response)
+    tries, spread = (
+        _numbers(frame[name], where) if name in frame.columns and name not in taken else None
+        for name in (TRIES, SPREAD)
+    )
+    triples = Triples(
+        respondents,
+        items,
+        rows,
+        columns,
+        _numbers(frame[response], where),
+        tries,
+        None if spread is None or tries is None else spread.astype(np.float64),
+    )
+    if not facts:
+        return Identified(triples)
+    taken = (*taken, *triples.extra)
+    found = identified(triples, coded_columns(frame, taken))
+    told = facts_of_frame(frame, taken, found.triples)
+    return replace(
+        found,
+        item_facts={**told.of_items, **found.item_facts},
+        respondent_facts={**told.of_respondents, **found.respondent_facts},
+    )
+
+
+def from_predictions(
+    y_true: ArrayLike, predictions: Mapping[str, ArrayLike] | pd.DataFrame
+) -> tuple[NDArray[np.int8], list[str]]:
+    """Compare predictions with true labels: right, wrong or missing, one row per model."""
+    import pandas as pd
+
+    truth, predictions = _labels(y_true, "y_true"), as_pandas(predictions)
+    if pd.isna(truth).any():
+        raise InputError(
+            f"y_true has no label at position {int(np.argmax(pd.isna(truth))):,} (counted from 0). "
+            "Leave out the items whose true label is unknown."
+        )
+    if not hasattr(predictions, "items"):
+        raise InputError(
+            f"predictions is of type {type(predictions).__name__}, but it should map names to "
+            "labels. Give {'model': y_pred} or a DataFrame with one column per model."
+        )
+    known, met = _distinct(truth, "y_true"), False
+    pairs = list(predictions.items())  # the length of a frame is that of its columns
+    cells = np.empty((len(pairs), truth.size), dtype=np.int8)
+    names = []
+    for row, (name, given) in enumerate(pairs):
+        labels = _labels(given, f"the prediction of {shown(name)}")
+        if labels.size != truth.size:
+            raise InputError(
+                f"{shown(name)} has {labels.size:,} predictions, but there are {truth.size:,} true "
+                "labels. Give one prediction per item, None where there is none."
+            )
+        made = np.asarray(pd.notna(labels))
+        found = _distinct(labels[made], f"the prediction of {shown(name)}")
+        if found and not found & known and _is_text(found) != _is_text(known):
+            _refuse_strangers(shown(name), found, known)
+        met = met or bool(found & known) or not found
+        cells[row] = NEVER_ASKED
+        cells[row, made] = _equal(truth[made], labels[made])
+        names.append(str(name))
+    if names and truth.size and not met:
+        _refuse_strangers("Every model", found, known)
+    return cells, names
+
+
+def wide(
+    values: NDArray[np.float64], respondents: Sequence[str], items: Sequence[str]
+) -> pd.DataFrame:
+    """A frame with the names as index and columns."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        values,
+        index=pd.Index(respondents, name="respondent"),
+        columns=pd.Index(items, name="item"),
+        copy=False,
+    )
+
+
+def long(
+    cells: NDArray[Any],
+    observed: NDArray[np.bool_],
+    respondents: Sequence[str],
+    items: Sequence[str],
+) -> pd.DataFrame:
+    """A frame with one row per observed cell."""
+    import pandas as pd
+
+    rows, columns = np.nonzero(observed)
+    return pd.DataFrame(
+        {
+            "respondent": pd.Categorical.from_codes(rows, categories=pd.Index(respondents)),
+            "item": pd.Categorical.from_codes(columns, categories=pd.Index(items)),
+            "response": cells[observed],
+        }
+    )
+
+
+def _check_frame(frame: object) -> None:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(
+            f"frame is of type {type(frame).__name__}, but it should be a pandas DataFrame. "
+            "Give an array to Responses(values) instead."
+        )
+
+
+def _is_plain(dtype: object) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _numbers(column: pd.Series[Any], where: Where) -> NDArray[Any]:
+    """One column as a numeric array, however pandas stores it."""
+    import pandas as pd
+
+    if _is_plain(column.dtype):
+        return column.to_numpy()
+    if pd.api.types.is_bool_dtype(column.dtype) or (
+        pd.api.types.is_numeric_dtype(column.dtype)
+        and not pd.api.types.is_complex_dtype(column.dtype)
+    ):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(column.dtype, pd.CategoricalDtype):  # each text is read once
+        codes = column.cat.codes.to_numpy()
+
+        def first(category: int) -> str:
+            return where(int(np.argmax(codes == category)))
+
+        known = _numbers(pd.Series(column.cat.categories), first)
+        return np.append(known.astype(np.float64), np.nan)[codes]
+    # NaN in columns of text has several forms, all of which pandas recognises.
+    return as_numbers(column.astype(object).where(column.notna(), None).to_numpy(), where)
+
+
+def _codes(column: pd.Series[Any], name: str) -> tuple[NDArray[np.integer[Any]], list[str]]:
+    import pandas as pd
+
+    codes, uniques = pd.factorize(column)
+    if (codes < 0).any():
+        raise InputError(
+            f"Row {int(np.argmax(codes < 0)):,} (counted from 0) has nothing in column "
+            f"{shown(name)}. Every response needs a respondent and an item."
+        )
+    return codes, [str(unique) for unique in uniques]
+
+
+def _labels(labels: ArrayLike, what: str) -> NDArray[Any]:
+    # Lists go through objects: NumPy would turn a NaN among texts into the text "nan".
+    array = labels if hasattr(labels, "dtype") else np.asarray(labels, dtype=object)
+    array = np.asarray(array)
+    if array.ndim != 1:
+        raise InputError(
+            f"{what} has {array.ndim} dimensions, but there should be one label per item. "
+            "Give a flat list."
+        )
+    return array
+
+
+def _distinct(labels: NDArray[Any], what: str) -> set[Any]:
+    import pandas as pd
+
+    try:
+        return set(pd.unique(labels).tolist())
+    except TypeError as error:
+        raise InputError(
+            f"{what} holds labels that cannot be compared: {error}. Give numbers or text."
+        ) from error
+
+
+def _is_text(labels: set[Any]) -> bool:
+    return all(isinstance(label, str) for label in labels)
+
+
+def _equal(truth: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.bool_]:
+    if truth.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
+        return np.asarray(truth == labels)
+    return np.asarray(truth.astype(object) == labels.astype(object), dtype=np.bool_)
+
+
+def _refuse_strangers(who: str, found: set[Any], known: set[Any]) -> None:
+    predicted, true = (
+        ", ".join(shown(label) for label in list(labels)[:3]) for labels in (found, known)
+    )
+    raise InputError(
+        f"{who} predicts no label that occurs in y_true: predictions are like "
+        f"{predicted}; true labels are like {true}. Use the same labels and types for both."
+    )
+
+
+KEY = "key"  # the fact that holds the right option of an item
+OPTION = "option_"  # and those that hold its other options, numbered from 1
+MOST_OPTIONS = 500
+
+
+class Choices(NamedTuple):
+    """Codes of what was chosen, and the options of each item, the right one first."""
+
+    codes: NDArray[np.int16]
+    respondents: list[str]
+    items: list[str]
+    facts: dict[str, list[Any]]
+    notes: tuple[str, ...]
+
+
+def coded_choices(choices: pd.DataFrame, key: Any, options: Any = None) -> Choices:
+    """Number the options of each item from the right one on."""
+    if not hasattr(choices, "columns"):
+        raise InputError(
+            f"choices is of type {type(choices).__name__}; give a frame with one row per "
+            "respondent and one column per item, which holds the option that was chosen."
+        )
+    items = [str(name) for name in choices.columns]
+    right = _keys(key, items)
+    known = _known_options(options, items)
+    codes = np.full(choices.shape, NEVER_ASKED, dtype=np.int16)
+    facts: dict[str, list[Any]] = {KEY: [right[name] for name in items]}
+    for column, name in enumerate(items):
+        chosen = [as_option(value) for value in choices.iloc[:, column]]
+        seen = {label for label in chosen if label is not None}
+        others = _ordered(known.get(name), seen, right[name], name)
+        place = {label: k for k, label in enumerate([right[name], *others])}
+        codes[:, column] = [NEVER_ASKED if label is None else place[label] for label in chosen]
+        for k, label in enumerate(others, start=1):
+            facts.setdefault(f"{OPTION}{k}", [None] * len(items))[column] = label
+    return Choices(codes, [str(name) for name in choices.index], items, facts, _notes(codes, items))
+
+
+def option_names(facts: Mapping[str, Sequence[Any]], item: int, count: int) -> list[str]:
+    """What the options of an item are called, the right one first; numbers where nothing is."""
+    told = [facts.get(KEY), *(facts.get(f"{OPTION}{k}") for k in range(1, count))]
+    found = [None if column is None else column[item] for column in told]
+    return [f"option {k}" if label is None else str(label) for k, label in enumerate(found)]
+
+
+def option_frame(choices: Responses) -> pd.DataFrame:
+    """Choices as text, one row per respondent, after a row with the key."""
+    import pandas as pd
+
+    facts = {str(name): list(column) for name, column in choices.item_facts.items()}
+    columns = {}
+    for place, item in enumerate(choices.items):
+        codes = choices.cells[:, place]
+        labels = option_names(facts, place, int(codes.max(initial=0)) + 1)
+        columns[item] = [labels[0], *(None if code < 0 else labels[code] for code in codes)]
+    return pd.DataFrame(columns, index=pd.Index([KEY, *choices.respondents], name="respondent"))
+
+
+def as_option(value: Any) -> str | None:
+    """An option as text; None where nothing was chosen. Whole floats are whole numbers."""
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return str(value).strip() or None
+
+
+def turned(values: NDArray[np.float64], kind: str, wanted: str) -> NDArray[np.float64]:
+    """Choices as right and wrong; nothing else can become choices, or be made of them."""
+    if kind == NOMINAL and wanted == "binary":
+        return np.where(np.isnan(values), np.nan, (values == 0) * 1.0)
+    if np.isnan(values).all():
+        return values
+    raise InputError(
+        f"The responses are {kind} and cannot become {wanted}: options have no order. Choices are "
+        "made with Responses.from_choices, and become right or wrong with of_kind('binary')."
+    )
+
+
+def _keys(key: Any, items: Sequence[str]) -> dict[str, str]:
+    """The right option of each item."""
+    if hasattr(key, "items"):
+        told = {str(name): as_option(value) for name, value in key.items()}
+    elif isinstance(key, Iterable) and not isinstance(key, str):
+        each = [as_option(value) for value in key]
+        if len(each) != len(items):
+            raise InputError(
+                f"key has {len(each):,} entries, but there are {len(items):,} items. Give the "
+                "right option of each."
+            )
+        told = dict(zip(items, each, strict=True))
+    else:
+        raise InputError(
+            f"key is {shown(key)}; give the right option of each item, as a list or a mapping."
+        )
+    found = {name: told.get(name) for name in items}
+    lacking = [name for name, label in found.items() if label is None]
+    if lacking:
+        raise InputError(
+            f"key has no right option for {listed(lacking, 'item')}. Add it, or leave them out."
+        )
+    return {name: label for name, label in found.items() if label is not None}
+
+
+def _known_options(options: Any, items: Sequence[str]) -> dict[str, list[str]]:
+    """Options that are given: the same for all items, or by item."""
+    if options is None:
+        return {}
+    if isinstance(options, Mapping):
+        each = {str(name): list(values) for name, values in options.items()}
+    elif isinstance(options, Iterable) and not isinstance(options, str):
+        each = {name: list(options) for name in items}
+    else:
+        raise InputError(
+            f"options is {shown(options)}; give a list such as ['A', 'B', 'C'], or one for each "
+            "item, as a mapping."
+        )
+    return {
+        name: [label for label in map(as_option, values) if label is not None]
+        for name, values in each.items()
+    }
+
+
+def _ordered(known: list[str] | None, seen: set[str], right: str, item: str) -> list[str]:
+    """The wrong options of an item: as given, or those that were chosen, in order."""
+    if known is not None:
+        strangers = sorted((seen | {right}) - set(known))
+        if strangers:
+            raise InputError(
+                f"Item {shown(item)} has the option {shown(strangers[0])}, which is not among its "
+                f"options: {', '.join(known[:8])}. Correct it, or add it to options."
+            )
+        return [label for label in dict.fromkeys(known) if label != right]
+    others = seen - {right}
+    if len(others) >= MOST_OPTIONS:
+        raise InputError(
+            f"Item {shown(item)} has {len(others) + 1:,} different answers, but options are at "
+            f"most {MOST_OPTIONS}. Free text is no choice among options."
+        )
+    numbers = all(label.isdigit() for label in others)
+    return sorted(others, key=lambda label: (len(label) if numbers else 0, label))
+
+
+def _notes(codes: NDArray[np.int16], items: Sequence[str]) -> tuple[str, ...]:
+    """What was chosen by nobody."""
+    asked = (codes >= 0).any(axis=0)
+    found = (codes == 0).any(axis=0) | ~asked
+    never = [name for name, seen in zip(items, found, strict=True) if not seen]
+    if not never:
+        return ()
+    return (f"Nobody chose the right option of {listed(never, 'item')}: check the key.",)

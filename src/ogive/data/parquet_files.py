@@ -1,0 +1,407 @@
+"""Parquet of unknown origin; responses in Parquet.
+
+Parquet files, read within bounds. PyArrow is imported where it is used.
+
+Responses from Parquet files, written by Ogive or by others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ogive._files import TO_RAISE, size_for_people
+from ogive.data.column_roles import (
+    ITEM_ROWS,
+    is_item,
+    long_columns,
+    names_and_facts,
+    names_items,
+    names_rows,
+    said_of_turned,
+)
+from ogive.data.long_tables import check_cells
+from ogive.data.names import named
+from ogive.data.response_writing import ABOUT_KEY, KIND_KEY
+from ogive.data.responses import Responses
+from ogive.data.text_files import ROW_BYTES
+from ogive.errors import FileError, InputError
+from ogive.irt.response_codes import KINDS
+from ogive.results.numbers import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+ROWS_AT_A_TIME = 1 << 16
+EXTRA_BYTES = 1 << 28  # of a column that was not asked for
+
+
+@contextmanager
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Turn whatever PyArrow raises into a `FileError` that names the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, RecursionError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise FileError(
+            f"'{path}' is not an intact Parquet file: {shown(reason)}. Copy or write it again."
+        ) from error
+
+
+def read_schema(path: Path) -> Any:
+    """Read the names and types of all columns, and check that the metadata can be read."""
+    import pyarrow.parquet as pq
+
+    with parquet_errors(path):
+        schema = pq.read_schema(path)
+        _ = schema.names, schema.pandas_metadata  # both are decoded here, and may be damaged
+        return schema
+
+
+def read_columns(
+    path: Path,
+    fields: Sequence[Any],
+    max_bytes: int,
+    *,
+    cell_bytes: int = 8,
+    dictionaries: bool = False,
+    nested: bool = False,
+) -> Any:
+    """Read these columns as an Arrow table, without what the file says to pandas about itself.
+
+    A table that needs more than `max_bytes`, at `cell_bytes` per cell, is refused before it is
+    read, and one that turns out to need more, while it is read: what a file announces may be
+    untrue. With `dictionaries`, each distinct text is held once. The sizes of single columns,
+    which a footer announces as well, are not asked for: PyArrow ends the process if one is
+    damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for field in fields:
+        if pa.types.is_nested(field.type) and not nested:
+            raise InputError(
+                f"Column {shown(field.name)} of '{path}' holds lists or records "
+                f"({shown(str(field.type))}), but single values are needed. Leave it out."
+            )
+    texts = [field.name for field in fields if dictionaries and _is_text(field.type)]
+    check_rows(path, len(fields), max_bytes, cell_bytes)
+    with parquet_errors(path), pq.ParquetFile(path, read_dictionary=texts) as file:
+        everything = len(fields) == len(file.schema_arrow)
+        names = None if everything else [field.name for field in fields]
+        batches, _ = _gathered(file, names, max_bytes)
+        if batches is None:
+            raise InputError(
+                f"'{path}' unpacks to more than {size_for_people(max_bytes)}, the limit. {TO_RAISE}"
+            )
+        table = pa.Table.from_batches(batches) if batches else file.read(names)
+        return table.replace_schema_metadata(None)
+
+
+def check_rows(path: Path, n_fields: int, max_bytes: int, cell_bytes: int = 1) -> None:
+    """Refuse more rows than fit into `max_bytes` once they are read, before any is.
+
+    Equal values are packed into next to nothing, but each row is numbered and named anew.
+    """
+    import pyarrow.parquet as pq
+
+    with parquet_errors(path):
+        n_rows = pq.read_metadata(path).num_rows
+    n_bytes = n_rows * (ROW_BYTES + cell_bytes * n_fields)
+    if n_bytes > max_bytes:
+        raise InputError(
+            f"'{path}' holds {n_rows:,} rows and {n_fields:,} columns, which need "
+            f"{size_for_people(n_bytes)} or more; the limit is {size_for_people(max_bytes)}. "
+            f"{TO_RAISE}"
+        )
+
+
+def _gathered(
+    file: Any, names: list[str] | None, max_bytes: float
+) -> tuple[list[Any] | None, float]:
+    """All rows, some thousand at a time, and what they need; None where that is too much."""
+    import pyarrow as pa
+
+    before, batches, size = pa.total_allocated_bytes(), [], 0
+    rows_left = file.metadata.num_rows
+    for batch in file.iter_batches(ROWS_AT_A_TIME, columns=names):
+        batch.validate(full=True)  # a damaged page may point outside its dictionary
+        batches.append(batch)
+        rows_left -= batch.num_rows
+        if rows_left < 0:
+            raise ValueError("it holds more rows than it says")
+        size = pa.total_allocated_bytes() - before
+        if size > max_bytes:
+            return None, size
+    return batches, size
+
+
+def columns_that_fit(path: Path, fields: Sequence[Any], max_bytes: int) -> list[Any]:
+    """Those of `fields` whose columns are small enough to be read beside others.
+
+    A column of distinct long texts, such as prompts, is read until it proves to be one.
+    """
+    import pyarrow.parquet as pq
+
+    kept, room = [], float(max_bytes)
+    for field in fields:
+        texts = [field.name] if _is_text(field.type) else []
+        with parquet_errors(path), pq.ParquetFile(path, read_dictionary=texts) as file:
+            most = min(room, max(EXTRA_BYTES, 8 * file.metadata.num_rows))
+            batches, size = _gathered(file, [field.name], most)
+        if batches is not None:
+            kept.append(field)
+            room -= size
+    return kept
+
+
+def texts_of(column: Any) -> list[Any]:
+    """The values of a column as a list, in which equal texts of one part are one object."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        found: list[Any] = column.to_pylist()
+        return found
+    found = []
+    for part in column.chunks:
+        values = [*part.dictionary.to_pylist(), None]
+        found.extend(values[-1 if k is None else k] for k in part.indices.to_pylist())
+    return found
+
+
+def as_texts(column: Any, where: str) -> Any:
+    """A column of names as text; nested ones and broken texts are refused."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{where} is of type {column.type}, which cannot name anything. Write text or numbers."
+        ) from error
+
+
+def as_floats(column: Any, where: str) -> Any:
+    """A column of numbers as float64, NaN for what is missing."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except pa.ArrowException as error:
+        raise InputError(f"{where} is of type {column.type}. Write plain numbers.") from error
+
+
+def read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
+    """Read all columns as a frame; an index that pandas stored is left out."""
+    table = read_columns(path, list(read_schema(path)), max_bytes)
+    index = [name for name in table.column_names if name.startswith("__index_level_")]
+    with parquet_errors(path):
+        frame: pd.DataFrame = table.drop_columns(index).to_pandas()
+    return frame
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a column of this Arrow type holds numbers, truth values or nothing."""
+    import pyarrow as pa
+
+    tests = (
+        pa.types.is_boolean,
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_decimal,
+        pa.types.is_null,
+    )
+    return any(test(kind) for test in tests)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    tests = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+    )
+    return any(test(kind) for test in tests)
+
+
+def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
+    """Read a wide or long table; see `read_responses` for the rules."""
+    schema = read_schema(path)
+    names = schema.names
+    if not names:
+        raise InputError("The table has no columns. Check how it was made.")
+    told = schema.metadata or {}
+    if told.get(KIND_KEY, b"").decode("utf-8", "replace") in KINDS:
+        return _as_written(path, _columns(path, list(schema), max_bytes), told, kind)
+    columns = long_columns(names, layout)
+    if columns is None:
+        table = _columns(path, list(schema), max_bytes)
+        first = names_column(schema, layout)
+        if layout == ITEM_ROWS:
+            return _item_rows(table, first or 0, kind)
+        heading = names[first or 0]
+        if layout == "auto" and names_items(heading) and len(names) > 1:
+            return _item_rows(table, first or 0, kind).described(notes=[said_of_turned(heading)])
+        return Responses.from_frame(_named_frame(table, first), kind, facts=layout == "auto")
+    check_rows(path, len(columns), max_bytes)  # before other columns are looked at
+    roles = [names[column] for column in columns]
+    others = _extra_fields(path, schema, roles, max_bytes)
+    table = _columns(path, [*(schema.field(column) for column in columns), *others], max_bytes)
+    if table.num_columns != len(roles) + len(others):
+        raise InputError(
+            f"One of the columns {', '.join(map(shown, roles))} is repeated. Rename the other."
+        )
+    frame = table.to_pandas()
+    respondent, item, response = roles
+    check_cells(frame[respondent].nunique(), frame[item].nunique(), max_bytes)
+    return Responses.from_long(frame, respondent, item, response, kind)
+
+
+def _extra_fields(path: Path, schema: Any, taken: list[str], max_bytes: int) -> list[Any]:
+    """Other columns that may be facts: of plain types, not repeated, and within `max_bytes`."""
+    import pyarrow as pa
+
+    seen = Counter(schema.names)
+    fields = [
+        field
+        for field in schema
+        if field.name not in taken
+        and seen[field.name] == 1
+        and not pa.types.is_nested(field.type)
+        and not pa.types.is_binary(field.type)
+    ]
+    return columns_that_fit(path, fields, max_bytes)
+
+
+def _columns(path: Path, fields: list[Any], max_bytes: int) -> Any:
+    """These columns; a cell of responses needs one byte, and a long name is held once."""
+    return read_columns(path, fields, max_bytes, cell_bytes=1, dictionaries=True)
+
+
+def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
+    """Read one row per item: columns that describe it, then one column per respondent."""
+    order = [first, *(k for k in range(table.num_columns) if k != first)]
+    table = table.select(order)
+    width = 1
+    while width < table.num_columns - 1 and (
+        is_item(table.column_names[width]) or not is_number(table.schema.types[width])
+    ):
+        width += 1
+    leading = {table.column_names[k]: texts_of(table.column(k)) for k in range(width)}
+    names, facts = names_and_facts(leading)
+    frame = _named_frame(table.select(range(width, table.num_columns)), None)
+    frame.index = [str(name) for name in names]
+    return Responses.from_frame(frame.T, kind, facts=False).described(items=facts)
+
+
+def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | None) -> Responses:
+    """Responses as `write_responses` wrote them, with facts and notes."""
+    wanted = kind or told[KIND_KEY].decode()
+    if ABOUT_KEY not in told:  # written without facts
+        return Responses.from_frame(_named_frame(table, 0), wanted, facts=False)
+    about = _about(path, told[ABOUT_KEY])
+    n_facts, by_item = about["facts"], about["rows"] == "items"
+    column_facts, notes = about["column_facts"], about["notes"]
+    if not 0 <= n_facts < table.num_columns:
+        raise FileError(
+            f"'{path}' states {n_facts} columns of facts, but has {table.num_columns} columns in "
+            "all. Write it again."
+        )
+    names = table.column_names[1 : 1 + n_facts]
+    facts = {name: texts_of(table.column(k)) for k, name in enumerate(names, start=1)}
+    blocks = _blocks(path, table, n_facts, about["repeats"])
+    parts = [frame.T if by_item else frame for frame in blocks]
+    plain = None if len(parts) > 1 else wanted
+    found = Responses.from_frame(parts[0], plain, facts=False)
+    if len(parts) > 1:
+        tries, spread = parts[1].to_numpy(), parts[2].to_numpy() if len(parts) > 2 else None
+        cells = found.to_frame().to_numpy()
+        found = Responses(cells, found.respondents, found.items, wanted, tries=tries, spread=spread)
+    of_items, of_rows = (facts, column_facts) if by_item else (column_facts, facts)
+    return found.described(respondents=of_rows, items=of_items, notes=notes)
+
+
+def _blocks(path: Path, table: Any, n_facts: int, repeats: int) -> list[pd.DataFrame]:
+    """Responses, and the tries and the spread beside them: blocks of as many columns each."""
+    width, rest = divmod(table.num_columns - 1 - n_facts, 1 + repeats)
+    if rest or not width:
+        raise FileError(
+            f"'{path}' states {repeats} columns beside each response, but has "
+            f"{table.num_columns} columns in all. Write it again."
+        )
+    names = table.column_names[1 + n_facts : 1 + n_facts + width]
+    found = []
+    for start in range(1 + n_facts, table.num_columns, width):
+        part = table.select([0, *range(start, start + width)])
+        found.append(_named_frame(part.rename_columns([table.column_names[0], *names]), 0))
+    return found
+
+
+def _about(path: Path, content: bytes) -> dict[str, Any]:
+    """Read the metadata, and check that each part is of its type."""
+    try:
+        about = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise FileError(
+            f"The metadata of '{path}' cannot be read: {shown(str(error))}. Write it again."
+        ) from error
+    told = about if isinstance(about, dict) else {}
+    notes, column_facts = told.get("notes"), told.get("column_facts")
+    told.setdefault("repeats", 0)
+    sane = (
+        type(told.get("facts")) is int
+        and told["repeats"] in (0, 1, 2)
+        and isinstance(column_facts, dict)
+        and all(isinstance(values, list) for values in column_facts.values())
+        and isinstance(notes, list)
+        and all(isinstance(note, str) for note in notes)
+    )
+    if not sane or "rows" not in told:
+        raise FileError(
+            f"The metadata of '{path}' are not what Ogive writes: rows, facts (a whole number), "
+            "repeats (0 to 2), column_facts (lists by name) and notes (texts). Write it again."
+        )
+    return told
+
+
+def names_column(schema: Any, layout: str) -> int | None:
+    """The column that names the rows: the index that pandas stored, or the first, if it may."""
+    told = schema.pandas_metadata
+    index = told.get("index_columns") if isinstance(told, dict) else None
+    if isinstance(index, list) and len(index) == 1 and index[0] in schema.names:
+        return int(schema.names.index(index[0]))
+    if names_rows(schema.names[0], layout) or not is_number(schema.types[0]):
+        return 0
+    return None
+
+
+def _named_frame(table: Any, names: int | None) -> pd.DataFrame:
+    import pandas as pd
+
+    given = None if names is None else _names(table.column(names))
+    kept = table if names is None else table.remove_column(names)
+    frame: pd.DataFrame = kept.to_pandas()
+    frame.index = pd.Index(named(given, table.num_rows, "respondent"))
+    return frame
+
+
+def _names(column: Any) -> list[Any]:
+    """The names in a column. If there are fewer than rows, one of the first repeats: refused."""
+    import pyarrow.compute as pc
+
+    n_distinct = len(pc.unique(column))
+    if n_distinct < len(column):
+        few = texts_of(column[: n_distinct + 1])
+        named(few, len(few), "respondent")
+    return texts_of(column)

@@ -1,0 +1,1 @@
+"""Pools of classifiers that answer items, and the runner that resumes."""

@@ -1,0 +1,1 @@
+"""Predict the difficulty of items, and what follows from it."""

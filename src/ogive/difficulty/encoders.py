@@ -1,0 +1,605 @@
+"""Images and texts, checked and embedded.
+
+Images and texts as they are given: checked, and images made into one shape of numbers.
+
+Encoders of images and texts: built in, given, or from Hugging Face.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ogive.errors import FileError, InputError, MissingExtraError
+from ogive.results.numbers import counted
+
+Images = NDArray[Any] | list[NDArray[Any]]
+Texts = list[str]
+
+SCANNED = 256  # images looked at together, so that a large set is never copied whole
+
+MOST_CHANNELS = 4
+
+
+def checked_texts(X: Any) -> Texts:
+    """`X` as a list of strings; empty ones are allowed, anything but text is not."""
+    _refuse_frame(X)
+    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
+        raise InputError(
+            f"X is a {type(X).__name__}, but a list of strings is needed, one per item. "
+            "Write [text] for a single item."
+        )
+    texts = list(X)
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(
+                f"Item {place + 1} of X is {text!r:.40}, a {type(text).__name__}, but every item "
+                "must be a string. Leave out what is missing, or give an empty string."
+            )
+    _refuse_none(texts)
+    return texts
+
+
+def checked_images(X: Any) -> Images:
+    """`X` as one array of images, or as a list of arrays where sizes may differ."""
+    _refuse_frame(X)
+    if isinstance(X, np.ndarray) and X.dtype != object:
+        check_images(X, "X")
+        return X
+    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
+        raise InputError(
+            f"X is a {type(X).__name__}, but an array of images or a list of arrays is needed."
+        )
+    images = [np.asarray(image) for image in X]
+    for place, image in enumerate(images):
+        check_image(image, f"Item {place + 1} of X")
+    _refuse_none(images)
+    return images
+
+
+def taken(items: Images | Texts, rows: NDArray[np.intp]) -> Any:
+    """The items of these rows, in the form in which they came."""
+    return items[rows] if isinstance(items, np.ndarray) else [items[row] for row in rows]
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How images become numbers: one size, one number of channels, one scale.
+
+    `low` and `high` are what 0 and 1 stand for before `mean` and `deviation` of each channel
+    are applied; `bytes_` says whether the images came as uint8, whose scale is 0 to 255.
+    """
+
+    size: tuple[int, int]
+    channels: int
+    bytes_: bool
+    low: float
+    high: float
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+
+    def tensor(self, images: Images, device: str) -> Any:
+        """(n_images, channels, height, width), stretched where the size differs."""
+        import torch
+
+        whole = isinstance(images, np.ndarray)
+        stacks = _parts(images) if whole else [image[None] for image in images]
+        return torch.cat([self._of_stack(stack, device) for stack in stacks])
+
+    def _of_stack(self, stack: NDArray[Any], device: str) -> Any:
+        import torch
+        from torch.nn.functional import interpolate
+
+        self._refuse_other_scale(stack)
+        channelled = stack[..., None] if stack.ndim == 3 else stack
+        values = torch.from_numpy(np.array(np.moveaxis(channelled, -1, 1), dtype=np.float32))
+        values = self._with_channels(values.to(device))
+        if tuple(values.shape[2:]) != self.size:
+            values = interpolate(values, self.size, mode="bilinear", antialias=True)
+        scaled = (values - self.low) / (self.high - self.low)
+        mean = torch.tensor(self.mean, device=device).reshape(1, -1, 1, 1)
+        return (scaled - mean) / torch.tensor(self.deviation, device=device).reshape(1, -1, 1, 1)
+
+    def _with_channels(self, values: Any) -> Any:
+        found = values.shape[1]
+        if found == self.channels:
+            return values
+        if found == 1:
+            return values.expand(-1, self.channels, -1, -1)
+        if self.channels == 1:
+            return values.mean(dim=1, keepdim=True)
+        raise InputError(
+            f"An image has {found} channels, but the encoder takes {self.channels}. "
+            f"Give grey images or images with {self.channels} channels, the channels last."
+        )
+
+    def _refuse_other_scale(self, stack: NDArray[Any]) -> None:
+        if (stack.dtype == np.uint8) == self.bytes_:
+            return
+        wanted, found = ("uint8", "other") if self.bytes_ else ("other", "uint8")
+        raise InputError(
+            f"The images in fit held {wanted} numbers, these hold {found} ones ({stack.dtype}): "
+            "the same picture would look different. Give images on one scale."
+        )
+
+
+def seen_pixels(images: Images, largest: int | None = None) -> Pixels:
+    """The most common size, the most channels, and the scale of these images.
+
+    `largest` bounds the longer side; the shape of the image is kept.
+    """
+    whole = isinstance(images, np.ndarray)
+    shapes = [part.shape[1:] if whole else part.shape for part in _parts(images)]
+    (size, _count), *_ = Counter(shape[:2] for shape in shapes).most_common(1)
+    if largest is not None and max(size) > largest:
+        size = tuple(max(1, round(side * largest / max(size))) for side in size)
+    channels = max(shape[2] if len(shape) == 3 else 1 for shape in shapes)
+    bytes_ = _parts(images)[0].dtype == np.uint8
+    low, high = (0.0, 255.0) if bytes_ else _range(images)
+    plain = Pixels((size[0], size[1]), channels, bool(bytes_), low, high, (0.0,), (1.0,))
+    return replace(plain, mean=(0.0,) * channels, deviation=(1.0,) * channels)
+
+
+def standardised(pixels: Pixels, images: Images) -> Pixels:
+    """`pixels` with the mean and standard deviation of each channel over all these images."""
+    count, total, squares = 0, np.zeros(pixels.channels), np.zeros(pixels.channels)
+    plain = replace(pixels, mean=(0.0,) * pixels.channels, deviation=(1.0,) * pixels.channels)
+    for chunk in _chunks(images):
+        values = plain.tensor(chunk, "cpu").double()
+        count += values.shape[0] * values.shape[2] * values.shape[3]
+        total += values.sum(dim=(0, 2, 3)).numpy()
+        squares += (values**2).sum(dim=(0, 2, 3)).numpy()
+    mean = total / count
+    variance = np.maximum(squares / count - mean**2, 0.0)
+    deviation = np.where(variance > 1e-10, np.sqrt(variance), 1.0)  # a blank channel stays blank
+    return replace(pixels, mean=tuple(mean.tolist()), deviation=tuple(deviation.tolist()))
+
+
+def _range(images: Images) -> tuple[float, float]:
+    extremes = [(float(np.min(chunk)), float(np.max(chunk))) for chunk in _parts(images)]
+    low, high = min(pair[0] for pair in extremes), max(pair[1] for pair in extremes)
+    if low >= 0.0 and high <= 1.0:
+        return 0.0, 1.0
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+def _parts(images: Images) -> Sequence[NDArray[Any]]:
+    return [images] if isinstance(images, np.ndarray) else images
+
+
+def _chunks(images: Images) -> Iterator[Images]:
+    for begin in range(0, len(images), SCANNED):
+        yield images[begin : begin + SCANNED]
+
+
+def _refuse_frame(X: Any) -> None:
+    """Refuse a frame, which would be read as the list of its column names."""
+    columns = getattr(X, "columns", None)
+    if columns is not None:
+        name = columns[0] if len(columns) else "text"
+        raise InputError(
+            f"X is a {type(X).__name__} with {counted(len(columns), 'column')}, but the items are "
+            f"one list. Pass one column: X[{name!r}]."
+        )
+
+
+def _refuse_none(items: Images | Texts) -> None:
+    if len(items) == 0:
+        raise InputError("X has no items. Give at least one.")
+
+
+def check_images(images: NDArray[Any], name: str) -> None:
+    """Refuse an array that is not (items, height, width) or (items, height, width, channels)."""
+    if images.ndim not in (3, 4):
+        raise InputError(
+            f"{name} has shape {images.shape}, but images are (items, height, width) or (items, "
+            "height, width, channels). Bring all to one size and reshape rows of pixels; a single "
+            "image is image[None]."
+        )
+    if not len(images):
+        raise InputError(f"{name} has no items. Give at least one.")
+    _check(images, images.shape[1:], name)
+
+
+def check_image(image: NDArray[Any], name: str) -> None:
+    """Refuse an array that is not one image."""
+    if image.ndim not in (2, 3):
+        raise InputError(
+            f"{name} has shape {image.shape}, but an image is (height, width) or (height, width, "
+            "channels)."
+        )
+    _check(image, image.shape, name)
+
+
+def _check(pixels: NDArray[Any], shape: tuple[int, ...], name: str) -> None:
+    """Refuse what has no pixels, no numbers, or its channels first; `shape` is that of an image."""
+    if 0 in shape:
+        raise InputError(f"{name} has shape {pixels.shape}: an image without pixels. Leave it out.")
+    if pixels.dtype.kind not in "buif":
+        raise InputError(f"{name} holds {pixels.dtype} values, but pixels are numbers.")
+    if len(shape) == 3 and shape[2] > MOST_CHANNELS and shape[0] in (1, 3):
+        raise InputError(
+            f"{name} has shape {pixels.shape}, which looks like channels first, but they belong "
+            f"last. Use np.moveaxis(pixels, {pixels.ndim - 3}, -1)."
+        )
+    if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
+        raise InputError(f"{name} has pixels that are NaN or infinite. Fill or drop them first.")
+
+
+LARGEST_SIDE = 64  # of an image for the built-in encoder, which is small
+BUCKETS = 8192  # of hashed words; a clash is rare and does little harm
+WORD_WIDTH = 64
+MOST_TOKENS = 512
+SECONDS_FOR_THE_HUB = 5.0
+WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
+# Where a configuration could ask for code or for weights that are not plain numbers.
+FOREIGN_KEYS = ("auto_map", "attn_implementation", "_attn_implementation", "quantization_config")
+
+
+class Encoder(Protocol):
+    """A batch of items in, a tensor (n_items, width) out; `module` holds the weights."""
+
+    @property
+    def module(self) -> Any:
+        """The torch module."""
+
+    @property
+    def source(self) -> str:
+        """Its origin: "built-in", "given" or "hugging-face"."""
+
+    def embed(self, items: Any) -> Any:
+        """The embeddings of these items."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageEncoder:
+    """Any module that takes (n, channels, height, width), and how images become that."""
+
+    module: Any
+    pixels: Pixels
+    device: str
+    source: str
+    config: dict[str, Any] | None = None
+
+    def embed(self, items: Images) -> Any:
+        """Mean output of the module over positions."""
+        return pooled(self.module(self.pixels.tensor(items, self.device)), len(items))
+
+
+@dataclass(frozen=True, eq=False)
+class HashedText:
+    """The mean of one vector per hashed word and pair of words, and the length of the text."""
+
+    module: Any
+    device: str
+    source: str = "built-in"
+
+    def embed(self, items: Texts) -> Any:
+        """A text without words is all zeros."""
+        import torch
+
+        ids, mask = padded([hashed(text) for text in items], 0, self.device)
+        length = torch.log1p(mask.sum(dim=1, keepdim=True))
+        return torch.cat([pooled(self.module(ids), len(items), mask), length], dim=1)
+
+
+@dataclass(frozen=True, eq=False)
+class TransformerText:
+    """A transformer and its tokenizer; a text is the mean of its tokens."""
+
+    module: Any
+    tokenizer: Any
+    config: dict[str, Any]
+    device: str
+    source: str = "hugging-face"
+
+    def embed(self, items: Texts) -> Any:
+        """Texts are cut at `limit` tokens; one without any token, not even special, is zeros."""
+        import torch
+
+        found = self.tokenizer(list(items), truncation=True, max_length=self.limit)["input_ids"]
+        filled = [place for place, ids in enumerate(found) if ids]
+        embedded = torch.zeros(len(items), self.module.config.hidden_size, device=self.device)
+        if filled:
+            pad = self.tokenizer.pad_token_id or 0
+            ids, mask = padded([found[place] for place in filled], pad, self.device)
+            hidden = self.module(input_ids=ids, attention_mask=mask.long())
+            embedded[filled] = pooled(hidden, len(filled), mask)
+        return embedded
+
+    @property
+    def limit(self) -> int:
+        """The largest number of tokens that are read."""
+        positions = getattr(self.module.config, "max_position_embeddings", None)
+        return int(min(MOST_TOKENS, self.tokenizer.model_max_length, positions or MOST_TOKENS))
+
+
+@dataclass(frozen=True, eq=False)
+class GivenText:
+    """A module of the caller that takes a list of strings."""
+
+    module: Any
+    source: str = "given"
+
+    def embed(self, items: Texts) -> Any:
+        """The output of the module for these strings."""
+        return pooled(self.module(list(items)), len(items))
+
+
+def new_encoder(encoder: Any, kind: str, items: Any, device: str) -> Encoder:
+    """Return the encoder for a name, a folder, a module, or None for the built-in one."""
+    if isinstance(encoder, str | PathLike):
+        return hub_encoder(str(encoder), kind, items, device)
+    if encoder is None:
+        return builtin_encoder(kind, items, device)
+    return given_encoder(encoder, kind, items, device)
+
+
+def builtin_encoder(kind: str, items: Any, device: str) -> Encoder:
+    """Return a small untrained encoder that needs no download."""
+    if kind == "text":
+        return HashedText(builtin_module(None).to(device), device)
+    pixels = standardised(seen_pixels(items, LARGEST_SIDE), items)
+    return ImageEncoder(builtin_module(pixels.channels).to(device), pixels, device, "built-in")
+
+
+def given_encoder(encoder: Any, kind: str, items: Any, device: str) -> Encoder:
+    """Wrap the caller's module, for images with the scale of those in `fit`."""
+    module = copied(encoder, device)
+    if kind == "text":
+        return GivenText(module)
+    return ImageEncoder(module, standardised(seen_pixels(items), items), device, "given")
+
+
+def copied(encoder: Any, device: str) -> Any:
+    """Return a copy of the caller's module, so training never changes the original."""
+    from copy import deepcopy
+
+    from torch import nn
+
+    if not isinstance(encoder, nn.Module):
+        raise InputError(
+            f"encoder is {encoder!r:.60}, a {type(encoder).__name__}, but it must be the name or "
+            "folder of a Hugging Face model, a torch.nn.Module, or None for the built-in encoder."
+        )
+    return deepcopy(encoder).to(device)
+
+
+def builtin_module(channels: int | None) -> Any:
+    """Three convolutions, averaged over the quarters of an image; or a vector per hashed word."""
+    from torch import nn
+
+    if channels is None:
+        return nn.Embedding(BUCKETS + 1, WORD_WIDTH, padding_idx=0)  # bucket 0 is the padding
+    return nn.Sequential(
+        nn.Conv2d(channels, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(2),
+        nn.Flatten(),
+    )
+
+
+def hashed(text: str) -> list[int]:
+    """The buckets of the words, signs and neighbouring pairs in a text, the same everywhere."""
+    words = re.findall(r"\w+|[^\w\s]", text.lower())
+    pairs = [f"{one} {other}" for one, other in pairwise(words)]
+    return [
+        zlib.crc32(piece.encode("utf-8", "surrogatepass")) % BUCKETS + 1
+        for piece in (*words, *pairs)
+    ]
+
+
+def padded(rows: list[list[int]], pad: int, device: str) -> tuple[Any, Any]:
+    """Lists of unequal length as one table, and 1.0 where it holds something."""
+    import torch
+
+    longest = max([1, *(len(row) for row in rows)])
+    ids = torch.full((len(rows), longest), pad, dtype=torch.long)
+    mask = torch.zeros(len(rows), longest)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = torch.tensor(row, dtype=torch.long)
+        mask[place, : len(row)] = 1.0
+    return ids.to(device), mask.to(device)
+
+
+def pooled(output: Any, n_items: int, mask: Any = None) -> Any:
+    """One vector per item from what an encoder returns: the mean over tokens or places."""
+    hidden = getattr(output, "last_hidden_state", output)
+    hidden = hidden[0] if isinstance(hidden, tuple | list) else hidden
+    shape = tuple(getattr(hidden, "shape", ()))
+    if len(shape) not in (2, 3, 4) or shape[0] != n_items:
+        raise InputError(
+            f"The encoder returned {shape or type(hidden).__name__} for {n_items} items, but it "
+            "should return (items, width), (items, tokens, width) or (items, channels, height, "
+            "width)."
+        )
+    if len(shape) == 4:
+        return hidden.float().mean(dim=(2, 3))
+    if len(shape) == 3 and mask is not None:
+        weights = mask.unsqueeze(-1)
+        return (hidden.float() * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1.0)
+    return hidden.float().mean(dim=1) if len(shape) == 3 else hidden.float()
+
+
+def hub_encoder(name: str, kind: str, items: Any, device: str) -> Encoder:
+    """The encoder of this folder or name, with the tokenizer or the image scale it was made for."""
+    transformers = import_transformers()
+    with quiet(transformers):
+        local = _on_this_machine(name)
+        model, report = _loaded(transformers.AutoModel, name, local, weights=True)
+        _refuse_untrained(name, report["missing_keys"])
+        part = encoder_part(model, kind).to(device).eval()
+        config = json.loads(model.config.to_json_string(use_diff=False))
+        if kind == "text":
+            tokenizer = _loaded(transformers.AutoTokenizer, name, local)
+            return TransformerText(part, tokenizer, config, device)
+        scale = _image_scale(transformers, name, local)
+    pixels = _pixels(part.config, scale, seen_pixels(items))
+    return ImageEncoder(part, pixels, device, "hugging-face", config)
+
+
+def encoder_part(model: Any, kind: str) -> Any:
+    """The encoder of a model: that of T5, or the vision or text tower of CLIP."""
+    tower = getattr(model, "vision_model" if kind == "image" else "text_model", None)
+    if tower is not None:
+        return tower
+    return model.get_encoder() if model.config.is_encoder_decoder else model
+
+
+def model_of_config(config: dict[str, Any]) -> Any:
+    """An untrained model of this configuration, without anything in it that names code."""
+    transformers = import_transformers()
+    plain = {key: value for key, value in config.items() if key not in FOREIGN_KEYS}
+    with quiet(transformers):
+        made = transformers.AutoConfig.for_model(**plain)
+        return transformers.AutoModel.from_config(made, trust_remote_code=False)
+
+
+def saved_tokenizer(folder: Path) -> Any:
+    """The tokenizer that was saved in this folder."""
+    transformers = import_transformers()
+    with quiet(transformers):
+        return _loaded(transformers.AutoTokenizer, str(folder), local=True)
+
+
+def import_transformers() -> Any:
+    """Return the package, or say how to install it."""
+    try:
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError("transformers", "deep") from error
+    return transformers
+
+
+@contextmanager
+def quiet(transformers: Any) -> Iterator[None]:
+    """Silence progress bars and advice while a model is loaded."""
+    logging = transformers.utils.logging
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _on_this_machine(name: str) -> bool:
+    """True for a folder or a cached model, False if the hub has it; otherwise an error."""
+    if Path(name).is_dir():
+        return True
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+    folder = "Give the path of a folder that holds config.json and model.safetensors"
+    try:
+        if any(isinstance(try_to_load_from_cache(name, file), str) for file in WEIGHT_FILES):
+            return True
+        # One short request before a download, because downloads try for half a minute.
+        HfApi().model_info(name, timeout=SECONDS_FOR_THE_HUB)
+    except (RepositoryNotFoundError, HFValidationError) as error:
+        raise InputError(
+            f"encoder is {name!r}: there is no such folder, and no model of this name on the "
+            f"Hugging Face hub. {folder}, or check the name."
+        ) from error
+    except Exception as error:  # whatever HTTP library the hub client uses
+        raise InputError(
+            f"encoder is {name!r}: there is no such folder, no copy in the local cache, and no "
+            f"network was reached to look for it on the Hugging Face hub "
+            f"({type(error).__name__}). {folder}, connect to the network, or use "
+            "encoder=None for the built-in encoder."
+        ) from error
+    return False
+
+
+def _loaded(kind: Any, name: str, local: bool, *, weights: bool = False) -> Any:  # noqa: FBT001
+    """What `kind` reads from a folder or name; errors of whatever sort name the folder."""
+    settings: dict[str, Any] = {"trust_remote_code": False, "local_files_only": local}
+    if weights:
+        import torch
+
+        settings |= {"use_safetensors": True, "output_loading_info": True, "dtype": torch.float32}
+    return _explained(name, lambda: kind.from_pretrained(name, **settings))
+
+
+def _explained(name: str, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except MemoryError:
+        raise
+    except Exception as error:  # broken files end in errors of every kind
+        reason = " ".join(str(error).split())[:300]
+        raise FileError(
+            f"The encoder {name!r} cannot be loaded: {reason or type(error).__name__}. "
+            "It needs config.json, model.safetensors and, for text, its tokenizer; models that "
+            "bring their own code are not run."
+        ) from error
+
+
+def _refuse_untrained(name: str, missing: Any) -> None:
+    """Refuse weights that do not belong to the model; poolers and decoders are not used."""
+    lacking = sorted(key for key in missing if "pooler" not in key and "decoder" not in key)
+    if lacking:
+        raise FileError(
+            f"The weights of the encoder {name!r} lack {len(lacking)} tensors ({lacking[0]}, ...), "
+            "which would stay random. Give the folder of a complete model."
+        )
+
+
+def _image_scale(transformers: Any, name: str, local: bool) -> dict[str, Any]:  # noqa: FBT001
+    """Size and scale of the model's preprocessor; empty if it has none."""
+    reader = transformers.image_processing_utils.BaseImageProcessor
+    try:
+        found, _rest = reader.get_image_processor_dict(name, local_files_only=local)
+    except OSError:
+        return {}
+    return dict(found)
+
+
+def _pixels(config: Any, scale: dict[str, Any], seen: Pixels) -> Pixels:
+    """Size, channels and scale that the encoder needs; those of the images by default."""
+    channels = int(getattr(config, "num_channels", 3) or 3)
+    wanted = getattr(config, "image_size", None) or scale.get("crop_size") or scale.get("size")
+    size = _size(wanted) or seen.size
+    mean, deviation = scale.get("image_mean") or 0.5, scale.get("image_std") or 0.5
+    return replace(
+        seen,
+        size=size,
+        channels=channels,
+        mean=_per_channel(mean, channels),
+        deviation=_per_channel(deviation, channels),
+    )
+
+
+def _size(wanted: Any) -> tuple[int, int] | None:
+    if isinstance(wanted, dict):
+        side = wanted.get("shortest_edge")
+        wanted = (wanted.get("height", side), wanted.get("width", side))
+    if isinstance(wanted, int):
+        return wanted, wanted
+    if wanted and len(wanted) == 2 and all(isinstance(side, int) for side in wanted):
+        return int(wanted[0]), int(wanted[1])
+    return None
+
+
+def _per_channel(values: Any, channels: int) -> tuple[float, ...]:
+    listed = [values] if isinstance(values, int | float) else list(values)
+    return tuple(float(value) for value in (listed * channels)[:channels])

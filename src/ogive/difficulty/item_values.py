@@ -1,0 +1,270 @@
+"""Values that belong to items (features, labels, difficulty), matched by name, and bins of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ogive._validation import checked_share, whole_number
+from ogive.data.feature_columns import Plan, Rows, is_frame, plain_rows, plan_of
+from ogive.data.foreign_frames import as_pandas, with_row_names
+from ogive.data.names import aligned, is_numbered
+from ogive.difficulty.targets import DifficultyTargets, difficulty_of
+from ogive.errors import InputError
+from ogive.irt.calibration import Calibration
+from ogive.results.numbers import counted, listed
+from ogive.stats.array_backend import Floats
+from ogive.stats.metrics import edges_by_quantile, edges_by_width, places
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Values by name of item, a frame with a column `difficulty`, or one value per item.
+Difficulty: TypeAlias = (
+    "DifficultyTargets | pd.Series[float] | pd.DataFrame | Mapping[str, float] | Sequence[float] | "
+    "Floats"
+)
+
+WAYS = {"quantile": edges_by_quantile, "uniform": edges_by_width}
+
+
+def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
+    """Features as a plain frame with its plan, or as an array of numbers; and column names."""
+    X = as_pandas(X)
+    if is_frame(X):
+        rows = plain_rows(X)
+        rows.frame.index = X.index
+        return rows.frame, plan_of(rows), tuple(rows.frame.columns)
+    try:
+        cells = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"X should be numbers, but: {error}. Give other kinds of columns in a frame."
+        ) from error
+    if cells.ndim != 2 or not cells.size:
+        raise InputError(
+            f"X has shape {cells.shape}, but it should have one row per item and one column per "
+            "feature."
+        )
+    if np.isinf(cells).any():
+        raise InputError("X holds infinite values. Replace them, by NaN if unknown.")
+    return cells, None, tuple(f"feature {k + 1}" for k in range(cells.shape[1]))
+
+
+def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
+    """One number per item, NaN if unknown; matched by name if both have names."""
+    found = labels_of_items(difficulty_of(values), rows, what)
+    try:
+        numbers = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} should be numbers, but: {error}.") from error
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
+    """One value of any kind per item, in the order of the features."""
+    index = getattr(values, "index", None)
+    if is_frame(rows) and index is not None and not callable(index):
+        frame: Any = rows
+        values = aligned(values, frame.index, what)
+    found = np.asarray(values)
+    if found.shape != (len(rows),):
+        raise InputError(
+            f"{what} has shape {found.shape}, but there are {counted(len(rows), 'item')} in X. "
+            "Give one value per item."
+        )
+    return found
+
+
+def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
+    """One or more columns of numbers by name, from a frame, a mapping, or a single column.
+
+    Each method of difficulty targets is a column.
+    """
+    if isinstance(values, DifficultyTargets):
+        values = {name: values.difficulty(name, keep_dropped=True) for name in values.methods}
+    values = with_row_names(values)
+    if is_frame(values):
+        _check_columns(values, what)
+    if isinstance(values, Mapping) or is_frame(values):
+        found = {str(name): values_of_items(values[name], rows, what) for name in values}
+        if not found:
+            raise InputError(f"{what} has no column. Give at least one.")
+        return found
+    name = getattr(values, "name", None)
+    return {str(name or "difficulty"): values_of_items(values, rows, what)}
+
+
+def negative_items(targets: DifficultyTargets, rows: Rows) -> NDArray[np.bool_]:
+    """Which items are known to discriminate negatively, in the order of the features."""
+    import pandas as pd
+
+    known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
+    found: NDArray[np.bool_] = values_of_items(known, rows, "targets") == 1
+    return found
+
+
+def _check_columns(frame: Any, what: str) -> None:
+    """Refuse columns of text, such as the flags in a frame of targets."""
+    import pandas as pd
+
+    for name, column in frame.items():
+        if (pd.to_numeric(column, errors="coerce").isna() & column.notna()).any():
+            raise InputError(
+                f"The column '{name}' of {what} holds no numbers, but each column should be a "
+                f"difficulty. Choose columns, such as {what}[['difficulty_1pl']], or give the "
+                "result of difficulty_targets itself, not its frame."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Non-empty bins of difficulty, from easy to hard."""
+
+    edges: Floats  # (n_bins + 1,)
+    place: NDArray[np.intp]  # (n_items,); the bin of each item, -1 for those left out
+    difficulty: Floats  # (n_bins,); median of the items in a bin, since some lie far out
+    items: NDArray[np.intp]  # (n_bins,); how many there are
+    notes: tuple[str, ...]
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence level that is not between 0 and 1."""
+    checked_share(confidence, "confidence", 0.95)
+
+
+def known_difficulty(
+    difficulty: Difficulty | None, calibration: Calibration | None, owner: str
+) -> Any:
+    """How hard the items are: the given difficulty, or that of the calibration."""
+    if calibration is not None and not isinstance(calibration, Calibration):
+        raise InputError(
+            f"calibration should be a Calibration, but it is a {type(calibration).__name__}."
+        )
+    if difficulty is not None:
+        return difficulty
+    if calibration is None:
+        raise InputError(
+            f"{owner} needs to know how hard the items are. Give difficulty, with one value per "
+            "item, or calibration."
+        )
+    return calibration.items
+
+
+def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
+    """The difficulty of each item; NaN if none is given."""
+    source = difficulty_of(source)
+    if hasattr(source, "columns"):
+        if "difficulty" not in source.columns:
+            raise InputError(
+                "difficulty is a frame without the column 'difficulty'. Give a frame with it, or "
+                "the column itself."
+            )
+        source = source["difficulty"]
+    if _by_place(source, items):
+        source = source.to_numpy()
+    try:
+        if not (hasattr(source, "items") and callable(source.items)):
+            given = np.asarray(source, dtype=np.float64)
+            if given.shape != (len(items),):
+                raise InputError(
+                    f"difficulty has shape {given.shape}, but there are "
+                    f"{counted(len(items), 'item')}. Give one value per item."
+                )
+            return given
+        known = {str(name): float(value) for name, value in source.items()}
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"difficulty should give numbers, but: {error}.") from error
+    if len(known) < len(source):
+        raise InputError("difficulty gives an item more than one value. Give one value per item.")
+    return np.array([known.get(name, np.nan) for name in items])
+
+
+def _by_place(source: Any, items: tuple[str, ...]) -> bool:
+    """Whether a Series is numbered, with one value per item, and items have other names."""
+    if not hasattr(source, "index") or not hasattr(source, "to_numpy"):
+        return False
+    numbered = is_numbered(source.index) and len(source) == len(items)
+    return numbered and {str(place) for place in source.index} != set(items)
+
+
+def along(
+    value: Floats, items: tuple[str, ...], bins: int | Sequence[float], strategy: str = "quantile"
+) -> Bins:
+    """Sort items into bins of difficulty; `bins` is a number, or the edges."""
+    edges = bin_edges(value[np.isfinite(value)], bins, strategy)
+    place = places(np.where(np.isfinite(value), value, np.nan), edges)
+    used = np.unique(place[place >= 0])  # drop empty bins
+    notes = _notes(items, value, place)
+    place = np.where(place >= 0, np.searchsorted(used, place), -1)
+    return Bins(
+        edges=np.append(edges[used], edges[min(used[-1] + 1, edges.size - 1)]),
+        place=place,
+        difficulty=np.array([np.median(value[place == k]) for k in range(used.size)]),
+        items=np.bincount(place[place >= 0], minlength=used.size),
+        notes=notes,
+    )
+
+
+def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Floats:
+    """Edges of the bins for these finite values, checked."""
+    if not values.size:
+        raise InputError(
+            "No item of the responses has a finite difficulty. Use the same item names in "
+            "both; those of the responses are in responses.items."
+        )
+    if strategy not in WAYS:
+        raise InputError(f"strategy is {strategy!r}, but it should be 'quantile' or 'uniform'.")
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        return WAYS[strategy](values, whole_number(bins, "bins", 1))
+    try:
+        edges = np.asarray(bins, dtype=np.float64)
+    except (TypeError, ValueError):
+        edges = np.empty(0)
+    if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
+        raise InputError(
+            f"bins is {bins!r:.40}, but it should be a whole number of at least 1, or at least two "
+            "ascending edges."
+        )
+    if not (places(values, edges) >= 0).any():
+        raise InputError(
+            f"No item has a difficulty between the edges {edges[0]:g} and {edges[-1]:g}: "
+            f"difficulties run from {values.min():.3g} to {values.max():.3g}. Give other edges."
+        )
+    return edges
+
+
+def curve_frame(names: Sequence[str], difficulty: Floats, **cells: NDArray[Any]) -> pd.DataFrame:
+    """One row per name and bin; `cells` are columns, (n_names, n_bins) each."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {
+        "respondent": np.repeat(np.array(names, dtype=object), difficulty.size),
+        "bin": np.tile(np.arange(1, difficulty.size + 1), len(names)),
+        "difficulty": np.tile(difficulty, len(names)),
+    }
+    return pd.DataFrame(columns | {name: values.reshape(-1) for name, values in cells.items()})
+
+
+def shares(right: Floats, n: Floats) -> Floats:
+    """Share of right responses; NaN where nothing was asked."""
+    found: Floats = np.divide(right, n, out=np.full(n.shape, np.nan), where=n > 0)
+    return found
+
+
+def _notes(items: tuple[str, ...], value: Floats, place: NDArray[np.intp]) -> tuple[str, ...]:
+    notes = []
+    unknown = [name for name, known in zip(items, np.isfinite(value), strict=True) if not known]
+    outside = int((np.isfinite(value) & (place < 0)).sum())
+    if unknown:
+        notes.append(f"Left out (no finite difficulty): {listed(unknown, 'item')}.")
+    if outside:
+        notes.append(f"Left out (beyond the edges): {counted(outside, 'item')}.")
+    return tuple(notes)

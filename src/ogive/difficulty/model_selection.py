@@ -1,0 +1,319 @@
+"""Which model to use at which difficulty, and whether choosing by difficulty pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ogive._validation import whole_number
+from ogive.data.responses import Table, as_responses
+from ogive.difficulty.item_values import (
+    Bins,
+    Difficulty,
+    along,
+    check_confidence,
+    curve_frame,
+    difficulty_values,
+    known_difficulty,
+    shares,
+)
+from ogive.difficulty.targets import DifficultyTargets, difficulty_of
+from ogive.errors import InputError
+from ogive.irt.calibration import Calibration
+from ogive.results.base import Result
+from ogive.results.numbers import counted
+from ogive.stats.array_backend import Floats
+from ogive.stats.intervals import paired_difference, wilson
+from ogive.stats.metrics import sums_by_bin
+from ogive.stats.pairwise_tests import differences_of_answers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.results.plots.figure import Display
+
+__all__ = ["ModelSelection", "select_models"]
+
+
+FEWEST_MODELS = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelSelection(Result):
+    """The best model in each bin of difficulty, and the gain of choosing by difficulty.
+
+    `tied` holds, for each bin, the models that are not significantly behind its best (McNemar's
+    exact test at `confidence`, bin by bin). The gain is over the single best model, on items that
+    were used to choose neither; its interval is paired, and widened for cross-validation (Nadeau
+    and Bengio, 2003).
+    """
+
+    respondents: tuple[str, ...]
+    single: str  # the single best model
+    edges: Floats  # of the bins, (n_bins + 1,)
+    difficulty: Floats  # (n_bins,); median of the items in a bin
+    items: NDArray[np.intp]  # (n_bins,)
+    best: tuple[str, ...]  # of each bin
+    tied: tuple[tuple[str, ...], ...]  # of each bin
+    n: Floats  # (n_respondents, n_bins), as the three that follow
+    share: Floats
+    low: Floats
+    high: Floats
+    gain: float  # on held-out items, as all that follow
+    gain_low: float
+    gain_high: float
+    share_chosen: float
+    share_single: float
+    share_any: float  # at least one model is right: the ceiling of any choice
+    judged: int  # items
+    confidence: float
+    notes: tuple[str, ...] = ()
+
+    def choose(self, difficulty: ArrayLike | DifficultyTargets) -> list[str]:
+        """Return the model to use for each of these difficulties.
+
+        The outer bins extend beyond the easiest and the hardest item. Where a difficulty is NaN,
+        the single best model is used.
+        """
+        try:
+            value = np.atleast_1d(np.asarray(difficulty_of(difficulty), dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"difficulty should give numbers, but: {error}.") from error
+        place = np.searchsorted(self.edges[1:-1], value, side="right")
+        return [
+            self.single if np.isnan(number) else self.best[k]
+            for number, k in zip(value, place, strict=True)
+        ]
+
+    @property
+    def meaning(self) -> str:
+        """Whether choosing by difficulty pays on held-out items, and which model is best where."""
+        interval = f"{self.gain_low:+.3f} to {self.gain_high:+.3f}"
+        shares_said = (
+            f"right on {self.share_chosen:.3f} of held-out items, the single best model, "
+            f"{self.single}, on {self.share_single:.3f}"
+        )
+        if self.gain_low > 0:
+            return (
+                f"Choosing the model by difficulty pays: it is {shares_said}, a gain of "
+                f"{self.gain:+.3f} ({interval}). Best are {self._regions_said()}."
+            )
+        if self.gain_high < 0:
+            return (
+                f"Choosing the model by difficulty does harm: it is {shares_said}, "
+                f"a difference of {self.gain:+.3f} ({interval}). Use {self.single} for all."
+            )
+        return (
+            f"Choosing the model by difficulty shows no significant gain: it is {shares_said}, "
+            f"a difference of {self.gain:+.3f} ({interval}). Use {self.single} for all."
+        )
+
+    def _regions_said(self, most: int = 4) -> str:
+        """Adjacent bins of the same model as one range: A up to -1.2, B beyond."""
+        stretches = [
+            (name, [k for k, _ in run])
+            for name, run in groupby(enumerate(self.best), key=lambda entry: entry[1])
+        ]
+        said = [f"{name} up to {self.edges[ks[-1] + 1]:.2f}" for name, ks in stretches[:-1]]
+        said.append(f"{stretches[-1][0]} beyond" if said else f"{stretches[-1][0]} everywhere")
+        if len(said) > most:
+            return f"{', '.join(said[:most])}, and so on, with {len(said)} ranges in all"
+        return ", ".join(said)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per bin, from easy to hard: the best model, and those not significantly worse."""
+        import pandas as pd
+
+        row = [self.respondents.index(name) for name in self.best]
+        bins = np.arange(len(self.best))
+        columns = {
+            "from": self.edges[:-1],
+            "to": self.edges[1:],
+            "difficulty": self.difficulty,
+            "items": self.items,
+            "best": self.best,
+            "share": self.share[row, bins],
+            "low": self.low[row, bins],
+            "high": self.high[row, bins],
+            "share_single": self.share[self.respondents.index(self.single)],
+            "tied": [", ".join(names) for names in self.tied],
+        }
+        return pd.DataFrame(columns, index=pd.Index(bins + 1, name="bin"))
+
+    def plot(self, **kw: Any) -> Display:
+        """Draw the share of right responses of each model by difficulty."""
+        from ogive.results.plots.banded_curves import CharacteristicDisplay
+
+        cells = {"share": self.share, "low": self.low, "high": self.high}
+        return CharacteristicDisplay(curve_frame(self.respondents, self.difficulty, **cells)).plot(
+            **kw
+        )
+
+
+def select_models(
+    responses: Table,
+    difficulty: Difficulty | None = None,
+    *,
+    calibration: Calibration | None = None,
+    bins: int | Sequence[float] = 10,
+    strategy: str = "quantile",
+    cv: int = 5,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> ModelSelection:
+    """Find the best model in each bin of difficulty, and what choosing by difficulty gains.
+
+    `responses` are right or wrong (NaN: never asked). `difficulty` gives a value for each item,
+    observed or predicted; alternatively, `calibration` provides it. It should not be estimated from
+    the responses of these models, or the gain will look too large. `bins` and `strategy` are as in
+    `characteristic_curves`. The gain is measured over `cv` folds of the items: bins, their best
+    models and the single best model are found on the other folds.
+
+    The frame has one row per bin: from, to, difficulty, items, best, share with low and high (at
+    `confidence`), share_single, tied; `gain` with `gain_low` and `gain_high` is over all items.
+    After Martínez-Plumed et al. (2022). The same `random_state` gives the same folds.
+
+    >>> import ogive as og
+    >>> drawn = og.simulate("2pl", 100, 40, random_state=0).responses
+    >>> few = drawn.select(["respondent_1", "respondent_2"])
+    >>> found = og.select_models(few, calibration=og.calibrate(drawn, "1pl"), bins=2, cv=2)
+    >>> found.single, found.to_frame()["items"].tolist()
+    ('respondent_2', [20, 20])
+    """
+    check_confidence(confidence)
+    whole_number(cv, "cv", 2)
+    whole_number(random_state, "random_state", 0)
+    table = as_responses(responses, "binary")
+    if table.n_respondents < FEWEST_MODELS:
+        raise InputError("There is only one respondent. Give at least two to choose from.")
+    value = difficulty_values(
+        known_difficulty(difficulty, calibration, "select_models"), table.items
+    )
+    found = along(value, table.items, bins, strategy)
+    cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
+    n, right = sums_by_bin(cells, found.place, found.items.size)
+    low, high = wilson(right, n, confidence)
+    single, best = _best(n, right)
+    used = np.flatnonzero(found.place >= 0)
+    held = _held_out(cells[:, used], value[used], bins, strategy, cv, random_state)
+    names = np.array(table.respondents, dtype=object)
+    lost = int(used.size - held.n)
+    unjudged = (f"Not judged (not asked of both models): {counted(lost, 'item')}.",)
+    return ModelSelection(
+        respondents=table.respondents,
+        single=names[single],
+        edges=found.edges,
+        difficulty=found.difficulty,
+        items=found.items,
+        best=tuple(names[best]),
+        tied=_tied(cells, found, best, confidence, table.respondents),
+        n=n,
+        share=shares(right, n),
+        low=low,
+        high=high,
+        **held.shares(),
+        **held.gain(confidence, cv),
+        judged=held.n,
+        confidence=confidence,
+        notes=(*found.notes, *(unjudged if lost else ())),
+    )
+
+
+def _best(n: Floats, right: Floats) -> tuple[int, NDArray[np.intp]]:
+    """The single best row over all bins, and the best in each; ties go to the single best."""
+    overall = shares(right.sum(axis=1), n.sum(axis=1))
+    single = int(np.argmax(np.where(np.isnan(overall), -1.0, overall)))
+    share = np.where(n > 0, shares(right, n), -1.0)
+    best = np.argmax(share, axis=0)
+    return single, np.where(share[single] >= share.max(axis=0), single, best)
+
+
+def _tied(
+    cells: Floats,
+    found: Bins,
+    best: NDArray[np.intp],
+    confidence: float,
+    respondents: tuple[str, ...],
+) -> tuple[tuple[str, ...], ...]:
+    """For each bin, models not significantly behind its best, on items that both were asked.
+
+    The best was chosen on the same items, so that p-values allow for all pairs of the bin.
+    """
+    tied = []
+    for k, leader in enumerate(best):
+        part = cells[:, found.place == k]
+        met = (~np.isnan(part) & ~np.isnan(part[leader])).any(axis=1)
+        level = differences_of_answers(part).level_with(int(leader), 1 - confidence) & met
+        tied.append(tuple(name for name, near in zip(respondents, level, strict=True) if near))
+    return tuple(tied)
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """Counts over held-out items."""
+
+    n: int
+    chosen: int
+    single: int
+    better: int  # chosen right, single wrong
+    worse: int
+    anybody: int
+
+    def shares(self) -> dict[str, float]:
+        """Shares of right responses."""
+        counts = {"chosen": self.chosen, "single": self.single, "any": self.anybody}
+        return {f"share_{name}": count / self.n for name, count in counts.items()}
+
+    def gain(self, confidence: float, cv: int) -> dict[str, float]:
+        """What choosing gains over the single best model, with its interval."""
+        inflation = 1.0 + cv / (cv - 1.0)  # training sets overlap, so folds are correlated
+        low, high = paired_difference(self.better, self.worse, self.n, confidence, inflation)
+        return {"gain": (self.better - self.worse) / self.n, "gain_low": low, "gain_high": high}
+
+
+def _held_out(
+    cells: Floats,
+    value: Floats,
+    bins: int | Sequence[float],
+    strategy: str,
+    cv: int,
+    random_state: int,
+) -> _HeldOut:
+    """Right and wrong of the chosen and of the single best model, over all folds."""
+    n_items = value.size
+    if cv > n_items:
+        raise InputError(
+            f"cv is {cv}, but there are {counted(n_items, 'item')} with a difficulty. "
+            "Give fewer folds, or more items."
+        )
+    fold = np.random.default_rng(random_state).permutation(n_items) % cv
+    chosen, single = np.full(n_items, np.nan), np.full(n_items, np.nan)
+    names = ("",) * n_items
+    for k in range(cv):
+        test, train = fold == k, fold != k
+        learnt = along(value[train], names[: int(train.sum())], bins, strategy)
+        leader, best = _best(*sums_by_bin(cells[:, train], learnt.place, learnt.items.size))
+        place = np.searchsorted(learnt.edges[1:-1], value[test], side="right")
+        columns = np.flatnonzero(test)
+        chosen[columns] = cells[best[place], columns]
+        single[columns] = cells[leader, columns]
+    judged = ~np.isnan(chosen) & ~np.isnan(single)
+    if not judged.any():
+        raise InputError(
+            "No held-out item was asked of both the chosen and the single best model, so they "
+            "cannot be compared. Give responses of models to the same items."
+        )
+    one, other = chosen[judged], single[judged]
+    return _HeldOut(
+        n=int(judged.sum()),
+        chosen=int(one.sum()),
+        single=int(other.sum()),
+        better=int((one > other).sum()),
+        worse=int((one < other).sum()),
+        anybody=int((np.nan_to_num(cells[:, judged]) > 0).any(axis=0).sum()),
+    )

@@ -1,0 +1,499 @@
+"""Difficulty by 1PL, 2PL and average error.
+
+Difficulties of items by several methods, as targets for a regressor.
+
+Difficulty of items as a target to learn: by 1PL, by 2PL, and by average error.
+
+Large tables may be calibrated in batches of items. Each batch has the same respondents, whose
+abilities are standard in each, so the scales agree up to chance; the rest is removed by matching
+the means and standard deviations of abilities. A batch knows less about abilities than all items
+together do, so small batches cost accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ogive._validation import as_number, whole_number
+from ogive.data.foreign_frames import with_row_names
+from ogive.data.pools.published_pools import misplaced
+from ogive.data.responses import Responses, Table, as_responses
+from ogive.data.study_tables import OPTIMAL, PESSIMAL
+from ogive.data.table_files import as_name
+from ogive.errors import InputError
+from ogive.irt.calibrating import calibrate
+from ogive.irt.item_curves import NEGATIVE
+from ogive.irt.repeated_responses import tries_or_one
+from ogive.results.base import Result
+from ogive.results.numbers import counted, listed, meant
+from ogive.stats.array_backend import Floats
+from ogive.stats.metrics import is_constant
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.results.plots.figure import Display
+
+__all__ = ["DifficultyTargets", "difficulty_targets"]
+
+
+MODELS = ("1pl", "2pl")
+PREDICTED = "so that difficulty is predicted, without a measure of error"  # of equally hard items
+AVERAGE_ERROR = "average_error"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifficultyTargets(Result):
+    """How hard each item is, by several methods, as targets for a regressor.
+
+    `abnormal` counts, for each model, items whose difficulty is farther than `limit` from 0, in
+    standard deviations of ability; they were kept, clipped or dropped (NaN), as `treatment` says.
+    The standard error of the average error is never 0, even if all respondents err alike.
+    """
+
+    items: tuple[str, ...]
+    methods: tuple[str, ...]
+    difficulties: Mapping[str, Floats]  # by method, (n_items,) each
+    errors: Mapping[str, Floats]  # their standard errors
+    discrimination: Floats | None  # by 2PL, if that was requested
+    discrimination_se: Floats | None
+    flags: tuple[str, ...]  # of the calibrations, for each item
+    abnormal: Mapping[str, int]
+    limit: float
+    treatment: str
+    abilities: (
+        pd.DataFrame
+    )  # one row per respondent, artificial ones included; one column per model
+    notes: tuple[str, ...] = ()
+
+    @property
+    def negative(self) -> NDArray[np.bool_]:
+        """Items of negative discrimination by 2PL; none if that is unknown."""
+        if self.discrimination is None:
+            return np.zeros(len(self.items), dtype=bool)
+        return self.discrimination < 0
+
+    def difficulty(
+        self,
+        method: str | None = None,
+        *,
+        keep_negative: bool = True,
+        keep_dropped: bool = False,
+    ) -> pd.Series:
+        """The difficulty of each item by one method, the first unless named.
+
+        With `keep_negative=False`, items of negative discrimination are left out; with
+        `keep_dropped=True`, items without a difficulty are included, as NaN.
+        """
+        import pandas as pd
+
+        chosen = self.methods[0] if method is None else method
+        if chosen not in self.methods:
+            raise InputError(
+                f"There is no target {chosen!r}. There are: {', '.join(self.methods)}."
+                f"{meant(chosen, self.methods)}"
+            )
+        found = pd.Series(
+            self.difficulties[chosen], index=pd.Index(self.items, name="item"), name="difficulty"
+        )
+        return found[(keep_dropped | found.notna()) & (keep_negative | ~self.negative)]
+
+    @property
+    def meaning(self) -> str:
+        """The range of difficulties, and whether the methods agree on the order of items."""
+        first = self.methods[0]
+        value = self.difficulties[first]
+        if not np.isfinite(value).any():
+            return f"None of {counted(len(self.items), 'item')} has a {said_method(first)}."
+        low, high = np.quantile(value[np.isfinite(value)], [0.05, 0.95])
+        text = (
+            f"{counted(len(self.items), 'item')}: nine of ten have a {said_method(first)} between "
+            f"{low:.2f} and {high:.2f}"
+        )
+        agreements = self._agreements()
+        if not agreements:
+            return f"{text}."
+        pair, least = min(agreements.items(), key=lambda entry: entry[1])
+        return (
+            f"{text}; the methods agree on the order of items with a rank correlation of at least "
+            f"{least:.2f} ({said_method(pair[0])} and {said_method(pair[1])})."
+        )
+
+    def _agreements(self) -> dict[tuple[str, str], float]:
+        """Rank correlation of each pair of methods, if both vary."""
+        from scipy.stats import spearmanr
+
+        found = {}
+        for pair in combinations(self.methods, 2):
+            one, other = (self.difficulties[name] for name in pair)
+            there = np.isfinite(one) & np.isfinite(other)
+            if there.sum() > 2 and not is_constant(one[there]) and not is_constant(other[there]):
+                found[pair] = float(spearmanr(one[there], other[there]).statistic)
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per item: each method with its standard error, discrimination and its sign."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {}
+        for method in self.methods:
+            name = method if method == AVERAGE_ERROR else f"difficulty_{method}"
+            columns |= {name: self.difficulties[method], f"{name}_se": self.errors[method]}
+        if self.discrimination is not None:
+            columns |= {
+                "discrimination": self.discrimination,
+                "discrimination_se": self.discrimination_se,
+                "negative": self.negative,
+            }
+        columns["flag"] = self.flags
+        return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
+
+    def plot(self, **kw: Any) -> Display:
+        """Distribution of difficulties by model, or of the average error if that is all."""
+        import pandas as pd
+
+        from ogive.results.plots import DISPLAYS
+
+        models = [method for method in self.methods if method in MODELS] or [AVERAGE_ERROR]
+        value = "difficulty" if models[0] in MODELS else AVERAGE_ERROR
+        parts = [pd.DataFrame({"method": m, value: self.difficulties[m]}) for m in models]
+        display: Any = DISPLAYS["histogram"]
+        drawn: Display = display(pd.concat(parts, ignore_index=True), value=value, group="method")
+        return drawn.plot(**kw)
+
+
+def difficulty_of(given: Any) -> Any:
+    """Return targets as a Series by their first method, NaN if dropped; other values unchanged."""
+    if isinstance(given, DifficultyTargets):
+        return given.difficulty(keep_dropped=True)
+    return with_row_names(given)
+
+
+def equally_hard(target: Floats) -> str:
+    """Say that all known items are equally hard; empty if they differ.
+
+    For such targets that difficulty is predicted, and figures are NaN (`PREDICTED`).
+    """
+    known = target[np.isfinite(target)]
+    return f"all items are equally hard ({known[0]:g})" if is_constant(known) else ""
+
+
+def said_method(method: str) -> str:
+    """The name of a method in a sentence."""
+    return "average error" if method == AVERAGE_ERROR else f"{method.upper()} difficulty"
+
+
+def same_for_all(target: Floats) -> tuple[str, ...]:
+    """A remark if there is nothing to learn, since all items are equally hard."""
+    alike = equally_hard(target)
+    return (f"{alike}, {PREDICTED}",) if alike else ()
+
+
+LEAST_SPREAD = 0.5  # of abilities in a batch, relative to the median; less means too few items
+METHODS = (*MODELS, AVERAGE_ERROR)
+TREATMENTS = ("keep", "clip", "drop")
+RANDOM = "random 1"
+FEWEST_IN_A_BATCH = 10
+TARGETS = (
+    "difficulty_",
+    AVERAGE_ERROR,
+    "discrimination",
+)  # prefixes of columns that reveal difficulty
+
+
+@dataclass(frozen=True, eq=False)
+class OnScale:
+    """Items and respondents of one model on one scale."""
+
+    difficulty: Floats  # (n_items,)
+    difficulty_se: Floats
+    discrimination: Floats
+    discrimination_se: Floats
+    flag: tuple[str, ...]
+    ability: Floats  # (n_respondents,)
+    converged: bool
+
+
+def on_one_scale(table: Responses, model: str, batches: int | None, random_state: int) -> OnScale:
+    """Calibrate all items at once, or in linked `batches`."""
+    if batches is None or batches == 1:
+        return _calibrated(table, model)
+    dealt = deal(table, batches, random_state)
+    parts = [
+        _calibrated(table.select(items=np.flatnonzero(dealt == k)), model) for k in range(batches)
+    ]
+    moved = _linked(parts)
+    order = np.argsort(dealt, kind="stable").argsort(kind="stable")
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in moved])[order]
+        for name in ("difficulty", "difficulty_se", "discrimination", "discrimination_se")
+    }
+    flags = [flag for part in moved for flag in part.flag]
+    return OnScale(
+        **columns,
+        flag=tuple(flags[k] for k in order),
+        ability=np.mean([part.ability for part in moved], axis=0),
+        converged=all(part.converged for part in moved),
+    )
+
+
+def deal(table: Responses, batches: int, random_state: int) -> NDArray[np.intp]:
+    """The batch of each item: at random, but with equally many easy and hard ones in each."""
+    wrong, asked = _wrong_and_asked(table)
+    share = (asked - wrong) / np.maximum(asked, 1)
+    random = np.random.default_rng(random_state)
+    order = np.lexsort([random.uniform(size=share.size), share])
+    hands = [random.permutation(batches) for _ in range(-(-share.size // batches))]
+    found = np.empty(share.size, dtype=np.intp)
+    found[order] = np.concatenate(hands)[: share.size]
+    return found
+
+
+def _calibrated(table: Responses, model: str) -> OnScale:
+    calibration = calibrate(table, model)
+    items = calibration.items
+    return OnScale(
+        **{
+            name: items[name].to_numpy(float)
+            for name in ("difficulty", "difficulty_se", "discrimination", "discrimination_se")
+        },
+        flag=tuple(items["flag"]),
+        ability=calibration.abilities(items_known=True)["ability"].to_numpy(float),
+        converged=calibration.converged,
+    )
+
+
+def _linked(parts: list[OnScale]) -> list[OnScale]:
+    """Rescale batches so that abilities have the same mean and standard deviation in each."""
+    means = np.array([part.ability.mean() for part in parts])
+    deviations = np.array([part.ability.std() for part in parts])
+    # A batch in which respondents hardly differ keeps its unit.
+    usual = float(np.median(deviations))
+    told = deviations > LEAST_SPREAD * usual
+    units = np.divide(usual, deviations, out=np.ones_like(deviations), where=told)
+    shifts = means.mean() - units * means
+    return [
+        OnScale(
+            difficulty=unit * part.difficulty + shift,
+            difficulty_se=unit * part.difficulty_se,
+            discrimination=part.discrimination / unit,
+            discrimination_se=part.discrimination_se / unit,
+            flag=part.flag,
+            ability=unit * part.ability + shift,
+            converged=part.converged,
+        )
+        for part, unit, shift in zip(parts, units, shifts, strict=True)
+    ]
+
+
+def difficulty_targets(
+    responses: Table,
+    *,
+    methods: Iterable[str] = METHODS,
+    artificial: bool = False,
+    labels: Mapping[str, object] | Sequence[object] | None = None,
+    batches: int | None = None,
+    abnormal: str = "keep",
+    limit: float = 6.0,
+    random_state: int = 0,
+) -> DifficultyTargets:
+    """Estimate how hard each item is: by 1PL, by 2PL, and by the share of wrong responses.
+
+    `responses` are right or wrong (NaN: never asked); `methods` chooses among the three. With
+    `artificial`, models are calibrated with an additional always-right and always-wrong respondent,
+    and, if `labels` gives the class of each item, with one that guesses classes by their share.
+    They stretch the unit of the scale, so difficulties come closer to 0. The average error uses the
+    given respondents only. `batches` calibrates items in this number of parts, linked by their
+    respondents: faster from about ten thousand items, less accurate the fewer items a part has.
+    `abnormal` says what to do with difficulties beyond ±`limit`: "keep", "clip" or "drop" (NaN).
+
+    The frame has one row per item: each difficulty and its se, discrimination and its se, negative,
+    flag. After Martínez-Plumed et al. (2022). `random_state` is the seed of batches and of the
+    guessing respondent.
+
+    >>> import ogive as og
+    >>> drawn = og.simulate("1pl", 200, 8, random_state=0).responses
+    >>> found = og.difficulty_targets(drawn, methods=["1pl", "average_error"]).to_frame()
+    >>> found["difficulty_1pl"].idxmax() == found["average_error"].idxmax()
+    True
+    """
+    chosen = _checked(methods, abnormal, limit, batches, random_state)
+    if not isinstance(artificial, bool | np.bool_):
+        raise InputError(f"artificial is {artificial!r:.40}, but it should be True or False.")
+    table = as_responses(responses, "binary")
+    if batches is not None and batches > 1 and table.n_items // batches < FEWEST_IN_A_BATCH:
+        raise InputError(
+            f"batches is {batches}, so some hold only {table.n_items // batches} of "
+            f"{counted(table.n_items, 'item')}, but each needs at least {FEWEST_IN_A_BATCH}. Give "
+            "fewer batches."
+        )
+    asked = with_artificial(table, labels, random_state) if artificial else table
+    if labels is not None and not artificial:
+        raise InputError("labels are only for the artificial respondents: give artificial=True.")
+    fits = {
+        name: on_one_scale(asked, name, batches, random_state) for name in chosen if name in MODELS
+    }
+    asked_some = table.observed.any(axis=0)  # nothing is known about the others
+    found, counts = {}, {}
+    for name in chosen:
+        if name == AVERAGE_ERROR:
+            found[name] = _average_error(table)
+            continue
+        beyond = np.abs(fits[name].difficulty) > limit
+        counts[name] = int(beyond.sum())
+        found[name] = np.where(asked_some, _treated(fits[name], beyond, abnormal, limit), np.nan)
+    two = fits.get("2pl")
+    return DifficultyTargets(
+        items=table.items,
+        methods=chosen,
+        difficulties={name: value for name, (value, _) in found.items()},
+        errors={name: error for name, (_, error) in found.items()},
+        discrimination=None if two is None else two.discrimination,
+        discrimination_se=None if two is None else two.discrimination_se,
+        flags=_flags(fits, table.n_items),
+        abnormal=counts,
+        limit=float(limit),
+        treatment=abnormal,
+        abilities=_abilities(fits, asked.respondents),
+        notes=tuple(_notes(table, asked, fits, counts, limit, abnormal, batches)),
+    )
+
+
+def with_artificial(
+    table: Responses,
+    labels: Mapping[str, object] | Sequence[object] | None,
+    random_state: int,
+) -> Responses:
+    """The responses with an always-right, an always-wrong and a guessing respondent."""
+    names = [OPTIMAL, PESSIMAL, *([] if labels is None else [RANDOM])]
+    if taken := [name for name in names if name in table.respondents]:
+        raise InputError(
+            f"There is already a respondent {taken[0]!r}, and artificial=True would add another. "
+            "Leave it out, or rename the respondent."
+        )
+    rows = [np.ones(table.n_items), np.zeros(table.n_items)]
+    if labels is not None:
+        classes = _labels(labels, table.items)
+        _, codes, counts = np.unique(classes, return_inverse=True, return_counts=True)
+        chance = (counts / counts.sum())[codes]
+        rows.append(np.random.default_rng(random_state).uniform(size=table.n_items) < chance)
+    cells = np.concatenate([table.cells, np.asarray(rows, dtype=table.cells.dtype)])
+    return Responses.from_codes(cells, [*table.respondents, *names], table.items, "binary")
+
+
+def _labels(labels: Any, items: tuple[str, ...]) -> NDArray[Any]:
+    """The class of each item as text, by name or in the order of the items."""
+    if hasattr(labels, "items") and callable(labels.items):
+        known = {str(name): label for name, label in labels.items()}
+        if missing := [name for name in items if name not in known]:
+            raise InputError(f"labels has no class for {listed(missing, 'item')}. Give one each.")
+        given = [known[name] for name in items]
+    else:
+        given = list(labels)
+        if len(given) != len(items):
+            raise InputError(
+                f"There are {counted(len(given), 'label')} and {counted(len(items), 'item')}. "
+                "Give one class per item."
+            )
+    if any(label is None or label != label for label in given):
+        raise InputError("labels has an empty entry. Give a class for each item.")
+    return np.array([as_name(label) for label in given], dtype=object)
+
+
+def _checked(
+    methods: Iterable[str], abnormal: str, limit: float, batches: int | None, random_state: int
+) -> tuple[str, ...]:
+    chosen = (methods,) if isinstance(methods, str) else tuple(methods)
+    if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(METHODS):
+        raise InputError(
+            f"methods is {methods!r}, but it should name one or more of: {', '.join(METHODS)}."
+        )
+    if abnormal not in TREATMENTS:
+        raise InputError(f"abnormal is {abnormal!r}, but it should be 'keep', 'clip' or 'drop'.")
+    if not as_number(limit) > 0:
+        raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
+    if batches is not None:
+        whole_number(batches, "batches", 1)
+    whole_number(random_state, "random_state", 0)
+    return chosen
+
+
+def _wrong_and_asked(table: Responses) -> tuple[Floats, Floats]:
+    """How many answers to each item were wrong, and how many there are: all tries count."""
+    tries = tries_or_one(table.tries, table.observed)
+    right = np.where(tries > 0, table.cells, 0) * tries
+    return (tries - right).sum(axis=0).astype(np.float64), tries.sum(axis=0).astype(np.float64)
+
+
+def _average_error(table: Responses) -> Floats:
+    """Share of wrong answers, and its posterior standard deviation (Jeffreys' prior)."""
+    wrong, asked = _wrong_and_asked(table)
+    share: Floats = np.divide(wrong, asked, out=np.full(asked.shape, np.nan), where=asked > 0)
+    above, below = wrong + 0.5, asked - wrong + 0.5
+    total = asked + 1.0
+    error = np.sqrt(above * below / (total**2 * (total + 1.0)))
+    return np.stack([share, np.where(asked > 0, error, np.nan)])
+
+
+def _treated(fit: OnScale, beyond: NDArray[np.bool_], abnormal: str, limit: float) -> Floats:
+    """Difficulties and standard errors, with abnormal ones kept, clipped or dropped."""
+    if abnormal == "clip":
+        return np.stack([np.clip(fit.difficulty, -limit, limit), fit.difficulty_se])
+    both = np.stack([fit.difficulty, fit.difficulty_se])
+    return np.where(beyond, np.nan, both) if abnormal == "drop" else both
+
+
+def _flags(fits: Mapping[str, OnScale], n_items: int) -> tuple[str, ...]:
+    """The flag of each item, by the 2PL if it was fitted."""
+    best = fits.get("2pl") or fits.get("1pl")
+    return best.flag if best is not None else ("",) * n_items
+
+
+def _abilities(fits: Mapping[str, OnScale], respondents: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    index = pd.Index(respondents, name="respondent")
+    return pd.DataFrame({f"ability_{name}": fit.ability for name, fit in fits.items()}, index=index)
+
+
+def _notes(
+    table: Responses,
+    asked: Responses,
+    fits: Mapping[str, OnScale],
+    counts: Mapping[str, int],
+    limit: float,
+    abnormal: str,
+    batches: int | None,
+) -> list[str]:
+    done = {"keep": "kept", "clip": f"clipped to ±{limit:g}", "drop": "dropped"}[abnormal]
+    notes = [
+        f"{counted(count, 'item')} ({count / table.n_items:.1%}) with a {said_method(name)} beyond "
+        f"±{limit:g}: {done}."
+        for name, count in counts.items()
+        if count
+    ]
+    notes += [
+        f"The {name.upper()} did not converge." for name, fit in fits.items() if not fit.converged
+    ]
+    two = fits.get("2pl")
+    if two is not None and (negative := sum(NEGATIVE in words for words in two.flag)):
+        notes.append(
+            f"{counted(negative, 'item')} with negative discrimination: better respondents get "
+            "them wrong more often, so their difficulty is reversed."
+        )
+    if batches is not None and batches > 1 and fits:
+        notes.append(f"Calibrated in {batches} batches, linked by the abilities of respondents.")
+    if asked is not table:
+        for name, fit in fits.items():
+            if wrong := misplaced(asked.respondents, fit.ability):
+                notes.append(
+                    f"{listed(wrong, 'artificial respondent')} out of place in the {name.upper()}: "
+                    "difficulty and ability may not fit together."
+                )
+    return notes

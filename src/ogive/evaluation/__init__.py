@@ -1,0 +1,1 @@
+"""Language models: leaderboards, plans, battles, judges, short and adaptive benchmarks."""

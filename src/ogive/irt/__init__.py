@@ -1,0 +1,1 @@
+"""Item Response Theory on arrays: models, estimation, scoring, banks, linking, adaptive tests."""

@@ -1,0 +1,75 @@
+"""Adaptive testing: where to begin, what to ask, how to estimate the ability, when to stop."""
+
+from __future__ import annotations
+
+from ogive.irt.adaptive.adaptive_test import AdaptiveSession, AdaptiveTest
+from ogive.irt.adaptive.rules import (
+    ESTIMATORS,
+    INITIALIZERS,
+    STOPPERS,
+    AnyOf,
+    AtLeast,
+    Budget,
+    DifficultyPercentile,
+    Estimator,
+    FixedAbility,
+    Initializer,
+    PopulationMean,
+    PosteriorMean,
+    PosteriorMode,
+    Reliability,
+    StandardError,
+    Standing,
+    StepRule,
+    Stopper,
+)
+from ogive.irt.adaptive.selectors import (
+    SELECTORS,
+    ContentBalance,
+    FullScore,
+    MaximumInformation,
+    NearestByLot,
+    NearestDifficulty,
+    Randomesque,
+    RandomItem,
+    Selector,
+)
+from ogive.irt.adaptive.simulation import AdaptiveSimulation, asked_of_recorded, simulate_adaptive
+from ogive.irt.adaptive.state import Bank, State
+
+__all__ = [
+    "ESTIMATORS",
+    "INITIALIZERS",
+    "SELECTORS",
+    "STOPPERS",
+    "AdaptiveSession",
+    "AdaptiveSimulation",
+    "AdaptiveTest",
+    "AnyOf",
+    "AtLeast",
+    "Bank",
+    "Budget",
+    "ContentBalance",
+    "DifficultyPercentile",
+    "Estimator",
+    "FixedAbility",
+    "FullScore",
+    "Initializer",
+    "MaximumInformation",
+    "NearestByLot",
+    "NearestDifficulty",
+    "PopulationMean",
+    "PosteriorMean",
+    "PosteriorMode",
+    "RandomItem",
+    "Randomesque",
+    "Reliability",
+    "Selector",
+    "StandardError",
+    "Standing",
+    "State",
+    "StepRule",
+    "Stopper",
+    "asked_of_recorded",
+    "simulate_adaptive",
+]

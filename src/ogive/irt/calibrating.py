@@ -1,0 +1,505 @@
+"""Calibrate: model, engine, weights, repeats.
+
+Responses that are given to a calibration: in memory, in files, or on workers of a cluster.
+
+Which model "auto" means for a table, and why.
+
+`calibrate`: responses in, items on a scale out; and which model and engine do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ogive._progress import Progress, telling
+from ogive.data.responses import Responses, Table, as_responses
+from ogive.data.scan import ScannedResponses
+from ogive.errors import InputError
+from ogive.irt.calibration import Calibration
+from ogive.irt.encoded_responses import effective_tries
+from ogive.irt.estimation.alternative_engines import Joint, Shojima
+from ogive.irt.estimation.cluster import check_client, on_cluster, scanned_array
+from ogive.irt.estimation.em import EM
+from ogive.irt.estimation.fit import Engine, Fit, flag_notes, item_flags, table_notes
+from ogive.irt.estimation.latent_scale import check_engine, held_note, items_held
+from ogive.irt.linkage import HELD
+from ogive.irt.local_dependence import NEGLIGIBLE, dependence, said_of_dependence
+from ogive.irt.models import AUTO, find_model, with_priors
+from ogive.irt.models.base import MeasurementModel, Prior
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.part_scales import at_own_origins
+from ogive.stats.array_backend import Floats
+
+
+def given_responses(
+    responses: Table | ScannedResponses, engine: str | Engine, settings: Mapping[str, Any]
+) -> Responses | ScannedResponses:
+    """Responses as they are, or where the workers of a cluster have them."""
+    client = settings.get("client", getattr(engine, "client", None))
+    if hasattr(responses, "to_delayed") and hasattr(responses, "chunks"):  # a dask array
+        if client is None:
+            raise InputError(
+                "A dask array is calibrated on a cluster: give engine=EM(client=client), or "
+                "array.compute()."
+            )
+        responses = scanned_array(responses)
+    if not isinstance(responses, ScannedResponses):
+        return responses if isinstance(responses, Responses) else as_responses(responses)
+    if client is None:
+        return responses
+    check_client(client)
+    return on_cluster(client, responses)
+
+
+def rows_of(table: Responses | ScannedResponses, engine: Engine) -> Any:
+    """What an engine reads: the cells, or rows that stay where they are."""
+    if isinstance(table, Responses):
+        return table.cells
+    if not isinstance(engine, EM):
+        raise InputError(
+            f"The {engine.name} engine needs all responses at once, but scanned ones are read in "
+            "blocks. Use the em engine, or read them all with read_responses."
+        )
+    return table.opened
+
+
+def seen_of(table: Responses | ScannedResponses) -> Responses:
+    """A table in which a model sees the same grades and bounds: itself, or a few rows of it."""
+    return table if isinstance(table, Responses) else table.digest
+
+
+PICKS = {
+    "binary": ("2pl", "responses are right or wrong; where guessing matters, ask for '3pl'"),
+    "graded": ("graded", "responses are grades; the other model of grades is 'gpcm'"),
+    "nominal": ("nominal", "responses are choices among options"),
+    "continuous": (
+        "continuous",
+        "responses are scores in an interval; for probabilities there is also 'beta'",
+    ),
+}
+FEW = 100  # respondents, below which "auto" gives all items one discrimination in common
+OF_FEW = (
+    "1pl",
+    (
+        f"responses are right or wrong, and fewer than {FEW} respondents say little about the "
+        "discrimination of single items; '2pl' estimates it nevertheless"
+    ),
+)
+HANDFUL = 30  # respondents, below which held-out scores are predicted better with one in common
+
+
+def model_for(
+    model: str | MeasurementModel,
+    responses: Responses | ScannedResponses,
+    weights: Floats | None = None,
+    *,
+    sharing: bool = True,
+) -> tuple[str | MeasurementModel, list[str]]:
+    """What "auto" means for a table, and why; a model that was asked for is returned as it is.
+
+    Whoever calibrates parts of a table asks this of the whole, so that parts have one model. Not
+    every engine can fit items that are `sharing` a parameter.
+    """
+    if not is_auto(model):
+        return model, []
+    kind = seen_of(responses).kind
+    total = responses.n_respondents if weights is None else float(weights.sum())
+    few = sharing and kind == "binary" and total < FEW
+    name, reason = OF_FEW if few else PICKS[kind]
+    return name, [f"Model '{name}', chosen because {reason}."]
+
+
+def model_with_slopes(
+    model: str | MeasurementModel, table: Responses, verb: str, least: int = 0
+) -> tuple[str | MeasurementModel, list[str]]:
+    """The same for what needs a discrimination of each item: to be "judged" by it, or "chosen".
+
+    With 40 to 80 respondents, items chosen by it predict accuracy better than without; with fewer
+    than a `HANDFUL`, which is then `least`, the error is about half without.
+    """
+    usual, picked = model_for(model, table)
+    if not (picked and usual == OF_FEW[0]) or table.n_respondents < least:
+        return usual, picked
+    own = PICKS[table.kind][0]
+    note = (
+        f"Model '{own}', because items are {verb} by a discrimination of their own. With fewer "
+        f"than {FEW} respondents it is uncertain, and leaderboards use the '{usual}' model, so "
+        "that abilities here differ from theirs, as does what is predicted for missing responses."
+    )
+    return own, [note]
+
+
+def pick_model(
+    model: str | MeasurementModel,
+    responses: Responses | ScannedResponses,
+    weights: Floats | None = None,
+    *,
+    sharing: bool = True,
+) -> tuple[MeasurementModel, list[str]]:
+    """The model asked for, fitted to the shape of the table, and a note if "auto" picked it."""
+    table = seen_of(responses)
+    model, note = model_for(model, responses, weights, sharing=sharing)
+    chosen = find_model(model)
+    if table.n_missing == table.cells.size:  # nothing was observed: it is of any kind
+        table = table.of_kind(chosen.kind)
+    if table.kind != chosen.kind:
+        raise InputError(
+            f"The responses are {table.kind}, but the {chosen.name} model explains {chosen.kind} "
+            f"ones: {_advice(table.kind, chosen.kind)}"
+        )
+    return chosen.fitted_to(table.cells, table.items), note
+
+
+def model_of_choices(
+    model: str | MeasurementModel, table: Responses
+) -> tuple[str | MeasurementModel, list[str]]:
+    """What "auto" means for banks of items with options: with many respondents, "3pl"; and why.
+
+    Few cannot determine guessing, and the search takes long.
+    """
+    chosen, picked = model_with_slopes(model, table, "chosen", HANDFUL)
+    if not picked or table.kind != "binary" or table.n_respondents < FEW:
+        return chosen, picked
+    note = (
+        "The bank uses the 3pl model, because items of benchmarks can be guessed; elsewhere, as in "
+        "short forms, 'auto' is 2pl."
+    )
+    return "3pl", [note]
+
+
+def is_auto(model: object) -> bool:
+    """Whether the model is left to be picked."""
+    return isinstance(model, str) and model.lower() == AUTO
+
+
+def _advice(found: str, wanted: str) -> str:
+    """How a table of one kind may become one of another."""
+    suits = f"use model='{PICKS[found][0]}' or 'auto'"
+    if wanted == "nominal":
+        return f"{suits}, or say which option was chosen: Responses.from_choices(choices, key)."
+    if wanted == "binary":
+        rule = "responses.values >= 2" if found == "graded" else "responses.values > 0.5"
+        return f"{suits}, or give 0 and 1 only, for example with {rule}."
+    if wanted == "graded":
+        return f"{suits}, or say that they are grades: Responses(values, kind='graded')."
+    return f"{suits}, or say that they are scores: Responses(values, kind='continuous')."
+
+
+OTHER_DOORS = {
+    "groups": "group_scale(responses, groups) gives each group a population of its own.",
+    "dimensions": "dimension_scale(responses, dimensions) fits several abilities.",
+}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model and an engine that belong together."""
+
+    model: MeasurementModel
+    engine: Engine
+
+
+PRESETS: dict[str, Callable[[], Preset]] = {
+    # The continuous model as the airt package for R fits it: bounds from the table, responses at
+    # a bound moved inside by 0.01, and an EM that stops early.
+    "airt": lambda: Preset(Continuous(bounds="table", at_bounds=0.01), Shojima()),
+}
+
+ENGINES: dict[str, type[EM] | type[Joint] | type[Shojima]] = {
+    engine.name: engine for engine in (EM, Joint, Shojima)
+}
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e15
+
+
+def calibrate(
+    responses: Table | ScannedResponses,
+    model: str | MeasurementModel = AUTO,
+    *,
+    preset: str | None = None,
+    engine: str | Engine = "em",
+    priors: Literal["default"] | Mapping[str, Prior | None] | None = "default",
+    weights: Any = None,
+    fixed: Calibration | None = None,
+    progress: Progress | bool = True,
+    **settings: Any,
+) -> Calibration:
+    """Put items and respondents on one scale.
+
+    `items` of the calibration has one row per item: the model's parameters, <name>_se of each, and
+    flag; `abilities()` has one row per respondent: ability, se, at_bound. The default is marginal
+    maximum likelihood (Bock and Aitkin, 1981).
+
+    Parameters
+    ----------
+    responses
+        Respondents × items: `Responses`, or a frame or array that makes them; or what
+        `scan_responses` found in files that are larger than memory.
+    model
+        "auto" picks one by the kind of responses and says which; for right or wrong it is "1pl"
+        below 100 respondents, who say little about the discrimination of single items, else "2pl".
+        Right or wrong: "1pl", "2pl", "3pl", "4pl". Grades: "graded", "gpcm". Choices among options:
+        "nominal". Scores in an interval: "continuous", "beta". Or a model with its options, such
+        as `OnePL(discrimination=1)` or `Continuous(bounds=(0, 100))`.
+    preset
+        A model and an engine that reproduce published work: "airt" for the continuous model of
+        the AIRT paper. It takes the place of `model` and `engine`.
+    engine
+        "em" for marginal maximum likelihood, "joint" for Birnbaum's alternation, "shojima" for
+        the published EM of the continuous model, or an engine with its settings, such as
+        `EM(tolerance=1e-8)`. `settings` go to an engine named here: population="auto" for abilities
+        that may not be normal, se="robust" for standard errors that do not take the model as true.
+    priors
+        "default" keeps every item finite: discrimination ~ N(0, 3), intercept ~ N(0, 5), both
+        too wide to matter for an ordinary item; guessing ~ Beta(5, 17), slip ~ Beta(2, 20), each
+        worth 20 responses, because few responses determine them. The continuous model has
+        discrimination ~ N(0, 1), which keeps noise in every item.
+        None gives plain maximum likelihood. A mapping replaces single ones, as in
+        {"guessing": Beta(2, 5)}.
+    weights
+        How many respondents each row stands for; not negative.
+    fixed
+        An item bank. Its items, matched by name, keep their parameters and define the scale; the
+        other items are estimated, and so are the mean and standard deviation of these respondents
+        on that scale. The model is the bank's.
+    progress
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message) after each iteration.
+
+    Examples
+    --------
+    >>> import ogive as og
+    >>> drawn = og.simulate("2pl", 500, 20, random_state=0)
+    >>> found = og.calibrate(drawn.responses, "2pl")
+    >>> found.items.shape, found.abilities().shape
+    ((20, 9), (500, 3))
+    >>> bool(found.items["difficulty"].corr(drawn.truth.items["difficulty"]) > 0.95)
+    True
+    """
+    table = given_responses(responses, engine, settings)
+    if preset is not None:
+        model, engine = _of_preset(preset, model, engine, settings)
+        settings = {}
+    if fixed is not None:
+        runner = find_engine(engine, settings)
+        with telling(progress, "Calibrating") as told:
+            return _beside(fixed, table, model, runner, priors, weights, told)
+    runner, counts = find_engine(engine, settings), checked_weights(weights, table)
+    chosen, picked = pick_model(model, table, counts, sharing=not isinstance(runner, Joint))
+    table = table.of_kind(chosen.kind)
+    if priors != "default":
+        chosen = with_priors(chosen, priors)
+    with telling(progress, "Calibrating") as told:
+
+        def fit(**repeats: Any) -> Fit:
+            return runner.fit(rows_of(table, runner), chosen, counts, told, **repeats)
+
+        found, alike = _fitted(fit, table, chosen, counts)
+    return at_own_origins(_calibration(table, chosen, found, counts, runner, picked, alike))
+
+
+def _fitted(
+    fit: Callable[..., Fit],
+    table: Responses | ScannedResponses,
+    model: MeasurementModel,
+    counts: Floats | None,
+) -> tuple[Fit, float]:
+    """A fit, and the correlation of repeated answers, with which they are fitted again.
+
+    Engines are told of tries only where there are some.
+    """
+    if isinstance(table, ScannedResponses) or table.tries is None or model.kind != "binary":
+        return fit(), 0.0
+    first = fit(tries=table.tries)
+    alike = dependence(table.cells, table.tries, model, first.coords, first.population, counts)
+    if alike < NEGLIGIBLE:
+        return first, 0.0
+    return fit(tries=effective_tries(table.tries, alike)), alike
+
+
+def _beside(
+    bank: Calibration,
+    table: Responses | ScannedResponses,
+    model: str | MeasurementModel,
+    engine: Engine,
+    priors: Literal["default"] | Mapping[str, Prior | None] | None,
+    weights: Any,
+    progress: Progress,
+) -> Calibration:
+    """New items beside those of a bank, on its scale."""
+    check_engine(engine)
+    table = table.of_kind(bank.model.kind)
+    chosen, held = items_held(bank, seen_of(table), model)
+    if priors != "default":
+        chosen = with_priors(chosen, priors)
+    assert isinstance(engine, EM)  # noqa: S101 - no other engine holds items
+    counts = checked_weights(weights, table)
+
+    def fit(**repeats: Any) -> Fit:
+        return engine.fit(rows_of(table, engine), chosen, counts, progress, held, **repeats)
+
+    fitted, alike = _fitted(fit, table, chosen, counts)
+    note = held_note(held, fitted.population.mean, fitted.population.sd)
+    found = _calibration(table, chosen, fitted, counts, engine, [note], alike, held.mask)
+    flags = tuple(
+        (*words, HELD) if known else words
+        for words, known in zip(found.flags, held.mask, strict=True)
+    )
+    return replace(found, flags=flags)
+
+
+def _calibration(
+    table: Responses | ScannedResponses,
+    model: MeasurementModel,
+    fit: Fit,
+    counts: Floats | None,
+    engine: Engine,
+    first: list[str],
+    alike: float = 0.0,
+    held: np.ndarray | None = None,
+) -> Calibration:
+    """What an engine found, with all that a reader should know; notes begin with `first`."""
+    seen = seen_of(table)
+    flags = item_flags(seen, model, fit, None if seen is not table else counts)
+    return Calibration(
+        model=model,
+        item_names=table.items,
+        coords=fit.coords,
+        uncertainty=fit.uncertainty,
+        population=fit.population,
+        log_likelihood=fit.log_likelihood,
+        n_respondents=float(table.n_respondents if counts is None else counts.sum()),
+        iterations=fit.iterations,
+        converged=fit.converged,
+        engine=engine.name,
+        fit_notes=(
+            *first,
+            *fit.notes,
+            *_repeat_notes(table, model, alike),
+            *table_notes(table, model, counts, held),
+            *flag_notes(seen, flags),
+        ),
+        flags=flags,
+        responses=table if isinstance(table, Responses) else None,
+        scanned=table if isinstance(table, ScannedResponses) else None,
+        encoded=fit.encoded,
+        weights=counts,
+        fitted_by=engine,
+        dependence=alike,
+    )
+
+
+def _repeat_notes(
+    table: Responses | ScannedResponses, model: MeasurementModel, alike: float
+) -> list[str]:
+    """How repeated answers count."""
+    if isinstance(table, ScannedResponses) or table.tries is None:
+        return []
+    if model.kind != "binary":
+        return [f"The {model.name} model takes the mean of repeated answers as one response."]
+    return [said_of_dependence(alike, table.tries)] if alike else []
+
+
+def calibrate_again(
+    calibration: Calibration, responses: Responses, weights: Floats | None = None
+) -> Calibration:
+    """Fit other responses to the same items as `calibration` was: model, priors, engine, bank."""
+    held = [
+        name
+        for name, words in zip(calibration.item_names, calibration.flags, strict=True)
+        if HELD in words
+    ]
+    return calibrate(
+        responses,
+        AUTO if held else calibration.model,
+        engine=calibration.fitted_by,
+        weights=weights,
+        fixed=calibration.of_items(held) if held else None,
+        progress=False,
+    )
+
+
+def _of_preset(
+    name: str,
+    model: str | MeasurementModel,
+    engine: str | Engine,
+    settings: Mapping[str, Any],
+) -> tuple[MeasurementModel, Engine]:
+    """Model and engine of a preset, which leaves no other choice of them but settings."""
+    preset = find_preset(name)
+    if model != AUTO or engine != "em":
+        raise InputError(f"preset={name!r} has a model and an engine of its own; give no other.")
+    return preset.model, find_engine(preset.engine.name, settings) if settings else preset.engine
+
+
+def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
+    """The engine of that name with `settings`, or the engine itself."""
+    if isinstance(engine, type) or not (isinstance(engine, str) or hasattr(engine, "fit")):
+        raise InputError(
+            f"engine is {engine!r}; give a name ({', '.join(ENGINES)}) or an engine such as EM()."
+        )
+    if not isinstance(engine, str):
+        if settings:
+            raise InputError(
+                f"{', '.join(settings)}: give settings inside the engine, as in "
+                f"{type(engine).__name__}({next(iter(settings))}=...), or name the engine as text."
+            )
+        return engine
+    if engine.lower() not in ENGINES:
+        raise InputError(f"There is no engine {engine!r}. Engines are: {', '.join(ENGINES)}.")
+    family = ENGINES[engine.lower()]
+    known = [field.name for field in fields(family)]
+    unknown = [name for name in settings if name not in known]
+    if unknown:
+        instead = OTHER_DOORS.get(unknown[0], f"Its settings are: {', '.join(known)}.")
+        raise InputError(
+            f"calibrate has no argument {unknown[0]!r}, and neither has the {engine} engine. "
+            f"{instead}"
+        )
+    return family(**settings)
+
+
+def checked_weights(weights: Any, table: Responses | ScannedResponses) -> Floats | None:
+    """Weights as numbers, one a respondent."""
+    if weights is None:
+        return None
+    names = [str(name) for name in getattr(weights, "index", [])] if _has_names(weights) else None
+    if names is not None and names != list(table.respondents):
+        raise InputError(
+            "weights has an index that differs from the respondents. Bring it into their order, "
+            "weights.reindex(responses.respondents), or give plain numbers."
+        )
+    try:
+        found = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"weights must be numbers: {error}.") from error
+    if found.shape != (table.n_respondents,):
+        raise InputError(
+            f"weights has shape {found.shape}, but there are {table.n_respondents} respondents. "
+            "Give one weight per respondent."
+        )
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
+        raise InputError("weights must be finite, not negative, and not all zero.")
+    if not LEAST_WEIGHT < found.sum() < MOST_WEIGHT:
+        raise InputError(
+            f"weights sum to {found.sum():.3g}; they say how many respondents each row stands for. "
+            "Scale them to a plausible number."
+        )
+    return found
+
+
+def _has_names(weights: Any) -> bool:
+    """Whether weights carry names of their own, as a series with an index of text does."""
+    index = getattr(weights, "index", None)
+    return hasattr(index, "dtype") and type(index).__name__ != "RangeIndex"
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name."""
+    if not isinstance(name, str) or name.lower() not in PRESETS:
+        raise InputError(f"There is no preset {name!r}. Presets are: {', '.join(PRESETS)}.")
+    return PRESETS[name.lower()]()

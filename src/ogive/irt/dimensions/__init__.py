@@ -1,0 +1,1 @@
+"""Several abilities behind one table."""

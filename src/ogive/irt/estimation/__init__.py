@@ -1,0 +1,1 @@
+"""Marginal maximum likelihood: the EM loop, its steps, its errors."""

@@ -1,0 +1,501 @@
+"""Explain_ability, explain_items and their result.
+
+Regression of something measured on facts: its coefficients, its line and its band.
+
+What explains ability: facts of respondents, by latent regression.
+
+What makes items hard: facts of items, by latent regression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ogive._progress import Progress, telling
+from ogive._validation import checked_share
+from ogive.data.responses import Responses, Table, as_responses
+from ogive.errors import InputError
+from ogive.irt.calibrating import calibrate, model_for
+from ogive.irt.calibration import Calibration
+from ogive.irt.covariates import Columns, fact_columns
+from ogive.irt.equal_respondents import check_shared_ability
+from ogive.irt.latent_regression import (
+    ExplainedItems,
+    ExplainedPopulation,
+    Facts,
+    explain_items_of,
+    explain_population,
+    usable_items,
+)
+from ogive.irt.models import AUTO
+from ogive.irt.models.base import MeasurementModel
+from ogive.results.base import Draw, Result
+from ogive.results.numbers import listed, said_p, with_interval
+from ogive.stats.array_backend import Floats
+from ogive.stats.intervals import t_reach
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.results.plots.figure import Display
+
+__all__ = ["AbilityExplanation", "ItemExplanation", "explain_ability", "explain_items"]
+
+
+POINTS = 61
+ROOM = 0.25  # of the range of a fact, beyond which nothing is drawn
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FactRegression(Result):
+    """What explanations of ability and of difficulty share.
+
+    `coefficients` has one row per fact: how much the outcome, in standard deviations of these
+    respondents' ability, rises with one unit of it while the others stay. `r2` is the share of the
+    variance of the true outcome that the facts explain.
+    """
+
+    made_by: ClassVar[str]  # the function, by which its bank is named
+    kind_of_rows: ClassVar[str]  # what `measured` holds
+    outcome: ClassVar[str]
+    never: ClassVar[str]  # whom the band is for
+
+    coefficients: pd.DataFrame
+    r2: float
+    r2_se: float
+    residual_sd: float
+    confidence: float
+    columns: Columns
+    covariance: Floats  # of intercept and coefficients
+    calibration: Calibration
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """One row each: the outcome, `se`, and `expected`, which the facts predict."""
+        raise NotImplementedError
+
+    @property
+    def meaning(self) -> str:
+        """What explains most, how surely, and how much all facts explain."""
+        rows = self.coefficients.drop(index="intercept").sort_values("p", kind="stable")
+        name, row = rows.index[0], rows.iloc[0]
+        reach = (row["high"] - row["low"]) / 2
+        low, high = self.r2_interval
+        share = f"{100 * self.r2:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
+        return (
+            f"With one unit more of {name}, {self.outcome} is "
+            f"{with_interval(row['coefficient'], reach)} standard deviations higher "
+            f"({said_p(row['p'])}), the other facts being equal. Together, the facts go with "
+            f"{share} of the variance of {self.outcome}. That is association, not cause."
+        )
+
+    @property
+    def r2_interval(self) -> tuple[float, float]:
+        """Interval of `r2`, by Fisher's transformation of its root."""
+        root = float(np.sqrt(np.clip(self.r2, 1e-12, 1 - 1e-12)))
+        error = self.r2_se / (2 * root * (1 - root**2))
+        reach = quantile(self.confidence, self.columns) * error
+        low, high = np.arctanh(root) - reach, np.arctanh(root) + reach
+        return float(np.tanh(max(low, 0.0)) ** 2), float(np.tanh(high) ** 2)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per fact."""
+        return self.coefficients.copy()
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the coefficients, and what was measured."""
+        return {self.name(): self.coefficients, self.kind_of_rows: self.measured}
+
+    def banks(self) -> dict[str, Calibration]:
+        """Return the calibration behind it."""
+        return {self.made_by: self.calibration}
+
+    def figures(self) -> dict[str, Draw]:
+        """Return the outcome against the first numeric fact."""
+        return {f"{self.outcome}_by_fact": partial(self.plot)} if self.columns.numeric else {}
+
+    def predict(self, facts: Any) -> pd.DataFrame:
+        """Predict the outcome where nothing was ever answered; bands hold its own scatter.
+
+        `facts` is a frame with the same columns, one row each.
+        """
+        import pandas as pd
+
+        design = self.columns.design(facts)
+        expected = design @ self.coefficients["coefficient"].to_numpy()
+        of_line = np.einsum("ni,ij,nj->n", design, self.covariance, design)
+        reach = quantile(self.confidence, self.columns)
+        error = np.sqrt(of_line + self.residual_sd**2)
+        found = {
+            self.outcome: expected,
+            "se": np.sqrt(of_line),
+            "low": expected - reach * error,
+            "high": expected + reach * error,
+        }
+        return pd.DataFrame(found, index=getattr(facts, "index", None))
+
+    def plot(self, kind: str | None = None, **kw: Any) -> Display:
+        """Plot the outcome against a fact (`kind` is its name), with the band of a new one.
+
+        The other facts are equal for all: numbers at their mean, words at the most frequent one.
+        Points are moved by as much as their own facts differ from that.
+        """
+        import pandas as pd
+
+        from ogive.results.plots.planes import ScalingDisplay
+
+        numeric, outcome = self.columns.numeric, self.outcome
+        if not numeric:
+            raise InputError("No fact is a number, so there is no line to draw; see to_frame().")
+        name = numeric[0] if kind is None else kind
+        if name not in numeric:
+            raise InputError(f"kind is {kind!r}, but the facts are: {', '.join(numeric)}.")
+        values = self.columns.values(name)
+        room = ROOM * float(np.ptp(values))
+        axis = np.linspace(values.min() - room, values.max() + room, POINTS)
+        line = self.predict(self.columns.along(name, axis))
+        line = line.assign(fact=axis, name="", outcome=line[outcome], outcome_se=np.nan)
+        points = self.measured
+        level = self.predict(self.columns.along(name, values))[outcome].to_numpy()
+        points = points.assign(
+            outcome=points[outcome] + level - points["expected"],
+            outcome_se=points["se"],
+            fact=values,
+            name=list(points.index),
+            low=np.nan,
+            high=np.nan,
+        )
+        names = ["fact", "outcome", "outcome_se", "low", "high", "name"]
+        frame = pd.concat([line[names], points[names]], ignore_index=True)
+        several = len(self.columns.words) > 1
+        return ScalingDisplay(
+            frame, fact=name, outcome=outcome, never=self.never, adjusted=several
+        ).plot(**kw)
+
+
+def coefficient_frame(
+    values: Floats, errors: Floats, confidence: float, columns: Columns
+) -> pd.DataFrame:
+    """One row per fact: coefficient, se, low, high, p."""
+    import pandas as pd
+    from scipy.special import stdtr
+
+    reach = quantile(confidence, columns) * errors
+    t = values / np.where(errors > 0, errors, np.nan)
+    return pd.DataFrame(
+        {
+            "coefficient": values,
+            "se": errors,
+            "low": values - reach,
+            "high": values + reach,
+            "p": 2 * stdtr(_left(columns), -np.abs(t)),
+        },
+        index=pd.Index(columns.names, name="fact"),
+    )
+
+
+def _left(columns: Columns) -> float:
+    return float(max(1, columns.matrix.shape[0] - columns.matrix.shape[1]))
+
+
+def quantile(confidence: float, columns: Columns) -> float:
+    """Student's t with as many degrees of freedom as rows leave."""
+    return float(t_reach(np.array(_left(columns)), confidence))
+
+
+NUDGE = 1e-5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AbilityExplanation(FactRegression):
+    """How ability depends on facts of the respondents.
+
+    `coefficients` has one row per fact: how much ability, in standard deviations of these
+    respondents, rises with one unit of it while the others stay. `r2` is the share of the variance
+    of true ability that the facts explain. `abilities` has one row per respondent.
+    """
+
+    made_by: ClassVar[str] = "explain_ability"
+    kind_of_rows: ClassVar[str] = "abilities"
+    outcome: ClassVar[str] = "ability"
+    never: ClassVar[str] = "a respondent that was never run"
+
+    abilities: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """The respondents."""
+        return self.abilities
+
+
+def explain_ability(
+    responses: Table,
+    facts: Sequence[str] | pd.DataFrame | None = None,
+    *,
+    model: str | MeasurementModel = AUTO,
+    confidence: float = 0.95,
+    progress: Progress | bool = True,
+) -> AbilityExplanation:
+    """Explain ability by facts of respondents: compute, parameters, release date.
+
+    Latent regression: the mean of the population depends on the facts, and coefficients are those
+    of true ability, not of an estimate. Their errors count how uncertain every ability is. The
+    frame has one row per fact: coefficient, se, low, high, p.
+
+    Parameters
+    ----------
+    responses
+        Respondents × items.
+    facts
+        Names of facts of the respondents; or a frame with one row per respondent. Numbers are used
+        as they are (take logarithms yourself), dates as years, and words as groups compared with
+        the most frequent one. Left out: all facts that are numbers.
+    model
+        Measurement model of the items.
+    confidence
+        Level of intervals and bands.
+    progress
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message).
+
+    Examples
+    --------
+    >>> import ogive as og
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> log_compute = random.uniform(20, 26, 150)
+    >>> ability = 0.4 * (log_compute - 23) + random.normal(0, 0.5, 150)
+    >>> drawn = og.simulate("2pl", abilities=ability, n_items=40, random_state=1).responses
+    >>> table = drawn.described(respondents={"log_compute": log_compute})
+    >>> found = og.explain_ability(table, ["log_compute"])
+    >>> bool(found.coefficients.loc["log_compute", "low"] > 0.2)
+    True
+    """
+    table = as_responses(responses)
+    checked_share(confidence, "confidence", 0.95)
+    columns = fact_columns(table, facts)
+    chosen, picked = model_for(model, table)
+    with telling(progress, "Explaining ability"):
+        bank = calibrate(table, chosen, progress=False)
+        check_shared_ability(bank, table)
+        one = np.zeros(table.n_respondents, dtype=int)
+        found = explain_population(bank, Facts(_standardised(columns.matrix), one))
+    return _explained(found, table, columns, confidence, tuple(picked))
+
+
+def _explained(
+    found: ExplainedPopulation,
+    table: Responses,
+    columns: Columns,
+    confidence: float,
+    picked: tuple[str, ...],
+) -> AbilityExplanation:
+    """Coefficients in standard deviations of these respondents, by the delta method."""
+    import pandas as pd
+
+    back = _of_standardised(columns.matrix)
+    lost = table.n_respondents / max(1, table.n_respondents - columns.matrix.shape[1])
+    numbers = np.concatenate([back @ found.coefficients, found.log_sd])
+    numbers[-1] += 0.5 * np.log(lost)  # a standard deviation about fitted means is too small
+
+    def standard(at: Floats) -> Floats:
+        """Coefficients, residual sd, R²; then origin and unit of the scale."""
+        means, residual = columns.matrix @ at[:-1], np.exp(at[-1])
+        explained = means.var()
+        unit = np.sqrt(explained + residual**2)
+        moved = at[:-1].copy()
+        moved[0] -= means.mean()
+        share = explained / unit**2
+        return np.concatenate([moved / unit, [residual / unit, share, means.mean(), unit]])
+
+    values = standard(numbers)
+    steps = NUDGE * np.eye(numbers.size)
+    slopes = np.stack(
+        [(standard(numbers + s) - standard(numbers - s)) / (2 * NUDGE) for s in steps], axis=1
+    )
+    known = np.eye(numbers.size)
+    known[: len(back), : len(back)] = back
+    slopes = slopes @ known
+    covariance = lost * slopes @ found.covariance @ slopes.T
+    n = columns.matrix.shape[1]
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    origin, unit = values[-2], values[-1]
+    abilities = pd.DataFrame(
+        {
+            "ability": (found.ability - origin) / unit,
+            "se": found.ability_se / unit,
+            "expected": (found.means - origin) / unit,
+        },
+        index=pd.Index(table.respondents, name="respondent"),
+    )
+    said = [] if found.converged else ["The regression did not converge: it may be inaccurate."]
+    if not found.joint:
+        said.append(
+            "Items stay where the calibration puts them: respondents are too few, or items too "
+            "many, to find both together."
+        )
+    return AbilityExplanation(
+        coefficients=coefficient_frame(values[:n], errors[:n], confidence, columns),
+        abilities=abilities,
+        r2=float(values[n + 1]),
+        r2_se=float(errors[n + 1]),
+        residual_sd=float(values[n]),
+        confidence=confidence,
+        columns=columns,
+        covariance=covariance[:n, :n],
+        calibration=found.calibration,
+        notes=(*picked, *columns.notes, *said),
+    )
+
+
+def _standardised(matrix: Floats) -> Floats:
+    """Columns with mean 0 and standard deviation 1, beside the first."""
+    inner = matrix[:, 1:]
+    return np.concatenate([matrix[:, :1], (inner - inner.mean(axis=0)) / inner.std(axis=0)], axis=1)
+
+
+def _of_standardised(matrix: Floats) -> Floats:
+    """What turns coefficients of standardised columns into those of the columns."""
+    inner = matrix[:, 1:]
+    back = np.diag(np.concatenate([[1.0], 1 / inner.std(axis=0)]))
+    back[0, 1:] = -inner.mean(axis=0) / inner.std(axis=0)
+    return back
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemExplanation(FactRegression):
+    """How the difficulty of items depends on facts about them.
+
+    `coefficients` has one row per fact: how much difficulty, in standard deviations of these
+    respondents' ability, rises with one unit of it while the others stay. `r2` is the share of the
+    variance of true difficulty that the facts explain. `items` has one row per item.
+    """
+
+    made_by: ClassVar[str] = "explain_items"
+    kind_of_rows: ClassVar[str] = "items"
+    outcome: ClassVar[str] = "difficulty"
+    never: ClassVar[str] = "an item that was never asked"
+
+    items: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """The items."""
+        return self.items
+
+
+def explain_items(
+    responses: Table,
+    facts: Sequence[str] | pd.DataFrame | None = None,
+    *,
+    model: str | MeasurementModel = AUTO,
+    confidence: float = 0.95,
+    progress: Progress | bool = True,
+) -> ItemExplanation:
+    """Explain the difficulty of items by facts about them: length, subject, source.
+
+    Latent regression, seen from the items: true difficulty has a mean that depends on the facts
+    and a scatter of its own, and coefficients are those of true difficulty, not of an estimate.
+    Their errors count how uncertain every difficulty is. The frame has one row per fact:
+    coefficient, se, low, high, p. To predict difficulty by many features and any regressor, see
+    `DifficultyRegressor` and `explain_difficulty`.
+
+    Parameters
+    ----------
+    responses
+        Respondents × items.
+    facts
+        Names of facts of the items; or a frame with one row per item. Numbers are used as they are
+        (take logarithms yourself), dates as years, and words as groups compared with the most
+        frequent one. Left out: all facts that are numbers.
+    model
+        Measurement model of the items.
+    confidence
+        Level of intervals and bands.
+    progress
+        True shows a bar in a terminal or a notebook, False nothing; a callable is called with
+        (done, total, message).
+
+    Notes
+    -----
+    The likelihood of every item along its difficulty is integrated as it is (De Boeck and Wilson,
+    2004, chapter 6, call the model an LLTM with error); the scatter is found by restricted maximum
+    likelihood. Items that better respondents answer worse, and items about whose difficulty
+    nothing is known, are left out.
+
+    Examples
+    --------
+    >>> import ogive as og
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> length = random.uniform(2, 6, 60)
+    >>> hard = 0.5 * (length - 4) + random.normal(0, 0.5, 60)
+    >>> items = {"difficulty": hard, "discrimination": np.ones(60)}
+    >>> drawn = og.simulate("2pl", 200, items=items, random_state=1).responses
+    >>> found = og.explain_items(drawn.described(items={"length": length}), ["length"])
+    >>> bool(found.coefficients.loc["length", "low"] > 0.2)
+    True
+    """
+    table = as_responses(responses)
+    checked_share(confidence, "confidence", 0.95)
+    fact_columns(table, facts, "item")  # bad facts are refused before the work
+    chosen, picked = model_for(model, table)
+    with telling(progress, "Explaining difficulty"):
+        bank = calibrate(table, chosen, progress=False)
+        check_shared_ability(bank, table)
+        used = usable_items(bank)
+        columns = fact_columns(table, facts, "item", used)
+        found = explain_items_of(bank, table, columns.matrix, used)
+    return _item_explanation_explained(found, bank, columns, confidence, picked)
+
+
+def _item_explanation_explained(
+    found: ExplainedItems,
+    bank: Calibration,
+    columns: Columns,
+    confidence: float,
+    picked: Sequence[str],
+) -> ItemExplanation:
+    """Coefficients, and R² by the delta method."""
+    import pandas as pd
+
+    used = [name for name, kept in zip(bank.item_names, found.used, strict=True) if kept]
+    errors = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    r2, r2_se = _share(found, columns.matrix)
+    items = pd.DataFrame(
+        {"difficulty": found.difficulty, "se": found.difficulty_se, "expected": found.means},
+        index=pd.Index(used, name="item"),
+    )
+    out = [name for name, kept in zip(bank.item_names, found.used, strict=True) if not kept]
+    why = "better respondents answer worse, or nothing is known of the difficulty"
+    said = [f"{listed(out, 'item')} left out: {why}."] if out else []
+    return ItemExplanation(
+        coefficients=coefficient_frame(found.coefficients, errors, confidence, columns),
+        r2=r2,
+        r2_se=r2_se,
+        residual_sd=found.sd,
+        confidence=confidence,
+        columns=columns,
+        covariance=found.covariance,
+        calibration=bank,
+        items=items,
+        notes=(*picked, *columns.notes, *said),
+    )
+
+
+def _share(found: ExplainedItems, matrix: Floats) -> tuple[float, float]:
+    """R² of true difficulty, and its error."""
+    centered = matrix - matrix.mean(axis=0)
+    explained, left = float((centered @ found.coefficients).var()), found.sd**2
+    share = explained / (explained + left)
+    slope = 2 * centered.T @ (centered @ found.coefficients) / len(matrix)
+    of_explained = float(slope @ found.covariance @ slope) / explained**2
+    relative = of_explained + (2 * found.log_sd_error) ** 2
+    return share, share * (1 - share) * float(np.sqrt(relative))

@@ -1,0 +1,109 @@
+"""What an item is: one file per family, one registry entry per model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ogive.errors import InputError
+from ogive.irt.models.base import Beta, Coordinate, MeasurementModel, Normal, Prior
+from ogive.irt.models.beta import BetaResponse
+from ogive.irt.models.categorical import Categorical
+from ogive.irt.models.censored import Censored
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.models.graded import Graded
+from ogive.irt.models.logistic import FourPL, OnePL, ThreePL, TwoPL
+from ogive.irt.models.nominal import Nominal, PartialCredit
+
+__all__ = [
+    "AUTO",
+    "MODELS",
+    "Beta",
+    "BetaResponse",
+    "Categorical",
+    "Censored",
+    "Continuous",
+    "Coordinate",
+    "FourPL",
+    "Graded",
+    "MeasurementModel",
+    "Nominal",
+    "Normal",
+    "OnePL",
+    "PartialCredit",
+    "Prior",
+    "ThreePL",
+    "TwoPL",
+    "find_model",
+    "with_priors",
+]
+
+
+AUTO = "auto"  # the model is chosen by the kind of responses
+
+MODELS: dict[str, type[MeasurementModel]] = {
+    model.name: model
+    for model in (
+        OnePL,
+        TwoPL,
+        ThreePL,
+        FourPL,
+        Graded,
+        PartialCredit,
+        Nominal,
+        Continuous,
+        Censored,
+        BetaResponse,
+    )
+}
+
+
+def find_model(model: str | MeasurementModel) -> MeasurementModel:
+    """The model of that name, or the model itself."""
+    if isinstance(model, MeasurementModel):
+        return model
+    if isinstance(model, str) and model.lower() in MODELS:
+        return MODELS[model.lower()]()
+    if isinstance(model, type):
+        raise InputError(f"model is the class {model.__name__}; call it: {model.__name__}().")
+    raise InputError(f"There is no model {model!r}. Models are: {', '.join(MODELS)}.")
+
+
+def with_priors(
+    model: MeasurementModel, priors: Mapping[str, Prior | None] | None
+) -> MeasurementModel:
+    """`model` with other priors: None for none at all, a mapping to replace single ones."""
+    names = [coordinate.name for coordinate in model.coordinates]
+    if priors is None:
+        priors = dict.fromkeys(names)
+    if not isinstance(priors, Mapping):
+        raise InputError(
+            f"priors is {priors!r}; give None for none, or a mapping such as "
+            f"{{{names[0]!r}: ogive.Normal(0, 2)}}."
+        )
+    unknown = sorted(set(priors) - set(names))
+    if unknown:
+        raise InputError(
+            f"priors names {', '.join(map(repr, unknown))}, which the {model.name} model does not "
+            f"have. Its parameters with a prior are: {', '.join(names)}."
+        )
+    for name, prior in priors.items():
+        if not (prior is None or isinstance(prior, Prior)) or isinstance(prior, type):
+            raise InputError(
+                f"The prior of {name} is {prior!r}; give ogive.Normal(mean, sd), "
+                "ogive.Beta(a, b) or None."
+            )
+        if isinstance(prior, Beta) and not _is_share(model, name):
+            raise InputError(
+                f"The prior of {name} is {prior!r}, a density on [0, 1], but {name} may lie "
+                "outside. Use ogive.Normal(mean, sd)."
+            )
+    moved = tuple(
+        replace(c, prior=priors[c.name]) if c.name in priors else c for c in model.coordinates
+    )
+    return model.with_coordinates(moved)
+
+
+def _is_share(model: MeasurementModel, name: str) -> bool:
+    """Whether a coordinate lies in [0, 1]."""
+    return any(c.name == name and c.low >= 0 and c.high <= 1 for c in model.coordinates)

@@ -1,1 +1,0 @@
-"""Arrays in, arrays out: the numerical ground that everything else stands on."""

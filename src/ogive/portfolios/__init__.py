@@ -1,0 +1,1 @@
+"""Algorithms as items, problems as respondents (AIRT), and the choice among algorithms."""

@@ -1,0 +1,1 @@
+"""The page and the app, from results alone."""

@@ -1,0 +1,1 @@
+"""Results and what shows them: tables, numbers, figures."""

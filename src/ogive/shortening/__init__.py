@@ -1,1 +1,0 @@
-"""Short benchmarks: a few items that predict the score on all of them."""

@@ -1,0 +1,1 @@
+"""Statistics that are not Item Response Theory: intervals, tests, ratings, on arrays."""

@@ -1,0 +1,442 @@
+"""NumPy and torch, threads, CUDA graphs, exact half-precision products.
+
+The array backend: one engine for NumPy and torch, on the CPU and on CUDA.
+
+Work over blocks of rows runs in threads, with results that do not depend on their number.
+
+Work that a GPU does again and again: recorded once, then replayed as a whole.
+
+To tell a GPU of a small step takes longer than the step. A recording holds all steps of some work
+and tells the GPU of them at once (a CUDA graph). Elsewhere, nothing is recorded.
+
+Products of zeros and ones with float64 vectors, on a GPU from two bytes a cell.
+
+A GPU multiplies half-precision matrices many times faster than double ones, but each factor has
+11 bits only and sums have 24. Whole numbers below 256 fit into the former, and sums of 65,536 of
+them into the latter, without any rounding. So a vector is written in digits of base 256, one column
+each, the matrix is multiplied with all of them at once, and what the digits are worth is put
+together in float64: the product is as exact as one in float64, from a quarter of the memory.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial, reduce
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ogive.errors import InputError, MissingExtraError
+
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Array: TypeAlias = Any  # a NumPy array or a torch tensor; the Array API has no static type yet
+Value = TypeVar("Value")
+Run = Callable[..., Any]  # a `map` that may use threads
+
+ITEM_CELLS = 1 << 15
+MOST_AT_ONCE = 1 << 26  # bytes; more go to a GPU by pieces
+PIECE = 1 << 22
+_pool_around = threading.local()  # the pool in whose thread this work runs
+
+
+def array_namespace(array: Array) -> Any:
+    """The Array API namespace of `array`: NumPy itself, or torch in its standard dress."""
+    if isinstance(array, np.ndarray):
+        return np
+    return _torch_namespace()
+
+
+def as_array(values: Array, device: str | None) -> Array:
+    """Put NumPy `values` where `device` says: None is NumPy, any other a torch device."""
+    if device is None:
+        return values
+    xp, device = _torch_namespace(), checked_device(device)
+    with warnings.catch_warnings():  # nothing is ever written into responses
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        there = xp.asarray(values)
+    if device.startswith("cuda") and values.nbytes > MOST_AT_ONCE and values.flags.c_contiguous:
+        return _moved(there, device)
+    return there.to(device)
+
+
+def _moved(tensor: Array, device: str) -> Array:
+    """A large tensor on a GPU, by pieces through memory from which it reads at full speed."""
+    import torch
+
+    found = torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
+    source, target = tensor.reshape(-1), found.reshape(-1)
+
+    def move(part: slice) -> None:
+        piece = torch.empty(part.stop - part.start, dtype=tensor.dtype, pin_memory=True)
+        piece.copy_(source[part])
+        target[part].copy_(piece, non_blocking=True)
+
+    in_threads(move, row_blocks(source.shape[0], PIECE // tensor.element_size()))
+    torch.cuda.synchronize(device)
+    return found
+
+
+def as_numpy(array: Array) -> NDArray[Any]:
+    """A NumPy view or copy of `array`."""
+    return array if isinstance(array, np.ndarray) else np.asarray(array.cpu())
+
+
+def like(values: Any, other: Array) -> Array:
+    """`values` as float64 in the namespace and on the device of `other`."""
+    if isinstance(other, np.ndarray):
+        there = values.cpu() if hasattr(values, "cpu") else values
+        return np.asarray(there, dtype=np.float64)
+    xp = array_namespace(other)
+    return xp.asarray(values, dtype=xp.float64, device=other.device)
+
+
+def numbers(values: Sequence[float], other: Array) -> Array:
+    """A few numbers that never change, as `like` would place them; a device keeps them."""
+    if isinstance(other, np.ndarray):
+        return np.asarray(values, dtype=np.float64)
+    return _kept_numbers(tuple(values), other.device)
+
+
+@cache
+def _kept_numbers(values: tuple[float, ...], device: Any) -> Array:
+    xp = _torch_namespace()
+    return xp.asarray(values, dtype=xp.float64, device=device)
+
+
+def histogram(index: Array, weights: Array, size: int) -> Array:
+    """Sum `weights` that share an `index`, of any shape; the Array API has no bincount."""
+    index, weights = index.reshape(-1), weights.reshape(-1)
+    if isinstance(index, np.ndarray):
+        return np.bincount(index, weights, minlength=size)
+    return weights.new_zeros(size).index_add_(0, index, weights)  # bincount would wait for the GPU
+
+
+def free_bytes(array: Array) -> int:
+    """Memory that is free on the GPU on which `array` lies; 0 where it lies on none."""
+    if isinstance(array, np.ndarray) or not array.is_cuda:
+        return 0
+    import torch
+
+    return int(torch.cuda.mem_get_info(array.device)[0])
+
+
+def checked_device(device: str) -> str:
+    """Return `device` when torch can use it; explain what to do when it cannot."""
+    import torch
+
+    try:
+        torch.ones(1, dtype=torch.float64, device=device).cpu()
+    except (RuntimeError, TypeError, NotImplementedError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"device is {device!r}, which cannot be used here ({reason}). "
+            "Use 'cpu' or 'cuda', or leave device out to run on NumPy."
+        ) from error
+    return device
+
+
+@lru_cache(maxsize=1)
+def _torch_namespace() -> Any:
+    try:
+        import array_api_compat.torch as namespace
+    except ImportError as error:
+        raise MissingExtraError("torch", "torch") from error
+    return namespace
+
+
+def row_blocks(n_rows: int, rows: int) -> list[slice]:
+    """Cut `n_rows` into slices of `rows`; the cut never depends on the number of workers."""
+    return [slice(first, min(first + rows, n_rows)) for first in range(0, n_rows, rows)]
+
+
+@contextmanager
+def workers(n_jobs: int | None = None) -> Iterator[Run]:
+    """Give a `map` that runs in threads and keeps the order of its results.
+
+    BLAS is held to one thread meanwhile: its own threads wait in a spin for each other and
+    collapse when the machine has other work.
+    """
+    if n_jobs is None or n_jobs == -1:
+        n_jobs = available_cores()
+    if not isinstance(n_jobs, int) or n_jobs < 1:
+        raise InputError(f"n_jobs is {n_jobs!r}; give 1 or more, or None or -1 for all cores.")
+    with _blas_controller().limit(limits=1, user_api="blas"):
+        if n_jobs == 1:
+            yield _one_after_another
+            return
+        stopped = threading.Event()
+        with ThreadPoolExecutor(n_jobs) as pool:  # its threads start when there is work for two
+
+            def run(work: Callable[[Any], Value], parts: list[Any]) -> Iterator[Value]:
+                if len(parts) == 1:
+                    return _one_after_another(work, parts)
+                _raise_stopped()
+                return pool.map(partial(_work_in, stopped, work), parts)
+
+            try:
+                yield run
+            except BaseException:
+                stopped.set()  # or the pool would wait for whole fits that nobody asks for any more
+                raise
+
+
+def _one_after_another(work: Callable[[Any], Value], parts: list[Any]) -> Iterator[Value]:
+    _raise_stopped()
+    return map(work, parts)
+
+
+def _work_in(stopped: threading.Event, work: Callable[[Any], Value], part: Any) -> Value:
+    """Do work in a thread of a pool, which may itself open pools."""
+    _pool_around.stopped = stopped
+    _raise_stopped()
+    return work(part)
+
+
+def _raise_stopped() -> None:
+    """End the work of this thread, if whoever waited for its pool was interrupted or failed."""
+    stopped = getattr(_pool_around, "stopped", None)
+    if stopped is not None and stopped.is_set():
+        raise KeyboardInterrupt
+
+
+def in_threads(work: Callable[[Any], Value], parts: Sequence[Any]) -> list[Value]:
+    """What `work` returns of each part, in order; many parts are shared by all cores.
+
+    For work inside NumPy that needs no BLAS.
+    """
+    cores = min(available_cores(), len(parts) // 2)
+    if cores < 2:
+        return list(map(work, parts))
+    with ThreadPoolExecutor(cores) as pool:
+        return list(pool.map(work, parts))
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@lru_cache(maxsize=1)
+def _blas_controller() -> Any:
+    import scipy.special  # noqa: F401 - loads SciPy's own BLAS, which is to be held as well
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def by_items(run: Run, coords: Any, nodes: int, work: Callable[[slice], Any]) -> Any:
+    """Do `work` on blocks of items whose tables over `nodes` lie in a core's cache, and join them.
+
+    `work` returns a tuple of arrays with the items on their first axis. On a GPU, one block.
+    """
+    n_items = coords.shape[0]
+    size = max(32, ITEM_CELLS // nodes) if isinstance(coords, np.ndarray) else n_items
+    parts = list(run(work, row_blocks(n_items, size)))
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def add(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """Sums, pair by pair."""
+    return [left + right for left, right in zip(old, new, strict=True)]
+
+
+def fold(
+    run: Run,
+    blocks: list[slice],
+    work: Callable[[slice], Sequence[Any]],
+    lanes: int = 16,
+    combine: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] = add,
+) -> Sequence[Any]:
+    """Combine what `work` returns, a tuple of arrays, over `blocks`, in an order that is fixed.
+
+    Blocks are dealt to `lanes`, each combined by one worker; the lanes are then combined in turn.
+    """
+    dealt = [blocks[first::lanes] for first in range(min(lanes, len(blocks)))]
+    return reduce(combine, run(lambda lane: reduce(combine, map(work, lane)), dealt))
+
+
+def evenly_spaced(count: int, most: int) -> NDArray[np.intp]:
+    """At most `most` of `count` positions, evenly spaced from first to last."""
+    if count <= most:
+        return np.arange(count)
+    return np.linspace(0, count - 1, most).round().astype(np.intp)
+
+
+Steps: TypeAlias = "Callable[..., tuple[Array, ...]]"
+
+
+MOST_KEPT = 8  # recordings; each has memory of its own on the GPU
+
+
+class Recordings:
+    """What was asked of a GPU: the second time it is recorded, from then on it is replayed.
+
+    Between two calls of the same name, work may differ in nothing but the arrays that it is
+    given. It must not look at them on the way: what it does next cannot depend on a number that
+    only the GPU knows. Work that does so nevertheless is never replayed. Whatever else it reads
+    must be part of the name, or live as long as this.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, _Recording | None] = {}
+
+    def __call__(self, name: Hashable, work: Steps, *arrays: Array) -> tuple[Array, ...]:
+        """What `work` makes of the arrays; the first of them says where they lie."""
+        if isinstance(arrays[0], np.ndarray) or not arrays[0].is_cuda:
+            return work(*arrays)
+        key = name, *(array.shape for array in arrays)
+        if key not in self._known:  # once only, perhaps; and libraries set themselves up
+            while len(self._known) >= MOST_KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = None
+            return work(*arrays)
+        found = self._known[key]
+        if found is None:
+            found = self._known[key] = _Recording(work, arrays)
+        return found.replayed(arrays) or work(*arrays)
+
+
+class _Recording:
+    """One piece of work: the arrays that it reads, and those that it writes."""
+
+    def __init__(self, work: Steps, arrays: Sequence[Array]) -> None:
+        import torch
+
+        self._read = [array.clone() for array in arrays]
+        self._written: tuple[Array, ...] = ()
+        self._graph: Any = torch.cuda.CUDAGraph()
+        aside = torch.cuda.Stream(arrays[0].device)
+        aside.wait_stream(torch.cuda.current_stream(arrays[0].device))
+        with torch.cuda.stream(aside), _no_garbage_collected(), suppress(RuntimeError):
+            self._graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                written = work(*self._read)
+            finally:
+                self._graph.capture_end()
+            self._written = written
+        torch.cuda.current_stream(arrays[0].device).wait_stream(aside)
+
+    def replayed(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """What the work writes, having read these arrays; nothing if it was not to be recorded."""
+        if not self._written:
+            return ()
+        for mine, given in zip(self._read, arrays, strict=True):
+            mine.copy_(given)
+        self._graph.replay()
+        return tuple(array.clone() for array in self._written)
+
+
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    """An older recording that is thrown away meanwhile would spoil the new one."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+DIGITS = 8  # of a whole number of 64 bits; the first has its sign
+LARGEST = 2.0**61  # to which vectors are stretched
+MOST_SUMMED = 1 << 16  # digits below 256 whose sum is exact in float32
+
+
+@dataclass(frozen=True, eq=False)
+class ZerosAndOnes:
+    """Rows of zeros and ones, ready for products: in float64, or in float16 on a GPU."""
+
+    table: Array  # (n_rows, n_columns); in float16, both are filled up with zeros
+    n_rows: int
+    n_columns: int
+
+    @property
+    def exact_by_digits(self) -> bool:
+        """Whether vectors have to be written in digits."""
+        return "float16" in str(self.table.dtype)
+
+    def times(self, vector: Array) -> Array:
+        """Σ over the columns, one number for each row."""
+        if not self.exact_by_digits:
+            return self.table @ vector
+        digits, worth = in_digits(_filled_up(vector, self.table.shape[1]))
+        return (_product(self.table, digits).double() @ worth)[: self.n_rows]
+
+    def summed(self, vector: Array) -> Array:
+        """Σ over the rows, one number for each column."""
+        if not self.exact_by_digits:
+            return vector @ self.table
+        length, wide = self.table.shape
+        rows = min(length, MOST_SUMMED)
+        digits, worth = in_digits(_filled_up(vector, length).reshape(-1, rows))
+        parts = _product(digits.transpose(1, 2), self.table.reshape(-1, rows, wide))
+        return (worth @ parts.double().sum(0))[: self.n_columns]
+
+
+def halved(cells: Array) -> ZerosAndOnes:
+    """Zeros and ones of a torch table in float16, filled up to what the hardware takes."""
+    n_rows, n_columns = cells.shape
+    step = MOST_SUMMED if n_rows > MOST_SUMMED else DIGITS
+    shape = _multiple(n_rows, step), _multiple(n_columns, DIGITS)
+    if shape == (n_rows, n_columns):
+        return ZerosAndOnes(cells.half(), n_rows, n_columns)
+    table = cells.new_zeros(shape, dtype=_torch().float16)
+    table[:n_rows, :n_columns] = cells
+    return ZerosAndOnes(table, n_rows, n_columns)
+
+
+def in_digits(vector: Array) -> tuple[Array, Array]:
+    """Digits (..., DIGITS) of a float64 tensor, whole numbers below 256, and what each is worth."""
+    torch = _torch()
+    stretch = LARGEST / vector.abs().max().clamp(min=1e-200)
+    shifts = torch.arange(8 * DIGITS - 8, -1, -8, device=vector.device)
+    digits = (vector * stretch).round().long()[..., None] >> shifts
+    digits[..., 1:] &= 255
+    return digits.half(), torch.exp2(shifts.double()) / stretch
+
+
+def _filled_up(vector: Array, length: int) -> Array:
+    """A vector with zeros at its end."""
+    if vector.shape[0] == length:
+        return vector
+    return _torch().nn.functional.pad(vector, (0, length - vector.shape[0]))
+
+
+def _multiple(number: int, step: int) -> int:
+    """The least multiple of `step` that is not below `number`."""
+    return -(-number // step) * step
+
+
+def _product(left: Array, right: Array) -> Array:
+    """The product of float16 matrices of whole numbers, in float32."""
+    if not left.is_cuda:
+        return left.float() @ right.float()
+    torch = _torch()
+    settings = torch.backends.cuda.matmul
+    before = settings.allow_fp16_reduced_precision_reduction
+    settings.allow_fp16_reduced_precision_reduction = False  # partial sums need their 24 bits
+    product = torch.mm if left.dim() == 2 else torch.bmm
+    try:
+        return product(left, right, out_dtype=torch.float32)
+    finally:
+        settings.allow_fp16_reduced_precision_reduction = before
+
+
+def _torch() -> Any:
+    import torch
+
+    return torch

@@ -1,0 +1,253 @@
+"""Success against difficulty: logistic curves that a sample leaves possible, and what they predict.
+
+A curve is P(right) = c + (1 - c) σ(intercept - slope x difficulty), its floor c given. Curves of
+many rows at once are penalised by Jeffreys' prior (Firth, 1993): rows that are right up to a point
+and wrong beyond it keep a finite slope, and the slope of few cells is hardly biased.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from ogive.stats.array_backend import Floats
+from ogive.stats.special_functions import logit, sigmoid_pair
+
+MOST_POINTS = 1_000  # beyond, neighbouring difficulties are taken together
+STEPS = np.linspace(-6.0, 6.0, 25)  # of the grid of curves, in standard errors
+ROUNDS = 20  # towards the likeliest curve above a floor; the grid need only lie near it
+LIGHTEST = 1e-9  # weight, of the heaviest, below which a curve is left out
+
+MOST_STEPS, LONGEST_STEP, CLOSE_ENOUGH = 100, 2.0, 1e-8
+FAINTEST = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """How many responses there are at each difficulty, and how many of them are right."""
+
+    difficulty: Floats  # (n_points,), as all
+    n: Floats
+    right: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Curves of success in difficulty, each with its weight; weights sum to one."""
+
+    intercept: Floats  # (n_curves,), as all
+    slope: Floats
+    weight: Floats
+    floor: float = 0.0
+
+    def success(self, difficulty: Floats) -> Floats:
+        """Probability of a right response, (n_curves, n_points)."""
+        z = self.intercept[:, None] - self.slope[:, None] * difficulty
+        return np.asarray(self.floor + (1 - self.floor) * sigmoid_pair(z)[0])
+
+    def quantile(self, values: Floats, share: float) -> float:
+        """The value, one a curve, below which this share of the weight lies."""
+        order = np.argsort(values, kind="stable")
+        weight = self.weight[order]
+        return float(
+            np.interp(share, (np.cumsum(weight) - weight / 2) / weight.sum(), values[order])
+        )
+
+
+def points(difficulty: Floats, right: Floats) -> Points:
+    """A sample as points; where it is large, neighbouring difficulties share their mean."""
+    order = np.argsort(difficulty, kind="stable")
+    count = min(len(order), MOST_POINTS)
+    starts = np.linspace(0, len(order), count + 1).astype(np.intp)[:-1]
+    n = np.diff(np.append(starts, len(order))).astype(np.float64)
+    return Points(
+        difficulty=np.add.reduceat(difficulty[order], starts) / n,
+        n=n,
+        right=np.add.reduceat(right[order].astype(np.float64), starts),
+    )
+
+
+def curves_of(sample: Points, floor: float) -> Curves:
+    """The curves that a sample leaves possible: location and slope are both free.
+
+    The sample must hold more than one difficulty. A grid is laid around the most likely curve,
+    then once more around the mean of the first, which few errors may pull far to one side.
+    """
+    middle = float(np.average(sample.difficulty, weights=sample.n))
+    width = float(np.sqrt(np.average((sample.difficulty - middle) ** 2, weights=sample.n)))
+    ease = (middle - sample.difficulty) / width
+    found = _likely(ease, sample, floor)
+    first, cross, second, _ = (
+        part.item() for part in _information(found[None], ease, sample, floor)
+    )
+    spread = np.linalg.inv(np.array([[first, cross], [cross, second]]))
+    nodes = np.stack([step.reshape(-1) for step in np.meshgrid(STEPS, STEPS)], axis=1)
+    for _ in range(2):
+        grid = found + nodes @ np.linalg.cholesky(spread).T
+        level = _log_posterior(grid, ease, sample, floor)
+        weight = np.exp(level - level.max())
+        weight /= weight.sum()
+        found = weight @ grid
+        spread = (weight[:, None] * (grid - found)).T @ (grid - found)
+    kept = weight > LIGHTEST * weight.max()
+    slope = grid[kept, 1] / width
+    return Curves(grid[kept, 0] + slope * middle, slope, weight[kept] / weight[kept].sum(), floor)
+
+
+def curves_at_mean(difficulty: float, n: int, right: int, steps: int = 400) -> Curves:
+    """Curves of slope one that pass the share of right responses at one difficulty."""
+    from scipy.special import betaincinv
+
+    level = (np.arange(steps) + 0.5) / steps
+    share = betaincinv(right + 0.5, n - right + 0.5, level)
+    share = np.clip(share, 1e-12, 1 - 1e-12)
+    return Curves(difficulty + logit(share), np.ones(steps), np.full(steps, 1 / steps))
+
+
+def _likely(ease: Floats, sample: Points, floor: float) -> Floats:
+    """Intercept and slope in `ease` of the likeliest curve; above a floor, close to it.
+
+    Some right responses are owed to the floor; how many, the curve found so far says (EM).
+    """
+    curve, known = np.zeros((1, 2)), np.ones_like(ease)
+    for _ in range(ROUNDS if floor else 1):
+        share = sample.right * known / sample.n
+        curve = logistic_curves(share[None], ease, sample.n, start=curve)
+        rise = sigmoid_pair(curve[0, 0] + curve[0, 1] * ease)[0]
+        known = rise / (floor + (1 - floor) * rise)
+    found: Floats = curve[0]
+    return found
+
+
+def _log_posterior(at: Floats, ease: Floats, sample: Points, floor: float) -> Floats:
+    """Log-likelihood and half the log-determinant of the information; a row of `at` a curve."""
+    rise, fall = sigmoid_pair(at[:, :1] + at[:, 1:] * ease)
+    level = np.log(floor + (1 - floor) * rise) @ sample.right
+    level += np.log((1 - floor) * fall) @ (sample.n - sample.right)
+    *_, volume = _information(at, ease, sample, floor)
+    return np.asarray(level + 0.5 * np.log(np.maximum(volume, 1e-300)))
+
+
+def _information(
+    at: Floats, ease: Floats, sample: Points, floor: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    rise, fall = sigmoid_pair(at[:, :1] + at[:, 1:] * ease)
+    weight = sample.n * (1 - floor) * rise**2 * fall / (floor + (1 - floor) * rise)
+    return information(weight, ease)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """How many of some responses will be right, were the curves of another sample to hold.
+
+    On each curve the rarer outcome, right or wrong, is a sum of unequal chances; it is taken as
+    binomial, of `size` trials at `share`, with the same mean and variance. The weights of the
+    curves carry what is unsure about them.
+    """
+
+    total: int
+    expected: float  # share of right responses
+    counts_wrong: bool
+    size: Floats  # (n_curves,), as all; seldom a whole number
+    share: Floats
+    weight: Floats
+
+    def p(self, right: int) -> float:
+        """Chance of a count at least as far out as this one, on either side."""
+        count = self.total - right if self.counts_wrong else right
+        tails = self._at_most(count), 1.0 - self._at_most(count - 1)
+        return float(min(1.0, 2.0 * max(0.0, min(tails))))
+
+    def limits(self, rate: float) -> tuple[int, int]:
+        """The least and the largest count of right responses whose `p` is above `rate`."""
+        counts = range(self.total + 1)
+        low = bisect_right(counts, rate / 2, key=self._at_most)
+        high = bisect_left(counts, 1 - rate / 2, key=self._at_most)
+        if self.counts_wrong:
+            return self.total - high, self.total - low
+        return low, high
+
+    def _at_most(self, count: int) -> float:
+        """Chance that the rarer outcome is seen at most this often."""
+        from scipy.special import betainc
+
+        if count < 0:
+            return 0.0
+        below = betainc(np.maximum(self.size - count, 1e-12), count + 1.0, 1 - self.share)
+        return float(self.weight @ np.where(count >= self.size, 1.0, below))
+
+
+def predicted_right(curves: Curves, difficulty: Floats, n: Floats) -> Predicted:
+    """What the curves say about `n` new responses at each `difficulty`."""
+    chance = curves.success(difficulty)
+    total = float(n.sum())
+    expected = float(curves.weight @ (chance @ n)) / total
+    counts_wrong = expected > 0.5
+    rarer = 1 - chance if counts_wrong else chance
+    mean = np.maximum(rarer @ n, 1e-200)
+    share = np.clip(rarer**2 @ n / mean, 1e-200, 1.0)
+    return Predicted(int(total), expected, counts_wrong, mean / share, share, curves.weight)
+
+
+def logistic_curves(
+    cells: Floats, along: Floats, weights: Floats | None = None, start: Floats | None = None
+) -> Floats:
+    """Intercept and slope of each row's curve, (n_rows, 2).
+
+    `cells` (n_rows, n_columns) holds 0, 1, a share of ones, or NaN for none; `along` (n_columns,)
+    must vary, or the slope is 0. A cell counts `weights` (n_columns,) times.
+    """
+    seen = (~np.isnan(cells)).astype(np.float64)
+    if weights is not None:
+        seen = seen * weights
+    right = np.where(np.isnan(cells), 0.0, cells)
+    middle, unit = _standard(along)
+    x = (along - middle) / unit
+    found = np.zeros((cells.shape[0], 2)) if start is None else _onto(start, middle, unit)
+    for _ in range(MOST_STEPS):
+        step = _step(found, x, right, seen)
+        found = found + step
+        if np.abs(step).max(initial=0.0) < CLOSE_ENOUGH:
+            break
+    slope = found[:, 1] / unit
+    return np.stack([found[:, 0] - slope * middle, slope], axis=1)
+
+
+def _standard(along: Floats) -> tuple[float, float]:
+    return float(along.mean()), float(along.std()) or 1.0
+
+
+def _onto(curves: Floats, middle: float, unit: float) -> Floats:
+    """Curves on the standardised axis."""
+    return np.stack([curves[:, 0] + curves[:, 1] * middle, curves[:, 1] * unit], axis=1)
+
+
+def _step(curves: Floats, x: Floats, right: Floats, seen: Floats) -> Floats:
+    """A step of scoring on the penalised likelihood, of limited length.
+
+    The penalty adds `leverage` cells to each, half of them right: as cells with such counts, the
+    score is exact and its information steadies the step.
+    """
+    rise, fall = sigmoid_pair(curves[:, :1] + curves[:, 1:] * x)
+    first, cross, second, determinant = information(seen * rise * fall, x)
+    told = second[:, None] - 2 * cross[:, None] * x + first[:, None] * x**2
+    leverage = rise * fall * told / determinant[:, None]
+    pull = seen * (right - rise + leverage * (0.5 - rise))
+    one, other = pull.sum(axis=1), pull @ x
+    first, cross, second, determinant = information(seen * (1 + leverage) * rise * fall, x)
+    step = np.stack([second * one - cross * other, first * other - cross * one], axis=1)
+    step = step / determinant[:, None]
+    length = np.abs(step).max(axis=1, keepdims=True)
+    shortened: Floats = step * (LONGEST_STEP / np.maximum(length, LONGEST_STEP))
+    return shortened
+
+
+def information(weight: Floats, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Entries of the information on intercept and slope of each row, and its determinant."""
+    first, cross, second = weight.sum(axis=1), weight @ x, weight @ x**2
+    # A ridge of rounding size: where all cells lie at one value, there is no slope.
+    ridge = FAINTEST * (1 + first + second)
+    first, second = first + ridge, second + ridge
+    return first, cross, second, first * second - cross**2

@@ -1,0 +1,451 @@
+"""Rank agreement, prediction and calibration error, bins, classification metrics.
+
+Rankings: how well they agree, and which neighbours on a line lie close together.
+
+Agreement is the tau-b of Kendall (1945) and Spearman's rho, for many rankings at once.
+
+Classic metrics of classifiers from confusion matrices, for many models and resamples at once.
+
+Every metric is a share, and a share of nothing is 0, as with scikit-learn's `zero_division=0`:
+precision where nothing is predicted positive, recall where no item is positive, specificity where
+none is negative, AUC where one of the two classes has no members.
+
+Bins along a value.
+
+Errors of regressors as scores between 0 and 1, and the unit in which errors are counted.
+
+How far predictions are off: of values, with their ranks and intervals, and of probabilities.
+
+For probabilities, the expected calibration error and its interval.
+"""
+
+from __future__ import annotations
+
+from math import atanh, sqrt, tanh
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ogive.errors import InputError
+from ogive.results.plots.marks import robust_limits
+from ogive.stats.array_backend import Floats
+from ogive.stats.intervals import reach_of_parts
+
+Signs: TypeAlias = NDArray[np.float32]  # sums of them are exact up to millions of pairs
+
+ROUNDING = 1e-9
+
+
+def pair_signs(values: Floats) -> Signs:
+    """For each pair of the last axis whether the first is above (1), level (0) or below (-1)."""
+    first, second = np.triu_indices(values.shape[-1], 1)
+    one, other = values[..., first], values[..., second]
+    # In the search for data sets nearly all the time is spent here, so numbers are kept small.
+    signs = np.subtract(one > other, one < other, dtype=np.int8)
+    return signs.astype(np.float32)
+
+
+def sign_agreement(signs: Signs, others: Signs) -> Floats:
+    """Kendall's tau-b of rankings given as `pair_signs`; 0 where one of them is all ties."""
+    # Signs are 1, 0 and -1, so that their squares count the pairs that are no ties.
+    return _ratio(_dot(signs, others), np.sqrt(_dot(signs, signs) * _dot(others, others)))
+
+
+def kendall(values: Floats, others: Floats) -> Floats:
+    """Kendall's tau-b over the last axis; 0 where one of the two is all ties: it ranks nobody."""
+    return sign_agreement(pair_signs(values), pair_signs(others))
+
+
+def correlation(values: Floats, others: Floats) -> Floats:
+    """Pearson's correlation over the last axis; 0 where one of the two is constant."""
+    x = values - values.mean(axis=-1, keepdims=True)
+    y = others - others.mean(axis=-1, keepdims=True)
+    return _ratio((x * y).sum(axis=-1), np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1)))
+
+
+def spearman(values: Floats, others: Floats) -> Floats:
+    """Spearman's rho over the last axis, ties sharing their mean rank."""
+    from scipy.stats import rankdata
+
+    return correlation(rankdata(values, axis=-1), rankdata(others, axis=-1))
+
+
+def rank_agreement(values: Floats, others: Floats) -> dict[str, float]:
+    """Kendall's tau-b and Spearman's rho of two rankings; NaN where one of them ranks nobody."""
+    from scipy.stats import kendalltau
+
+    if is_constant(values) or is_constant(others):
+        return {"kendall": np.nan, "spearman": np.nan}
+    # Unlike `kendall`, in memory that does not grow with the number of pairs.
+    tau = float(kendalltau(values, others).statistic)
+    return {"kendall": tau, "spearman": float(spearman(values, others))}
+
+
+def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, float]:
+    """95 % interval of a correlation over `n` pairs, by Fisher's transformation.
+
+    For ranks with the variance of Bonett and Wright (2000). NaN for three pairs or fewer, and where
+    all points lie on a line: nothing says how far it holds.
+    """
+    if not abs(r) <= 1 - 1e-12 or n <= 3:
+        return np.nan, np.nan
+    reach = 1.959963984540054 * sqrt((1 + r**2 / 2 if ranks else 1.0) / (n - 3))
+    return tanh(atanh(r) - reach), tanh(atanh(r) + reach)
+
+
+def is_constant(values: Floats) -> bool:
+    """Whether all values are exactly the same; by rounding, their sd need not be 0 then."""
+    return values.size > 0 and bool(values.min() == values.max())
+
+
+def prediction_figures(found: Floats, truth: Floats) -> dict[str, float]:
+    """How well `found` predicts `truth`; NaN where the truth does not vary: nothing to predict.
+
+    `nrmse` is the root mean squared error divided by the standard deviation of the truth (1: no
+    better than its mean), `spearman` the rank correlation.
+    """
+    if is_constant(truth):
+        return {"nrmse": np.nan, "spearman": np.nan}
+    error = float(np.sqrt(((found - truth) ** 2).mean()) / truth.std())
+    return {"nrmse": error, "spearman": float(spearman(found, truth))}
+
+
+def _dot(signs: Signs, others: Signs) -> Floats:
+    return np.asarray(np.einsum("...p,...p->...", signs, others), dtype=np.float64)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+
+
+def runs_within(ascending: Floats, reach: float) -> list[tuple[int, int]]:
+    """Slices of at least two neighbours less than `reach` apart, none inside another."""
+    runs: list[tuple[int, int]] = []
+    for start in range(len(ascending)):
+        stop = int(np.searchsorted(ascending, ascending[start] + reach - ROUNDING))
+        if stop - start > 1 and (not runs or stop > runs[-1][1]):
+            runs.append((start, stop))
+    return runs
+
+
+Codes = NDArray[np.integer[Any]]
+
+
+def confusion_counts(
+    true: Codes, predicted: Codes, n_classes: int, weights: NDArray[Any] | None = None
+) -> Floats:
+    """How many items of each class (rows) are predicted as each class (columns).
+
+    `true` is (n_items,) and `predicted` (n_models, n_items), codes from 0; any other code, such as
+    -1 for no answer, is counted nowhere. Without `weights` the counts are (n_models, k, k); with
+    weights (n_resamples, n_items), how often each item was drawn, (n_resamples, n_models, k, k).
+    """
+    codes, drawn = np.arange(n_classes), _weights(weights, len(true))
+    counts = np.empty((*drawn.shape[:-1], len(predicted), n_classes, n_classes))
+    for code in codes:
+        members = np.flatnonzero(true == code)
+        # One column for each model and predicted class, so that resamples are a matrix product.
+        answers = (predicted[:, members].T[:, :, None] == codes).astype(np.float64)
+        found = drawn[..., members] @ answers.reshape(len(members), len(predicted) * n_classes)
+        counts[..., code, :] = found.reshape(*drawn.shape[:-1], len(predicted), n_classes)
+    return counts
+
+
+def classic_metrics(counts: Floats, positive: int | None = None) -> dict[str, Floats]:
+    """Accuracy, F1, precision, recall, AUC and specificity of confusion matrices (..., k, k).
+
+    `positive` is the class against all others. Left out, it is class 1 of two; of more classes, the
+    metrics are means over each class against all others, classes without members left out, and
+    accuracy is the share of right predictions. `auc` is that of labels alone, without scores: the
+    mean of recall and specificity.
+    """
+    if positive is None and counts.shape[-1] == 2:
+        positive = 1
+    each = _one_against_all(counts)
+    if positive is not None:
+        return {name: values[..., positive] for name, values in each.items()}
+    members = counts.sum(axis=-1) > 0
+    right = np.trace(counts, axis1=-2, axis2=-1)
+    means = {
+        name: _share((values * members).sum(axis=-1), members.sum(axis=-1))
+        for name, values in each.items()
+    }
+    return {**means, "accuracy": _share(right, counts.sum(axis=(-2, -1)))}
+
+
+def auc_of_scores(true: Codes, scores: Floats, weights: NDArray[Any] | None = None) -> Floats:
+    """How likely a positive item scores above a negative one, ties counted half (the ROC AUC).
+
+    `true` is (n_items,), 1 for positive and 0 for negative; `scores` is (n_models, n_items), higher
+    for more likely positive. The result is (n_models,), or with weights (n_resamples, n_items) it
+    is (n_resamples, n_models).
+    """
+    # Items first, so that choosing and adding up items moves whole rows of resamples.
+    drawn = _weights(weights, len(true)).T
+    is_positive, is_negative = true == 1, true == 0
+    positive, negative = drawn[is_positive], drawn[is_negative]
+    won = []
+    for row in scores:
+        order = np.argsort(row[is_negative], kind="stable")
+        ladder = row[is_negative][order]
+        beaten = np.concatenate([np.zeros((1, *drawn.shape[1:])), negative[order].cumsum(axis=0)])
+        below = np.searchsorted(ladder, row[is_positive], side="left")
+        not_above = np.searchsorted(ladder, row[is_positive], side="right")
+        both = beaten[below] + beaten[not_above]
+        won.append(np.einsum("i...,i...->...", positive, both) / 2)
+    pairs = positive.sum(axis=0) * negative.sum(axis=0)
+    return _share(np.stack(won, axis=-1), pairs[..., None])
+
+
+def auc_error(true: Codes, scores: Floats) -> float:
+    """Standard error of the ROC AUC (DeLong, DeLong and Clarke-Pearson, 1988).
+
+    `true` (n_items,) is 1 for positive and 0 for negative, `scores` (n_items,) as above. To each of
+    the two classes an item is added that wins half of its comparisons: without it, a perfect order
+    of few items would seem certain.
+    """
+    parts = []
+    for own in (1, 0):  # the share that a negative item wins is spread as the share it loses
+        one, other = scores[true == own], np.sort(scores[true != own])
+        if not one.size or not other.size:
+            return np.nan
+        below, not_above = (np.searchsorted(other, one, side) for side in ("left", "right"))
+        won = np.append((below + not_above) / (2 * other.size), 0.5)
+        parts.append(won.var(ddof=1) / won.size)
+    return float(np.sqrt(sum(parts)))
+
+
+def _one_against_all(counts: Floats) -> dict[str, Floats]:
+    """The metrics of each class as the positive one, (..., k) each."""
+    hits = np.diagonal(counts, axis1=-2, axis2=-1)
+    members, predicted = counts.sum(axis=-1), counts.sum(axis=-2)
+    total = members.sum(axis=-1, keepdims=True)
+    others = total - members
+    rejected = total - members - predicted + hits  # rightly
+    recall, specificity = _share(hits, members), _share(rejected, others)
+    return {
+        "accuracy": _share(hits + rejected, total),
+        "f1": _share(2 * hits, members + predicted),
+        "precision": _share(hits, predicted),
+        "recall": recall,
+        "auc": np.where((members > 0) & (others > 0), (recall + specificity) / 2, 0.0),
+        "specificity": specificity,
+    }
+
+
+def _weights(weights: NDArray[Any] | None, n_items: int) -> Floats:
+    return np.ones(n_items) if weights is None else np.asarray(weights, dtype=np.float64)
+
+
+def _share(part: Floats, whole: NDArray[Any]) -> Floats:
+    """Part of a whole; 0 where the whole is nothing."""
+    empty = np.zeros(np.broadcast_shapes(part.shape, whole.shape))
+    found: Floats = np.divide(part, whole, out=empty, where=whole > 0)
+    return found
+
+
+def edges_by_quantile(values: Floats, n_bins: int) -> Floats:
+    """Edges between which equally many values lie; equal values are never parted."""
+    return np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_bins + 1)))
+
+
+def edges_by_width(values: Floats, n_bins: int) -> Floats:
+    """Edges at equal distances; the outer bins also hold what lies far out."""
+    edges = np.linspace(*robust_limits(values), n_bins + 1)
+    edges[0], edges[-1] = values.min(), values.max()
+    return np.unique(edges)
+
+
+def places(values: Floats, edges: Floats) -> NDArray[np.intp]:
+    """In which bin each value lies, from 0: bins hold their lower edge, the last holds both.
+
+    -1 where a value lies outside, or is NaN. A single edge makes one bin of that value.
+    """
+    last = max(len(edges) - 2, 0)
+    found = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, last)
+    outside = ~((values >= edges[0]) & (values <= edges[-1]))
+    return np.where(outside, -1, found)
+
+
+def sums_by_bin(cells: Floats, bins: NDArray[np.intp], n_bins: int) -> tuple[Floats, Floats]:
+    """How many cells of a row lie in each bin, and their sum: (n_rows, n_bins) each; NaN is none.
+
+    `bins` says for each column where it lies; columns at -1 are left out.
+    """
+    member = (bins[:, None] == np.arange(n_bins)).astype(np.float64)
+    seen = ~np.isnan(cells)
+    return seen.astype(np.float64) @ member, np.where(seen, cells, 0.0) @ member
+
+
+SMALLEST, LARGEST = 0.05, 20.0  # errors in units; what lies beyond counts as this
+
+
+def error_unit(target: Floats) -> float:
+    """Median error of always predicting the median, from a target of the training part.
+
+    If more than half of the values are the same, it is the mean error.
+
+    >>> error_unit(np.array([1.0, 2.0, 3.0, 7.0, 100.0]))
+    2.0
+    """
+    away = np.abs(target - np.median(target))
+    unit = float(np.median(away)) or float(away.mean())
+    if not np.isfinite(unit) or unit <= 0:
+        raise InputError(
+            "The target has the same value in every row of the training part, so errors have no "
+            "unit. Give a target that varies."
+        )
+    return unit
+
+
+def error_scores(errors: Floats, unit: float) -> Floats:
+    """Score 1 / (1 + error / unit): 1/2 at one unit, more below it; NaN stays.
+
+    The log-odds of a score are minus the logarithm of the error in units. An error that happens to
+    be almost zero is no better than a small one, so errors count as at least a twentieth of the
+    unit, and as at most twenty. A score depends on the error and the unit only: not on other
+    instances, nor on other regressors.
+
+    >>> error_scores(np.array([0.0, 2.0, 6.0]), 2.0).round(3).tolist()
+    [0.952, 0.5, 0.25]
+    """
+    found: Floats = 1.0 / (1.0 + np.clip(np.abs(errors) / unit, SMALLEST, LARGEST))
+    return found
+
+
+COLUMNS = (
+    *("mae", "mae_se", "rmse", "rmse_se", "bias", "bias_se"),
+    *("kendall", "spearman", "coverage", "coverage_se", "width"),
+)
+
+N_BINS = 10
+STEPS = 201  # between no error and the largest looked at
+WIDEST = 3.0  # mean errors of noise alone, beyond the error itself
+
+
+def prediction_error(
+    predicted: Floats,
+    truth: Floats,
+    groups: NDArray[np.int64],
+    reach: Floats | tuple[Floats, Floats] | None = None,
+) -> dict[str, float]:
+    """The figures of `COLUMNS`; all arguments are (n,).
+
+    Predictions of one of the `groups` (numbered from 0) are dependent, and count as one for
+    standard errors. `reach` is half the width of each interval, or how far it reaches down and up;
+    without it, nothing is said of intervals.
+    """
+    error = predicted - truth
+    off, rmse = np.abs(error), float(np.sqrt((error**2).mean()))
+    found = {
+        "mae": float(off.mean()),
+        "mae_se": grouped_se(off, groups),
+        "rmse": rmse,
+        "rmse_se": grouped_se(error**2, groups) / (2 * max(rmse, 1e-300)),
+        "bias": float(error.mean()),
+        "bias_se": grouped_se(error, groups),
+        **rank_agreement(predicted, truth),
+    }
+    if reach is None:
+        return {**found, "coverage": np.nan, "coverage_se": np.nan, "width": np.nan}
+    down, up = reach if isinstance(reach, tuple) else (reach, reach)
+    held = ((error <= down) & (-error <= up)).astype(float)
+    coverage = {"coverage": float(held.mean()), "coverage_se": grouped_se(held, groups)}
+    return {**found, **coverage, "width": float(np.mean(down + up))}
+
+
+def mean_error_ends(
+    mean: Floats, se: Floats, n_parts: int, confidence: float
+) -> tuple[Floats, Floats]:
+    """Ends of the interval of a mean absolute error over so many folds (Student's t).
+
+    Errors within a fold share what was learned, so that a mean over them is as uncertain as one
+    over so many folds.
+    """
+    reach = reach_of_parts(n_parts, confidence) * se
+    return np.maximum(mean - reach, 0.0), mean + reach
+
+
+def grouped_se(values: Floats, groups: NDArray[np.int64]) -> float:
+    """Standard error of a mean whose values come in groups; NaN where there is but one."""
+    sums = np.bincount(groups, values - values.mean())[np.bincount(groups) > 0]
+    if sums.size < 2:
+        return float("nan")
+    return float(np.sqrt((sums**2).sum() * sums.size / (sums.size - 1)) / values.size)
+
+
+def confidence_bins(confidence: Floats, n_bins: int = N_BINS) -> NDArray[np.intp]:
+    """In which of equally wide bins from 0 to 1 each confidence lies; the last holds 1."""
+    found: NDArray[np.intp] = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
+    return found
+
+
+def calibration_error(confidence: Floats, right: Floats, place: NDArray[np.intp]) -> float:
+    """Distance of confidence and accuracy in each bin, over bins by their size (ECE)."""
+    return float(np.abs(np.bincount(place, confidence - right)).sum() / confidence.size)
+
+
+def error_interval(
+    confidence: Floats,
+    right: Floats,
+    place: NDArray[np.intp],
+    level: float,
+    n_resamples: int,
+    random: Generator,
+) -> tuple[float, float]:
+    """Interval of the calibration error: true errors under which this one is no surprise.
+
+    Distances add up whatever their sign, so that chance only ever makes the error larger, and
+    plain draws of the items would start from an error that is too large already. So the gaps of
+    all bins are grown from none to beyond those observed, with noise as large as theirs, and kept
+    where the error observed lies between the outer quantiles. It is always inside itself.
+    """
+    gap, noise = _gaps(confidence, right, place, n_resamples, random)
+    error = calibration_error(confidence, right, place)
+    furthest = error + WIDEST * float(np.abs(noise).sum(axis=1).mean())
+    true = np.linspace(0.0, min(1.0, furthest), STEPS)
+    direction = gap / error if error else np.full(gap.shape, 1 / gap.size)
+    found = np.array([np.abs(size * direction + noise).sum(axis=1) for size in true])
+    tail = (1 - level) / 2
+    kept = true[((found >= error).mean(axis=1) >= tail) & ((found <= error).mean(axis=1) >= tail)]
+    # Nothing is kept where the error is smaller than that of noise alone: then it may be none.
+    return min([error, *(kept if kept.size else [0.0])]), max([error, *kept])
+
+
+def _gaps(
+    confidence: Floats, right: Floats, place: NDArray[np.intp], n_resamples: int, random: Generator
+) -> tuple[Floats, Floats]:
+    """Signed part of each bin in the error, and samples of its noise, (n_resamples, n_bins)."""
+    gap, n = confidence - right, confidence.size
+    count = np.maximum(np.bincount(place), 1)
+    total = np.bincount(place, gap)
+    square = np.bincount(place, (gap - (total / count)[place]) ** 2)
+    # A single item shows no variance; that of its own probability takes its place.
+    alone = np.bincount(place, confidence * (1 - confidence))
+    variance = np.where(count > 1, square * count / np.maximum(count - 1, 1), alone)
+    noise = random.normal(size=(n_resamples, count.size)) * np.sqrt(variance) / n
+    return total / n, noise
+
+
+def error_by_chance(
+    confidence: Floats, place: NDArray[np.intp], n_resamples: int, random: Generator
+) -> float:
+    """Mean calibration error on so many items of a model whose confidence is right."""
+    n = confidence.size
+    right = ((random.uniform(size=n) < confidence).astype(np.float64) for _ in range(n_resamples))
+    return float(np.mean([calibration_error(confidence, drawn, place) for drawn in right]))
+
+
+def mean_interval(
+    values: Floats, level: float, lowest: float, highest: float
+) -> tuple[float, float, float]:
+    """Mean of values between two bounds, and its interval; of one value, all is possible."""
+    from scipy.special import stdtrit
+
+    mean, n = float(values.mean()), values.size
+    if n < 2:
+        return mean, lowest, highest
+    reach = float(stdtrit(n - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(n))
+    return mean, max(lowest, mean - reach), min(highest, mean + reach)

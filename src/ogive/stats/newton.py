@@ -1,0 +1,235 @@
+"""Newton steps for many small problems at once or one large one, and Anderson acceleration.
+
+Steihaug (1983); Anderson (1965); Walker and Ni (2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ogive.stats.array_backend import Array, Floats, array_namespace
+
+NOTHING = 1e-100  # of a scaled matrix: LAPACK would divide by numbers whose inverse overflows
+FAINTEST = 1e-12  # information below this is none; the standard error stays a finite number
+NARROW = 8  # numbers of an item, so few that a GPU eliminates them one by one
+FLATTEST = 1e-8  # eigenvalue of a scaled information below which a direction is called flat
+
+
+def solve_blocks(information: Array, gradient: Array, shared: tuple[bool, ...]) -> Array:
+    """Solve information @ step = gradient for every item.
+
+    `information` is (n_items, width, width), `gradient` (n_items, width). A `shared` coordinate
+    is one number for all items: it is solved for first, with the others eliminated item by item.
+    """
+    xp = array_namespace(gradient)
+    if not any(shared):
+        if isinstance(gradient, np.ndarray) or gradient.shape[1] > NARROW:
+            return xp.linalg.solve(information, gradient[..., None])[..., 0]
+        return _solve_narrow(information, gradient)
+    ours = [k for k, common in enumerate(shared) if common]
+    own = [k for k, common in enumerate(shared) if not common]
+    cross = information[:, own, :][:, :, ours]
+    inner = information[:, own, :][:, :, own]
+    eliminated = xp.linalg.solve(inner, xp.concat([cross, gradient[:, own, None]], axis=2))
+    back = xp.permute_dims(cross, (0, 2, 1)) @ eliminated
+    outer = xp.sum(information[:, ours, :][:, :, ours] - back[:, :, :-1], axis=0)
+    common = xp.linalg.solve(outer, xp.sum(gradient[:, ours] - back[:, :, -1], axis=0)[:, None])
+    step = 0 * gradient
+    step[:, ours] = common[:, 0]
+    step[:, own] = eliminated[:, :, -1] - (eliminated[:, :, :-1] @ common)[..., 0]
+    return step
+
+
+def _solve_narrow(matrices: Array, rights: Array) -> Array:
+    """Elimination for all items at once; positive matrices need no pivots.
+
+    On a GPU, a library looks at what it solved, and everything waits.
+    """
+    width = rights.shape[1]
+    right = [rights[:, i] for i in range(width)]
+    upper = {(i, k): matrices[:, i, k] for i in range(width) for k in range(i, width)}
+    for j in range(width):
+        for i in range(j + 1, width):
+            factor = upper[j, i] / upper[j, j]
+            right[i] = right[i] - factor * right[j]
+            for k in range(i, width):
+                upper[i, k] = upper[i, k] - factor * upper[j, k]
+    for i in reversed(range(width)):
+        for k in range(i + 1, width):
+            right[i] = right[i] - upper[i, k] * right[k]
+        right[i] = right[i] / upper[i, i]
+    return array_namespace(rights).stack(right, axis=1)
+
+
+def symmetric(upper: list[Array]) -> Array:
+    """Stack (n_items,) entries of an upper triangle, row by row, into (n_items, width, width)."""
+    xp = array_namespace(upper[0])
+    width = int((8 * len(upper) + 1) ** 0.5 - 1) // 2
+    pairs = [(i, k) for i in range(width) for k in range(i, width)]
+    entry = dict(zip(pairs, upper, strict=True))
+    whole = xp.stack(
+        [entry[min(i, k), max(i, k)] for i in range(width) for k in range(width)], axis=-1
+    )
+    return xp.reshape(whole, (*upper[0].shape, width, width))
+
+
+def safe_information(observed: Array, expected: Array) -> Array:
+    """Observed information where it `is_safe`, the expected one elsewhere.
+
+    Observed information is the better guide near the maximum, but far from it, or with few
+    responses, it need not be positive.
+    """
+    if observed is expected:
+        return expected
+    xp = array_namespace(observed)
+    return xp.where(is_safe(observed, expected)[:, None, None], observed, expected)
+
+
+def is_safe(observed: Array, expected: Array) -> Array:
+    """Where observed information is safely positive, (n_items,).
+
+    Its leading minors are held against the expected ones.
+    """
+    xp = array_namespace(observed)
+    # What both are divided by does not matter; so no number is above 1, and no minor overflows.
+    largest = xp.maximum(xp.max(xp.abs(observed), axis=2), xp.linalg.diagonal(expected))
+    scale = 1 / xp.sqrt(xp.clip(largest, 1e-100, None))
+    both = scale[:, :, None] * scale[:, None, :]
+    ours, theirs = (
+        xp.where(xp.abs(own) < NOTHING, 0 * own, own) for own in (observed * both, expected * both)
+    )
+    safe = ours[:, 0, 0] > 0.1 * theirs[:, 0, 0]
+    for k in range(2, observed.shape[-1] + 1):
+        safe = safe & (_minor(ours, k) > 0.1 * _minor(theirs, k))
+    return safe
+
+
+def _minor(matrices: Array, k: int) -> Array:
+    """The leading minor of size `k` of symmetric matrices; small ones are spelt out."""
+    if k > 3:
+        return array_namespace(matrices).linalg.det(matrices[:, :k, :k])
+    a, b, d = matrices[:, 0, 0], matrices[:, 0, 1], matrices[:, 1, 1]
+    if k == 2:
+        return a * d - b * b
+    c, e, f = matrices[:, 0, 2], matrices[:, 1, 2], matrices[:, 2, 2]
+    return a * (d * f - e * e) - b * (b * f - c * e) + c * (b * e - c * d)
+
+
+def positive_inverse(matrices: Floats) -> Floats:
+    """Inverse of one or more matrices that should be positive.
+
+    A flat direction, which rounding may even have turned negative, gets a very large variance.
+    """
+    diagonal = np.abs(np.diagonal(matrices, axis1=-2, axis2=-1))
+    scale = 1 / np.sqrt(np.maximum(diagonal, FAINTEST))
+    both = scale[..., :, None] * scale[..., None, :]
+    values, vectors = np.linalg.eigh(matrices * both)
+    values = np.maximum(values, FLATTEST)
+    inverse: Floats = (vectors / values[..., None, :]) @ np.swapaxes(vectors, -1, -2) * both
+    return inverse
+
+
+def root_of(matrices: Array) -> Floats:
+    """Matrices r with r @ r.T = one or more covariances; what rounding made negative is none."""
+    values, vectors = np.linalg.eigh(matrices)
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    return root
+
+
+class Truncated(NamedTuple):
+    """A step of Newton's method within a trust region."""
+
+    step: Array
+    gain: float  # that the quadratic model promises
+    length: float
+    inside: bool  # whether it is Newton's own step, not cut off at the region's edge
+
+
+def truncated_newton(
+    gradient: Array,
+    times: Callable[[Array], Array],
+    precondition: Callable[[Array], Array],
+    radius: float,
+    *,
+    forcing: float,
+    most: int,
+) -> Truncated:
+    """Climb gradient·s - s·times(s)/2 by conjugate gradients, within |s| <= radius.
+
+    Lengths are measured by the inverse of `precondition`, which is positive. Where the surface
+    bends upwards, the step goes along that bend to the edge of the region. It ends when the
+    gradient that is left is `forcing` of the first, or after `most` products.
+    """
+    xp = array_namespace(gradient)
+
+    def dot(x: Array, y: Array) -> float:
+        return float(xp.sum(x * y))
+
+    step, product, residual = 0 * gradient, 0 * gradient, gradient
+    scaled = precondition(residual)
+    slope = first = dot(residual, scaled)
+    way, length, mixed, square = scaled, 0.0, 0.0, slope
+    inside = slope <= 0
+    for _ in range(most if slope > 0 else 0):
+        bent = times(way)
+        bend = dot(way, bent)
+        size = slope / bend if bend > 1e-14 * square else np.inf
+        if not length + 2 * size * mixed + size * size * square < radius**2:
+            room = mixed**2 + square * (radius**2 - length)
+            size = (np.sqrt(max(room, 0.0)) - mixed) / square
+            step, product = step + size * way, product + size * bent
+            length = radius**2
+            break
+        step, product = step + size * way, product + size * bent
+        residual = residual - size * bent
+        length += 2 * size * mixed + size * size * square
+        scaled = precondition(residual)
+        last, slope = slope, dot(residual, scaled)
+        if slope <= forcing**2 * first:
+            inside = True
+            break
+        turn = slope / last
+        way = scaled + turn * way
+        mixed, square = turn * (mixed + size * square), slope + turn**2 * square
+    gain = dot(gradient, step) - 0.5 * dot(step, product)
+    return Truncated(step, gain, float(np.sqrt(length)), inside)
+
+
+class Anderson:
+    """Remembers a few steps and combines them into a longer one.
+
+    `advance(x, step, metric)` returns the next point. Differences between steps are measured
+    with the diagonal `metric`, so that parameters of different units weigh alike.
+    """
+
+    def __init__(self, memory: int = 6) -> None:
+        self.memory = memory
+        self._points: list[Array] = []
+        self._steps: list[Array] = []
+
+    def forget(self) -> None:
+        """Start again: the map has changed, or the last step was a bad one."""
+        self._points.clear()
+        self._steps.clear()
+
+    def advance(self, x: Array, step: Array, metric: Array) -> Array:
+        """The next point from `x`, given the plain `step` of the map there."""
+        self._points = [*self._points, x][-self.memory - 1 :]
+        self._steps = [*self._steps, step][-self.memory - 1 :]
+        if len(self._points) == 1:
+            return x + step
+        xp = array_namespace(x)
+        n = len(self._points) - 1
+        moves = xp.stack([xp.reshape(point - x, (-1,)) for point in self._points[:-1]])
+        turns = xp.stack([xp.reshape(other - step, (-1,)) for other in self._steps[:-1]])
+        scaled = turns * xp.reshape(metric, (-1,))
+        gram = scaled @ turns.T
+        # A ridge of rounding size keeps nearly parallel memories from cancelling violently.
+        size = 1e-10 * xp.linalg.trace(gram) + 1e-300
+        ridge = size * xp.eye(n, dtype=gram.dtype, device=gram.device)
+        against = -(scaled @ xp.reshape(step, (-1,)))
+        mix = xp.linalg.solve(gram + ridge, against[:, None])[:, 0]
+        return x + step + xp.reshape(mix @ (moves + turns), x.shape)

@@ -1,1 +1,0 @@
-"""Algorithms on problems: portfolios, and which algorithm to run on a problem."""

@@ -1,1 +1,0 @@
-"""Which of two is preferred: strengths from comparisons in pairs, on a board."""

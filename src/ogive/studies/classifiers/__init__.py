@@ -1,1 +1,0 @@
-"""Classifiers on one data set: the items behind confusion matrices, and all measures."""

@@ -1,1 +1,0 @@
-"""Difficulty of items: estimated, predicted from features, explained and monitored."""

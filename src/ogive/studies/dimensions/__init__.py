@@ -1,1 +1,0 @@
-"""Several dimensions: abilities of more than one kind behind one table."""

@@ -1,1 +1,0 @@
-"""Adaptive evaluation of a model, and replays that measure its error."""

@@ -1,1 +1,0 @@
-"""Differential item functioning: items that behave differently in groups of respondents."""

@@ -1,1 +1,0 @@
-"""A small set of human labels corrects the scores of a judge."""

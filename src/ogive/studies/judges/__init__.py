@@ -1,1 +1,0 @@
-"""Several judges score the same responses: severity, consistency, and adjusted abilities."""

@@ -1,1 +1,0 @@
-"""Rankings with intervals, and which differences are significant."""

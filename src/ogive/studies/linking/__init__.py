@@ -1,1 +1,0 @@
-"""Linking the scales of two calibrations."""

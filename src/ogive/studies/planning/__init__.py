@@ -1,1 +1,0 @@
-"""Planning: how many items and epochs a comparison needs."""

@@ -1,1 +1,0 @@
-"""Tasks of a benchmark: one scale per task, and how they correlate."""

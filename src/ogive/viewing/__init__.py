@@ -1,1 +1,0 @@
-"""Results as a browser asks for them: what lies at some paths, item by item, while it grows."""
