@@ -19,7 +19,7 @@ LOCK ?= constraints.txt
 SETUP := @PYTHON="$(PYTHON)" LOCK="$(LOCK)" TORCH="$(filter-out 1,$(OGIVE_TORCH))" sh scripts/venv.sh "$(VENV)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check quick test test-all test-processors fuzz faults mutation dist reproducible sbom lock audit test-wheel test-versions picture bench docs clean
+.PHONY: help demo check size quick test test-all test-processors fuzz faults mutation dist reproducible sbom lock audit test-wheel test-versions picture bench docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -35,6 +35,10 @@ check: ## Style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python scripts/size.py
+
+size: ## Modules and lines by room, against the budget in pyproject.toml
+	@$(PYTHON) scripts/size.py
 
 quick: check ## All checks, and the tests next to what changed since main
 	@files=$$($(BIN)/python scripts/changed_tests.py); if [ -z "$$files" ]; then \

@@ -24,7 +24,7 @@ RASCH_AND_2PL = [
 ]
 THREE = ["LSAT7_3PL", "SAT12_3PL", "sim3pl_2000x40_3PL"]
 GRADED = ["Science_graded", "Science_gpcm"]
-JOINED_OTHERWISE = ["i031", "i039"]  # of sim2pl_1000x50: see tests/diagnostics/test_item_fit.py
+JOINED_OTHERWISE = ["i031", "i039"]  # of sim2pl_1000x50: see tests/checks/test_item_fit.py
 SQUARES = {"infit": "infit", "infit_z": "z.infit", "outfit": "outfit", "outfit_z": "z.outfit"}
 AS_AIRT = og.Continuous(bounds="table", at_bounds=0.01)
 

@@ -1,7 +1,7 @@
 """Count how many small changes of the numeric code the tests notice.
 
     make mutation                     # a sample of 400 mutants, one and the same for a seed
-    python scripts/mutation.py --sample 50 --random-state 1 scoring ratings
+    python scripts/mutation.py --sample 50 --random-state 1 stats
 
 Cosmic Ray makes the mutants: a sign, a comparison or a number changed. Each is tried against the
 tests that run its line, those of its own room first; it is killed when one of them fails or takes
@@ -28,8 +28,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "ogive"
-ROOMS = ("numerics", "models", "scoring", "estimation", "adaptive", "ratings")
-TESTS = (*ROOMS, "calibration", "reference")  # folders of tests that run code of the rooms
+ROOMS = ("irt", "stats")
+TESTS = (*ROOMS, "reference")  # folders of tests that run code of the rooms
 # Operators of Cosmic Ray that are left out: they need arguments, or a float breaks at once.
 LEFT_OUT = ("NoOp", "Variable", "ExceptionReplacer", "_Bit", "Shift", "Invert")
 ENOUGH = 15.0  # seconds of tests for one mutant, by what they took before: of a core, not a clock
@@ -157,7 +157,7 @@ def sampled(rooms: list[str], count: int, chance: random.Random) -> list[Mutant]
 
     places: dict[tuple[Path, tuple[int, int]], list[tuple[str, int]]] = defaultdict(list)
     names = [name for name in operator_names() if not any(each in name for each in LEFT_OUT)]
-    for path in sorted(p for room in rooms for p in (SOURCE / room).glob("*.py")):
+    for path in sorted(p for room in rooms for p in (SOURCE / room).rglob("*.py")):
         nodes = walked(get_ast(path.read_text(encoding="utf-8")))
         for name in names:
             operator = get_operator(name)()
@@ -296,7 +296,7 @@ def report(mutants: list[Mutant], verdicts: list[str], out: Path) -> None:
     """Print the share killed by room, and write every mutant that was not."""
     rooms: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant, verdict in zip(mutants, verdicts, strict=True):
-        rooms[mutant.path.parent.name][verdict] += 1
+        rooms[mutant.path.relative_to(SOURCE).parts[0]][verdict] += 1
         rooms["all"][verdict] += 1
     for room, counts in sorted(rooms.items()):
         share = counts["killed"] / counts.total()

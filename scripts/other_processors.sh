@@ -8,8 +8,7 @@ set -eu
 
 python=$1
 shift
-numeric="tests/numerics tests/models tests/scoring tests/estimation tests/calibration \
-tests/diagnostics tests/adaptive tests/ratings"
+numeric="tests/irt tests/stats tests/checks"
 
 kernel() {
     "$python" -c '

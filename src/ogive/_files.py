@@ -119,7 +119,7 @@ LONGEST = 18  # digits; no machine has more bytes
 
 
 def most_bytes(given: float | None, usual: int) -> int:
-    """The limit that is given, else that of the environment, else the usual one."""
+    """Return the limit that is given, else that of the environment, else the usual one."""
     if given is None:
         told = os.environ.get(VARIABLE, "").strip()
         return _of_environment(told) if told else usual
@@ -283,7 +283,7 @@ def checked_document(path: PathLike, content: bytes, kind: str, version: int) ->
 
 
 def kind_of(document: Any) -> str | None:
-    """What a document says it is; None if Ogive did not write it."""
+    """Return what a document says it is; None if Ogive did not write it."""
     schema = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(schema, str) or not schema.startswith("ogive/"):
         return None
@@ -316,21 +316,21 @@ def require_keys(path: PathLike, document: Mapping[str, Any], keys: Iterable[str
 
 
 def written_number(value: Any, name: str, low: float = -math.inf, high: float = math.inf) -> float:
-    """A number as a document holds it, inside its bounds; true and false are refused."""
+    """Return a number as a document holds it, inside its bounds; true and false are refused."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InputError(f"{name} is {value!r:.40}, not a number in the allowed range.")
     return float(value)
 
 
 def written_text(value: Any, name: str) -> str:
-    """A text as a document holds it."""
+    """Return a text as a document holds it."""
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r:.40}, not text.")
     return value
 
 
 def written_texts(values: Any, name: str, n: int | None = None) -> tuple[str, ...]:
-    """A list of texts, as many as there should be."""
+    """Return a list of texts, as many as there should be."""
     if not isinstance(values, list):
         raise InputError(f"{name} is {values!r:.40}, not a list of texts.")
     if n is not None and len(values) != n:
@@ -339,13 +339,13 @@ def written_texts(values: Any, name: str, n: int | None = None) -> tuple[str, ..
 
 
 def why_damaged(error: Exception) -> str:
-    """What is wrong with a document whose parts could not be put together, as a sentence."""
+    """Return what is wrong with a document whose parts could not be put together, as a sentence."""
     text = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
     return text if text.endswith(".") else f"{text}."
 
 
 def readable_file(path: PathLike, max_bytes: float) -> Path:
-    """The path, once it is known to be a regular file with content, and not too large."""
+    """Return the path, once it is known to be a regular file with content, and not too large."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path is {path!r:.60}, but the path of a file is needed.")
     file = Path(path)
@@ -383,17 +383,17 @@ def real_path(path: PathLike) -> Path:
 
 
 def is_folder(path: PathLike) -> bool:
-    """Whether it is a folder; where access is denied, Path.is_dir would raise an error."""
+    """Return True if it is a folder; where access is denied, Path.is_dir would raise an error."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
 def is_plain(path: PathLike) -> bool:
-    """Whether it is a file that is no pipe, folder or device, as far as one may look."""
+    """Return True if it is a file that is no pipe, folder or device, as far as one may look."""
     return os.path.isfile(path)  # noqa: PTH113
 
 
 def is_there(path: PathLike) -> bool:
-    """Whether there is anything, as far as one may look."""
+    """Return True if there is anything, as far as one may look."""
     return os.path.exists(path)  # noqa: PTH110
 
 
@@ -406,7 +406,7 @@ def check_present(path: PathLike) -> None:
 
 
 def size_for_people(n_bytes: float) -> str:
-    """1536 -> '1.5 KiB'."""
+    """Return 1536 -> '1.5 KiB'."""
     if n_bytes < 1024:
         return f"{n_bytes:.0f} bytes"
     for unit in ("KiB", "MiB", "GiB", "TiB"):
@@ -417,7 +417,7 @@ def size_for_people(n_bytes: float) -> str:
 
 
 def _writable(path: PathLike) -> Path:
-    """Where a write to `path` ends up, links followed, if anything can be written there."""
+    """Return where a write to `path` ends up, links followed, if anything can be written there."""
     try:
         target = real_path(path)
         if target.is_symlink():
@@ -497,12 +497,12 @@ def parsed_json(path: PathLike, content: bytes, max_bytes: int | None = None) ->
 
 
 def json_need(content: bytes) -> int:
-    """The memory that a JSON document may need, by the number of its parts."""
+    """Return the memory that a JSON document may need, by the number of its parts."""
     return sum(n * content.count(sign) for sign, n in JSON_PARTS.items()) + 2 * len(content)
 
 
 def lone_surrogate(text: str) -> str | None:
-    """The first escape in JSON that is half of a surrogate pair, which no file can hold."""
+    """Return the first escape in JSON that is half of a surrogate pair, which no file can hold."""
     if "\\ud" not in text and "\\uD" not in text:
         return None
     return next((match[1] for match in JSON_ESCAPE.finditer(text) if match[1]), None)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose names live in the modules that `homes` says."""
+    """Return the `__getattr__` of a package whose names live in the modules that `homes` says."""
 
     def get(name: str) -> Any:
         if name not in homes:
@@ -44,5 +44,5 @@ class LazyClasses(Mapping[str, T]):
         return len(self._homes)
 
     def modules(self) -> dict[str, str]:
-        """The module of each class, as `lazily` wants them."""
+        """Return the module of each class, as `lazily` wants them."""
         return {owner: module for module, owner in self._homes.values()}

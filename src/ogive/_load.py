@@ -118,7 +118,7 @@ def _read(found: Found, name: str) -> Any:
 
 
 def _identified(path: PathLike, max_bytes: int | None) -> tuple[str, dict[str, Any] | None]:
-    """What a file says it is, and the document in it if it is JSON."""
+    """Return what a file says it is, and the document in it if it is JSON."""
     if isinstance(path, str | Path) and is_folder(Path(path)):
         if not is_plain(Path(path) / SETTINGS):
             raise FileError(

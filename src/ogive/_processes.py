@@ -177,7 +177,7 @@ class Child:
         self.output: BinaryIO = self.process.stdout  # type: ignore[assignment]
 
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Return True if it has not ended."""
         return self.process.poll() is None
 
     def send(self, content: bytes) -> None:
@@ -248,7 +248,7 @@ def one_by_one(
     ordered: bool = True,
     batch_size: int | Literal["auto"] = "auto",
 ) -> Generator[Any, None, None]:
-    """Results of delayed calls as they come, or in their order. Close it to stop the others.
+    """Yield results of delayed calls as they come, or in their order. Close it to stop the others.
 
     A backend that cannot return one result at a time, such as ray's, works in rounds.
     """

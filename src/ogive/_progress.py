@@ -94,7 +94,7 @@ def watched(title: str) -> Iterator[Progress]:
 
 
 def in_notebook() -> bool:
-    """Whether this program runs in a notebook."""
+    """Return True if this program runs in a notebook."""
     shell = sys.modules.get("IPython")
     return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
@@ -301,7 +301,7 @@ class Pace:
         self.last = now
 
     def describe(self, done: int, total: int | None, message: str) -> str:
-        """Steps done, message and time left, as far as they are known."""
+        """Return steps done, message and time left, as far as they are known."""
         now = time.monotonic()
         steps = done - self.done
         if steps > 0 and now - self.last < FREE * steps:
@@ -334,12 +334,12 @@ class Paced:
 
 
 def time_left(seconds: float | None) -> str:
-    """Time left in words; empty where it is unknown."""
+    """Return time left in words; empty where it is unknown."""
     return "" if seconds is None else f"about {lasting(seconds)} left"
 
 
 def lasting(seconds: float) -> str:
-    """A time in words: seconds, minutes or hours.
+    """Return a time in words: seconds, minutes or hours.
 
     >>> lasting(40), lasting(150), lasting(9000)
     ('40 s', '2 min', '2.5 h')
@@ -379,6 +379,6 @@ def _notebook_bar(title: str) -> Iterator[Progress]:
 
 
 def bar_html(text: str, done: int, total: int | None) -> str:
-    """A bar as HTML; without a total, one that only moves."""
+    """Return a bar as HTML; without a total, one that only moves."""
     value = f' value="{done}" max="{total}"' if total else ""
     return f"<div><progress{value}></progress> {html.escape(text)}</div>"

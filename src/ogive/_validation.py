@@ -10,12 +10,12 @@ from ogive.errors import InputError
 
 
 def as_number(value: object) -> float:
-    """The number that was given; NaN for anything else, so that no comparison holds."""
+    """Return the number that was given; NaN for anything else, so that no comparison holds."""
     return float(value) if is_number(value) else math.nan  # type: ignore[arg-type]
 
 
 def whole_number(value: object, name: str, least: int, most: int | None = None) -> int:
-    """The whole number that was given; refused if it is not one from `least` to `most`."""
+    """Return the whole number that was given; refused if it is not one from `least` to `most`."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not (whole and least <= value and (most is None or value <= most)):  # type: ignore[operator]
         reach = f"of at least {least}" if most is None else f"from {least} to {most:,}"
@@ -24,7 +24,7 @@ def whole_number(value: object, name: str, least: int, most: int | None = None) 
 
 
 def checked_share(value: object, name: str, such_as: float) -> float:
-    """The share that was given; refused if it is not between 0 and 1."""
+    """Return the share that was given; refused if it is not between 0 and 1."""
     number = as_number(value)
     if not 0 < number < 1:
         raise InputError(
@@ -34,12 +34,12 @@ def checked_share(value: object, name: str, such_as: float) -> float:
 
 
 def is_number(value: object) -> bool:
-    """Whether `value` is a real number; True and False do not count."""
+    """Return True if `value` is a real number; True and False do not count."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def one_of(value: object, name: str, known: Iterable[str]) -> str:
-    """The word that was given; refused if it is not one of those known.
+    """Return the word that was given; refused if it is not one of those known.
 
     >>> one_of("items", "average", ("items", "tasks"))
     'items'

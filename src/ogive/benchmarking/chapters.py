@@ -127,7 +127,7 @@ def read_benchmark(
 
 
 def _decided(decoding: BenchmarkDecoding, score: str, datasets: pd.Index) -> list[str]:
-    """What is compared, if it is not accuracy, and who is first by that."""
+    """Return what is compared, if it is not accuracy, and who is first by that."""
     if score not in SCORED or len(datasets) < LEAST_DATASETS["ranks"]:
         return []
     by_accuracy = compare_ranks(decoding.scores("accuracy")[list(datasets)], unit=UNIT).to_frame()
@@ -140,7 +140,7 @@ def _decided(decoding: BenchmarkDecoding, score: str, datasets: pd.Index) -> lis
 
 
 def _with_notes(found: Ranking, notes: Sequence[str]) -> Ranking:
-    """The same result, which says more."""
+    """Return the same result, which says more."""
     return replace(found, notes=(*notes, *found.notes))
 
 

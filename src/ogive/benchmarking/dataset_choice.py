@@ -48,7 +48,7 @@ LEAST_DATASETS = 3
 
 
 def judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[np.intp]:
-    """Positions of the respondents whose ranking counts."""
+    """Return positions of the respondents whose ranking counts."""
     if respondents is None:
         artificial = is_artificial(table.respondents)
         if (~artificial).sum() < 2:
@@ -77,7 +77,7 @@ def judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[np
 def with_games(
     table: Responses, judged: NDArray[np.intp], played: Points
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...]]:
-    """Positions of the respondents and data sets with games, and notes on the others."""
+    """Return positions of the respondents and data sets with games, and notes on the others."""
     there = played.games > 0
     busy, used = np.asarray(there.any(axis=0)), np.asarray(there.any(axis=1))
     if used.sum() < LEAST_DATASETS:
@@ -100,7 +100,7 @@ def with_games(
 
 
 def wanted(size: float | None, n: int) -> tuple[tuple[int, ...], int | None]:
-    """The sizes to try, and the requested one."""
+    """Return the sizes to try, and the requested one."""
     if size is None:
         return tuple(range(2, n)), None
     if isinstance(size, bool) or not isinstance(size, int | float | np.integer | np.floating):
@@ -194,7 +194,7 @@ class ChosenDatasets(Result):
         return self.subset(self.size)
 
     def subset(self, size: int) -> tuple[str, ...]:
-        """The data sets chosen for another size, in the order of choice."""
+        """Return the data sets chosen for another size, in the order of choice."""
         if size in self.sizes:
             return self.subsets[self.sizes.index(size)]
         if size == len(self.datasets):
@@ -238,7 +238,7 @@ class ChosenDatasets(Result):
         return "may be" if self.enough[k] else f"{verb} not shown to be"
 
     def _against_chance(self, k: int) -> str:
-        """Whether choosing is better than taking as many data sets at random."""
+        """Return whether choosing is better than taking as many data sets at random."""
         gain = self.held_out[k] - self.random[k]
         low, high = np.quantile(gain, RANGE)
         range_said = f"(difference {gain.mean():z.3f}, 95 % range {low:z.2f} to {high:z.2f})"
@@ -248,7 +248,7 @@ class ChosenDatasets(Result):
         return f"The chosen are not shown to rank better than as many at random {range_said}{tail}."
 
     def _judged(self, k: int) -> str:
-        """The agreement on held-out data."""
+        """Return the agreement on held-out data."""
         difference = self.held_out[k] - self.ceiling
         low, high = np.quantile(difference, RANGE)
         part = f"{self.tested[k]:,} of {self.half:,}"
@@ -261,7 +261,7 @@ class ChosenDatasets(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per size; `difference` is held_out - ceiling, `gain` held_out - random.
+        """Return one row per size; `difference` is held_out - ceiling, `gain` held_out - random.
 
         `tested` says which part of a half stood for the size, and `datasets` which are chosen.
         """
@@ -298,13 +298,13 @@ class ChosenDatasets(Result):
         return {"agreement": self.plot}
 
     def plot(self, **kw: Any) -> Display:
-        """Agreement against the number of data sets."""
+        """Return agreement against the number of data sets."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["agreement"](self.to_frame()).plot(**kw)
 
     def sentences(self) -> list[str]:
-        """The meaning, a warning if the whole ranks weakly itself, and notes."""
+        """Return the meaning, a warning if the whole ranks weakly itself, and notes."""
         agreed = self.known_ceiling.mean()
         weak = (
             "The ranking by the whole benchmark is weak itself: two halves of the data sets agree "
@@ -400,7 +400,7 @@ def _agreement(played: Points, taken: NDArray[np.bool_]) -> dict[str, Any]:
 
 
 def _significant_share(played: Points) -> float:
-    """Share of pairs whose points differ significantly over data sets (Student's t, 5 %)."""
+    """Return share of pairs whose points differ significantly over data sets (Student's t, 5 %)."""
     from scipy.stats import t
 
     first, second = np.triu_indices(played.won.shape[1], 1)
@@ -440,7 +440,7 @@ def _on_splits(n_datasets: int, n_respondents: int, n_resamples: int) -> tuple[s
 
 
 def _on_parts(halving: Halving) -> tuple[str, ...]:
-    """A note if several sizes are judged by one test, since halves are small."""
+    """Return a note if several sizes are judged by one test, since halves are small."""
     if len(set(halving.tested)) == len(halving.tested):
         return ()
     note = (
@@ -451,7 +451,7 @@ def _on_parts(halving: Halving) -> tuple[str, ...]:
 
 
 def _named(names: tuple[str, ...]) -> str:
-    """The first names, in the order of choice."""
+    """Return the first names, in the order of choice."""
     return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
 
 

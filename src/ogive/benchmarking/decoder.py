@@ -56,7 +56,7 @@ ROUNDING = 1e-9  # of abilities
 
 
 def judge(calibration: Calibration, responses: Responses, method: str = "eap") -> pd.DataFrame:
-    """Ability, true score and accuracy of each respondent on the items of one calibration.
+    """Return ability, true score and accuracy of each respondent on the items of one calibration.
 
     Columns ending in `_positive` leave out items of negative discrimination, from the ability and
     from the sum. Respondents without a response have NaN.
@@ -82,7 +82,7 @@ def judge(calibration: Calibration, responses: Responses, method: str = "eap") -
 def _standing(
     calibration: Calibration, cells: Array, kept: NDArray[np.bool_], method: str, ending: str
 ) -> dict[str, Any]:
-    """Ability and true score by the kept items; NaN if none is informative.
+    """Return ability and true score by the kept items; NaN if none is informative.
 
     Items that all of the pool got right, or all got wrong, count in the sum, but say nothing about
     ability: the sign of their slope is due to rounding.
@@ -133,7 +133,7 @@ def _placed(
 
 
 def doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
-    """Reasons to doubt a data set."""
+    """Yield reasons to doubt a data set."""
     yield from said_of_direction(calibration)
     if not calibration.converged:
         yield "the calibration did not converge"
@@ -392,7 +392,7 @@ class _Decoder:
         self.notes += [(name, note) for note in doubts(calibration, found)]
 
     def _gathered_notes(self) -> tuple[str, ...]:
-        """What holds of several data sets is said once."""
+        """Return what holds of several data sets is said once."""
         about: dict[str, list[str]] = {}
         for name, note in self.notes:
             about.setdefault(note, []).append(name)
@@ -404,7 +404,7 @@ class _Decoder:
         sources: Mapping[str, Mapping[str, Any]],
         known: Mapping[str, Mapping[str, float]],
     ) -> BenchmarkDecoding:
-        """The decoding of all data sets."""
+        """Return the decoding of all data sets."""
         import pandas as pd
 
         if not self.frames:
@@ -428,7 +428,7 @@ class _Decoder:
 
 
 def said_of_scale(pool: Pool) -> tuple[str, ...]:
-    """A note if most of those who give the scales their direction are not evaluated."""
+    """Return a note if most of those who give the scales their direction are not evaluated."""
     others = [name for name in pool.calibrating if name not in set(pool.evaluated)]
     if 2 * len(others) <= len(pool.calibrating):
         return ()

@@ -90,7 +90,7 @@ def said_of_doubtful(decoding: BenchmarkDecoding) -> str:
 
 
 def _spread(decoding: BenchmarkDecoding) -> str:
-    """In which data sets the suspects are, those with the most first."""
+    """Return in which data sets the suspects are, those with the most first."""
     counts = decoding.suspects["dataset"].value_counts()
     if len(decoding.calibrations) == 1 or counts.empty:
         return ""
@@ -99,7 +99,7 @@ def _spread(decoding: BenchmarkDecoding) -> str:
 
 
 def said_of_turned(decoding: BenchmarkDecoding) -> str:
-    """How many discriminations are below zero, and how many of them significantly."""
+    """Return how many discriminations are below zero, and how many of them significantly."""
     found = decoding.items[decoding.told]
     below, sure = (
         int((found["discrimination"] < 0).sum()),
@@ -133,7 +133,7 @@ def said_of_instances(items: pd.DataFrame, told: NDArray[np.bool_], value: str) 
 
 
 def said_of_strongest(decoding: BenchmarkDecoding) -> str:
-    """Who has the highest mean true score, of which instances, and who may be as good."""
+    """Return who has the highest mean true score, of which instances, and who may be as good."""
     share = decoding.scores(f"{SCORE}_mean").dropna()
     share = share[~are_marks(list(share.index))]
     if share.empty:
@@ -156,14 +156,14 @@ def said_of_strongest(decoding: BenchmarkDecoding) -> str:
 
 
 def _accuracies(accuracy: pd.Series[float], first: list[str]) -> str:
-    """The accuracy of each that has the highest true score, and its place by accuracy."""
+    """Return the accuracy of each that has the highest true score, and its place by accuracy."""
     place = accuracy.round(9).rank(ascending=False, method="min").astype(int)
     shown = [f"{accuracy[name]:.1%} (place {place[name]})" for name in first[:SHOWN]]
     return joined(shown)
 
 
 def _most_accurate(accuracy: pd.Series[float], first: list[str]) -> str:
-    """Who has the highest accuracy, if it is somebody else."""
+    """Return who has the highest accuracy, if it is somebody else."""
     top = [
         str(name) for name in accuracy.index[first_places(np.asarray(accuracy, dtype=np.float64))]
     ]
@@ -173,7 +173,7 @@ def _most_accurate(accuracy: pd.Series[float], first: list[str]) -> str:
 
 
 def _left_out(decoding: BenchmarkDecoding) -> str:
-    """Which instances do not count in true scores."""
+    """Return which instances do not count in true scores."""
     out = int(sum((~upright_items(each)).sum() for each in decoding.calibrations.values()))
     if not out:
         return ""
@@ -181,7 +181,7 @@ def _left_out(decoding: BenchmarkDecoding) -> str:
 
 
 def level_with(decoding: BenchmarkDecoding, best: int, share: pd.DataFrame) -> NDArray[np.bool_]:
-    """Who is not significantly lower than `best`: over data sets, or over the items of one.
+    """Return who is not significantly lower than `best`: over data sets, or over the items of one.
 
     All items count. Which ones discriminate negatively was found in the same responses: without
     them, the better of two equal classifiers would hardly be wrong where the other is right.
@@ -198,7 +198,7 @@ PARAMETERS = ("difficulty", "discrimination", "guessing")
 
 
 def described(calibration: Calibration, limits: Limits, items: pd.DataFrame) -> dict[str, Any]:
-    """One row of `datasets`."""
+    """Return one row of `datasets`."""
     solved, unsolved = alike(calibration)
     told = informative(calibration)
     row: dict[str, Any] = {
@@ -225,7 +225,7 @@ def described(calibration: Calibration, limits: Limits, items: pd.DataFrame) -> 
 
 
 def _chances(calibration: Calibration) -> Floats:
-    """How likely a respondent of average ability is right on each instance."""
+    """Return how likely a respondent of average ability is right on each instance."""
     average = np.array([calibration.population.mean])
     expected = calibration.model.expected(calibration.coords, average)[:, 0]
     found: Floats = np.where(informative(calibration), expected, alike(calibration)[0])
@@ -384,7 +384,7 @@ class BenchmarkDecoding(Result):
         return ordered[["dataset", *ordered.columns.drop("dataset")]]
 
     def scores(self, column: str = SCORE) -> pd.DataFrame:
-        """Classifiers × data sets, for a tournament: true scores, or another column.
+        """Return classifiers × data sets, for a tournament: true scores, or another column.
 
         With all items ("true_score"), an item of negative discrimination counts against the
         classifiers that get it right; the default leaves such items out.
@@ -395,7 +395,7 @@ class BenchmarkDecoding(Result):
         return wide.loc[self.classifiers["respondent"].unique(), list(self.calibrations)]
 
     def ranking(self, column: str = CHANCE, *, ascending: bool | None = None) -> pd.DataFrame:
-        """Data sets sorted by one column of `datasets`: the hardest first, or the largest.
+        """Return data sets sorted by one column of `datasets`: the hardest first, or the largest.
 
         `ascending` is the smallest first; if omitted, only a chance is sorted so.
         """
@@ -404,7 +404,7 @@ class BenchmarkDecoding(Result):
         return self.datasets.sort_values(column, ascending=rising, kind="stable")
 
     def bins(self, bins: int = 6, column: str = CHANCE) -> pd.DataFrame:
-        """Means over equally large bins of data sets, in the order of `ranking`.
+        """Return means over equally large bins of data sets, in the order of `ranking`.
 
         Standard errors are over the data sets of a bin. Difficulties of different data sets are on
         scales of their own, so their mean says less than that of `chance`.
@@ -516,7 +516,7 @@ class BenchmarkDecoding(Result):
         )
 
     def _histogram(self, dataset: str | None, value: str, **kw: Any) -> Display:
-        """How the values of instances are spread: of one data set, or of each by itself."""
+        """Return how the values of instances are spread: of one data set, or of each by itself."""
         from ogive.results.plots import DISPLAYS
 
         items, told = self.items, self.told

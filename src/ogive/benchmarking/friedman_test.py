@@ -176,7 +176,7 @@ def compare_ranks(scores: Table, *, alpha: float = 0.05, unit: str = "item") -> 
 
 
 def _ranked(table: Responses, unit: str) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
-    """Ranks, (n_items, n_respondents), 1 for the highest score, on items with all scores."""
+    """Return ranks, (n_items, n_respondents), 1 for the highest score, on items with all scores."""
     from scipy.stats import rankdata
 
     values = table.cells.T
@@ -193,7 +193,7 @@ def _ranked(table: Responses, unit: str) -> tuple[Floats, tuple[str, ...], tuple
 
 
 def _friedman(ranks: Floats) -> dict[str, Any]:
-    """Friedman's chi-square, corrected for ties, and the F of Iman and Davenport."""
+    """Return Friedman's chi-square, corrected for ties, and the F of Iman and Davenport."""
     from scipy.stats import chi2, f
 
     n, k = ranks.shape

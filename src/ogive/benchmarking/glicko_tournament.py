@@ -57,7 +57,7 @@ Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float]
 
 
 def played(order: Order, items: tuple[str, ...]) -> list[int]:
-    """Positions of the items in the order of play."""
+    """Return positions of the items in the order of play."""
     if order is None or (isinstance(order, str) and order == GIVEN):
         return list(range(len(items)))
     if isinstance(order, str):
@@ -80,7 +80,7 @@ def played(order: Order, items: tuple[str, ...]) -> list[int]:
 
 
 def _sorted_by(value: Mapping[str, Any], given: int, items: tuple[str, ...]) -> list[int]:
-    """Positions of the items by rising value; ties in the order of the table."""
+    """Return positions of the items by rising value; ties in the order of the table."""
     if len(value) < given:
         raise InputError("order gives an item more than one value. Give one value per item.")
     if not set(value) & set(items):
@@ -299,13 +299,13 @@ class Tournament(Result):
         return frame.iloc[self._order]
 
     def _column(self, found: list[int | None]) -> Any:
-        """Ranks as a column: whole numbers, with gaps where there are marks."""
+        """Return ranks as a column: whole numbers, with gaps where there are marks."""
         import pandas as pd
 
         return pd.array(found, dtype="Int64") if self.marks.any() else np.array(found)
 
     def _ranks(self, rating: Floats) -> list[int | None]:
-        """Ranks within each part by a rating; None for marks."""
+        """Return ranks within each part by a rating; None for marks."""
         found = np.zeros(rating.size, dtype=np.intp)
         for k in range(int(self.part.max()) + 1):
             mine = (self.part == k) & ~self.marks
@@ -431,7 +431,7 @@ def _notes(
 
 
 def _said_of_ranges(found: Tournament) -> tuple[str, ...]:
-    """A note if some that are not significantly behind have a range below the leader's."""
+    """Return a note if some that are not significantly behind have a range below the leader's."""
     final, place = found.final, {name: k for k, name in enumerate(found.respondents)}
     lowest = final.low[place[found.leader]]
     below = sum(bool(final.high[place[name]] < lowest) for name in found.level_with_leader)
@@ -450,7 +450,7 @@ def _said_of_ranges(found: Tournament) -> tuple[str, ...]:
 def _said_of_tau(
     used: float, given: float | None, start: Ratings, final: Ratings, unit: str
 ) -> tuple[str, ...]:
-    """A note if tau was lowered, or if volatilities grew out of proportion."""
+    """Return a note if tau was lowered, or if volatilities grew out of proportion."""
     if given is None and used < USUAL_TAU:
         games = counted(start.rating.size - 1, "game")
         lowered = (

@@ -46,7 +46,7 @@ LEVEL = 0.05  # false discovery rate of the reported relations
 
 
 def as_numbers(table: Any, what: str) -> pd.DataFrame:
-    """The numeric columns of a table whose index names data sets, each once."""
+    """Return the numeric columns of a table whose index names data sets, each once."""
     import pandas as pd
 
     table = with_row_names(table)
@@ -69,7 +69,7 @@ def as_numbers(table: Any, what: str) -> pd.DataFrame:
 def matched(
     datasets: Any, metadata: Any, fewest: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
-    """Both tables restricted to the data sets they share, and a note on the others."""
+    """Return both tables restricted to the data sets they share, and a note on the others."""
     one, other = as_numbers(datasets, "datasets"), as_numbers(metadata, "metadata")
     names = [name for name in one.index if name in other.index]
     if len(names) < fewest:
@@ -140,7 +140,7 @@ class MetadataRelations(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair of a metadatum and a parameter."""
+        """Return one row per pair of a metadatum and a parameter."""
         import pandas as pd
 
         pairs = list(product(self.metadata, self.parameters))
@@ -153,7 +153,7 @@ class MetadataRelations(Result):
         return pd.DataFrame(columns)
 
     def matrix(self, value: str = "correlation") -> pd.DataFrame:
-        """Metadata × parameters: the correlations, or another column of the frame."""
+        """Return metadata × parameters: the correlations, or another column of the frame."""
         import pandas as pd
 
         if value not in (known := ("correlation", "low", "high", "p", "p_adjusted", "n")):
@@ -173,7 +173,7 @@ class MetadataRelations(Result):
         return {"correlations": self.plot}
 
     def plot(self, **kw: Any) -> Display:
-        """A heat map of the correlations."""
+        """Return a heat map of the correlations."""
         from ogive.results.plots.matrices import HeatMapDisplay
 
         return HeatMapDisplay(self.matrix(), low=-1.0, high=1.0).plot(**kw)
@@ -182,7 +182,7 @@ class MetadataRelations(Result):
 def relate_metadata(
     datasets: pd.DataFrame, metadata: Metadata, *, method: str = "spearman"
 ) -> MetadataRelations:
-    """Correlate metadata of data sets with summaries of their item parameters.
+    """Return correlate metadata of data sets with summaries of their item parameters.
 
     `datasets` has one row per data set with columns such as `difficulty_mean`, as in a decoding:
     mean, median and standard deviation of parameters, and `chance` where it is known. `metadata`
@@ -249,7 +249,7 @@ def _on_scales(parameters: list[str]) -> tuple[str, ...]:
 
 
 def _related(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
-    """Number of pairs, correlation, its 95 % interval and p-value; NaN if undefined."""
+    """Return number of pairs, correlation, its 95 % interval and p-value; NaN if undefined."""
     from scipy.stats import pearsonr, rankdata
 
     there = np.isfinite(x) & np.isfinite(y)
@@ -266,7 +266,7 @@ def _related(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
 
 
 def _exact_p(x: Floats, y: Floats) -> float:
-    """Share of all permutations that correlate at least as strongly."""
+    """Return share of all permutations that correlate at least as strongly."""
     x = x - x.mean()
     every = np.abs(y[_orders(len(y))] @ x)
     return float((every >= abs(y @ x) - 1e-9).mean())
@@ -278,7 +278,7 @@ def _orders(n: int) -> NDArray[np.intp]:
 
 
 def _constant(values: Floats) -> bool:
-    """Whether all values are the same, up to rounding."""
+    """Return True if all values are the same, up to rounding."""
     return bool(np.ptp(values) <= 1e-13 * np.abs(values).max())
 
 
@@ -347,7 +347,7 @@ class MetadataBins(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent and bin, in the order of the metadatum."""
+        """Return one row per respondent and bin, in the order of the metadatum."""
         import pandas as pd
 
         count, n_bins = self.probability.shape
@@ -431,7 +431,7 @@ def probability_by_metadata(
 
 
 def _ordered(known: pd.DataFrame, metadatum: str, bins: int) -> pd.Series[float]:
-    """The metadatum of each data set, lowest first."""
+    """Return the metadatum of each data set, lowest first."""
     if metadatum not in known.columns:
         raise InputError(
             f"metadata has no column of numbers {metadatum!r}. It has: "
@@ -474,7 +474,7 @@ def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.Data
 def _averages(
     chance: pd.DataFrame, parts: Parts, confidence: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean, ends of its interval, and number of data sets: respondents × bins each."""
+    """Return mean, ends of its interval, and number of data sets: respondents × bins each."""
     from scipy.stats import t
 
     cells = [chance[list(part)] for part in parts]
@@ -487,7 +487,7 @@ def _averages(
 
 
 def _summary(datasets: pd.DataFrame, value: pd.Series[float], parts: Parts) -> pd.DataFrame:
-    """Means over the data sets of each bin, with standard errors."""
+    """Return means over the data sets of each bin, with standard errors."""
     import pandas as pd
 
     names = [name for name in METADATA_BINS_SUMMARIES if name in datasets.columns]
@@ -503,7 +503,7 @@ def _summary(datasets: pd.DataFrame, value: pd.Series[float], parts: Parts) -> p
 
 
 def _ties(value: pd.Series[float], parts: Parts) -> tuple[str, ...]:
-    """A note if the limit between two bins is arbitrary."""
+    """Return a note if the limit between two bins is arbitrary."""
     ends = [(value[one[-1]], value[other[0]]) for one, other in pairwise(parts)]
     parted = sum(left == right for left, right in ends)
     note = (

@@ -52,12 +52,12 @@ class Points:
 
 
 def points(scores: Floats, tolerance: float = 0.0) -> Points:
-    """Points of a round robin in every period, a row of `scores` each."""
+    """Return points of a round robin in every period, a row of `scores` each."""
     return points_within(scores, np.arange(scores.shape[1])[None], tolerance)[0]
 
 
 def points_within(scores: Floats, groups: NDArray[np.intp], tolerance: float = 0.0) -> Points:
-    """Points in games inside each group, (n_groups, n_periods, size of a group).
+    """Return points in games inside each group, (n_groups, n_periods, size of a group).
 
     `groups` names the players of each by position, (n_groups, size).
     """
@@ -73,13 +73,13 @@ def points_within(scores: Floats, groups: NDArray[np.intp], tolerance: float = 0
 
 
 def share(won: Floats, games: Floats) -> Floats:
-    """Points a game; sums of halves are exact, so that who has won equally much is level."""
+    """Return points a game; sums of halves are exact, so that who has won equally much is level."""
     found: Floats = np.divide(won, games, out=np.full(np.shape(games), LEVEL), where=games > 0)
     return found
 
 
 def grow(table: Points, largest: int) -> NDArray[np.intp]:
-    """For each period the step at which it was taken, of the best set of each size.
+    """Return for each period the step at which it was taken, of the best set of each size.
 
     `table` holds (n_tables, n_periods, n_players). The answer is (largest, n_tables, n_periods):
     at position k - 1 the set of k periods, numbered from 1 in the order of choice (who comes in
@@ -141,7 +141,7 @@ class _Search:
             self.sums.won[better], self.sums.games[better] = sums.won[better], sums.games[better]
 
     def _worth(self, barred: NDArray[np.bool_], sums: Points, sign: float) -> Floats:
-        """How good each set is after the coming (1) or going (-1) of each period."""
+        """Return how good each set is after the coming (1) or going (-1) of each period."""
         moved = _moved(sums[:, None], self.table, sign)
         shares = share(moved.won, moved.games)
         worth = sign_agreement(pair_signs(shares), self.target_signs[:, None])
@@ -205,7 +205,7 @@ def _in_proportion(size: int, half: int, n_periods: int) -> int:
 
 
 def chance_of_ranking(table: Points, random_state: int) -> float:
-    """How likely the shares of points lie so far apart where all players are equally strong.
+    """Return how likely the shares of points lie so far apart where all players are equally strong.
 
     The points of each period are shuffled among those who played it, as in an exact form of
     Friedman's test.

@@ -75,7 +75,7 @@ class RegressionDecoding(Result):
 
         parts = []
         for name, calibration in self.calibrations.items():
-            scores = self.responses[name].values  # noqa: PD011 - of responses, not of a frame
+            scores = self.responses[name].values
             seen = (~np.isnan(scores)).sum(axis=0)
             found = calibration.items[["difficulty", "difficulty_se"]].reset_index()
             parts.append(
@@ -102,7 +102,7 @@ class RegressionDecoding(Result):
         return pd.DataFrame(rows, index=pd.Index(self.calibrations, name="dataset"))
 
     def scores(self, column: str = "score") -> pd.DataFrame:
-        """Regressors × data sets, for a tournament: mean scores, or another column."""
+        """Return regressors × data sets, for a tournament: mean scores, or another column."""
         names = [str(name) for name in self.regressors.columns[2:]]
         if column not in names:
             raise InputError(
@@ -113,7 +113,7 @@ class RegressionDecoding(Result):
         return wide.loc[self.regressors["respondent"].unique(), list(self.calibrations)]
 
     def to_frame(self) -> pd.DataFrame:
-        """The data sets, the hardest first: by the mean score of the regressors."""
+        """Return the data sets, the hardest first: by the mean score of the regressors."""
         return self.datasets.sort_values("score", kind="stable")
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -184,7 +184,7 @@ class RegressionDecoding(Result):
             values = score.to_numpy(dtype=float)
         else:
             table = self.responses[str(score.columns[0])]
-            values = table.select(respondents=list(score.index)).values  # noqa: PD011
+            values = table.select(respondents=list(score.index)).values
         level = differences_over_units(values).level_with(int(places[0]))
         near = [name for name in score.index[level] if name not in first]
         units = "data set" if score.shape[1] > 1 else "instance"
@@ -322,7 +322,7 @@ class _Decoder:
         self.failed |= {name: answers.failures} if answers.failures else {}
 
     def result(self, known: Mapping[str, Mapping[str, float]]) -> RegressionDecoding:
-        """The decoding of all data sets."""
+        """Return the decoding of all data sets."""
         import pandas as pd
 
         if not self.frames:
@@ -346,11 +346,11 @@ class _Decoder:
 def _judged(
     name: str, split: Split, answers: Answers, calibration: Calibration, table: Responses
 ) -> pd.DataFrame:
-    """Ability, mean score and mean absolute error of each regressor on one data set."""
+    """Return ability, mean score and mean absolute error of each regressor on one data set."""
     row = {member: k for k, member in enumerate(answers.members)}
     rows = [row[member] for member in table.respondents]
     errors = np.abs(answers.predictions[rows] - split.y_test)
-    scores, root = table.values, np.sqrt(errors.shape[1])  # noqa: PD011
+    scores, root = table.values, np.sqrt(errors.shape[1])
     found = calibration.abilities()[["ability", "se"]].rename(columns={"se": "ability_se"})
     frame = found.assign(
         score=scores.mean(axis=1),
@@ -376,11 +376,11 @@ def _doubts(rows: pd.DataFrame) -> list[str]:
 
 
 def _described(responses: Responses, unit: float) -> dict[str, Any]:
-    """One row of `datasets`."""
+    """Return one row of `datasets`."""
     from scipy.stats import t
 
     calibration = calibrate_equal_slopes(responses)
-    scores = responses.values  # noqa: PD011
+    scores = responses.values
     by_item = np.nanmean(scores, axis=0)
     n_items = by_item.size
     easiness = calibration.coords[:, 1]

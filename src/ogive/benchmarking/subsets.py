@@ -119,7 +119,7 @@ class SubsetComparison(Result):
         return f"{text}; the artificial respondents are in place {place}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per order."""
+        """Return one row per order."""
         import pandas as pd
 
         wrong = self.misplaced
@@ -150,7 +150,7 @@ class SubsetComparison(Result):
         return {"subsets": self.plot}
 
     def plot(self, **kw: Any) -> Display:
-        """Ranks of the respondents in every order."""
+        """Return ranks of the respondents in every order."""
         from ogive.results.plots.algorithm_curves import BumpDisplay
 
         places = self.ranks
@@ -240,7 +240,7 @@ def compare_subsets(
 
 
 def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
-    """The columns that data sets are sorted by, in the order of the scores."""
+    """Return the columns that data sets are sorted by, in the order of the scores."""
     import pandas as pd
 
     datasets = with_row_names(datasets)
@@ -269,7 +269,7 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
 
 
 def _present(column: str, known: Container[Any]) -> str:
-    """The column itself, or the mean difficulty where chances are not known."""
+    """Return the column itself, or the mean difficulty where chances are not known."""
     return MEAN if column == CHANCE and CHANCE not in known else column
 
 
@@ -306,14 +306,14 @@ def _numbers(column: pd.Series[Any], name: str) -> Floats:
 
 
 def _order(keys: Floats, part: str) -> NDArray[np.intp]:
-    """Positions of the data sets to play, lowest key first."""
+    """Return positions of the data sets to play, lowest key first."""
     rising = np.argsort(keys, kind="stable")
     half = (len(rising) + 1) // 2
     return {"all": rising, "lower half": rising[:half], "upper half": rising[-half:]}[part]
 
 
 def _counting(table: Responses) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """The respondents on which agreement is measured: the real ones, if at least two."""
+    """Return the respondents on which agreement is measured: the real ones, if at least two."""
     artificial = is_artificial(table.respondents)
     if not artificial.any() or (~artificial).sum() < 2:
         return np.arange(artificial.size), ()
@@ -323,6 +323,6 @@ def _counting(table: Responses) -> tuple[NDArray[np.intp], tuple[str, ...]]:
 
 
 def _share_apart(final: Ratings) -> float:
-    """Share of all pairs whose 95 % ranges do not overlap."""
+    """Return share of all pairs whose 95 % ranges do not overlap."""
     n = final.rating.size
     return float((final.low[:, None] > final.high).sum() / (n * (n - 1) / 2))

@@ -41,7 +41,7 @@ MOST_NAMED = 4  # classes of a sentence
 
 
 def standing(row: Mapping[str, Any]) -> str:
-    """What the limit of a class is, by its test cases up to the limit and beyond.
+    """Return what the limit of a class is, by its test cases up to the limit and beyond.
 
     It is supported if the 95 % interval of the accuracy up to it lies above one half.
     """
@@ -56,7 +56,7 @@ def standing(row: Mapping[str, Any]) -> str:
 
 
 def claimed(classes: pd.DataFrame) -> pd.Series[bool]:
-    """Which classes are shown to be right more often than wrong up to their limit."""
+    """Return which classes are shown to be right more often than wrong up to their limit."""
     known = classes["limit_is"].isin([SEEN, EXTRAPOLATED])
     return known & (classes["mlc"] >= classes["easiest"])
 
@@ -76,7 +76,7 @@ def claims(classes: pd.DataFrame) -> tuple[str, str]:
 
 
 def limit_notes(classes: pd.DataFrame) -> list[str]:
-    """Notes on limits that are extrapolated, or not supported by the test cases."""
+    """Return notes on limits that are extrapolated, or not supported by the test cases."""
     notes = []
     for rule, rows in classes.groupby("rule", sort=False):
         beyond = rows["mlc"] > rows["hardest"]
@@ -101,7 +101,7 @@ def limit_notes(classes: pd.DataFrame) -> list[str]:
 
 
 def not_shown_to_fall(cases: pd.DataFrame) -> list[Any]:
-    """Classes in which wrong test cases are not significantly harder than right ones.
+    """Return classes in which wrong test cases are not significantly harder than right ones.
 
     Classes that are always right, or always wrong, have nothing to compare.
     """
@@ -132,7 +132,7 @@ def fall_notes(names: Collection[Any]) -> list[str]:
 
 
 def said_limit(row: Mapping[str, Any]) -> str:
-    """The limit of a class with its interval, and whether it lies beyond the cases seen."""
+    """Return the limit of a class with its interval, and whether it lies beyond the cases seen."""
     limit, reach = row["mlc"], 1.96 * row["mlc_se"]
     beyond = f"; extrapolated, the hardest case seen has {two_places(row['hardest'])}"
     ends = f"{two_places(limit - reach)} to {two_places(limit + reach)}"
@@ -140,7 +140,7 @@ def said_limit(row: Mapping[str, Any]) -> str:
 
 
 def two_places(value: float) -> str:
-    """A number with two decimals, and no minus where these are zero."""
+    """Return a number with two decimals, and no minus where these are zero."""
     return f"{round(value, 2) + 0.0:.2f}"
 
 
@@ -149,7 +149,7 @@ def _limit(name: Any, row: Any) -> str:
 
 
 def _doubt(name: Any, row: Any) -> str:
-    """Why no limit is claimed of a class."""
+    """Return why no limit is claimed of a class."""
     n_cases, limit = int(row["cases"]), two_places(row["mlc"])
     if row["limit_is"] == NONE_RIGHT:
         return f"{name} (none of {n_cases:,} cases right)"
@@ -239,11 +239,11 @@ class Capability(Result):
         return list(rows.index[~claimed(rows)])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per class and rule."""
+        """Return one row per class and rule."""
         return self.classes.copy()
 
     def accuracy_by_difficulty(self) -> pd.DataFrame:
-        """Accuracy by class along difficulty, with low, high and n; it should fall.
+        """Return accuracy by class along difficulty, with low, high and n; it should fall.
 
         Bins are 0.25 wide, and joined with the next until each holds at least 10 cases.
         """

@@ -122,7 +122,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _learned(self, grades: Floats, codes: NDArray[np.intp]) -> list[Scale]:
-        """One scale per class; two classes share one."""
+        """Return one scale per class; two classes share one."""
         several, pace = len(self.classes_) > 2, Pace()
         chosen = range(len(self.classes_)) if several else [1]
         found = []
@@ -134,7 +134,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def transform(self, X: Any) -> Floats:
-        """The index of each case for each class, (n_cases, n_classes), as in `classes_`.
+        """Return the index of each case for each class, (n_cases, n_classes), as in `classes_`.
 
         After `set_output(transform="pandas")` it is a frame with the columns cdi_<class>.
         """
@@ -146,7 +146,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array([f"cdi_{label}" for label in self.classes_.tolist()], dtype=object)
 
     def difficulty(self, X: Any, labels: Any) -> Floats:
-        """Difficulty of each case in its class of `labels`: minus its index, (n_cases,).
+        """Return difficulty of each case in its class of `labels`: minus its index, (n_cases,).
 
         A case is hard if it looks like another class.
         """
@@ -155,7 +155,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def codes(self, labels: Any, n_cases: int) -> NDArray[np.intp]:
-        """Position of each label in `classes_`; unknown labels are refused."""
+        """Return position of each label in `classes_`; unknown labels are refused."""
         check_is_fitted(self)
         wanted = column_or_1d(labels)
         if len(wanted) != n_cases:
@@ -173,7 +173,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def indices(self, X: Any) -> pd.DataFrame:
-        """cdi_<class> and cdi_<class>_se of each case; the index is that of `X`."""
+        """Return cdi_<class> and cdi_<class>_se of each case; the index is that of `X`."""
         import pandas as pd
 
         X = as_pandas(X)
@@ -260,7 +260,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"model is {self.model!r}; choose one of {', '.join(MODELS)}.")
 
     def _training_rows(self, X: Any) -> pd.DataFrame:
-        """The cases as a frame; sets the names."""
+        """Return the cases as a frame; sets the names."""
         import pandas as pd
 
         if isinstance(X, pd.DataFrame):
@@ -281,7 +281,7 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _as_frame(cells, getattr(self, "feature_names_in_", None))
 
     def _code_training(self, features: pd.DataFrame) -> Floats:
-        """Grades of the training cases in the items that vary; sets the coding."""
+        """Return grades of the training cases in the items that vary; sets the coding."""
         coding = self._found_coding(features)
         grades = coding.code(features)
         lowest, highest = (
@@ -354,7 +354,7 @@ def _warn_of_numbers(classes: NDArray[Any]) -> None:
 
 
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Position of each label among the classes; -1 if it is not there."""
+    """Return position of each label among the classes; -1 if it is not there."""
     place = {label: k for k, label in enumerate(classes.tolist())}
     return np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.intp)
 

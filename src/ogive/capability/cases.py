@@ -41,7 +41,7 @@ class Features:
 
     @classmethod
     def of(cls, X: Any) -> Features:
-        """Those of a frame or an array."""
+        """Return those of a frame or an array."""
         import pandas as pd
 
         if not isinstance(X, pd.DataFrame):
@@ -52,7 +52,7 @@ class Features:
         return cls(dict(zip(map(str, X.columns), kinds, strict=True)), named=True)
 
     def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns of the gate, in its order; others are left out."""
+        """Return the columns of the gate, in its order; others are left out."""
         _refuse_twice(frame)
         there = {str(name): k for k, name in enumerate(frame.columns)}
         if missing := [name for name in self.kinds if name not in there]:
@@ -67,7 +67,7 @@ class Features:
         return self._plain(found)
 
     def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The features by their names, categories as text, and every gap NaN."""
+        """Return the features by their names, categories as text, and every gap NaN."""
         names = list(self.kinds)
         found = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
         changed = {
@@ -78,7 +78,7 @@ class Features:
         return found.assign(**changed) if changed else found
 
     def knows(self, frame: pd.DataFrame) -> bool:
-        """Whether all features are there by name."""
+        """Return True if all features are there by name."""
         return set(self.kinds) <= set(map(str, frame.columns))
 
     def _refuse_text(self, frame: pd.DataFrame) -> None:
@@ -98,7 +98,7 @@ class Features:
 
 
 def as_texts(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Categories as text, so that 1 and "1" are the same; missing values are NaN.
+    """Return categories as text, so that 1 and "1" are the same; missing values are NaN.
 
     Columns of pandas' category type keep it, for models that rely on it.
     """
@@ -128,7 +128,7 @@ def _one_gap(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def as_array(frame: pd.DataFrame) -> Any:
-    """A frame as the array that a gate without names knows."""
+    """Return a frame as the array that a gate without names knows."""
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
@@ -179,7 +179,7 @@ def new_cases(table: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
 
 
 def training_rows(gate: CapabilityGate, X: Any, y: Any) -> tuple[Any, NDArray[Any], Features]:
-    """Training cases and classes in one form, and the features."""
+    """Return training cases and classes in one form, and the features."""
     import pandas as pd
 
     X, y = as_pandas(X), as_pandas(y)
@@ -204,7 +204,7 @@ def training_rows(gate: CapabilityGate, X: Any, y: Any) -> tuple[Any, NDArray[An
 
 
 def new_rows(gate: CapabilityGate, X: Any) -> Any:
-    """New cases in the form of the training cases: a frame with its columns, or an array."""
+    """Return new cases in the form of the training cases: a frame with its columns, or an array."""
     import pandas as pd
 
     X, features = as_pandas(X), gate.features_
@@ -246,7 +246,7 @@ class GroupFact:
 
     @classmethod
     def learn(cls, groups: Any, X: Any, n_cases: int) -> tuple[GroupFact, NDArray[np.intp]]:
-        """The groups of training cases; each case has to have one."""
+        """Return the groups of training cases; each case has to have one."""
         column = _column(groups, X, n_cases)
         lack = column.isna()
         if lack.any():
@@ -260,7 +260,7 @@ class GroupFact:
         return cls(name, tuple(labels.tolist()), _numeric(column)), codes
 
     def find(self, groups: Any, X: Any, n_cases: int) -> Grouped:
-        """The groups of new cases, which `X` may have as a column."""
+        """Return the groups of new cases, which `X` may have as a column."""
         given = self._in(X) if groups is None else groups
         column = _column(given, X, n_cases)
         words = not self.numeric and not any(map(_is_number, self.labels))
@@ -295,7 +295,7 @@ class GroupFact:
 
 
 def _column(groups: Any, X: Any, n_cases: int) -> pd.Series[Any]:
-    """The groups as a column, by the name of a column of `X` or one value per case."""
+    """Return the groups as a column, by the name of a column of `X` or one value per case."""
     import pandas as pd
 
     given = as_pandas(groups)

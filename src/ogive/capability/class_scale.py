@@ -46,7 +46,7 @@ class Scale:
         return [_direction(turn) for turn in self.turns]
 
     def responses(self, grades: Floats) -> Floats:
-        """Grades (n_cases, n_items) turned towards the class; NaN stays."""
+        """Return grades (n_cases, n_items) turned towards the class; NaN stays."""
         return turned(grades, self.turns)
 
     def place(self, grades: Floats) -> tuple[Floats, Floats]:
@@ -96,7 +96,7 @@ def learn_scale(
     *,
     middles: bool,
 ) -> Scale:
-    """The scale towards the class of `member` (n_cases,), from `grades` (n_cases, n_items).
+    """Return the scale towards the class of `member` (n_cases,), from `grades` (n_cases, n_items).
 
     With `middles`, a class may also lie between the others, where grades count closeness to it.
     """
@@ -124,7 +124,7 @@ def learn_scale(
 
 
 def turned(grades: Floats, turns: Sequence[Turn]) -> Floats:
-    """Grades after orientation; NaN stays."""
+    """Return grades after orientation; NaN stays."""
     found = np.full(grades.shape, np.nan)
     for k, turn in enumerate(turns):
         seen = ~np.isnan(grades[:, k])
@@ -180,7 +180,7 @@ def _less_extreme(
 def _neighbours(
     owner: NDArray[np.intp], rows: Floats, steps: Floats, tops: Sequence[int]
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Each row with one of its grades moved by its step, if there is such a grade."""
+    """Return each row with one of its grades moved by its step, if there is such a grade."""
     moved = rows + steps
     row, item = np.nonzero((steps != 0) & (moved >= 0) & (moved <= np.asarray(tops)))
     found = rows[row]
@@ -191,7 +191,7 @@ def _neighbours(
 
 
 def _likely(calibration: Calibration, responses: Floats) -> tuple[Floats, Floats, Bools]:
-    """Maximum likelihood: ability, standard error, and whether there is no finite one."""
+    """Return maximum likelihood: ability, standard error, and whether there is no finite one."""
     found = calibration.score(_table(calibration, responses), "ml", items_known=True)
     ability, se, none = (found[name].to_numpy(copy=True) for name in ("ability", "se", "at_bound"))
     return ability, se, none
@@ -220,7 +220,7 @@ def _turn(grades: Floats, member: NDArray[np.bool_], top: int, *, middles: bool)
 
 
 def _agreement(grades: NDArray[np.intp], member: Floats, turn: Turn) -> float:
-    """Correlation of oriented grades with membership; 0 if one of them is constant."""
+    """Return correlation of oriented grades with membership; 0 if one of them is constant."""
     cells = np.array(turn, dtype=np.float64)[grades]
     if np.ptp(cells) == 0 or np.ptp(member) == 0:
         return 0.0

@@ -221,7 +221,7 @@ def class_test(
 
 
 def _bank(difficulty: Floats, curve: SuccessCurve) -> Calibration:
-    """Cases as items, named by their position."""
+    """Return cases as items, named by their position."""
     model = TwoPL()
     parameters = {
         "discrimination": np.full(len(difficulty), curve.slope),
@@ -260,7 +260,7 @@ def split_by_difficulty(
     width: float = 0.25,
     random_state: Any = 0,
 ) -> tuple[Positions, Positions]:
-    """Positions of training and test cases, both ascending, split in each bin of `cdi`.
+    """Return positions of training and test cases, both ascending, split in each bin of `cdi`.
 
     `cdi` is (n_cases,). Bins are `width` standard deviations wide, and one is centred at zero. In
     each bin the share `test_size` is for testing, rounded, with at least one case on either side; a
@@ -333,7 +333,7 @@ def _by_cell(cells: Cells, size: float, seed: int) -> tuple[Positions, Positions
 
 
 def _groups(bins: NDArray[np.float64], labels: Any) -> Positions:
-    """A number for each combination of bin and class."""
+    """Return a number for each combination of bin and class."""
     _, found = np.unique(bins, return_inverse=True)
     if labels is None:
         return found
@@ -359,7 +359,7 @@ class Cases:
 
     @classmethod
     def of(cls, scale: CaseDifficulty, X: Any, y: Any) -> Cases:
-        """All that were given."""
+        """Return all that were given."""
         cdi = scale.place(X).cdi
         names = index_of(X)
         return cls(
@@ -373,7 +373,7 @@ class Cases:
         return found
 
     def at(self, places: NDArray[np.intp]) -> Cases:
-        """Some of the cases."""
+        """Return some of the cases."""
         X, y = rows_at(self.X, places), rows_at(self.y, places)
         return Cases(X, y, self.names[places], self.codes[places], self.cdi[places])
 
@@ -423,7 +423,7 @@ def prepare(
 def success_curves(
     cases: Cases, found: NDArray[np.intp] | None, n_classes: int
 ) -> tuple[SuccessCurve, ...]:
-    """The success curve of each class, from the predictions of its cases."""
+    """Return the success curve of each class, from the predictions of its cases."""
     if found is None:
         return (UNKNOWN,) * n_classes
     members = [cases.codes == code for code in range(n_classes)]
@@ -433,12 +433,12 @@ def success_curves(
 
 
 def curve_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str]:
-    """Notes on classes whose success curve is unknown or does not fall."""
+    """Return notes on classes whose success curve is unknown or does not fall."""
     return [*few_notes(curves, classes), *flat_notes(flat_classes(curves, classes))]
 
 
 def few_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str]:
-    """A note on classes with too few cases to learn a success curve."""
+    """Return a note on classes with too few cases to learn a success curve."""
     pairs = zip(map(str, classes.tolist()), curves, strict=True)
     few = [name for name, curve in pairs if curve is UNKNOWN]
     said = (
@@ -449,13 +449,13 @@ def few_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str
 
 
 def flat_classes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[Any]:
-    """Classes whose success curve does not fall."""
+    """Return classes whose success curve does not fall."""
     pairs = zip(classes.tolist(), curves, strict=True)
     return [label for label, curve in pairs if curve.slope <= MIN_SLOPE]
 
 
 def flat_notes(flat: Sequence[Any]) -> list[str]:
-    """A note on classes whose success does not fall with difficulty."""
+    """Return a note on classes whose success does not fall with difficulty."""
     names = ", ".join(map(str, flat))
     said = (
         f"Success does not fall with case difficulty in {names}: the limit means little there, "

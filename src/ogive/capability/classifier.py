@@ -67,7 +67,7 @@ class Classifier:
 
     @heeded()
     def fitted(self, X: Any, y: Any) -> Classifier:
-        """A fitted copy."""
+        """Return a fitted copy."""
         from sklearn.base import clone
 
         try:
@@ -76,7 +76,7 @@ class Classifier:
             raise ModelError(failure(self.model, "learn", error)) from error
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """The position of each prediction in the classes, (n_cases,)."""
+        """Return the position of each prediction in the classes, (n_cases,)."""
         if not (n_cases := n_rows(X)):
             return np.empty(0, dtype=np.intp)
         try:
@@ -86,7 +86,7 @@ class Classifier:
         return self._places(found, n_cases)
 
     def scores(self, X: Any) -> Floats | None:
-        """Probabilities or decision values, (n_cases, n_classes); None if it has neither."""
+        """Return probabilities or decision values, (n_cases, n_classes); None if it has neither."""
         say = next((one for one in SCORES if hasattr(self.model, one)), None)
         labels = getattr(self.model, "classes_", None)
         if say is None or labels is None:
@@ -103,7 +103,7 @@ class Classifier:
         return ordered if np.isfinite(ordered).all() else None
 
     def confidence(self, X: Any) -> Floats | None:
-        """Confidence in its own predictions, (n_cases,); None if it has none.
+        """Return confidence in its own predictions, (n_cases,); None if it has none.
 
         The highest probability, or the margin by which the predicted class leads.
         """
@@ -126,14 +126,14 @@ class Classifier:
     def out_of_fold(
         self, X: Any, y: Any, codes: NDArray[np.intp], cv: int, seed: int
     ) -> NDArray[np.intp] | None:
-        """Cross-validated predictions; None if a class has only one case."""
+        """Return cross-validated predictions; None if a class has only one case."""
         found = self.judged_out_of_fold(X, y, codes, cv, seed, sure=False)
         return found.codes if len(found.places) == len(codes) else None
 
     def judged_out_of_fold(
         self, X: Any, y: Any, codes: NDArray[np.intp], cv: int, seed: int, *, sure: bool
     ) -> OutOfFold:
-        """Cross-validated predictions and, if wanted, the confidence in them."""
+        """Return cross-validated predictions and, if wanted, the confidence in them."""
         from sklearn.model_selection import StratifiedKFold
 
         counts = np.bincount(codes, minlength=len(self.classes))
@@ -209,13 +209,13 @@ def failure(model: Any, what: str, error: Exception) -> str:
 
 
 def _lead(margin: Floats) -> Floats:
-    """Margin between the best class and the second."""
+    """Return margin between the best class and the second."""
     ordered = np.sort(margin, axis=1)
     return np.asarray(ordered[:, -1] - ordered[:, -2])
 
 
 def is_fitted(classifier: Any) -> bool:
-    """Whether a classifier is fitted; one without fit counts as fitted."""
+    """Return True if a classifier is fitted; one without fit counts as fitted."""
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -229,21 +229,21 @@ def is_fitted(classifier: Any) -> bool:
 
 
 def n_rows(X: Any) -> int:
-    """How many cases a table has; most models refuse one without any."""
+    """Return how many cases a table has; most models refuse one without any."""
     from sklearn.utils.validation import _num_samples
 
     return int(_num_samples(X))
 
 
 def rows_at(X: Any, places: NDArray[np.intp]) -> Any:
-    """Some rows of an array or a frame."""
+    """Return some rows of an array or a frame."""
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, places)
 
 
 def index_of(X: Any) -> Any:
-    """The index of a frame; None for other tables."""
+    """Return the index of a frame; None for other tables."""
     import pandas as pd
 
     return X.index if isinstance(X, pd.DataFrame) else None

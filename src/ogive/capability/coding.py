@@ -42,7 +42,7 @@ class Grades:
         return len(self.edges)
 
     def code(self, column: Column) -> Floats:
-        """The grade of each value, NaN if it is missing."""
+        """Return the grade of each value, NaN if it is missing."""
         found = np.searchsorted(self.edges, column, side="left").astype(np.float64)
         return np.where(np.isnan(column), np.nan, found)
 
@@ -69,7 +69,7 @@ class NormalRange:
             )
 
     def code(self, column: Column) -> Floats:
-        """Whether each value lies outside; NaN if it is missing."""
+        """Return whether each value lies outside; NaN if it is missing."""
         outside = ~((column >= self.low) & (column <= self.high))
         return np.where(np.isnan(column), np.nan, outside.astype(np.float64))
 
@@ -121,7 +121,7 @@ class States:
         return found
 
     def code(self, column: Column) -> Floats:
-        """The state of each value, NaN if it is missing or unknown."""
+        """Return the state of each value, NaN if it is missing or unknown."""
         known, other = self.known, np.nan if self.otherwise is None else float(self.otherwise)
         texts = [_text(value) for value in column]
         return np.array([np.nan if text is None else known.get(text, other) for text in texts])
@@ -167,7 +167,7 @@ class Coding:
 
     @classmethod
     def of(cls, rules: Mapping[str, Rule]) -> Coding:
-        """A rule for each feature."""
+        """Return a rule for each feature."""
         return cls(tuple(FeatureItem(str(name), str(name), rule) for name, rule in rules.items()))
 
     @cached_property
@@ -181,14 +181,14 @@ class Coding:
         return tuple(item.name for item in self.items)
 
     def code(self, features: pd.DataFrame) -> Floats:
-        """The grade of each case in each item, (n_cases, n_items); NaN if it is missing.
+        """Return the grade of each case in each item, (n_cases, n_items); NaN if it is missing.
 
         Features are known by their names, in any order; others are left out.
         """
         return self.code_columns(self.columns(features))
 
     def columns(self, features: pd.DataFrame) -> dict[str, Column]:
-        """Each feature's values: floats, or texts with NaN for missing ones."""
+        """Return each feature's values: floats, or texts with NaN for missing ones."""
         there = {str(name): k for k, name in enumerate(features.columns)}
         if len(there) < features.shape[1]:
             names = [str(name) for name in features.columns]
@@ -223,7 +223,7 @@ class Coding:
         return found
 
     def unseen(self, columns: Mapping[str, Column]) -> dict[str, dict[int, str]]:
-        """Categories that no rule names: feature -> position of the case -> category."""
+        """Return categories that no rule names: feature -> position of the case -> category."""
         found: dict[str, dict[int, str]] = {}
         for feature, labels in self._closed.items():
             texts = enumerate(_text(value) for value in columns[feature])
@@ -248,11 +248,11 @@ class Coding:
         }
 
     def select(self, keep: NDArray[np.bool_]) -> Coding:
-        """Some of the items."""
+        """Return some of the items."""
         return Coding(tuple(np.array(self.items, dtype=object)[keep]), self.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item: its feature, the rule in words, and the number of grades."""
+        """Return one row per item: its feature, the rule in words, and the number of grades."""
         import pandas as pd
 
         columns = {
@@ -281,7 +281,7 @@ class Coding:
 
 
 def quantile_coding(features: pd.DataFrame, levels: int) -> Coding:
-    """Numbers in `levels` grades of equally many cases; categories as states.
+    """Return numbers in `levels` grades of equally many cases; categories as states.
 
     Equal values share a grade, so there may be fewer grades. Of more than two categories, each
     becomes an item of its own: 1 for it and 0 for all others. Columns that are constant, free text
@@ -341,7 +341,7 @@ def _finite(column: Column, name: str) -> Floats:
 
 
 def _text(value: object) -> str | None:
-    """A category as text, 1.0 as "1"; None if it is missing."""
+    """Return a category as text, 1.0 as "1"; None if it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return category_text(value).strip()

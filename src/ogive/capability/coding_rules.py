@@ -55,7 +55,7 @@ class Clause:
 
 
 def read_coding(source: Any) -> Coding:
-    """A coding from a CSV file, a frame, or a mapping of features to their rules in words.
+    """Return a coding from a CSV file, a frame, or a mapping of features to their rules in words.
 
     A table has a column `feature` and either `coding`, with rules such as "4-10 = 0",
     "<= 65 = 0, > 65 = 1", "Absent = 0, Present = 1" or "Emergency = 1, else = 0"; or
@@ -135,7 +135,7 @@ def _cell(value: object) -> str:
 
 
 def _joined(normal: str, risk: str) -> str:
-    """Normal range and risk state as one rule in words."""
+    """Return normal range and risk state as one rule in words."""
     if risk.lower() in NOTHING_MORE:
         return f"{normal} = 0"
     found = _BETWEEN.fullmatch(normal)
@@ -171,7 +171,7 @@ def _clause(part: str, feature: object) -> Clause:
 
 
 def _states(named: Sequence[Clause], others: Sequence[int]) -> States:
-    """Categories; if only one is named, all others have the other state."""
+    """Return categories; if only one is named, all others have the other state."""
     labels = tuple(
         (category_text(one.low) if one.is_number else one.text, one.state) for one in named
     )
@@ -181,7 +181,7 @@ def _states(named: Sequence[Clause], others: Sequence[int]) -> States:
 
 
 def _numbers(named: Sequence[Clause], others: Sequence[int], text: Any, feature: object) -> Rule:
-    """A normal range, or cut points if there are more than two states."""
+    """Return a normal range, or cut points if there are more than two states."""
     parts = _parted(named, text, feature)
     if max([*(one.state for one in parts), *others]) > 1:
         return _grades(parts, others, text, feature)
@@ -200,7 +200,7 @@ def _numbers(named: Sequence[Clause], others: Sequence[int], text: Any, feature:
 
 
 def _grades(parts: Sequence[Clause], others: Sequence[int], text: Any, feature: object) -> Grades:
-    """Cut points between states that ascend with the numbers; `else` is what lies above."""
+    """Return cut points between states that ascend with the numbers; `else` is what lies above."""
     states = [*(one.state for one in parts), *others]
     if states != list(range(len(states))):
         raise _unreadable(
@@ -220,7 +220,7 @@ def _grades(parts: Sequence[Clause], others: Sequence[int], text: Any, feature: 
 
 
 def _parted(named: Sequence[Clause], text: Any, feature: object) -> list[Clause]:
-    """Clauses in the order of their numbers; no number may belong to two of them.
+    """Return clauses in the order of their numbers; no number may belong to two of them.
 
     In "<= 5, <= 9" the second begins where the first ends, and likewise, downwards, in
     ">= 9, >= 5"; in "21, <= 21" the second is what lies below.

@@ -88,7 +88,7 @@ class PromisedLimits:
     promise: Promise
 
     def judge(self, seen: Seen) -> Verdicts:
-        """Which cases the model decides, and how far it is trusted with each."""
+        """Return which cases the model decides, and how far it is trusted with each."""
         odds, edge = self.trust.log_odds(seen), self.promise.edges(seen)
         shift = self.trust.offset[seen.codes]
         limit = self.trust.limit(seen, odds, edge)
@@ -171,7 +171,7 @@ class Wording:
         )
 
     def _where(self, case: Case, promise: Promise) -> str:
-        """The part of the cases that a threshold is for."""
+        """Return the part of the cases that a threshold is for."""
         if promise.by == GROUP:
             return f" of {self.fact} {case.group!r:.60}"
         return f" predicted as class {case.label!r}" if promise.by in (CLASS, PREDICTION) else ""
@@ -194,7 +194,7 @@ class Case(NamedTuple):
 def decision_frame(
     found: Decisions, classes: NDArray[Any], index: Any, wording: Wording
 ) -> pd.DataFrame:
-    """One row per case: prediction, decision, the figures behind it, and a sentence."""
+    """Return one row per case: prediction, decision, the figures behind it, and a sentence."""
     import pandas as pd
 
     labels = classes[found.codes]
@@ -226,7 +226,7 @@ def decision_frame(
 
 
 def chance(odds: Floats) -> Floats:
-    """Log-odds as a chance."""
+    """Return log-odds as a chance."""
     from scipy.special import expit
 
     return np.asarray(expit(odds))
@@ -273,7 +273,7 @@ class Parts(NamedTuple):
 def parts_frame(
     held: Judged, within: Bools, classes: Sequence[Any], groups: Sequence[str], promise: Any
 ) -> pd.DataFrame:
-    """One row for all held-out cases, and one per true class, predicted class and group.
+    """Return one row for all held-out cases, and one per true class, predicted class and group.
 
     `promised` says whether the target was shown for the part; shares and accuracies of accepted
     cases have exact 95 % intervals.
@@ -289,7 +289,7 @@ def parts_frame(
 
 
 def divisions(held: Judged, classes: Sequence[Any], groups: Sequence[str]) -> list[Parts]:
-    """All cases, true classes, predicted classes and, if there are any, groups."""
+    """Return all cases, true classes, predicted classes and, if there are any, groups."""
     found = [
         Parts(ALL, np.zeros(len(held.true), dtype=np.intp), ["all"]),
         Parts(CLASS, held.true, classes),
@@ -434,7 +434,7 @@ class Limits:
     notes: tuple[str, ...] = ()
 
     def judge(self, seen: Seen) -> Verdicts:
-        """Which cases the model decides, and how far it is trusted with each."""
+        """Return which cases the model decides, and how far it is trusted with each."""
         codes = seen.codes
         odds = self.slope[codes] * (self.middle[codes] - seen.difficulty)
         edge = np.where(np.isinf(self.limit), -self.limit, 0.0)[codes]
@@ -500,7 +500,7 @@ def capability_frame(
     within: Bools,
     right: Bools,
 ) -> pd.DataFrame:
-    """One row per class: its limit, and the accepted held-out cases predicted as such."""
+    """Return one row per class: its limit, and the accepted held-out cases predicted as such."""
     import pandas as pd
 
     n_classes = len(classes)
@@ -524,7 +524,7 @@ def capability_frame(
 def acceptance_notes(
     capability: pd.DataFrame, predicted: Codes, right: Bools, by: str | None
 ) -> list[str]:
-    """Notes on classes whose accepted cases are mostly wrong, or no better than the others.
+    """Return notes on classes whose accepted cases are mostly wrong, or no better than the others.
 
     A target holds `by` parts of the cases; None: there is no target.
     """
@@ -550,7 +550,7 @@ def acceptance_notes(
 
 
 def _remedy(by: str | None) -> str:
-    """What to do about cases that are predicted as a class and mostly wrong."""
+    """Return what to do about cases that are predicted as a class and mostly wrong."""
     if by is None:
         return "Set target_accuracy=0.97, for example, or leave them to people."
     if by == ALL:
@@ -559,7 +559,7 @@ def _remedy(by: str | None) -> str:
 
 
 def unknown_notes(n_cases: int) -> list[str]:
-    """A note if held-out cases have no known feature: such cases go to a person."""
+    """Return a note if held-out cases have no known feature: such cases go to a person."""
     said = (
         f"Left out (no known feature): {counted(n_cases, 'held-out case')}. Such cases go to a "
         "person."
@@ -643,14 +643,14 @@ def find_by_target(
 
 
 def evidence(model: Classifier, confidence: Floats | None) -> Floats | None:
-    """Confidence on a scale on which evidence adds up: probabilities as log-odds."""
+    """Return confidence on a scale on which evidence adds up: probabilities as log-odds."""
     if confidence is None or not hasattr(model.model, "predict_proba"):
         return confidence
     return as_log_odds(confidence)
 
 
 def _judged(learning: Cases, said: OutOfFold, groups: Codes | None, model: Classifier) -> Judged:
-    """Training cases as they are seen out of fold."""
+    """Return training cases as they are seen out of fold."""
     at = said.places
     difficulty: Floats = -learning.cdi[at, said.codes]
     own = None if groups is None else groups[at]
@@ -659,7 +659,7 @@ def _judged(learning: Cases, said: OutOfFold, groups: Codes | None, model: Class
 
 
 def _tried(kind: str, offered: tuple[Trust, ...], model: Classifier) -> tuple[Trust, ...]:
-    """The kinds of trust to choose from."""
+    """Return the kinds of trust to choose from."""
     if kind == AUTO:
         return offered
     found = {one.kind: one for one in offered}
@@ -680,7 +680,7 @@ def _names(by: str, material: Material) -> Sequence[str]:
 
 
 def _counts(by: str, held: Judged, n_parts: int) -> list[int]:
-    """Held-out cases of each part of a promise."""
+    """Return held-out cases of each part of a promise."""
     if by == ALL:
         return [len(held.true)]
     codes = held.seen.codes
@@ -697,7 +697,7 @@ def _described(
     shares: Mapping[str, float],
     notes: list[str],
 ) -> FoundLimits:
-    """Limits with the tables and the notes on what they accept of the held-out cases."""
+    """Return limits with the tables and the notes on what they accept of the held-out cases."""
     held, classes = material.held, material.classes
     within, codes = limits.judge(held.seen).within, held.seen.codes
     capability = capability_frame(limits.by_class(), classes, codes, within, held.right)

@@ -67,7 +67,7 @@ def contributions(scale: CaseDifficulty, frame: pd.DataFrame, labels: Any) -> di
 
 
 def expected(scale: Scale, grades: Floats) -> Floats:
-    """Posterior mean of the index of each case, in training standard deviations."""
+    """Return posterior mean of the index of each case, in training standard deviations."""
     bank = scale.calibration
     table = Responses(scale.responses(grades), items=bank.item_names, kind=bank.model.kind)
     return np.asarray(
@@ -82,7 +82,7 @@ def _shapley(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
 
 
 def _exact(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
-    """From the expectation under every set of known features."""
+    """Return from the expectation under every set of known features."""
     n = int(owner.max()) + 1
     known = (np.arange(2**n)[:, None] >> np.arange(n)) % 2 == 1  # (n_sets, n_features)
     value = _expected_of_all(scale, np.where(known[:, None, owner], grades, np.nan))
@@ -97,7 +97,7 @@ def _exact(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
 
 
 def _sampled(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
-    """Average over random orders in which features become known, and their reverses."""
+    """Return average over random orders in which features become known, and their reverses."""
     n = int(owner.max()) + 1
     random = np.random.default_rng(0)
     drawn = np.array([random.permutation(n) for _ in range(ORDERS)])
@@ -115,7 +115,7 @@ def _sampled(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
 
 
 def _expected_of_all(scale: Scale, shown: Floats) -> Floats:
-    """The expectation of every case as it is shown, (n_ways, n_cases)."""
+    """Return the expectation of every case as it is shown, (n_ways, n_cases)."""
     n_ways, n_cases, n_items = shown.shape
     return expected(scale, shown.reshape(-1, n_items)).reshape(n_ways, n_cases)
 
@@ -171,11 +171,11 @@ class Explanation(Result):
         return f"{said}; with {best['feature']} {best['change']} the model would decide{other}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per case and feature, the features that make a case hardest first."""
+        """Return one row per case and feature, the features that make a case hardest first."""
         return self.frame.copy()
 
     def plot(self, case: Any = None, **kw: Any) -> Display:
-        """One case, the first unless named: its difficulty, the limit and what pushes it."""
+        """Return one case, the first unless named: its difficulty, the limit and what pushes it."""
         from ogive.results.plots import DISPLAYS
 
         names = list(self.cases.index)
@@ -237,7 +237,7 @@ def _of_feature(
     cases: pd.DataFrame,
     feature: str,
 ) -> pd.DataFrame:
-    """Value and best change of one feature, one row per case."""
+    """Return value and best change of one feature, one row per case."""
     import pandas as pd
 
     column = frame.iloc[:, _place(frame, feature)]
@@ -249,14 +249,14 @@ def _of_feature(
 
 
 def _place(frame: pd.DataFrame, feature: str) -> int:
-    """Position of a feature; column names need not be strings."""
+    """Return position of a feature; column names need not be strings."""
     return [str(name) for name in frame.columns].index(feature)
 
 
 def _tried(
     decide: Decide, items: list[FeatureItem], frame: pd.DataFrame, feature: str
 ) -> Iterator[pd.DataFrame]:
-    """Decisions of the gate after each possible change."""
+    """Yield decisions of the gate after each possible change."""
     import pandas as pd
 
     column = frame.iloc[:, _place(frame, feature)]
@@ -279,7 +279,7 @@ def _tried(
 
 
 def _moves(items: list[FeatureItem], *, numeric: bool) -> Iterator[tuple[str, Move]]:
-    """Changes of a feature: in words, and as a function to the nearest such value."""
+    """Yield changes of a feature: in words, and as a function to the nearest such value."""
     for item in items:
         rule = item.rule
         if isinstance(rule, Grades):
@@ -301,7 +301,7 @@ def _moves(items: list[FeatureItem], *, numeric: bool) -> Iterator[tuple[str, Mo
 
 
 def _into(low: float, high: float) -> Move:
-    """The end of a range that is nearer to a value outside; any end for an unknown value."""
+    """Return the end of a range that is nearer to a value outside; any end for an unknown value."""
     first = low if np.isfinite(low) else high
 
     def move(value: float) -> float | None:
@@ -313,12 +313,12 @@ def _into(low: float, high: float) -> Move:
 
 
 def _out_of(rule: NormalRange, beyond: float) -> Move:
-    """A value outside, for one that lies inside or is unknown."""
+    """Return a value outside, for one that lies inside or is unknown."""
     return lambda value: None if value < rule.low or value > rule.high else beyond
 
 
 def _state_moves(rule: States, *, numeric: bool, alone: bool) -> Iterator[tuple[str, Move]]:
-    """Every named state, and none of them if other values have a state too."""
+    """Yield every named state, and none of them if other values have a state too."""
     for label, state in rule.states:
         value = _number_of(rule, label, state) if numeric else label
         if value is not None:
@@ -331,7 +331,7 @@ def _state_moves(rule: States, *, numeric: bool, alone: bool) -> Iterator[tuple[
 
 
 def _number_of(rule: States, label: str, state: int) -> float | None:
-    """The number that stands for a state in a column of numbers; None if there is none."""
+    """Return the number that stands for a state in a column of numbers; None if there is none."""
     for text in (label, str(state)):
         try:
             value = float(text)
@@ -386,7 +386,7 @@ def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
 
 
 def _changed(frame: pd.DataFrame, feature: str, values: list[Any]) -> pd.DataFrame:
-    """The cases with one feature changed; None leaves it as it is."""
+    """Return the cases with one feature changed; None leaves it as it is."""
     import pandas as pd
 
     place = _place(frame, feature)
@@ -400,5 +400,5 @@ def _changed(frame: pd.DataFrame, feature: str, values: list[Any]) -> pd.DataFra
 
 
 def _plain(value: Any) -> Any:
-    """A label as a plain Python value."""
+    """Return a label as a plain Python value."""
     return value.item() if isinstance(value, np.generic) else value

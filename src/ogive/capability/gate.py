@@ -175,13 +175,13 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class that the model predicts for each case, even if a person decides it."""
+        """Return the class that the model predicts for each case, even if a person decides it."""
         check_is_fitted(self)
         return np.asarray(self.classes_[self._predicted(new_rows(self, X))])
 
     @available_if(lambda self: _has(self, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """The model's probability of each class, (n_cases, n_classes)."""
+        """Return the model's probability of each class, (n_cases, n_classes)."""
         check_is_fitted(self)
         rows = new_rows(self, X)
         if not n_rows(rows):
@@ -189,7 +189,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return np.asarray(self.estimator_.predict_proba(rows))
 
     def decide(self, X: Any, *, groups: Any = None) -> pd.DataFrame:
-        """Model or person: one row per case, with the index of `X`.
+        """Return model or person: one row per case, with the index of `X`.
 
         `prediction` is the model's; `decision` is "model" or "person"; `trust` is the estimated
         chance that the model is right, and `least_trust` that from which such cases are accepted;
@@ -234,7 +234,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return explain(self, rows, index_of(X), groups)
 
     def risk_coverage(self, X: Any, y: Any, *, groups: Any = None) -> RiskCoverage:
-        """Accuracy against coverage on new labelled cases.
+        """Return accuracy against coverage on new labelled cases.
 
         One curve is by the gate ("gate"), the other by the model's own confidence ("probability").
         """
@@ -382,7 +382,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return Classifier(self.estimator_, self.classes_).predict(rows)
 
     def _judged(self, X: Any, y: Any, groups: Any) -> tuple[Any, Decisions, Bools]:
-        """New cases, the decisions of the gate, and whether the model is right."""
+        """Return new cases, the decisions of the gate, and whether the model is right."""
         found = self.decisions(X, groups=groups)
         if not len(found.codes):
             raise InputError("There are no cases to judge the gate by. Give cases with classes.")

@@ -53,7 +53,7 @@ TEST, TARGET = "test", "target"
 
 
 def written_limits(limits: Limits | PromisedLimits) -> dict[str, Any]:
-    """Limits by an adaptive test, or trust and promise."""
+    """Return limits by an adaptive test, or trust and promise."""
     if isinstance(limits, Limits):
         return {"from": TEST, **{name: as_texts(getattr(limits, name)) for name in BY_TEST}}
     trust, promise = limits.trust, limits.promise
@@ -148,7 +148,7 @@ def read_capability(
 
 
 def written_parts(frame: pd.DataFrame) -> dict[str, Any]:
-    """The table of parts, by column."""
+    """Return the table of parts, by column."""
     texts = {name: frame[name].tolist() for name in ("by", "part", "promised")}
     numbers = {name: as_texts(frame[name]) for name in (*COUNTS, *SHARES, *ACCURACIES)}
     return {**texts, **numbers}
@@ -193,13 +193,13 @@ def read_shares(written: Mapping[str, Any]) -> dict[str, float]:
 
 
 def as_texts(values: Any) -> list[Any]:
-    """Numbers as JSON values: infinity and NaN as text."""
+    """Return numbers as JSON values: infinity and NaN as text."""
     numbers = [value.item() if hasattr(value, "item") else value for value in values]
     return [value if math.isfinite(value) else str(value) for value in numbers]
 
 
 def as_floats(values: Any, n: int | None = None) -> Floats:
-    """Numbers from JSON values, `n` of them."""
+    """Return numbers from JSON values, `n` of them."""
     known = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
     if any(isinstance(value, bool) for value in values):
         raise ValueError("true and false are not numbers")
@@ -210,7 +210,7 @@ def as_floats(values: Any, n: int | None = None) -> Floats:
 
 
 def as_count(value: Any) -> int:
-    """A number of cases."""
+    """Return a number of cases."""
     if type(value) is not int or value < 0:
         raise ValueError(f"{value!r:.20} is not a number of cases")
     return value
@@ -307,7 +307,7 @@ def _settle(file: Path, beside: Path) -> None:
 
 
 def _next(beside: Path) -> Path:
-    """Where a model is until the gate that names it has replaced the one before."""
+    """Return where a model is until the gate that names it has replaced the one before."""
     return beside.with_name(f"{beside.stem}.next.skops")
 
 
@@ -430,7 +430,7 @@ def _features(written: Mapping[str, Any]) -> Features:
 
 
 def _written_settings(gate: CapabilityGate) -> dict[str, Any]:
-    """Settings to fit the same gate again; a random generator cannot be saved."""
+    """Return settings to fit the same gate again; a random generator cannot be saved."""
     made, seed = gate.case_difficulty, gate.random_state
     table = made is not None and not isinstance(made.coding, str)
     return {

@@ -58,7 +58,7 @@ class ClassPath:
 
 
 def with_shifts(trust: Trust, learning: Judged, true: Codes, target: float, alpha: float) -> Trust:
-    """The trust with a shift for each predicted class that lets most cases be accepted."""
+    """Return the trust with a shift for each predicted class that lets most cases be accepted."""
     best = class_path(trust, learning, true, target, alpha).share
     for _ in range(ROUNDS):
         before = best
@@ -96,7 +96,7 @@ def class_path(
 def class_edges(
     path: ClassPath, odds: Floats, held: Judged, target: float, alpha: float
 ) -> tuple[Floats, Bools]:
-    """The threshold of each predicted class that the held-out cases allow."""
+    """Return the threshold of each predicted class that the held-out cases allow."""
     edge = np.full(len(path.few), np.inf)
     for threshold in path.thresholds:
         taken = odds > threshold
@@ -159,11 +159,11 @@ class Promise:
     few: Bools  # too few held-out cases for a promise
 
     def places(self, seen: Seen) -> Codes:
-        """The part of each case; -1 if it is in none."""
+        """Return the part of each case; -1 if it is in none."""
         return _places(self.by, seen)
 
     def edges(self, seen: Seen) -> Floats:
-        """Log-odds from which each case is accepted, (n_cases,)."""
+        """Return log-odds from which each case is accepted, (n_cases,)."""
         return np.append(self.edge, np.inf)[self.places(seen)]
 
     def notes(self, counts: Sequence[int]) -> list[str]:
@@ -194,7 +194,7 @@ class Promise:
 
 
 def promised_by(by: str | None, target: float | None, *, grouped: bool) -> str:
-    """For whom the target should hold; refused if that cannot be."""
+    """Return for whom the target should hold; refused if that cannot be."""
     if by == GROUP and not grouped:
         raise InputError(
             'by is "group", but no groups are given. Give the column that holds them, such as '
@@ -211,7 +211,7 @@ def promised_by(by: str | None, target: float | None, *, grouped: bool) -> str:
 
 
 def percent_or(value: object, otherwise: float) -> float:
-    """The share that a per cent means, or another one: what to suggest instead of 95."""
+    """Return the share that a per cent means, or another one: what to suggest instead of 95."""
     number = as_number(value)
     return number / 100 if 1 < number < 100 else otherwise
 
@@ -269,7 +269,7 @@ class Spec:
 def expected_acceptance(
     trust: Trust, learning: Judged, by: str, names: Sequence[str], spec: Spec, true: Codes
 ) -> float:
-    """Share of cases expected to be accepted, from training cases out of fold.
+    """Return share of cases expected to be accepted, from training cases out of fold.
 
     Of the held-out cases only the number in each class (`true`) is used, which the split set.
     """
@@ -306,7 +306,7 @@ def unproven_note(promise: Promise, n_cases: int) -> str:
 
 
 def total_acceptance(promise: Promise, seen: Seen, odds: Floats, right: Bools) -> Accepted:
-    """Counts over all parts; the threshold is NaN if parts have different ones."""
+    """Return counts over all parts; the threshold is NaN if parts have different ones."""
     edges = promise.edges(seen)
     taken = odds >= edges
     own = np.unique(promise.edge)
@@ -348,7 +348,7 @@ def _least(spec: Spec, n_parts: int) -> int:
 
 
 def _beyond(edge: Floats) -> Floats:
-    """Thresholds that cases may reach, just above those that they have to exceed."""
+    """Return thresholds that cases may reach, just above those that they have to exceed."""
     safe = np.where(np.isfinite(edge), edge, 0.0)
     return np.where(np.isfinite(edge), edge + CLOSE * (1 + np.abs(safe)), edge)
 

@@ -55,7 +55,7 @@ class Gate(Protocol):
     kinds_: Mapping[str, str]
 
     def decide(self, X: pd.DataFrame) -> pd.DataFrame:
-        """One row per case: prediction, decision, cdi, difficulty, limit, reason.
+        """Return one row per case: prediction, decision, cdi, difficulty, limit, reason.
 
         If the gate groups cases, `X` has the group as a column.
         """
@@ -102,7 +102,7 @@ class Fields:
 
 
 def _groups(gate: Gate) -> dict[str, str]:
-    """The fact that groups cases, if the promise of the gate holds in each group."""
+    """Return the fact that groups cases, if the promise of the gate holds in each group."""
     fact = getattr(gate, "group_fact_", None)
     if fact is None or getattr(gate, "by_", None) != GROUP:
         return {}

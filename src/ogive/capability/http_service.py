@@ -120,7 +120,7 @@ class Keys:
 
 
 def _digest(key: bytes) -> bytes:
-    """Of equal length for all keys, and no key itself."""
+    """Return of equal length for all keys, and no key itself."""
     return hashlib.sha256(key).digest()
 
 
@@ -306,7 +306,7 @@ class Guard:
 
 
 def _facts(scope: Scope, status: int, seconds: float) -> dict[str, object]:
-    """What the log says of a request: no key, and no value of a case."""
+    """Return what the log says of a request: no key, and no value of a case."""
     facts = {
         "method": scope["method"][:20],
         "path": scope["path"][:200],
@@ -318,7 +318,7 @@ def _facts(scope: Scope, status: int, seconds: float) -> dict[str, object]:
 
 
 def hung_up(error: Exception) -> bool:
-    """Whether whoever asked is gone, so that nobody waits for an answer."""
+    """Return True if whoever asked is gone, so that nobody waits for an answer."""
     from starlette.requests import ClientDisconnect
 
     return isinstance(error, ClientDisconnect)
@@ -448,7 +448,7 @@ def _routes(
 
 
 def _readiness(decider: Decider) -> Response:
-    """Whether the model can be asked: 503 while its process starts, or is started again."""
+    """Return whether the model can be asked: 503 while its process starts, or is started again."""
     if decider.ready:
         return as_json({"status": "ready"})
     return answer(RefusalError(503, "The model is not running.", {"Retry-After": "1"}))
@@ -490,7 +490,7 @@ def _classes(gate: Gate) -> list[Any]:
 
 
 async def _explain(_request: Request, error: Any) -> Response:
-    """Answer unknown paths and methods with a sentence."""
+    """Return answer unknown paths and methods with a sentence."""
     sentence = SENTENCES.get(error.status_code, "The request cannot be answered.")
     return answer(RefusalError(error.status_code, sentence, error.headers))
 

@@ -160,7 +160,7 @@ def _class_by_class(
     settings: dict[str, Any],
     report: Progress,
 ) -> tuple[list[dict[str, Any]], list[pd.DataFrame]]:
-    """One row, and the trace of a test, for each rule and class."""
+    """Return one row, and the trace of a test, for each rule and class."""
     jobs = [(rule, code, label) for rule in rules for code, label in enumerate(labels)]
     rows, traces = [], []
     for done, (rule, code, label) in enumerate(jobs):
@@ -231,7 +231,7 @@ def _class_tests(tested: Tested, code: int, rule: str, settings: dict[str, Any])
 
 
 def _row(tests: ClassTests, tested: Tested, code: int, n_cases: int) -> dict[str, Any]:
-    """One row of the result: the limit, its cost, and the accuracy on either side of it."""
+    """Return one row of the result: the limit, its cost, and the accuracy on either side of it."""
     own = tested.cases.codes == code
     difficulty, right = tested.cases.difficulty[own], tested.predicted[own] == code
     row: dict[str, Any] = {
@@ -256,7 +256,7 @@ def _row(tests: ClassTests, tested: Tested, code: int, n_cases: int) -> dict[str
 
 
 def _labelled(tests: ClassTests, tested: Tested, code: int, label: Any) -> pd.DataFrame:
-    """The trace of one test, with the names of its cases."""
+    """Return the trace of one test, with the names of its cases."""
     own = np.flatnonzero(tested.cases.codes == code)
     names = tested.cases.names[own[tests.trace["case"].to_numpy()]]
     trace = tests.trace.assign(case=np.asarray(names))
@@ -266,7 +266,7 @@ def _labelled(tests: ClassTests, tested: Tested, code: int, label: Any) -> pd.Da
 
 
 def _metrics(tested: Tested, n_classes: int) -> pd.DataFrame:
-    """Classic metrics on all test cases, with bootstrap standard errors.
+    """Return classic metrics on all test cases, with bootstrap standard errors.
 
     Each class gets one extra case, spread over all predictions: without it, a classifier that is
     right on a few cases would seem certain to be right on all.
@@ -333,13 +333,13 @@ def _summed_up(
 
 
 def _name_of(model: Any) -> str:
-    """The name of the Python class of a classifier; of a pipeline, that of its last step."""
+    """Return the name of the Python class of a classifier; of a pipeline, that of its last step."""
     steps = getattr(model, "steps", None)
     return type(steps[-1][1] if steps else model).__name__
 
 
 def _case_frame(tested: Tested) -> pd.DataFrame:
-    """One row per test case."""
+    """Return one row per test case."""
     import pandas as pd
 
     cases, labels = tested.cases, tested.classifier.classes

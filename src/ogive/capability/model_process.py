@@ -89,7 +89,7 @@ class Runner(Protocol):
         """Whether it can be asked now."""
 
     async def run(self, parts: Sequence[Columns], seconds: float) -> Outcomes | None:
-        """What becomes of each request; None if the gate took more than `seconds`."""
+        """Return what becomes of each request; None if the gate took more than `seconds`."""
 
     def wait(self) -> None:
         """Wait until it can be asked, or has failed to start."""
@@ -133,7 +133,7 @@ class InProcess:
         self._started.result()
 
     async def run(self, parts: Sequence[Columns], seconds: float) -> Outcomes | None:
-        """What becomes of each request; None if the gate took more than `seconds`."""
+        """Return what becomes of each request; None if the gate took more than `seconds`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._ask, list(parts), seconds)
 
@@ -256,7 +256,7 @@ class InThread:
         return len(self._hung) < MOST_HUNG
 
     async def run(self, parts: Sequence[Columns], seconds: float) -> Outcomes | None:
-        """What becomes of each request; None if the gate took more than `seconds`."""
+        """Return what becomes of each request; None if the gate took more than `seconds`."""
         if not self.ready:
             return None
         loop = asyncio.get_running_loop()

@@ -73,7 +73,7 @@ class Accepted:
         return self.n_right / self.n_accepted if self.n_accepted else np.nan
 
     def interval(self) -> tuple[float, float]:
-        """The exact 95 % interval of the accuracy."""
+        """Return the exact 95 % interval of the accuracy."""
         low, high = share_interval(np.array([self.n_right]), np.array([self.n_accepted]))
         return float(low[0]), float(high[0])
 
@@ -104,7 +104,7 @@ class RiskCoverage(Result):
         return "; ".join(said) + "."
 
     def area(self) -> pd.Series[float]:
-        """Mean error rate along the curve of each method; smaller is better."""
+        """Return mean error rate along the curve of each method; smaller is better."""
         import pandas as pd
 
         found = {}
@@ -114,11 +114,11 @@ class RiskCoverage(Result):
         return pd.Series(found, name="area", dtype=float).rename_axis("method")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per threshold: method, coverage, accuracy and its exact 95 % interval."""
+        """Return one row per threshold: method, coverage, accuracy and its exact 95 % interval."""
         return self.frame.copy()
 
     def plot(self, **kw: Any) -> Display:
-        """Accuracy of accepted cases against coverage, one curve per method."""
+        """Return accuracy of accepted cases against coverage, one curve per method."""
         from ogive.results.plots import DISPLAYS
 
         display: Any = DISPLAYS["risk_coverage"]
@@ -166,7 +166,7 @@ def accepted(
 
 
 def risk_coverage(scores: Any, right: Any) -> RiskCoverage:
-    """Accuracy against coverage, with exact 95 % intervals.
+    """Return accuracy against coverage, with exact 95 % intervals.
 
     `right` (n,) says whether the model was right; `scores` (n,) are higher for cases on which it is
     trusted more, or several such by the name of the method: {"gate": ..., "probability": ...}.
@@ -180,12 +180,12 @@ def risk_coverage(scores: Any, right: Any) -> RiskCoverage:
 
 
 def fewest_cases(target: float, alpha: float) -> int:
-    """The smallest number of cases that, all right, show an accuracy of `target`."""
+    """Return the smallest number of cases that, all right, show an accuracy of `target`."""
     return ceil(log(alpha) / log(target) - 1e-9)
 
 
 def sizes_to_test(n: int, target: float, alpha: float, first: int | None = None) -> Floats:
-    """Numbers of accepted cases to test, ascending, of `n`; empty if nothing can be shown.
+    """Return numbers of accepted cases to test, ascending, of `n`; empty if nothing can be shown.
 
     The first forgives `first` errors, each further at least one more, and the last takes all cases.
     """
@@ -220,7 +220,7 @@ def _most_errors(n: int, target: float, alpha: float) -> int:
 
 
 def _smallest(errors: Floats, target: float, alpha: float) -> Floats:
-    """The fewest cases among which so many errors still show the target."""
+    """Return the fewest cases among which so many errors still show the target."""
     low, high = errors + 1, np.ceil((errors + 1) / (1 - target) * (3 - np.log(alpha))) + 1
     while (low < high).any():
         middle = np.floor((low + high) / 2)
@@ -294,7 +294,7 @@ class Expected(NamedTuple):
 def expected_share(
     score: Floats, right: Bools, n_cases: int, *, target: float, alpha: float
 ) -> Expected:
-    """What tests on `n_cases` held-out cases are expected to accept.
+    """Return what tests on `n_cases` held-out cases are expected to accept.
 
     `score` and `right` (n,) are those of other cases from the same source, such as training cases
     out of fold. Held-out cases are imagined as draws from them, with a chance of being right that
@@ -318,14 +318,14 @@ def expected_share(
 
 
 def reached(passed: NDArray[np.bool_], sizes: Floats, begin: int) -> Floats:
-    """Size of the last test passed in a row from `begin` on, 0 if none; rows are samples."""
+    """Return size of the last test passed in a row from `begin` on, 0 if none; rows are samples."""
     steps = np.cumprod(passed[:, begin:], axis=1).sum(axis=1)
     found: Floats = np.append(0.0, sizes[begin:])[steps]
     return found
 
 
 def _chances(score: Floats, right: Bools) -> Floats:
-    """Chance of being right from the most to the least certain case, never rising.
+    """Return chance of being right from the most to the least certain case, never rising.
 
     Half an error is added to each stretch of equal chances: none that were seen are not none.
     """
@@ -373,7 +373,7 @@ class Rivals:
         return cls(edge, wrong, tuple(int(own.sum()) for own in members))
 
     def p_values(self, sure: Floats, predicted: Codes) -> Floats:
-        """Conformal p-values that cases are wrong, by predicted class."""
+        """Return conformal p-values that cases are wrong, by predicted class."""
         found = np.ones(len(sure))
         for code, wrong in enumerate(self.wrong):
             own = predicted == code
@@ -434,12 +434,12 @@ class GateComparison(Result):
         return self.frame.copy()
 
     def plot(self, **kw: Any) -> Display:
-        """Accuracy against coverage of each method, with their operating points."""
+        """Return accuracy against coverage of each method, with their operating points."""
         return self.curves.plot(**kw)
 
 
 def gate_curves(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools) -> RiskCoverage:
-    """Curves of the gate and of the model's confidence, with their operating points."""
+    """Return curves of the gate and of the model's confidence, with their operating points."""
     import pandas as pd
 
     scores = {GATE: found.verdicts.score}
@@ -477,7 +477,7 @@ def compare_gate(gate: CapabilityGate, rows: Any, found: Decisions, right: Bools
 
 
 def selected(p: Floats, rate: float) -> Bools:
-    """Cases whose p-values pass at this error rate (Benjamini and Hochberg)."""
+    """Return cases whose p-values pass at this error rate (Benjamini and Hochberg)."""
     order = np.argsort(p, kind="stable")
     passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
     chosen = np.zeros(len(p), dtype=bool)
@@ -492,7 +492,7 @@ class _Confidence(NamedTuple):
 
 
 def _confidence(gate: CapabilityGate, rows: Any) -> tuple[_Confidence | None, tuple[str, ...]]:
-    """Confidence of the model in each case, or a note that it has none."""
+    """Return confidence of the model in each case, or a note that it has none."""
     model = Classifier(gate.estimator_, gate.classes_)
     sure = None if gate.rivals_ is None else model.confidence(rows)
     if sure is None or gate.rivals_ is None:
@@ -527,14 +527,14 @@ def _chance(one: Bools, other: Bools, right: Bools) -> float:
 
 
 def _first(key: Floats, gate: Bools) -> Bools:
-    """As many cases as the gate accepts, those with the lowest key."""
+    """Return as many cases as the gate accepts, those with the lowest key."""
     chosen = np.zeros(len(key), dtype=bool)
     chosen[np.argsort(key, kind="stable")[: int(gate.sum())]] = True
     return chosen
 
 
 def _ranks(values: Floats) -> Floats:
-    """Rank of each value, from 0 to below 1."""
+    """Return rank of each value, from 0 to below 1."""
     found = np.empty(len(values))
     found[np.argsort(values, kind="stable")] = np.arange(len(values)) / max(len(values), 1)
     return found

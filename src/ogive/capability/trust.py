@@ -42,7 +42,7 @@ class Seen:
     groups: Codes | None = None  # -1: a group that was not in the training cases, or none
 
     def group_codes(self) -> Codes:
-        """The groups, which have to be known."""
+        """Return the groups, which have to be known."""
         return _given(self.groups, "groups")
 
 
@@ -76,7 +76,7 @@ class Trust:
 
     @classmethod
     def by_capability(cls, curves: Sequence[SuccessCurve]) -> Trust:
-        """By the learned fall of success with difficulty."""
+        """Return by the learned fall of success with difficulty."""
         slope, middle = (np.array([getattr(one, name) for one in curves]) for name in FIGURES)
         return cls(CAPABILITY, slope, middle, np.zeros_like(slope))
 
@@ -86,7 +86,7 @@ class Trust:
         return self.kind != CAPABILITY
 
     def log_odds(self, seen: Seen) -> Floats:
-        """Log-odds that the model is right on each case, shifted by class, (n_cases,)."""
+        """Return log-odds that the model is right on each case, shifted by class, (n_cases,)."""
         able = self.slope[seen.codes] * (self.middle[seen.codes] - seen.difficulty)
         found = self.intercept + self.on_capability * able + self.offset[seen.codes]
         if self.on_sure:
@@ -132,7 +132,7 @@ def candidates(capability: Trust, learning: Judged) -> tuple[Trust, ...]:
 def choose(
     tried: Sequence[Trust], expected: Callable[[Trust], float]
 ) -> tuple[Trust, Mapping[str, float]]:
-    """The trust with which most cases are expected to be accepted, and the shares of all."""
+    """Return the trust with which most cases are expected to be accepted, and the shares of all."""
     shares = {one.kind: expected(one) for one in tried}
     best = tried[0]
     for one in tried[1:]:
@@ -158,7 +158,7 @@ def choice_note(chosen: Trust, shares: Mapping[str, float], n_others: int) -> st
 
 
 def as_log_odds(probability: Floats) -> Floats:
-    """Probabilities on the scale on which evidence adds up."""
+    """Return probabilities on the scale on which evidence adds up."""
     kept = np.clip(probability, CERTAIN, 1 - CERTAIN)
     return np.asarray(np.log(kept) - np.log1p(-kept))
 

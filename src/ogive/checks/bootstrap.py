@@ -78,7 +78,7 @@ class Resampling(Diagnosis):
         return pd.DataFrame(columns, index=self.names)
 
     def plot(self, **kw: Any) -> Display:
-        """Estimates with their standard errors."""
+        """Return estimates with their standard errors."""
         from ogive.results.plots import DISPLAYS
 
         frame = self.to_frame()
@@ -242,7 +242,7 @@ def _resamples(
     plan: tuple[int, int, int | None],
     progress: Wanted,
 ) -> list[_Fit]:
-    """All resamples, each from a seed of its own, so that workers do not matter."""
+    """Return all resamples, each from a seed of its own, so that workers do not matter."""
     from joblib import delayed
 
     n, random_state, n_jobs = plan
@@ -307,7 +307,7 @@ def _asked(statistic: Statistic, calibration: Calibration, where: str) -> Any:
 
 
 def _numbers(found: Any, where: str) -> _Numbers:
-    """What a statistic gave, as a row of numbers with names."""
+    """Return what a statistic gave, as a row of numbers with names."""
     import pandas as pd
 
     names: pd.Index[Any]
@@ -340,7 +340,7 @@ def _place(place: tuple[int, ...]) -> str:
 
 
 def _mean_and_sd(resamples: Floats) -> tuple[Floats, Floats]:
-    """Means and standard deviations of columns; NaN without numbers."""
+    """Return means and standard deviations of columns; NaN without numbers."""
     seen = np.isfinite(resamples)
     count = seen.sum(axis=0)
     n = np.where(count > 1, count, np.nan)

@@ -167,7 +167,7 @@ def _parted(calibration: Calibration, table: Responses) -> str:
 
 
 def _no_ability(calibration: Calibration, table: Responses, weights: Floats) -> str:
-    """Why these scores do not identify an ability; empty where nothing speaks against it."""
+    """Return why these scores do not identify an ability; empty where nothing speaks against it."""
     if calibration.model.kind != "continuous":
         return ""
     whole = table is calibration.responses and calibration.weights is None
@@ -213,7 +213,7 @@ class ItemHealth(Result):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item."""
+        """Return one row per item."""
         return self.items.copy()
 
     @property
@@ -263,7 +263,7 @@ class ItemHealth(Result):
         return said_of_hints(self.respondents, self.hints) if known else ""
 
     def sentences(self) -> list[str]:
-        """All sentences shown below the table."""
+        """Return all sentences shown below the table."""
         said = [self.meaning, self.said_of_saturation, self.said_of_respondents, *self.notes]
         return [text for text in said if text]
 
@@ -447,7 +447,7 @@ Judge = Callable[[Calibration, Responses, Floats, "pd.DataFrame"], tuple["pd.Dat
 
 
 def _judge(table: Responses) -> Judge:
-    """How keys and near-duplicates of such a table are judged."""
+    """Return how keys and near-duplicates of such a table are judged."""
     if table.kind != "binary":
         return judged_residuals
     return judged_keys if table.tries is None else judged_repeats
@@ -462,7 +462,7 @@ BY_RESPONSES = (
 
 
 def _too_good(of_groups: pd.DataFrame, respondents: Sequence[str]) -> list[str]:
-    """The groups in which each respondent does better than elsewhere, joined by commas."""
+    """Return the groups in which each respondent does better than elsewhere, joined by commas."""
     found: dict[str, list[str]] = {}
     hints = of_groups[of_groups["hint"].astype(bool)]
     for name, group in zip(hints["respondent"], hints["group"], strict=True):
@@ -471,7 +471,7 @@ def _too_good(of_groups: pd.DataFrame, respondents: Sequence[str]) -> list[str]:
 
 
 def _across(people: pd.DataFrame) -> list[str]:
-    """A note where the scale of ability does not run from low results to high ones."""
+    """Return a note where the scale of ability does not run from low results to high ones."""
     known = people[["ability", "share_reached"]].dropna()
     agreed = float(rank_agreement(*known.to_numpy().T)["spearman"]) if len(known) > 2 else 1.0
     if not agreed < LEAST_AGREEMENT:  # also where all are equal

@@ -55,7 +55,7 @@ NEAR, TIMES, ROUGH = (0.5, 3.5), 4, 19
 def comparison(
     values: Floats, n_factors: int, n_resamples: int, random: np.random.Generator, found: Floats
 ) -> Floats:
-    """Eigenvalues of tables that hold `n_factors` dimensions, (n_tables, n_items).
+    """Return eigenvalues of tables that hold `n_factors` dimensions, (n_tables, n_items).
 
     There are more tables where the next of the eigenvalues `found` is near the level.
     """
@@ -73,7 +73,7 @@ def comparison(
 
 
 def _is_near(found: float, tables: Floats) -> bool:
-    """Whether more tables could change which side of the level an eigenvalue is on."""
+    """Return True if more tables could change which side of the level an eigenvalue is on."""
     if len(tables) < ROUGH:
         return False
     above, spread = found - tables.mean(), tables.std()
@@ -83,7 +83,7 @@ def _is_near(found: float, tables: Floats) -> bool:
 def _dealt(
     values: Floats, ordered: Floats, loadings: Floats, random: np.random.Generator
 ) -> Floats:
-    """A table with the same columns, each in an order that the factors of `loadings` give.
+    """Return a table with the same columns, each in an order that the factors of `loadings` give.
 
     Each cell gets a number, part factors and part chance; the responses of a column are then
     dealt out in the order of these numbers. Without factors, that is a shuffle.
@@ -100,7 +100,7 @@ def _dealt(
 def _latent_loadings(
     values: Floats, ordered: Floats, n_factors: int, random: np.random.Generator
 ) -> Floats:
-    """Loadings that make tables whose items share as much as these do, (n_items, n_factors).
+    """Return loadings that make tables whose items share as much as these do, (n_items, n_factors).
 
     Responses correlate less than the numbers behind them; by how much is found by trial.
     """
@@ -119,7 +119,7 @@ def _latent_loadings(
 
 
 def _limited(loadings: Floats) -> Floats:
-    """Loadings that leave each item some chance of its own."""
+    """Return loadings that leave each item some chance of its own."""
     share = (loadings**2).sum(axis=1, keepdims=True)
     limited: Floats = loadings * np.sqrt(
         np.minimum(1.0, LARGEST_SHARE / np.maximum(share, LEAST_SHARE))
@@ -128,7 +128,7 @@ def _limited(loadings: Floats) -> Floats:
 
 
 def _axis_loadings(correlations: Floats, n_factors: int) -> Floats:
-    """Loadings on the principal axes, (n_items, n_factors)."""
+    """Return loadings on the principal axes, (n_items, n_factors)."""
     reduced = correlations.copy()
     shared = np.abs(correlations - np.eye(len(correlations))).max(axis=1)
     for _ in range(AXIS_TURNS):
@@ -149,7 +149,7 @@ def eigenvalues(values: Floats) -> Floats:
 
 
 def _correlations(values: Floats) -> Floats:
-    """Pairwise correlations, made such as a whole table could have."""
+    """Return pairwise correlations, made such as a whole table could have."""
     asked = ~np.isnan(values)
     centred = np.where(asked, values - np.nanmean(values, axis=0), 0.0)
     if asked.all():
@@ -233,7 +233,7 @@ class Dimensionality(Diagnosis):
         return float(first / second) if second > 0 else float("inf")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per dimension, the largest first."""
+        """Return one row per dimension, the largest first."""
         import pandas as pd
 
         count = len(self.eigenvalues)
@@ -251,7 +251,7 @@ class Dimensionality(Diagnosis):
         )
 
     def plot(self, **kw: Any) -> Display:
-        """Eigenvalues in falling order, with what they have to exceed."""
+        """Return eigenvalues in falling order, with what they have to exceed."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["scree"](self.to_frame()).plot(**kw)
@@ -292,7 +292,7 @@ class Dimensionality(Diagnosis):
         )
 
     def _second(self) -> str:
-        """What a second dimension would have had to explain to be shown."""
+        """Return what a second dimension would have had to explain to be shown."""
         if len(self.eigenvalues) < 2:
             return ""
         seen, wanted = (values[1] / self.n_items for values in (self.eigenvalues, self.to_exceed))
@@ -411,7 +411,7 @@ def _compared(
 
 
 def _criterion(tables: Floats) -> Floats:
-    """What exceeds this has a p-value of at most `ALPHA`, where there are tables enough."""
+    """Return what exceeds this has a p-value of at most `ALPHA`, where there are tables enough."""
     place = max(1, int(ALPHA * (len(tables) + 1)))
     found: Floats = np.sort(tables, axis=0)[-place]
     return found
@@ -442,7 +442,7 @@ def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
 
 
 def _chosen(table: Responses, rows: np.ndarray, constant: np.ndarray) -> tuple[Floats, np.ndarray]:
-    """Responses to the items that are looked at, and which these are."""
+    """Return responses to the items that are looked at, and which these are."""
     differing = np.flatnonzero(~constant)
     chosen = differing[evenly_spaced(differing.size, MOST_ITEMS)]
     return _between_ends(as_floats(table.cells[np.ix_(rows, chosen)])), chosen
@@ -457,13 +457,13 @@ def _said_of_copies(repeats: list[tuple[int, ...]], table: Responses) -> str:
 
 
 def _between_ends(values: Floats) -> Floats:
-    """Columns from 0 to 1, since squares of tiny scores would vanish."""
+    """Return columns from 0 to 1, since squares of tiny scores would vanish."""
     low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     return np.asarray((values - low) / (high - low), dtype=np.float64)
 
 
 def _constant(table: Responses, rows: np.ndarray) -> np.ndarray:
-    """Items to which all of these respondents gave one response, or none any."""
+    """Return items to which all of these respondents gave one response, or none any."""
     same = np.empty(table.n_items, dtype=bool)
     for items in row_blocks(table.n_items, MOST_ITEMS):
         values = as_floats(table.cells[rows, items])

@@ -72,7 +72,7 @@ class DuplicateItems:
 
 
 def effective_share(calibration: Calibration, table: Responses, ability: Floats) -> float:
-    """Effective number of independent respondents, as a share of all respondents.
+    """Return effective number of independent respondents, as a share of all respondents.
 
     If residuals are independent, the largest eigenvalue of their covariance matrix is about
     (1 + √(respondents / items))² times the mean one (Marchenko and Pastur).
@@ -120,7 +120,7 @@ def duplicate_items(
 
 
 def duplicate_notes(found: DuplicateItems, n_respondents: int, share: float) -> list[str]:
-    """Notes on how well near-duplicates can be detected with these respondents."""
+    """Return notes on how well near-duplicates can be detected with these respondents."""
     notes = []
     worth = round(share * n_respondents)
     alike = ""
@@ -142,7 +142,7 @@ def duplicate_notes(found: DuplicateItems, n_respondents: int, share: float) -> 
 
 
 def _varied(cells: np.ndarray) -> np.ndarray:
-    """Items that some solve and some do not."""
+    """Return items that some solve and some do not."""
     varied: np.ndarray = (cells == 1).any(axis=0) & (cells == 0).any(axis=0)
     return varied
 
@@ -167,7 +167,7 @@ class _Search:
         self.coincidences = Coincidences(0, 0.0)
 
     def candidates(self, share: float) -> Floats:
-        """Candidate pairs: first item, second item, observed and expected differences."""
+        """Return candidate pairs: first item, second item, observed and expected differences."""
         strips = row_blocks(self._kept.size, STRIP)
         most = int(np.clip(CANDIDATE_CELLS // len(self._ability), 1000, 200_000))
         best, seen = np.empty((0, 5)), 0
@@ -202,7 +202,7 @@ class _Search:
         return found[bound <= SCREEN / TIGHTER], alike, expected
 
     def log_chances(self, pairs: np.ndarray, differ: Floats) -> Floats:
-        """Log-probability of so few differences, or a bound of it, (n_pairs,)."""
+        """Return log-probability of so few differences, or a bound of it, (n_pairs,)."""
         found = np.empty(len(pairs))
         for rows in row_blocks(len(pairs), max(1, CELLS // len(self._ability))):
             names, places = np.unique(self._kept[pairs[rows]], return_inverse=True)
@@ -214,7 +214,7 @@ class _Search:
         return found
 
     def described(self, candidates: Floats, p: Floats, p_adjusted: Floats) -> pd.DataFrame:
-        """The pairs by name, with observed and expected agreement."""
+        """Return the pairs by name, with observed and expected agreement."""
         import pandas as pd
 
         first, second = self._kept[candidates[:, :2].astype(int)].T.reshape(2, -1)
@@ -246,7 +246,7 @@ class _Search:
 
 
 def _identical(one: _Strip, other: _Strip) -> NDArray[np.float32]:
-    """Probability that each pair is answered alike by every respondent."""
+    """Return probability that each pair is answered alike by every respondent."""
     found = np.ones((one.chance.shape[1], other.chance.shape[1]), dtype=np.float32)
     for p, q, p_other, q_other in zip(one.chance, one.miss, other.chance, other.miss, strict=True):
         found *= 1 - (np.outer(p, q_other) + np.outer(q, p_other))
@@ -254,7 +254,7 @@ def _identical(one: _Strip, other: _Strip) -> NDArray[np.float32]:
 
 
 def _log_chance(different: Floats, seen: Floats) -> Floats:
-    """Chernoff's bound of the log-probability of at most `seen` differences, (n_pairs,).
+    """Return chernoff's bound of the log-probability of at most `seen` differences, (n_pairs,).
 
     `different` (n_pairs, n_respondents) are the probabilities of a difference. Any tilt gives a
     bound; the one that is best for equal probabilities is used. With no difference it is exact.
@@ -269,7 +269,7 @@ def _log_chance(different: Floats, seen: Floats) -> Floats:
 
 
 def _best(parts: list[Floats], most: int) -> Floats:
-    """The most surprising rows of all parts."""
+    """Return the most surprising rows of all parts."""
     found = np.vstack(parts)
     if len(found) <= most:
         return found
@@ -347,7 +347,7 @@ def _are_copies(values: Floats) -> np.ndarray:
 
 
 def _chance(seen: Floats, expected: Floats, common: Floats, *, binary: bool) -> Floats:
-    """How likely independent respondents of these abilities differ so little.
+    """Return how likely independent respondents of these abilities differ so little.
 
     A sum of trials is no more dispersed than Poisson's of the same mean, which is thus careful;
     scores are taken as normal.
@@ -359,14 +359,14 @@ def _chance(seen: Floats, expected: Floats, common: Floats, *, binary: bool) -> 
 
 
 def _squares_apart(x: Floats, squares: Floats, there: Floats) -> Floats:
-    """Sums over common items of (x - x')², of independent x with these mean squares."""
+    """Return sums over common items of (x - x')², of independent x with these mean squares."""
     apart = squares @ there.T
     found: Floats = np.maximum(apart + apart.T - 2 * (x @ x.T), 0.0)
     return found
 
 
 def _main_effects(x: Floats, there: Floats) -> Floats:
-    """Means that rows and columns explain together, on the scale of log-odds."""
+    """Return means that rows and columns explain together, on the scale of log-odds."""
     row, column = np.zeros((len(x), 1)), np.zeros((1, x.shape[1]))
     for _ in range(TURNS):
         for axis in (1, 0):

@@ -53,7 +53,7 @@ LEAST_SLOPE = 0.1  # size of a discrimination below which difficulty is meaningl
 def described_items(
     calibration: Calibration, table: Responses, groups: Sequence[str] | None
 ) -> pd.DataFrame:
-    """Columns for every kind of responses."""
+    """Return columns for every kind of responses."""
     import pandas as pd
 
     known = calibration.items[
@@ -105,7 +105,7 @@ def described_items(
 
 
 def _p_against_rest(values: Floats) -> Floats:
-    """One-sided p-value of each item that it does not run against the mean of the others.
+    """Return one-sided p-value of each item that it does not run against the mean of the others.
 
     Grades and scores of few respondents tell this better than a slope: the standard error of a
     steep one grows with it, which hides the surest (Hauck and Donner, 1977).
@@ -129,21 +129,21 @@ def _p_against_rest(values: Floats) -> Floats:
 
 
 def _from_mean(values: Floats) -> Floats:
-    """How far each response is from the mean of its item; NaN where there is none."""
+    """Return how far each response is from the mean of its item; NaN where there is none."""
     n = np.count_nonzero(~np.isnan(values), axis=0)
     found: Floats = values - np.nansum(values, axis=0) / np.where(n > 0, n, np.nan)
     return found
 
 
 def _size(off: Floats) -> Floats:
-    """Root of the sum of squares of each column; NaN where there is nothing but zeros."""
+    """Return root of the sum of squares of each column; NaN where there is nothing but zeros."""
     size = np.sqrt(np.nansum(off**2, axis=0))
     found: Floats = np.where(size > 0, size, np.nan)
     return found
 
 
 def _rarest(responses: Floats) -> float:
-    """How likely chance puts these responses into their order: no p-value is below that."""
+    """Return how likely chance puts these responses into their order: no p-value is below that."""
     from scipy.special import gammaln
 
     _, counts = np.unique(responses[~np.isnan(responses)], return_counts=True)
@@ -213,14 +213,14 @@ def judged_residuals(
 
 
 def solved_words(kind: str) -> dict[str, str]:
-    """Words for what `solved_by` says, by the kind of responses."""
+    """Return words for what `solved_by` says, by the kind of responses."""
     if kind == "binary":
         return {"all": "solved by all", "none": "solved by none"}
     return {"all": "all at the top", "none": "all at the bottom", "alike": "all alike"}
 
 
 def problems_said(items: pd.DataFrame, kind: str = "binary") -> list[str]:
-    """The problems of each item in words; empty if there are none."""
+    """Return the problems of each item in words; empty if there are none."""
     found: list[list[str]] = [[] for _ in range(len(items))]
     for words, mask in _problems(items, kind).items():
         for place in mask.to_numpy().nonzero()[0]:
@@ -243,7 +243,7 @@ def _problems(items: pd.DataFrame, kind: str) -> dict[str, pd.Series[bool]]:
 
 
 def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
-    """A note if some negative discriminations are not significant."""
+    """Return a note if some negative discriminations are not significant."""
     below, sure = _below(items), int(items["significantly_negative"].sum())
     if below <= sure:
         return []
@@ -256,7 +256,7 @@ def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
 
 
 def said_of_none(items: pd.DataFrame) -> str:
-    """That no item needs a look, and what speaks against relying on it."""
+    """Return that no item needs a look, and what speaks against relying on it."""
     total, few, below = counted(len(items), "item"), _few_answers(items), _below(items)
     if few == len(items):
         return (
@@ -291,7 +291,7 @@ def _below(items: pd.DataFrame) -> int:
 
 
 def few_answers_notes(items: pd.DataFrame) -> list[str]:
-    """A note on items with too few answers to say that all or none solve them."""
+    """Return a note on items with too few answers to say that all or none solve them."""
     few = _few_answers(items)
     if not few:
         return []
@@ -348,7 +348,7 @@ class Distractors(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item and option."""
+        """Return one row per item and option."""
         return self.options.copy()
 
     def preview(self) -> pd.DataFrame:
@@ -438,7 +438,7 @@ def distractors(
 
 
 def _choices(choices: Any, key: Any) -> Responses:
-    """Choices as responses; a frame may hold its key as a row."""
+    """Return choices as responses; a frame may hold its key as a row."""
     if isinstance(choices, Responses):
         if choices.kind != "nominal":
             raise InputError(
@@ -466,7 +466,7 @@ def _choices(choices: Any, key: Any) -> Responses:
 
 
 def _counts(table: Responses) -> tuple[int, ...]:
-    """How many options each item has, also those that nobody chose."""
+    """Return how many options each item has, also those that nobody chose."""
     facts = table.item_facts
     told = [name for name in facts if str(name).startswith(OPTION)]
     named = facts[told].notna().sum(axis=1).to_numpy() if told else 0
@@ -475,7 +475,7 @@ def _counts(table: Responses) -> tuple[int, ...]:
 
 
 def _options(table: Responses, bank: Calibration, correction: str, alpha: float) -> pd.DataFrame:
-    """One row per item and option."""
+    """Return one row per item and option."""
     import pandas as pd
     from scipy.special import ndtr
 
@@ -512,7 +512,7 @@ def _options(table: Responses, bank: Calibration, correction: str, alpha: float)
 
 
 def _curves(bank: Calibration, frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """How likely the key, the most attractive wrong option and the others together are."""
+    """Return how likely the key, the most attractive wrong option and the others together are."""
     import pandas as pd
 
     parts = []
@@ -541,7 +541,7 @@ def _curves(bank: Calibration, frame: pd.DataFrame, names: list[str]) -> pd.Data
 
 
 def _remarks(table: Responses, bank: Calibration, frame: pd.DataFrame) -> list[str]:
-    """What a reader should know besides the table."""
+    """Return what a reader should know besides the table."""
     said = []
     if not bank.converged:
         said.append("The calibration did not converge: slopes may be inaccurate.")

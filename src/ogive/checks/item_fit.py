@@ -76,7 +76,7 @@ class Group:
 def by_score(
     scores: np.ndarray, observed: Floats, expected: Floats, width: int, highest: int
 ) -> list[Group]:
-    """One group a score. The lowest and highest of all leave no choice and say nothing.
+    """Return one group a score. The lowest and highest of all leave no choice and say nothing.
 
     Scores at which not every category is possible go to the nearest at which it is.
     """
@@ -95,7 +95,7 @@ def by_score(
 
 
 def joined(groups: list[Group]) -> list[Group]:
-    """Groups whose cells all expect enough: cells are joined first, then groups.
+    """Return groups whose cells all expect enough: cells are joined first, then groups.
 
     A group joins the smaller of its neighbours, the lower one where they are equal.
     """
@@ -114,7 +114,7 @@ def joined(groups: list[Group]) -> list[Group]:
 
 
 def _smaller_neighbour(k: int, count: int, size: Callable[[int], float]) -> int:
-    """Position of the smaller of the two neighbours, the lower one where they are equal."""
+    """Return position of the smaller of the two neighbours, the lower one where they are equal."""
     if k == 0:
         return 1
     if k == count - 1:
@@ -127,7 +127,7 @@ def _summed(left: Cells, right: Cells) -> Cells:
 
 
 def compared(groups: list[Group]) -> tuple[float, int]:
-    """Pearson's statistic and the cells that are free, before parameters are counted."""
+    """Return Pearson's statistic and the cells that are free, before parameters are counted."""
     total, free = 0.0, 0
     for group in groups:
         if group.sparse:
@@ -204,7 +204,7 @@ def _of_many_categories(
     cells: np.ndarray,
     weights: Floats,
 ) -> tuple[Floats, Floats]:
-    """Statistic and free cells of each item, one item after the other."""
+    """Return statistic and free cells of each item, one item after the other."""
     prob = np.exp(model.log_prob(coords, nodes))
     widths = _widths(prob)
     scores, place = np.unique(cells.sum(axis=1, dtype=np.intp), return_inverse=True)
@@ -227,7 +227,7 @@ def _of_two_categories(
     cells: np.ndarray,
     weights: Floats,
 ) -> tuple[Floats, Floats]:
-    """Statistic and free cells of each item, many items together."""
+    """Return statistic and free cells of each item, many items together."""
     n_items = len(coords)
     statistic, free = np.full(n_items, np.nan), np.zeros(n_items)
     number = cells.sum(axis=1, dtype=np.intp)
@@ -256,7 +256,7 @@ def _of_two_categories(
 def _joint(
     model: Categorical, coords: Floats, nodes: Floats, shares: Floats, scores: np.ndarray
 ) -> Iterator[tuple[slice, Floats]]:
-    """Of blocks of items, the chance of scores with a wrong and with a right response."""
+    """Yield of blocks of items, the chance of scores with a wrong and with a right response."""
     if len(coords) <= MANY_ITEMS:
         prob = np.exp(model.log_prob(coords, nodes))
         joint = np.stack([each for _, each in joint_with_score(prob, shares, scores)])
@@ -270,7 +270,7 @@ def _joint(
 
 
 def _widths(prob: Floats) -> np.ndarray:
-    """How many categories each item has: those above its last reachable one are absent."""
+    """Return how many categories each item has: those above its last reachable one are absent."""
     reachable = prob.max(axis=2) > LEAST_PROBABILITY
     last = len(prob) - np.argmax(reachable[::-1], axis=0)
     widths: np.ndarray = np.maximum(last, 2)
@@ -278,7 +278,7 @@ def _widths(prob: Floats) -> np.ndarray:
 
 
 def _expected(joint: Floats, sizes: Floats) -> Floats:
-    """Expected counts of the categories at each score that was seen."""
+    """Return expected counts of the categories at each score that was seen."""
     total = joint.sum(axis=1)
     share = np.divide(sizes, total, out=np.zeros_like(total), where=total > 0)
     counts: Floats = joint * share[:, None]
@@ -288,7 +288,7 @@ def _expected(joint: Floats, sizes: Floats) -> Floats:
 def _observed(
     codes: np.ndarray, place: np.ndarray, weights: Floats, shape: tuple[int, ...]
 ) -> Floats:
-    """Counts of the categories at each score that was seen."""
+    """Return counts of the categories at each score that was seen."""
     where = place * shape[1] + codes
     counts = np.bincount(where, weights, shape[0] * shape[1]).astype(np.float64)
     return counts.reshape(shape)
@@ -385,7 +385,7 @@ class ItemFit(Diagnosis):
         )
 
     def _untested(self) -> str:
-        """Why some items with differing responses were not tested for noise."""
+        """Return why some items with differing responses were not tested for noise."""
         n_others = int((np.isfinite(self.infit) & np.isnan(self.noise_p)).sum())
         if not n_others:
             return ""
@@ -395,7 +395,7 @@ class ItemFit(Diagnosis):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item."""
+        """Return one row per item."""
         import pandas as pd
 
         names = (
@@ -407,7 +407,7 @@ class ItemFit(Diagnosis):
         return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
 
     def plot(self, **kw: Any) -> Display:
-        """Infit against outfit; items noisier than chance, or off their curve, are named."""
+        """Return infit against outfit; items noisier than chance, or off their curve, are named."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["item_fit"](self.to_frame()).plot(**kw)
@@ -461,7 +461,7 @@ def item_fit(calibration: Calibration, responses: Table | None = None) -> ItemFi
 def _form(
     calibration: Calibration, cells: np.ndarray, weights: Floats
 ) -> tuple[Floats, Floats, float, tuple[str, ...]]:
-    """S-X², its degrees of freedom, the number of respondents behind it, and notes."""
+    """Return s-X², its degrees of freedom, the number of respondents behind it, and notes."""
     nothing = np.full(cells.shape[1], np.nan)
     model = calibration.model
     if not isinstance(model, Categorical):
@@ -503,7 +503,7 @@ def _upper_tail(statistic: Floats, freedom: Floats) -> Floats:
 
 
 def _rmsea(statistic: Floats, freedom: Floats, n: float) -> Floats:
-    """Misfit per degree of freedom, independent of sample size (Steiger and Lind, 1980)."""
+    """Return misfit per degree of freedom, independent of sample size (Steiger and Lind, 1980)."""
     if n <= 1:
         return np.full(statistic.shape, np.nan)
     return np.sqrt(np.maximum(statistic - freedom, 0.0) / (freedom * (n - 1)))

@@ -99,7 +99,7 @@ class LocalDependence(Diagnosis):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair, the surest first."""
+        """Return one row per pair, the surest first."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -160,7 +160,7 @@ class LocalDependence(Diagnosis):
         return f": {told}. What many items share weakly is asked by `dimensionality`."
 
     def plot(self, **kw: Any) -> Display:
-        """All pairs as a heat map for up to 40 items, else the listed pairs as dots."""
+        """Return all pairs as a heat map for up to 40 items, else the listed pairs as dots."""
         from ogive.results.plots import DISPLAYS
 
         if not self.n_pairs:

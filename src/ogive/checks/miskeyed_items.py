@@ -88,7 +88,7 @@ class TurnedItems:
 
 
 def turned_items(calibration: Calibration, responses: Table | None) -> TurnedItems:
-    """Items of a binary calibration that better respondents miss more often."""
+    """Return items of a binary calibration that better respondents miss more often."""
     table, weights = _binary(calibration, responses)
     asked = np.flatnonzero((table.cells >= 0).any(axis=0))
     if asked.size == 0:
@@ -109,7 +109,7 @@ def turned_items(calibration: Calibration, responses: Table | None) -> TurnedIte
 
 
 def _own_slopes(calibration: Calibration) -> dict[str, Floats]:
-    """Discriminations, and how likely each is negative, where items have their own."""
+    """Return discriminations, and how likely each is negative, where items have their own."""
     from scipy.special import ndtr
 
     if not calibration.model.own_slopes:
@@ -126,7 +126,7 @@ def _own_slopes(calibration: Calibration) -> dict[str, Floats]:
 
 
 def _binary(calibration: Calibration, responses: Table | None) -> tuple[Responses, Floats]:
-    """Responses with the items of the bank, and how many respondents each row stands for."""
+    """Return responses with the items of the bank, and how many respondents each row stands for."""
     given, weights = own_or_given(calibration, responses, "label_trouble")
     if given.items == calibration.item_names:
         return given, weights
@@ -140,7 +140,7 @@ def _binary(calibration: Calibration, responses: Table | None) -> tuple[Response
 def _plain_scale(
     calibration: Calibration, table: Responses, part: Responses, weights: Floats
 ) -> Calibration:
-    """A 1PL of `part`, the items of `table` that were asked.
+    """Return a 1PL of `part`, the items of `table` that were asked.
 
     Where a model gives items slopes of their own, wrong labels turn the scale, so that only a 1PL
     will do: the calibration itself if it is one, else one that is fitted once per calibration.
@@ -183,7 +183,7 @@ class Scale:
         self.effective = self._effective()
 
     def posteriors(self) -> Iterator[tuple[slice, Floats]]:
-        """Slices of respondents, each with where they may stand, (n_rows, n_nodes)."""
+        """Yield slices of respondents, each with where they may stand, (n_rows, n_nodes)."""
         n_rows, n_items = self.table.shape
         for rows in row_blocks(n_rows, max(16, CELLS // max(n_items, len(self.nodes)))):
             yield rows, self._posterior(self._data.block(rows))[0]
@@ -227,7 +227,7 @@ class Scale:
         return [(float(pair.real), float(pair.imag)) for pair in found], place.reshape(pairs.shape)
 
     def _effective(self) -> float:
-        """How many independent respondents these are worth, given how they err together.
+        """Return how many independent respondents these are worth, given how they err together.
 
         Residuals of independent respondents have no direction in common: the largest eigenvalue
         of their covariances is the mean one, but for chance.
@@ -273,7 +273,7 @@ def turned_log_odds(scale: Scale) -> tuple[Floats, float, Floats]:
     temper = scale.effective / scale.table.n_respondents
 
     def fit(items: Any, right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
-        """Likelihood of right labels, (n, curves), and wrong ones, (shares, n, curves)."""
+        """Return likelihood of right labels, (n, curves), and wrong ones, (shares, n, curves)."""
         curves = [rising, *(share * (1 - rising) for share in SHARES)]
         found = []
         for curve in curves:
@@ -295,7 +295,7 @@ def turned_log_odds(scale: Scale) -> tuple[Floats, float, Floats]:
 
 
 def _learned(as_right: Floats, as_wrong: Floats, before: Floats) -> tuple[Floats, Floats, float]:
-    """Proportions of the curves and of `SHARES`, and the share of wrong labels."""
+    """Return proportions of the curves and of `SHARES`, and the share of wrong labels."""
     plain, other = (_by_em(as_right, as_wrong, before, each) for each in (NEAR_ONE, ALL_ALIKE))
     return (other if other[0] - plain[0] > BETTER else plain)[1]
 
@@ -333,7 +333,7 @@ def _log_odds(
 def _described(
     calibration: Calibration, asked: np.ndarray, scale: Scale, ability: Floats
 ) -> dict[str, Floats]:
-    """Shares right, item-rest correlation and outfit of the items that were asked."""
+    """Return shares right, item-rest correlation and outfit of the items that were asked."""
     table, n_rows = scale.table, scale.table.n_respondents
     rank = np.argsort(np.argsort(scale.ability, kind="stable"), kind="stable")
     edge = int(np.ceil(STRONGEST * n_rows))

@@ -114,7 +114,7 @@ def _check_complete(labels: NDArray[Any], items: tuple[str, ...]) -> None:
 def _items(
     tables: dict[str, Any], labels: Any, n_items: int, items: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """Names from the calibration, or from the index of a frame, or by position."""
+    """Return names from the calibration, or from the index of a frame, or by position."""
     names = None
     for each in (*tables.values(), labels):
         index = getattr(each, "index", None)
@@ -135,12 +135,12 @@ def _items(
 
 
 def _named(index: Any) -> bool:
-    """Whether an index of pandas names its rows, and does not only count them."""
+    """Return True if an index of pandas names its rows, and does not only count them."""
     return type(index).__name__ != "RangeIndex" and len(set(index)) == len(index)
 
 
 def _classes(tables: dict[str, Any], labels: NDArray[Any], classes: Any) -> tuple[Any, ...]:
-    """The classes given, or the columns of a frame, or the labels in order, or codes."""
+    """Return the classes given, or the columns of a frame, or the labels in order, or codes."""
     if classes is not None:
         found = tuple(_value(each) for each in classes)
         if len(set(found)) < len(found):
@@ -169,7 +169,7 @@ def _classes(tables: dict[str, Any], labels: NDArray[Any], classes: Any) -> tupl
 
 
 def _distinct(labels: NDArray[Any]) -> tuple[Any, ...]:
-    """The different labels, in the order of scikit-learn."""
+    """Return the different labels, in the order of scikit-learn."""
     values = {_value(each) for each in labels}
     try:
         return tuple(sorted(values))
@@ -202,7 +202,7 @@ def _matrix(model: str, table: Any, items: tuple[str, ...], classes: tuple[Any, 
 def _ordered(
     values: Floats, table: Any, classes: tuple[Any, ...], items: tuple[str, ...]
 ) -> Floats:
-    """The columns of a frame in the order of the classes, its rows in that of the items."""
+    """Return the columns of a frame in the order of the classes, its rows in that of the items."""
     if not hasattr(table, "columns"):
         return values
     columns = [_value(each) for each in table.columns]
@@ -223,7 +223,7 @@ def _said(classes: tuple[Any, ...]) -> str:
 
 
 def _checked(whose: str, values: Floats, items: tuple[str, ...]) -> Floats:
-    """Rows that sum to one; those without any number stay."""
+    """Return rows that sum to one; those without any number stay."""
     asked = ~np.isnan(values).all(axis=1)
     rows = values[asked]
     sums = rows.sum(axis=1)
@@ -354,7 +354,7 @@ class LabelTrouble(Diagnosis):
     n_parts: int = 1  # of the table, which no item links; they are judged together
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item, the most suspicious first."""
+        """Return one row per item, the most suspicious first."""
         import pandas as pd
 
         names = ("evidence", "suspect", *OF_PROBABILITIES, *OF_BOTH, *OF_RESPONDENTS)
@@ -406,7 +406,7 @@ class LabelTrouble(Diagnosis):
         )
 
     def _largest(self) -> str:
-        """How near the first is to being a suspect; it alone must leave few right labels."""
+        """Return how near the first is to being a suspect; it alone must leave few right labels."""
         told, among = np.isfinite(self.evidence), ""
         if self.share_right is not None and not self.calibrated:
             told = told & (self.share_right > 0) & (self.share_right < 1)
@@ -423,7 +423,7 @@ class LabelTrouble(Diagnosis):
         )
 
     def _undetected(self) -> str:
-        """How much these responses could have shown, where that is little."""
+        """Return how much these responses could have shown, where that is little."""
         if self.calibrated or self.detectable is None or self.detectable >= ENOUGH:
             return ""
         if self.detectable < NEXT_TO_NONE:
@@ -528,7 +528,7 @@ def _of_responses(turned: TurnedItems, n_parts: int) -> LabelTrouble:
 
 
 def _of_scores(given: ClassProbabilities, turned: TurnedItems | None) -> LabelTrouble:
-    """Evidence from probabilities, moved by that of responses, if there are any."""
+    """Return evidence from probabilities, moved by that of responses, if there are any."""
     from scipy.special import expit
 
     asked = ~np.isnan(given.scores[0, :, 0])
@@ -554,7 +554,7 @@ def _of_scores(given: ClassProbabilities, turned: TurnedItems | None) -> LabelTr
 
 
 def _beside(given: ClassProbabilities, noise: LabelNoise, asked: np.ndarray) -> dict[str, Any]:
-    """Label, most likely class, and what the mean model says of the label."""
+    """Return label, most likely class, and what the mean model says of the label."""
     mean = given.scores.mean(axis=0)
     own = (np.arange(len(mean)), given.labels)
     others = mean.copy()
@@ -577,7 +577,7 @@ def _ranked(
     calibrated: bool,
     **found: Any,
 ) -> LabelTrouble:
-    """Everything about each item, the most suspicious first; those without evidence last."""
+    """Return everything about each item, the most suspicious first; those without evidence last."""
     from scipy.special import expit
 
     order = np.argsort(-np.where(np.isnan(log_odds), -np.inf, log_odds), kind="stable")

@@ -89,7 +89,7 @@ class ModelFit(Diagnosis):
     items_left_out: tuple[str, ...]  # all responses to them are the same
 
     def to_frame(self) -> pd.DataFrame:
-        """One row, named by the model."""
+        """Return one row, named by the model."""
         import pandas as pd
 
         names = ("statistic", "value", "df", "p", "rmsea", "rmsea_low", "rmsea_high", "srmsr")
@@ -97,7 +97,7 @@ class ModelFit(Diagnosis):
         return pd.DataFrame(columns, index=pd.Index([self.model], name="model"))
 
     def plot(self, **kw: Any) -> Display:
-        """RMSEA and its interval beside the usual limits."""
+        """Return RMSEA and its interval beside the usual limits."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["model_fit"](self.to_frame()).plot(**kw)
@@ -229,7 +229,7 @@ def _checked_model(calibration: Calibration) -> Categorical:
 
 
 def _complete(calibration: Calibration, responses: Table | None) -> _Rows:
-    """Respondents who answered every item, and the items on which they differ."""
+    """Return respondents who answered every item, and the items on which they differ."""
     table, weights = own_or_given(calibration, responses, "model_fit")
     cells = calibration.cells(table)
     cells, weights = cells[weights > 0], weights[weights > 0]
@@ -250,7 +250,7 @@ def _complete(calibration: Calibration, responses: Table | None) -> _Rows:
 
 
 def _fitted(calibration: Calibration, model: Categorical, items: Ints) -> Family:
-    """The calibrated items on the nodes of their population."""
+    """Return the calibrated items on the nodes of their population."""
     coords = calibration.coords
     nodes, weights = population_nodes(calibration.model, calibration.coords, calibration.population)
     log_prob = model.log_prob(coords[items], nodes.fine)
@@ -270,7 +270,7 @@ def _chosen(statistic: str, family: Family, model: Categorical) -> str:
 
 
 def _smallest(statistic: str, model: Categorical) -> str:
-    """The statistic of the fewest margins that may be chosen."""
+    """Return the statistic of the fewest margins that may be chosen."""
     if model.n_categories == 2:
         return "m2"
     return "m2*" if statistic == "auto" else statistic
@@ -289,7 +289,7 @@ def _check_size(statistic: str, rows: _Rows, model: Categorical) -> None:
 
 
 def _tests(family: Family, rows: _Rows, statistic: str) -> tuple[float, int, float, float]:
-    """Statistic and degrees of freedom, then TLI and CFI against independent items."""
+    """Return statistic and degrees of freedom, then TLI and CFI against independent items."""
     n_categories, n_items = family.prob.shape[:2]
     if n_items < 2:
         return np.nan, 0, np.nan, np.nan
@@ -326,7 +326,7 @@ def _rmsea(excess: float, df: int, count: float) -> float:
 
 
 def _rmsea_interval(value: float, df: int, count: float) -> tuple[float, float]:
-    """Ends at which a noncentral chi-square has the value as its 95th and 5th percentile."""
+    """Return ends at which a noncentral chi-square has the value as its 95th and 5th percentile."""
     from scipy.optimize import brentq
     from scipy.special import chndtr
 
@@ -395,7 +395,7 @@ class ModelComparison(Diagnosis):
         return shares
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per model, in the order given."""
+        """Return one row per model, in the order given."""
         import pandas as pd
 
         fits = list(self.calibrations.values())
@@ -417,7 +417,7 @@ class ModelComparison(Diagnosis):
         return pd.DataFrame(columns, index=pd.Index(list(self.calibrations), name="model"))
 
     def plot(self, **kw: Any) -> Display:
-        """How far each model is behind the best."""
+        """Return how far each model is behind the best."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["model_comparison"](self.to_frame()).plot(**kw)
@@ -527,7 +527,7 @@ def compare_models(
 
 
 def is_nested(small: MeasurementModel, large: MeasurementModel) -> bool:
-    """Whether `small` is `large` with some numbers held fixed or in common."""
+    """Return True if `small` is `large` with some numbers held fixed or in common."""
     family, generic = type(small).__mro__[1], (Categorical, MeasurementModel)
     if type(small) is not type(large) and (family in generic or type(large).__mro__[1] != family):
         return False
@@ -560,7 +560,7 @@ def _checked_models(models: Models, table: Responses) -> list[MeasurementModel |
 
 
 def _checked_fit(cal: Calibration, table: Responses, settings: Mapping[str, Any]) -> Calibration:
-    """A calibration that was made from this very table."""
+    """Return a calibration that was made from this very table."""
     if cal.responses is None:
         raise InputError(
             f"The {cal.model.name} calibration was loaded from a file and holds no responses, so "
@@ -582,18 +582,18 @@ def _checked_fit(cal: Calibration, table: Responses, settings: Mapping[str, Any]
 
 
 def _n_coordinates(cal: Calibration) -> int:
-    """Numbers of the model, at a bound or not."""
+    """Return numbers of the model, at a bound or not."""
     each = [1 if c.shared else len(cal.item_names) for c in cal.model.coordinates]
     return sum(each)
 
 
 def _is_maximum(cal: Calibration) -> bool:
-    """Whether the log-likelihood is the marginal one, without priors."""
+    """Return True if the log-likelihood is the marginal one, without priors."""
     return cal.engine == "em" and all(c.prior is None for c in cal.model.coordinates)
 
 
 def _is_inside(cal: Calibration) -> bool:
-    """Whether no item became a step: what such an item gains follows no chi-square."""
+    """Return True if no item became a step: what such an item gains follows no chi-square."""
     steep = [coordinate.name == "discrimination" for coordinate in cal.model.coordinates]
     return not cal.model.at_bound(cal.coords)[:, steep].any()
 
@@ -612,7 +612,7 @@ def _tested(name: str, small: Calibration, large: Calibration) -> Step:
 
 
 def _n_held(small: Calibration, large: Calibration) -> int:
-    """How many of the numbers that only the larger model has are at their bounds."""
+    """Return how many of the numbers that only the larger model has are at their bounds."""
     known = {coordinate.name for coordinate in small.model.coordinates}
     further = [coordinate.name not in known for coordinate in large.model.coordinates]
     return int(large.model.at_bound(large.coords)[:, further].sum())

@@ -86,7 +86,7 @@ class Reliability(Diagnosis):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per ability: information, standard error and reliability there."""
+        """Return one row per ability: information, standard error and reliability there."""
         import pandas as pd
 
         columns = {
@@ -98,7 +98,7 @@ class Reliability(Diagnosis):
         return pd.DataFrame(columns)
 
     def plot(self, **kw: Any) -> Display:
-        """Reliability along the scale."""
+        """Return reliability along the scale."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["reliability"](self.to_frame()).plot(**kw)
@@ -121,7 +121,7 @@ class Reliability(Diagnosis):
         )
 
     def _shared(self) -> str:
-        """Why the standard errors beside abilities seem to say less than the reliability."""
+        """Return why the standard errors beside abilities seem to say less than the reliability."""
         told = not self.items_known and self.marginal >= NEXT_TO_NONE
         if not (told and self.blurring < NEARLY_ALL):
             return ""
@@ -131,7 +131,7 @@ class Reliability(Diagnosis):
         )
 
     def _where(self) -> str:
-        """Where the items carry at least half of their largest information."""
+        """Return where the items carry at least half of their largest information."""
         if self.marginal < NEXT_TO_NONE:
             return "as calibrated, the items measure next to nothing anywhere on the scale"
         low, high = np.isfinite(self.best_low), np.isfinite(self.best_high)
@@ -214,7 +214,7 @@ def reliability(
 
 
 def _notes(calibration: Calibration, count: float) -> tuple[str, ...]:
-    """Which errors are meant where, and where the interval says too much."""
+    """Return which errors are meant where, and where the interval says too much."""
     few = 0 < count < FEW and calibration.model.own_slopes
     unsure = (
         f"With fewer than {FEW} respondents, discriminations of single items rest on their prior, "
@@ -228,7 +228,7 @@ def _conditional(information: Floats, variance: float) -> Floats:
 
 
 def _marginal(calibration: Calibration) -> tuple[float, float]:
-    """Marginal reliability, and the variance of the population."""
+    """Return marginal reliability, and the variance of the population."""
     nodes, weights = population_nodes(calibration.model, calibration.coords, calibration.population)
     variance = float(weights @ (nodes.fine - weights @ nodes.fine) ** 2)
     information = calibration.model.information(calibration.coords, nodes.fine).sum(axis=0)
@@ -251,7 +251,7 @@ def _empirical(
     method: str,
     items_known: bool,  # noqa: FBT001
 ) -> _Empirical:
-    """Empirical reliability of these respondents; NaN where there are none."""
+    """Return empirical reliability of these respondents; NaN where there are none."""
     if responses is None and calibration.responses is None:
         return _Empirical()
     table, weights = own_or_given(calibration, responses, "reliability")
@@ -278,7 +278,7 @@ def _empirical(
 
 
 def _share(ratio: float, lost: float, variance: Floats, *, shrunken: bool) -> Floats:
-    """Reliability if the variance of abilities is `variance` times what was found."""
+    """Return reliability if the variance of abilities is `variance` times what was found."""
     variance = np.maximum(variance, LEAST_VARIANCE)
     left: Floats = 1 - lost / variance
     if not shrunken:
@@ -299,7 +299,7 @@ def _before_shrinking(ratio: float, variances: Floats) -> Floats:
 
 
 def _variances(freedom: float) -> Floats:
-    """What the true variance may be as a multiple of that found, the least and the most."""
+    """Return what the true variance may be as a multiple of that found, the least and the most."""
     from scipy.special import chdtri
 
     least = np.maximum(freedom, 1.0)  # NaN stays
@@ -323,7 +323,7 @@ def _lost_to_items(found: AbilityCovariance, se: Floats, weights: Floats) -> flo
 
 
 def _blurring(found: AbilityCovariance, ratio: float, lost: float, weights: Floats) -> float:
-    """Share of the mean squared standard error that is no error of the scale as a whole."""
+    """Return share of the mean squared standard error that is no error of the scale as a whole."""
     share = weights / weights.sum()
     spread = float(share @ (found.ability - share @ found.ability) ** 2)
     whole = float(share @ (found.own + (found.shared**2).sum(axis=1)))
@@ -333,7 +333,7 @@ def _blurring(found: AbilityCovariance, ratio: float, lost: float, weights: Floa
 
 
 def _noise(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:
-    """E / V, and how many degrees of freedom it has.
+    """Return e / V, and how many degrees of freedom it has.
 
     They follow from the influence of each respondent on log(V / E). A handful of respondents do not
     show how heavy the tails are: those of a normal distribution count as `NORMAL_TAILS` more.
@@ -349,7 +349,7 @@ def _noise(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:
 
 
 def _best(abilities: Floats, information: Floats) -> tuple[float, float]:
-    """The stretch around the best point where information is at least half of it.
+    """Return the stretch around the best point where information is at least half of it.
 
     An end of the scale that was looked at is no end of the stretch.
     """

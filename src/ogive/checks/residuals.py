@@ -98,7 +98,7 @@ def own_or_given(
 def population_nodes(
     model: MeasurementModel, coords: Floats, population: Population
 ) -> tuple[Nodes, Floats]:
-    """Nodes for some items, and the share of the population at each fine one."""
+    """Return nodes for some items, and the share of the population at each fine one."""
     nodes = plan_nodes(model, coords, population)
     weights = np.exp(nodes.log_weights - nodes.log_weights.max())
     return nodes, weights / weights.sum()
@@ -115,7 +115,7 @@ def alike(calibration: Calibration) -> tuple[NDArray[np.bool_], NDArray[np.bool_
 
 
 def informative(calibration: Calibration) -> NDArray[np.bool_]:
-    """Items on which respondents differ."""
+    """Return items on which respondents differ."""
     solved, unsolved = alike(calibration)
     constant = np.array([CONSTANT in words for words in calibration.flags], dtype=bool)
     found: NDArray[np.bool_] = ~(solved | unsolved | constant)
@@ -123,13 +123,13 @@ def informative(calibration: Calibration) -> NDArray[np.bool_]:
 
 
 def upright_items(calibration: Calibration) -> NDArray[np.bool_]:
-    """All items but those that better respondents miss more often than worse ones."""
+    """Return all items but those that better respondents miss more often than worse ones."""
     slope = calibration.model.parameters(calibration.coords)["discrimination"]
     return (slope >= 0) | ~informative(calibration)
 
 
 def p_of_negative(calibration: Calibration) -> Floats:
-    """One-sided p-value of each item that its discrimination is not below 0.
+    """Return one-sided p-value of each item that its discrimination is not below 0.
 
     NaN where respondents do not differ, or the standard error is not known.
     """
@@ -167,7 +167,7 @@ class Material:
         return row_blocks(len(self.cells), max(1, CELLS_AT_A_TIME // width))
 
     def by_item(self) -> Fit:
-        """The fit of each item, over all respondents who were asked it."""
+        """Return the fit of each item, over all respondents who were asked it."""
         weights = self.weights
 
         def work(rows: slice) -> Floats:
@@ -176,7 +176,7 @@ class Material:
         return Fit(np.sum(self._over_blocks(work), axis=0))
 
     def by_respondent(self) -> Fit:
-        """The fit of each respondent, over all items it was asked."""
+        """Return the fit of each respondent, over all items it was asked."""
         return Fit(np.concatenate(self._over_blocks(lambda rows: self._terms(rows).sum(2)), axis=1))
 
     def _over_blocks(self, work: Callable[[slice], Floats]) -> list[Floats]:
@@ -184,7 +184,7 @@ class Material:
             return list(run(work, self.blocks))
 
     def _terms(self, rows: slice) -> Floats:
-        """What the sums of `Fit` are made of, (8, n_rows, n_items); 0 where never asked."""
+        """Return what the sums of `Fit` are made of, (8, n_rows, n_items); 0 where never asked."""
         cells, ability = self.cells[rows], self.ability[rows]
         asked = observed(cells) & self.told
         moments = _of_categories if isinstance(self.model, Categorical) else _of_scores
@@ -204,7 +204,7 @@ class Material:
 
 
 def observed(cells: np.ndarray) -> np.ndarray:
-    """Where an item was asked."""
+    """Return where an item was asked."""
     asked: np.ndarray = ~np.isnan(cells) if cells.dtype.kind == "f" else cells >= 0
     return asked
 
@@ -314,24 +314,24 @@ def noise_p(infit_z: Floats, outfit_z: Floats) -> Floats:
 
 
 def ratio(above: Floats | float, below: Floats) -> Floats:
-    """Above over below; NaN where below is nothing."""
+    """Return above over below; NaN where below is nothing."""
     result: Floats = above / np.where(below > 0, below, np.nan)
     return result
 
 
 def _root(variance: Floats) -> Floats:
-    """Square root; NaN where there is no variance."""
+    """Return square root; NaN where there is no variance."""
     return np.sqrt(np.where(variance > 0, variance, np.nan))
 
 
 def _cube_root(mean_square: Floats, sd: Floats) -> Floats:
-    """Wilson and Hilferty's transformation of a mean square to a standard normal."""
+    """Return Wilson and Hilferty's transformation of a mean square to a standard normal."""
     z: Floats = (np.cbrt(mean_square) - 1) * (3 / sd) + sd / 3
     return z
 
 
 def _told(calibration: Calibration, cells: np.ndarray) -> NDArray[np.bool_]:
-    """Items whose responses differ enough that their fit can be judged.
+    """Return items whose responses differ enough that their fit can be judged.
 
     Where all responses are the same, nothing is known of how they vary. Where only a few scores
     differ from the others, or there are only two of them, so does no normal distribution.
@@ -351,7 +351,7 @@ def _told(calibration: Calibration, cells: np.ndarray) -> NDArray[np.bool_]:
 
 
 def left_out(calibration: Calibration, judged: NDArray[np.bool_]) -> tuple[str, ...]:
-    """A note on the items whose fit is not judged, if there are any."""
+    """Return a note on the items whose fit is not judged, if there are any."""
     names = [calibration.item_names[k] for k in np.flatnonzero(~judged)]
     if not names:
         return ()
@@ -372,7 +372,7 @@ def material_of(
     *,
     items_known: bool = True,
 ) -> tuple[Material, Responses, Floats, np.ndarray]:
-    """What fit is judged on; the responses, and standard error and bound of each ability.
+    """Return what fit is judged on; the responses, and standard error and bound of each ability.
 
     Where the error is not shown, it is not worth its cost: then items count as known.
     """
@@ -412,12 +412,12 @@ class Chances:
     rise: Floats
 
     def at(self, rows: slice) -> tuple[Floats, Floats]:
-        """Both for some respondents."""
+        """Return both for some respondents."""
         return self.chance[rows], self.rise[rows]
 
 
 def chances_by_others(shares: Floats, worth: Floats) -> Chances:
-    """Chances at the ability of each respondent, by the answers that all others gave.
+    """Return chances at the ability of each respondent, by the answers that all others gave.
 
     `shares` of right answers are respondents × items; `worth` says how many independent answers
     each is, 0 where the item was never asked.
@@ -437,7 +437,7 @@ def chances_by_others(shares: Floats, worth: Floats) -> Chances:
 
 @cache
 def _grid() -> tuple[Floats, Floats, Floats, Floats]:
-    """Slope, difficulty and guessing of each curve, and its weight before any answer."""
+    """Return slope, difficulty and guessing of each curve, and its weight before any answer."""
     grids = np.meshgrid(SLOPES, DIFFICULTIES, GUESSING, indexing="ij")
     slope, difficulty, guessing = (each.ravel() for each in grids)
     apart = (np.log(slope) / SLOPE_SD) ** 2 + (difficulty / DIFFICULTY_SD) ** 2
@@ -446,7 +446,7 @@ def _grid() -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _curves(ability: Floats) -> Floats:
-    """Chance of a right answer on each curve, (n_curves, n_abilities)."""
+    """Return chance of a right answer on each curve, (n_curves, n_abilities)."""
     slope, difficulty, guessing, _ = (each[:, None] for each in _grid())
     with np.errstate(over="ignore"):
         chance = guessing + (1 - guessing) / (1 + np.exp(-slope * (ability - difficulty)))
@@ -473,7 +473,7 @@ def _standardised(ability: Floats) -> Floats:
 
 
 def _posterior(ability: Floats, log_weights: Floats, right: Floats, wrong: Floats) -> Floats:
-    """How likely each item follows each curve, (n_items, n_curves)."""
+    """Return how likely each item follows each curve, (n_items, n_curves)."""
     return _shares(_log_likelihood(ability, right, wrong) + log_weights)
 
 
@@ -490,7 +490,7 @@ def _shares(logs: Floats) -> Floats:
 
 
 def _steps(ability: Floats, right: Floats, wrong: Floats) -> Floats:
-    """Newton's step of each ability; `right` and `wrong` are counts by curve."""
+    """Return Newton's step of each ability; `right` and `wrong` are counts by curve."""
 
     def fit(at: Floats) -> Floats:
         chance = _curves(at).T
@@ -505,7 +505,7 @@ def _steps(ability: Floats, right: Floats, wrong: Floats) -> Floats:
 
 
 def _without_own(ability: Floats, log_weights: Floats, right: Floats, wrong: Floats) -> Floats:
-    """Chance and rise of each respondent on each item, (2, n_respondents, n_items)."""
+    """Return chance and rise of each respondent on each item, (2, n_respondents, n_items)."""
     together = _log_likelihood(ability, right, wrong) + log_weights
     found = np.empty((2, *right.shape))
     for row, at in enumerate(ability):
@@ -525,7 +525,7 @@ class KnownChancesChances(Protocol):
     """Of each respondent on each item: the chance to be right, and its rise with ability."""
 
     def at(self, rows: slice) -> tuple[Floats, Floats]:
-        """Both for some respondents, (n_rows, n_items) each."""
+        """Return both for some respondents, (n_rows, n_items) each."""
         ...
 
 
@@ -557,14 +557,14 @@ class _OfBank:
 
 
 def items_are_known(calibration: Calibration) -> bool:
-    """Whether enough respondents stand behind the parameters of items."""
+    """Return True if enough respondents stand behind the parameters of items."""
     return calibration.n_respondents >= MANY
 
 
 def judged_together(
     calibration: Calibration, table: Responses, ability: Floats
 ) -> Iterator[Judged]:
-    """Everybody by the bank; or by the others, each part that no item links by itself."""
+    """Yield everybody by the bank; or by the others, each part that no item links by itself."""
     shares = as_floats(table.cells)
     tries = tries_or_one(table.tries, table.observed)
     worth = effective_tries(tries, calibration.dependence).astype(float)
@@ -597,7 +597,7 @@ def unjudged_notes(calibration: Calibration, table: Responses) -> list[str]:
 
 
 def _parts(table: Responses) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Respondents and items of each part, those without any answer left out."""
+    """Return respondents and items of each part, those without any answer left out."""
     observed = table.observed
     rows, items = linked_parts(observed)
     some, asked = observed.any(axis=1), observed.any(axis=0)

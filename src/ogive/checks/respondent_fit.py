@@ -128,7 +128,7 @@ class RespondentFit(Diagnosis):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent."""
+        """Return one row per respondent."""
         import pandas as pd
 
         names = ("ability", "se", "zh", "p", "infit", "infit_z", "outfit", "outfit_z", "n")
@@ -136,7 +136,7 @@ class RespondentFit(Diagnosis):
         return pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
 
     def plot(self, **kw: Any) -> Display:
-        """Ability against `zh`; the least likely respondents are named."""
+        """Return ability against `zh`; the least likely respondents are named."""
         from ogive.results.plots import DISPLAYS
 
         if not np.isfinite(self.zh).any():
@@ -147,7 +147,7 @@ class RespondentFit(Diagnosis):
 def respondent_fit(
     calibration: Calibration, responses: Table | None = None, method: str = "eap"
 ) -> RespondentFit:
-    """Judge the responses of each respondent at the ability estimated by `method`.
+    """Return judge the responses of each respondent at the ability estimated by `method`.
 
     The responses are those of the calibration unless others are given; each respondent is
     judged by the items it was asked, but for those to which all responses are the same.
@@ -203,7 +203,7 @@ class Among(NamedTuple):
 
 
 def among_others(z: Floats) -> Among:
-    """Deviates by the scatter of all, if it exceeds the model's; NaN stays."""
+    """Return deviates by the scatter of all, if it exceeds the model's; NaN stays."""
     seen = z[np.isfinite(z)]
     if len(seen) < ENOUGH_TO_SCATTER:
         return _of_few(z)
@@ -213,7 +213,7 @@ def among_others(z: Floats) -> Among:
 
 
 def _of_few(z: Floats) -> Among:
-    """By the model or by the spread of the others around 0, whichever is less surprised."""
+    """Return by the model or by the spread of the others around 0, whichever is less surprised."""
     from scipy.special import ndtri, stdtr
 
     finite = np.isfinite(z)
@@ -266,7 +266,7 @@ def judged_by_hard_items(parts: list[Judged], n_respondents: int) -> dict[str, A
 
 
 def _whole(counts: Floats) -> np.ndarray:
-    """Counts as whole numbers if they are; shares of repeated answers are not."""
+    """Return counts as whole numbers if they are; shares of repeated answers are not."""
     whole = np.isfinite(counts).all() and (counts == np.floor(counts)).all()
     return counts.astype(int) if whole else counts
 
@@ -279,7 +279,7 @@ def _sums(part: Judged) -> Floats:
 
 
 def as_normal(z: Floats, skew: Floats) -> Floats:
-    """Normal deviates of a skewed sum, by a gamma distribution with its skewness."""
+    """Return normal deviates of a skewed sum, by a gamma distribution with its skewness."""
     from scipy.special import gammainc, gammaincc, ndtri
 
     found = z.copy()
@@ -300,7 +300,7 @@ class _Corrected:
         self._at, self._shift = self._curve()
 
     def sums(self, rows: slice) -> Floats:
-        """The sums that make up the statistic of each respondent, (6, n_rows)."""
+        """Return the sums that make up the statistic of each respondent, (6, n_rows)."""
         shares, worth = self._part.shares[rows], self._part.worth[rows]
         asked = worth > 0
         raw, rise = self._part.chances.at(rows)
@@ -332,7 +332,7 @@ class _Corrected:
         return np.clip(raw + np.interp(raw, self._at, self._shift), LEAST, 1 - LEAST)
 
     def _curve(self) -> tuple[Floats, Floats]:
-        """How much more often cells were right than predicted, by their chance."""
+        """Return how much more often cells were right than predicted, by their chance."""
         n, right, chance = np.zeros((3, FINE))
         part = self._part
         for rows in row_blocks(len(part.rows), max(16, CELLS // len(part.items))):
@@ -358,7 +358,7 @@ CAUSES = (
 
 
 def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame:
-    """One row per respondent: ability, fit, and how much of the highest grades it reached.
+    """Return one row per respondent: ability, fit, and how much of the highest grades it reached.
 
     Of repeated answers, the fit is unknown: its test needs one answer per cell.
     """
@@ -373,7 +373,7 @@ def respondent_frame(calibration: Calibration, table: Responses) -> pd.DataFrame
 
 
 def _placed(calibration: Calibration, table: Responses) -> pd.DataFrame:
-    """Ability, its standard error, fit and number of items of each respondent."""
+    """Return ability, its standard error, fit and number of items of each respondent."""
     if table.tries is not None and calibration.model.kind == "binary":
         scored = calibration.score(table)[["ability", "se"]].rename(columns={"se": "ability_se"})
         scored.index.name = "respondent"
@@ -384,12 +384,12 @@ def _placed(calibration: Calibration, table: Responses) -> pd.DataFrame:
 
 
 def with_hard_items(frame: pd.DataFrame, parts: list[Judged]) -> pd.DataFrame:
-    """The same with right responses to hard items, of those who can be judged."""
+    """Return the same with right responses to hard items, of those who can be judged."""
     return frame.assign(**judged_by_hard_items(parts, len(frame)))
 
 
 def said_of_hints(frame: pd.DataFrame, hints: tuple[str, ...]) -> str:
-    """Who is right more often than its ability predicts, and what may cause it."""
+    """Return who is right more often than its ability predicts, and what may cause it."""
     judged = int(np.isfinite(frame["excess_z"]).sum())
     total, verb = counted(len(frame), "respondent"), "does" if len(hints) == 1 else "do"
     if not hints:
@@ -403,7 +403,7 @@ def said_of_hints(frame: pd.DataFrame, hints: tuple[str, ...]) -> str:
 
 
 def _said_of_none(judged: int, total: int) -> str:
-    """That nobody stands out, and how many could not be judged."""
+    """Return that nobody stands out, and how many could not be judged."""
     if not judged:
         return (
             f"Right answers to hard items are not judged: nobody was asked {LEAST_HARD} or more "
@@ -497,7 +497,7 @@ def _described(
 
 
 def _by_calibration(calibration: Calibration, table: Responses, inside: np.ndarray) -> Sums:
-    """Sums over a group at the ability on the other items, by the parameters of all items.
+    """Return sums over a group at the ability on the other items, by the parameters of all items.
 
     Where few respondents stand behind these, all are judged by their variation, which takes enough
     of them.
@@ -527,7 +527,7 @@ def _by_calibration(calibration: Calibration, table: Responses, inside: np.ndarr
 
 
 def _by_others(parts: list[Judged], table: Responses, inside: np.ndarray) -> Sums:
-    """Sums over a group, by what other respondents answered to its items and to all else.
+    """Return sums over a group, by what other respondents answered to its items and to all else.
 
     The ability elsewhere is one step of scoring from that on all items.
     """

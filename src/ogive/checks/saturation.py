@@ -64,7 +64,7 @@ def saturation_frame(
 
 
 def score_ends(calibration: Calibration) -> tuple[Floats, Floats]:
-    """The worst and the best response that each item allows, (n_items,) each.
+    """Return the worst and the best response that each item allows, (n_items,) each.
 
     Items of grades share the range of all of them, as on a leaderboard: a grade that an item allows
     need not have been reached.
@@ -76,14 +76,14 @@ def score_ends(calibration: Calibration) -> tuple[Floats, Floats]:
 
 
 def _ends_reached(calibration: Calibration) -> tuple[Floats, Floats]:
-    """The same of each item by itself: of grades, those that anybody got."""
+    """Return the same of each item by itself: of grades, those that anybody got."""
     low, high = (np.asarray(end, dtype=float) for end in calibration.model.extent())
     n_items = len(calibration.coords)
     return np.broadcast_to(low, n_items), np.broadcast_to(high, n_items)
 
 
 def information_along(calibration: Calibration, abilities: Floats) -> Floats:
-    """Information at each ability, from the items on which respondents differed."""
+    """Return information at each ability, from the items on which respondents differed."""
     told = informative(calibration)
     if not told.any():
         return np.zeros(len(abilities))
@@ -142,7 +142,7 @@ def _said_of_gaps(row: pd.Series[Any]) -> str:
 
 
 def _said_of_ties(others: float, who: str = "") -> str:
-    """That others have the same mean response, so that their order says nothing."""
+    """Return that others have the same mean response, so that their order says nothing."""
     if not others:
         return ""
     names = counted(int(others), "other")
@@ -152,7 +152,7 @@ def _said_of_ties(others: float, who: str = "") -> str:
 
 
 def _told_items(row: pd.Series[Any]) -> str:
-    """The items on which the best can be compared: all of them, if they answered all."""
+    """Return the items on which the best can be compared: all of them, if they answered all."""
     if row["share_answered"] == 1:
         return "them"
     which = "both" if row["best"] == 2 else "two or more"
@@ -162,7 +162,7 @@ def _told_items(row: pd.Series[Any]) -> str:
 
 
 def _said_of_unknown(row: pd.Series[Any]) -> str:
-    """Why there is no verdict."""
+    """Return why there is no verdict."""
     n_items = counted(int(row["n_items"]), "item")
     if row["compared"] < LEAST_RESPONDENTS or row["n_items"] < LEAST_ITEMS:
         return (
@@ -198,7 +198,7 @@ def _said_of_lead(row: pd.Series[Any]) -> str:
 
 
 def _row(calibration: Calibration, table: Responses, ends: tuple[Floats, Floats]) -> dict[str, Any]:
-    """Saturation of the items of a table, or of its largest part where no item links all."""
+    """Return saturation of the items of a table, or of its largest part where no item links all."""
     calibration, table, ends = _largest_part(calibration, table, ends)
     ability = calibration.score(table, items_known=True)["ability"].to_numpy()
     reached, asked = _reached(calibration, table), table.observed.sum(axis=1)
@@ -242,7 +242,7 @@ def _ties(means: Floats, n_best: int) -> dict[str, int]:
 def _largest_part(
     calibration: Calibration, table: Responses, ends: tuple[Floats, Floats]
 ) -> tuple[Calibration, Responses, tuple[Floats, Floats]]:
-    """The best of parts that no item links cannot be compared, so the largest is taken."""
+    """Return the best of parts that no item links cannot be compared, so the largest is taken."""
     rows, items = linked_parts(table.observed)
     if rows.any():
         table = table.select(respondents=rows == 0, items=items == 0)
@@ -254,7 +254,7 @@ def _largest_part(
 
 
 def _reached(calibration: Calibration, table: Responses) -> Reached:
-    """Mean response of everybody to all items, with its interval, as on a leaderboard."""
+    """Return mean response of everybody to all items, with its interval, as on a leaderboard."""
     values, parts = as_floats(table.cells), linked_parts(table.observed)
     bounded = bool(np.nanmin(values) >= 0 and np.nanmax(values) <= 1)
     strata, own = np.zeros(table.n_items, dtype=np.intp), np.arange(table.n_items)
@@ -264,7 +264,7 @@ def _reached(calibration: Calibration, table: Responses) -> Reached:
 
 
 def _top(reached: Reached, first: int, ends: tuple[Floats, Floats]) -> dict[str, float]:
-    """How much of what all items allow the best has reached, with its interval."""
+    """Return how much of what all items allow the best has reached, with its interval."""
     lowest, highest = (float(np.mean(end)) for end in ends)
     share, low, high = (
         float(np.clip((each[first] - lowest) / (highest - lowest), 0.0, 1.0))
@@ -274,13 +274,13 @@ def _top(reached: Reached, first: int, ends: tuple[Floats, Floats]) -> dict[str,
 
 
 def _one_range(top: Mapping[str, float]) -> bool:
-    """Whether the verdict is the same if items allow no grade that nobody got."""
+    """Return True if the verdict is the same if items allow no grade that nobody got."""
     share = top["top_share"]
     return (share >= CEILING) == (top.get("top_of_reached", share) >= CEILING)
 
 
 def _seen(table: Responses, first: int, ends: tuple[Floats, Floats]) -> dict[str, float]:
-    """How many items the best answered, and how much of what these allow it has reached."""
+    """Return how many items the best answered, and how much of what these allow it has reached."""
     values = as_floats(table.cells[[first]])[0]
     asked = ~np.isnan(values)
     lowest, highest = (np.broadcast_to(end, asked.shape) for end in ends)
@@ -289,7 +289,7 @@ def _seen(table: Responses, first: int, ends: tuple[Floats, Floats]) -> dict[str
 
 
 def _lead(table: Responses, order: np.ndarray) -> dict[str, float]:
-    """Lead of the first over the second, with its interval and its test among all pairs."""
+    """Return lead of the first over the second, with its interval and its test among all pairs."""
     names = ("lead", "lead_se", "lead_low", "lead_high", "lead_p", "lead_p_adjusted")
     if order.size < 2:
         return dict.fromkeys(names, np.nan)
@@ -326,7 +326,7 @@ def _information(calibration: Calibration, ability: Floats, best: np.ndarray) ->
 
 
 def _counts(table: Responses, best: np.ndarray, high: Floats) -> dict[str, Any]:
-    """Items that all of the best solve, items on which they differ, and the share compared.
+    """Return items that all of the best solve, items on which they differ, and the share compared.
 
     Shares are of the items that two of them or more answered: others compare nobody.
     """
@@ -344,7 +344,7 @@ def _counts(table: Responses, best: np.ndarray, high: Floats) -> dict[str, Any]:
 
 
 def _share(name: str, count: int, n: int) -> dict[str, Any]:
-    """A count of items, its share of `n`, and Wilson's interval of it; NaN of none."""
+    """Return a count of items, its share of `n`, and Wilson's interval of it; NaN of none."""
     low, high = wilson(np.array([float(count)]), np.array([max(n, 1.0)]), CONFIDENCE)
     counts = {"solved": "solved_by_best", "separate": "separate_best"}
     return {
@@ -356,7 +356,7 @@ def _share(name: str, count: int, n: int) -> dict[str, Any]:
 
 
 def _differ(values: Floats) -> np.ndarray:
-    """Items to which not all responses are equal."""
+    """Return items to which not all responses are equal."""
     low = np.where(np.isnan(values), np.inf, values).min(axis=0)
     high = np.where(np.isnan(values), -np.inf, values).max(axis=0)
     differ: np.ndarray = high > low

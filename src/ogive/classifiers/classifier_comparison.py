@@ -55,7 +55,7 @@ TUNED = "tuned"
 def sorted_models(
     models: Any, dataset: Dataset, split: Split
 ) -> tuple[Pool | None, dict[str, Any]]:
-    """Classifiers to fit, as a pool; and the labels of all other models by name."""
+    """Return classifiers to fit, as a pool; and the labels of all other models by name."""
     if models is None:
         return find_pool(TUNED), {}
     if isinstance(models, str | Pool):
@@ -86,7 +86,7 @@ def _by_place(frame: Any, split: Split) -> Any:
 
 
 def _named(models: Any) -> dict[str, Any]:
-    """Classifiers or lists of labels by unique name."""
+    """Return classifiers or lists of labels by unique name."""
     if isinstance(models, Mapping):
         pairs = [(str(name), one) for name, one in models.items()]
     elif hasattr(models, "predict"):
@@ -129,7 +129,7 @@ def _is_fitted(model: Any) -> bool:
 
 
 def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
-    """Predictions of a fitted classifier for the test part."""
+    """Return predictions of a fitted classifier for the test part."""
     try:
         return model.predict(dataset.features.iloc[split.test])
     except Exception as error:  # whatever a foreign classifier raises
@@ -143,7 +143,7 @@ def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
 def predicted_labels(
     answers: Answers | None, split: Split, elsewhere: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Predicted classes of the models that did not fail, and those made elsewhere."""
+    """Return predicted classes of the models that did not fail, and those made elsewhere."""
     if answers is None:
         return dict(elsewhere)
     classes = np.array(split.classes, dtype=object)
@@ -184,7 +184,7 @@ class ClassifierComparison(Result):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per classifier, the most accurate first.
+        """Return one row per classifier, the most accurate first.
 
         Columns ending in _filtered leave out items of negative discrimination.
         """
@@ -264,14 +264,14 @@ class ClassifierComparison(Result):
         )
 
     def sentences(self) -> list[str]:
-        """The meaning, how the total score agrees with other measures, and notes."""
+        """Return the meaning, how the total score agrees with other measures, and notes."""
         said = [self.meaning, *self.notes]
         if self.ranks is not None and len(self.curves.models) >= FEWEST_RANKED:
             said.insert(1, self._something_new())
         return said
 
     def _something_new(self) -> str:
-        """How the ranking by total score agrees with the other rankings."""
+        """Return how the ranking by total score agrees with the other rankings."""
         frame = self.curves.agreement()
         pairs = frame[frame["other"] == "total_score"].set_index("measure")
         told = ", ".join(
@@ -399,7 +399,7 @@ def _classes(labels: Mapping[str, Any], truth: np.ndarray, split: Split) -> set[
 def _notes(
     told: Answers, found: Answers | None, curves: ConfusionCurves, filtered: ConfusionCurves | None
 ) -> Iterator[str]:
-    """Notes of the runs, the calibration and both comparisons, with their origin."""
+    """Yield notes of the runs, the calibration and both comparisons, with their origin."""
     yield from (f"Pool: {note}" for note in told.notes)
     yield from (f"Models: {note}" for note in (() if found is None else found.notes))
     yield from curves.calibration.notes

@@ -136,7 +136,7 @@ class ConfusionCurves(Result):
         return pd.DataFrame(columns, index=pd.Index(self.models, name="model"))
 
     def scores(self) -> pd.DataFrame:
-        """Measures × models, as `compare_ranks` takes them."""
+        """Return measures × models, as `compare_ranks` takes them."""
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -145,7 +145,7 @@ class ConfusionCurves(Result):
         return frame.dropna()
 
     def agreement(self) -> pd.DataFrame:
-        """How similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
+        """Return how similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
         return self.measured.agreement()
 
     @cached_property
@@ -174,7 +174,7 @@ class ConfusionCurves(Result):
         return pd.DataFrame(rows)
 
     def without_negative(self) -> ConfusionCurves:
-        """The same without items of negative discrimination, also in the abilities.
+        """Return the same without items of negative discrimination, also in the abilities.
 
         Items that all of the pool got right, or all got wrong, are kept. Items are left out because
         of who got them wrong, so the result describes the models on the rest, but tests nothing.
@@ -193,7 +193,7 @@ class ConfusionCurves(Result):
         )
 
     def one_vs_rest(self, label: object, scores: Any = None) -> ConfusionCurves:
-        """One class against all others: TP, FP, FN and TN of this class.
+        """Return one class against all others: TP, FP, FN and TN of this class.
 
         Right and wrong, and so ability and scores, still refer to all classes. `scores` are those
         of this class, in the form of predictions, for the area under its ROC curve.
@@ -203,7 +203,7 @@ class ConfusionCurves(Result):
         return _enriched(self.calibration, given, 1, *settings, chosen=self.chosen)
 
     def to_frame(self) -> pd.DataFrame:
-        """The models, the most accurate first."""
+        """Return the models, the most accurate first."""
         return self.measures.sort_values("accuracy", ascending=False, kind="stable")
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -272,7 +272,7 @@ class ConfusionCurves(Result):
         return display.plot(**kw)
 
     def _told(self) -> pd.DataFrame:
-        """The informative items; parameters of the others mean nothing."""
+        """Return the informative items; parameters of the others mean nothing."""
         return self.items[informative(self.calibration)]
 
     @property
@@ -285,7 +285,7 @@ class ConfusionCurves(Result):
         )
 
     def curves_of(self, model: str | None = None) -> pd.DataFrame:
-        """One row per item and ability: the curve of each item, and its cell."""
+        """Return one row per item and ability: the curve of each item, and its cell."""
         known = (self.calibration, self.predictions, self._code)
         return curve_frame(*known, self._known(model))
 
@@ -324,7 +324,7 @@ class ConfusionCurves(Result):
         )
 
     def _leaders(self, name: str) -> str:
-        """Who ranks first, and how many others may be as good on other items.
+        """Return who ranks first, and how many others may be as good on other items.
 
         These are all whose range of ranks includes 1: no model is significantly better.
         """

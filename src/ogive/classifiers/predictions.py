@@ -58,7 +58,7 @@ class Cells:
     positive: int | None
 
     def of(self, model: int, ability: float) -> Iterator[dict[str, Any]]:
-        """One row per cell of a model with this ability.
+        """Yield one row per cell of a model with this ability.
 
         Parameters, information and the share of negative discrimination are over informative
         items; the chance to be right is over all. Difficulties beyond 6 standard deviations, which
@@ -107,7 +107,7 @@ class Cells:
 
 
 def _mean_and_error(values: Floats) -> tuple[float, float]:
-    """Mean and its standard error; NaN with too few values."""
+    """Return mean and its standard error; NaN with too few values."""
     mean = float(values.mean()) if values.size else np.nan
     error = float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else np.nan
     return mean, error
@@ -126,7 +126,7 @@ class Predictions:
     scores: Floats | None = None  # (n_models, n_items), of the positive class; for its AUC
 
     def of_items(self, places: Codes) -> Predictions:
-        """The predictions for some of the items."""
+        """Return the predictions for some of the items."""
         return Predictions(
             items=tuple(self.items[k] for k in places),
             models=self.models,
@@ -157,7 +157,7 @@ def read_predictions(
     classes: Iterable[object] | None = None,
     scores: Any = None,
 ) -> Predictions:
-    """Labels of items and what models predict for them, checked cell by cell.
+    """Return labels of items and what models predict for them, checked cell by cell.
 
     `y_true` is a list of labels in the order of `items`, or a Series whose index names them.
     `predictions` maps names of models to such lists, or is a frame with one column per model, or a
@@ -190,7 +190,7 @@ def read_predictions(
 
 
 def _by_model(predictions: Any) -> dict[str, Any]:
-    """Lists of labels by the name of their model."""
+    """Return lists of labels by the name of their model."""
     predictions = as_pandas(predictions)
     if hasattr(predictions, "columns"):
         given = {str(name): predictions.iloc[:, k] for k, name in enumerate(predictions.columns)}
@@ -282,7 +282,7 @@ _CODES = "These look like codes: give the labels themselves, as in the data set.
 
 
 def _are_codes(labels: list[Any], place: Mapping[str, int]) -> bool:
-    """Whether labels are whole numbers that could be places of the classes."""
+    """Return True if labels are whole numbers that could be places of the classes."""
     whole = all(isinstance(label, int | np.integer) for label in labels)
     return whole and all(0 <= int(label) < len(place) for label in labels)
 
@@ -308,7 +308,7 @@ def _scores(scores: Any, models: tuple[str, ...], items: tuple[str, ...]) -> Flo
 
 
 def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
-    """The code of the positive class: the one named, or the last of two."""
+    """Return the code of the positive class: the one named, or the last of two."""
     if positive is not None:
         code = code_of(positive, classes)
         if len(classes) > 2:
@@ -321,7 +321,7 @@ def positive_code(positive: object, classes: tuple[str, ...]) -> int | None:
 
 
 def code_of(label: object, classes: tuple[str, ...]) -> int:
-    """The code of a class, by its label."""
+    """Return the code of a class, by its label."""
     text = as_name(label)
     if text not in classes:
         raise InputError(
@@ -331,7 +331,7 @@ def code_of(label: object, classes: tuple[str, ...]) -> int:
 
 
 def remarks_on(given: Predictions) -> Iterable[str]:
-    """Classes that no item has, and models of one answer or without an error."""
+    """Yield classes that no item has, and models of one answer or without an error."""
     present = np.bincount(given.true, minlength=len(given.classes)) > 0
     if absent := [name for name, there in zip(given.classes, present, strict=True) if not there]:
         several = len(absent) > 1
@@ -374,7 +374,7 @@ class Measured:
     drawn: Floats  # (n_draws, n_measures, n_models)
 
     def agreement(self) -> pd.DataFrame:
-        """How similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
+        """Return how similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
         import pandas as pd
 
         there = np.flatnonzero(~np.isnan(self.value).any(axis=1))
@@ -459,7 +459,7 @@ def ranks(values: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """The 95 % range of the resamples where the measure is defined; NaN if in none."""
+    """Return the 95 % range of the resamples where the measure is defined; NaN if in none."""
     there = ~np.isnan(values).all(axis=0)
     found = np.full((2, *values.shape[1:]), np.nan)
     found[:, there] = np.nanquantile(values[:, there], RANGE, axis=0)
@@ -467,7 +467,7 @@ def _range(values: Floats) -> Floats:
 
 
 def _draw(random: np.random.Generator, count: int, n_items: int) -> Floats:
-    """How often each item occurs in each resampled test, (count, n_items)."""
+    """Return how often each item occurs in each resampled test, (count, n_items)."""
     places = random.integers(n_items, size=(count, n_items))
     places += n_items * np.arange(count)[:, None]
     drawn = np.bincount(places.ravel(), minlength=count * n_items)
@@ -526,7 +526,7 @@ class _TrueScores:
         self.log_chance = log_chance.astype(np.float32)
 
     def of(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Mean true and total score, (n_draws, n_models) each."""
+        """Return mean true and total score, (n_draws, n_models) each."""
         asked, counts = weights.sum(axis=1), weights.astype(np.float32)
         true_scores, total_scores = [], []
         for k, right in enumerate(self.right):
@@ -540,7 +540,7 @@ class _TrueScores:
 
 
 def _at(ability: Floats, nodes: Floats, values: Floats) -> Floats:
-    """Values along nodes, linearly interpolated at the ability of each row."""
+    """Return values along nodes, linearly interpolated at the ability of each row."""
     left = np.clip(np.searchsorted(nodes, ability) - 1, 0, nodes.size - 2)
     rows = np.arange(ability.size)
     share = (ability - nodes[left]) / np.maximum(nodes[left + 1] - nodes[left], SMALLEST)

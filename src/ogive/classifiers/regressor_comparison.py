@@ -74,7 +74,7 @@ class RegressorComparison(Result):
         return (first, *(f"{low:.4g} to {high:.4g}" for low, high in between), last)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per regressor, the highest mean score first.
+        """Return one row per regressor, the highest mean score first.
 
         `bias` is the mean of predicted minus true numbers, and `same_grade` the share of instances
         whose prediction lies in the grade of the truth; all with standard errors over instances.
@@ -294,7 +294,7 @@ def compare_regressors(
 
 
 def _guesses(answers: Answers | None, given: dict[str, Floats]) -> dict[str, Floats]:
-    """Predicted numbers of the regressors that did not fail, and those made elsewhere."""
+    """Return predicted numbers of the regressors that did not fail, and those made elsewhere."""
     found: dict[str, Floats] = {}
     if answers is not None:
         pairs = zip(answers.members, answers.predictions, strict=True)
@@ -307,7 +307,7 @@ def _guesses(answers: Answers | None, given: dict[str, Floats]) -> dict[str, Flo
 
 
 def _numbers(name: str, given: Any, split: Split) -> Floats:
-    """Predictions of the test part that were made elsewhere, in its order."""
+    """Return predictions of the test part that were made elsewhere, in its order."""
     names = [row_name(k) for k in split.test]
     index = getattr(given, "index", None)
     if index is not None and not callable(index) and set(map(str, index)) == set(names):
@@ -330,6 +330,6 @@ def _numbers(name: str, given: Any, split: Split) -> Floats:
 
 
 def _mean(values: Floats) -> tuple[float, float]:
-    """The mean, and its standard error: NaN for one value."""
+    """Return the mean, and its standard error: NaN for one value."""
     error = float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
     return float(values.mean()), error

@@ -120,7 +120,7 @@ def _head(text: str) -> str:
 
 
 def _prose(text: str, width: int) -> str:
-    """Paragraphs, broken between words."""
+    """Return paragraphs, broken between words."""
     paragraphs = re.split(r"\n\s*\n", _plain(inspect.cleandoc(text)))
     return "\n\n".join(
         textwrap.fill(" ".join(each.split()), width, break_on_hyphens=False) for each in paragraphs
@@ -128,19 +128,19 @@ def _prose(text: str, width: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text without marks of code: `by` is written 'by'."""
+    """Return text without marks of code: `by` is written 'by'."""
     return re.sub(r"``?([^`]+)``?", r"'\1'", text)
 
 
 def _broken(line: str, width: int) -> str:
-    """An example; one that is too long goes on in the next line, as a shell takes it."""
+    """Return an example; one that is too long goes on in the next line, as a shell takes it."""
     lines = textwrap.wrap(line, width - MARGIN - 2, break_long_words=False, break_on_hyphens=False)
     indents = [" " * MARGIN, *[" " * (MARGIN + 4)] * (len(lines) - 1)]
     return " \\\n".join(indent + part for indent, part in zip(indents, lines, strict=True))
 
 
 def _listed(head: str, rows: Sequence[tuple[str, str]], width: int) -> str:
-    """Names and what they are; a name that is too long has a line of its own."""
+    """Return names and what they are; a name that is too long has a line of its own."""
     column = min(FLAGS, max((len(name) for name, _ in rows), default=0)) + 2 * MARGIN
     lines = [_head(head)]
     for name, said in rows:
@@ -157,7 +157,7 @@ def _listed(head: str, rows: Sequence[tuple[str, str]], width: int) -> str:
 
 
 def _commands(ctx: Any, group: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """The commands of a group below their headings."""
+    """Yield the commands of a group below their headings."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for name in group.list_commands(ctx):
         command = group.get_command(ctx, name)
@@ -179,7 +179,7 @@ def _usage(argument: Any) -> str:
 
 
 def _flags(option: Any) -> str:
-    """The flags of an option, short ones first, and what to give it."""
+    """Return the flags of an option, short ones first, and what to give it."""
     every = [*option.opts, *option.secondary_opts]
     brief = [flag for flag in every if not flag.startswith("--")]
     long = [flag for flag in every if flag.startswith("--")]
@@ -191,7 +191,7 @@ def _flags(option: Any) -> str:
 
 
 def _said(parameter: Any) -> str:
-    """What a parameter is, what may be given, and what it is if it is left out."""
+    """Return what a parameter is, what may be given, and what it is if it is left out."""
     said = [_plain(parameter.help or "")]
     if parameter.metavar and "|" in parameter.metavar:
         said.append(f"One of {', '.join(parameter.metavar.split('|'))}.")

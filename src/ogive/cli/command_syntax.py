@@ -81,7 +81,7 @@ def in_command_prose(text: str, options: Callable[[], Mapping[str, str]]) -> str
 
 
 def _with_options(text: str, options: Mapping[str, str]) -> str:
-    """The text with what it suggests in Python as it is done with files and options."""
+    """Return the text with what it suggests in Python as it is done with files and options."""
     for pattern, words in REMEDIES.items():
         text = re.sub(pattern, words, text)
 

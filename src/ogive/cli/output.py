@@ -186,7 +186,7 @@ class Console:
 
 
 def unsettled_scales(results: Sequence[Result]) -> list[str]:
-    """Why scales behind results have not converged, unless the results say so themselves."""
+    """Return why scales behind results have not converged, unless the results say so themselves."""
     said = {note for each in results for note in getattr(each, "notes", ())}
     banks = {name: bank for each in results for name, bank in each.banks().items()}
     return [
@@ -211,7 +211,7 @@ class _Harmless:
 
 
 def for_people() -> bool:
-    """Whether a person reads stdout, who did not ask for CSV."""
+    """Return True if a person reads stdout, who did not ask for CSV."""
     return sys.stdout.isatty() and not csv_wanted.get()
 
 

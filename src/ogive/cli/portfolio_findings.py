@@ -48,7 +48,7 @@ class Told(NamedTuple):
         return self.found.occupancy(epsilon, random_state=self.random_state)
 
     def contents(self, size: int | None) -> Contents:
-        """Everything that is written; portfolios are chosen by each method."""
+        """Return everything that is written; portfolios are chosen by each method."""
         from ogive.reporting.exports import Contents
 
         found, compared = self.found, self.compared
@@ -73,7 +73,7 @@ class Told(NamedTuple):
         return Contents(tables, figures, found.banks(), said, found.meaning, found.notes)
 
     def document(self) -> dict[str, Any]:
-        """The values for --json."""
+        """Return the values for --json."""
         return {
             "meaning": [each.meaning for each in self.findings],
             "notes": self.notes,
@@ -108,7 +108,7 @@ def found_in(
 
 
 def _space(found: Portfolio, table: pd.DataFrame | AslibScenario) -> InstanceSpace | None:
-    """The plane of problems, if they have features that vary."""
+    """Return the plane of problems, if they have features that vary."""
     from ogive.portfolios.instance_space import instance_space
 
     features = getattr(table, "features", None)

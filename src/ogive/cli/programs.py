@@ -611,7 +611,7 @@ def _write_choices(console: Console, found: LogReading, path: Path) -> None:
 
 
 def _variants(given: list[str]) -> str | list[str]:
-    """One of the words, or the conditions; none is the default."""
+    """Return one of the words, or the conditions; none is the default."""
     words = [word for word in given if word in (SEPARATE, MERGE)]
     if words and len(given) > 1:
         raise InputError(f"--variants {words[0]} stands alone; leave the others out.")
@@ -619,7 +619,7 @@ def _variants(given: list[str]) -> str | list[str]:
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
-    """New names by old ones; the last = separates, because paths may hold others."""
+    """Return new names by old ones; the last = separates, because paths may hold others."""
     found = {}
     for text in given:
         old, sign, new = text.rpartition("=")
@@ -630,7 +630,7 @@ def _pairs(given: list[str]) -> dict[str, str]:
 
 
 def _lost(found: LogReading) -> list[str]:
-    """A remark on facts that a plain table does not keep."""
+    """Return a remark on facts that a plain table does not keep."""
     facts = dict.fromkeys([*found.responses.item_facts, *found.responses.respondent_facts])
     if not facts:
         return []
@@ -645,7 +645,7 @@ def _show(console: Console, found: LogReading) -> None:
 
 
 def _distinct(files: Iterable[str]) -> dict[str, str]:
-    """The name of each file, with its folder where others have the same name."""
+    """Return the name of each file, with its folder where others have the same name."""
     often = Counter(Path(file).name for file in files)
     return {
         file: "/".join(Path(file).parts[-1 if often[Path(file).name] == 1 else -2 :])
@@ -804,7 +804,7 @@ REPORTED = (
 
 
 def _tasks(given: Sequence[str], table: Responses) -> Any:
-    """Tasks by their names in the responses, or one task; None if none is given."""
+    """Return tasks by their names in the responses, or one task; None if none is given."""
     names = set(table.item_groups("task"))
     pairs = [one.partition("=") for one in given]
     if given and all(mark and name in names for name, mark, _ in pairs):
@@ -823,7 +823,7 @@ def _tasks(given: Sequence[str], table: Responses) -> Any:
 
 
 def _settings(given: Sequence[str]) -> Mapping[str, Any]:
-    """Arguments of the harness: JSON where it is JSON, else text."""
+    """Return arguments of the harness: JSON where it is JSON, else text."""
     found: dict[str, Any] = {}
     for one in given:
         name, mark, value = one.partition("=")

@@ -115,7 +115,7 @@ def report(
 
 
 def _verdict(results: list[Any]) -> list[str]:
-    """The first thing that the page finds; results may come in groups, by name."""
+    """Return the first thing that the page finds; results may come in groups, by name."""
     for each in results:
         group = each if isinstance(each, dict) else getattr(each, "found", None)
         for one in group.values() if isinstance(group, dict) else [each]:
@@ -125,7 +125,7 @@ def _verdict(results: list[Any]) -> list[str]:
 
 
 def _instances(path: Path) -> pd.DataFrame:
-    """Rows by the name of their item."""
+    """Return rows by the name of their item."""
     from ogive.data.table_files import read_table
 
     frame = read_table(str(path))

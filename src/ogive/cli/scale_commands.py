@@ -262,7 +262,7 @@ def _draw(diagnosis: Result, path: Path) -> str:
 
 
 def _first_sentences(diagnoses: Diagnoses) -> list[str]:
-    """What each diagnosis means, and why others are missing."""
+    """Return what each diagnosis means, and why others are missing."""
     frame = diagnoses.to_frame()
     return [
         f"{row.Index}: {row.meaning}" if row.available else f"{row.Index}: none. {row.meaning}"
@@ -318,7 +318,7 @@ def simulate(
 
 
 def _codes(responses: Responses) -> pd.DataFrame:
-    """Categories as whole numbers, so that 1 is not printed as 1.0."""
+    """Return categories as whole numbers, so that 1 is not printed as 1.0."""
     frame = responses.to_frame()
     if responses.kind == NOMINAL:  # which no reader would infer
         frame = frame.rename_axis(f"{CORNER} ({NOMINAL})")

@@ -95,7 +95,7 @@ def select(
 
 
 def _read(console: Console, runs: Path, features: Path | None) -> tuple[Any, Any]:
-    """The runs, and the features of their problems."""
+    """Return the runs, and the features of their problems."""
     from ogive.data.datasets.aslib import read_aslib
     from ogive.data.datasets.runs import read_runs
 
@@ -111,7 +111,7 @@ def _read(console: Console, runs: Path, features: Path | None) -> tuple[Any, Any
 
 
 def _features(path: Path) -> pd.DataFrame:
-    """A table whose first column names the problems."""
+    """Return a table whose first column names the problems."""
     from ogive.data.table_files import read_table
 
     frame = read_table(path)
@@ -121,7 +121,7 @@ def _features(path: Path) -> pd.DataFrame:
 def _learnt(
     table: Any, rows: Any, better: str | None, cutoff: float | None, random_state: int
 ) -> Any:
-    """A selector that has seen all runs, as `evaluate_selectors` would judge it."""
+    """Return a selector that has seen all runs, as `evaluate_selectors` would judge it."""
     from ogive.portfolios.selector_evaluation import AlgorithmSelector, learnt_from
 
     selector = AlgorithmSelector(random_state=random_state)
@@ -130,7 +130,7 @@ def _learnt(
 
 
 def _how_often(chosen: pd.DataFrame) -> str:
-    """Which algorithms are chosen, and for how many problems, the most frequent first."""
+    """Return which algorithms are chosen, and for how many problems, the most frequent first."""
     counts = chosen["algorithm"].value_counts()
     said = joined([f"{name} for {n:,}" for name, n in counts.items()][:MOST_NAMED])
     said += f", {counted(len(counts) - MOST_NAMED, 'other')}" if len(counts) > MOST_NAMED else ""

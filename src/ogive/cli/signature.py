@@ -344,7 +344,7 @@ def _option(
 
 
 def _is_fact(parameter: inspect.Parameter) -> bool:
-    """Whether a parameter names a fact of items."""
+    """Return True if a parameter names a fact of items."""
     return str(parameter.annotation) == "object"
 
 

@@ -405,7 +405,7 @@ def check_facts(table: Responses, names: Sequence[str], option: str) -> None:
 
 
 def _on_prefixes(table: Responses, option: str) -> str:
-    """That names of items tell groups, where they do."""
+    """Return that names of items tell groups, where they do."""
     mark = common_separator(table.items) if option == "--by" else None
     return "" if mark is None else f" Or group items by their names: --by-prefix {mark}."
 

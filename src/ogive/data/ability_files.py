@@ -110,7 +110,7 @@ def _write_one(
 
 
 def scored_frame(responses: ScannedResponses, score: Score) -> pd.DataFrame:
-    """The same as a frame, if it is not too long."""
+    """Return the same as a frame, if it is not too long."""
     import pandas as pd
 
     if responses.n_respondents > MOST_IN_A_FRAME:
@@ -129,7 +129,7 @@ def scored_frame(responses: ScannedResponses, score: Score) -> pd.DataFrame:
 def scored_blocks(
     responses: Responses | ScannedResponses, score: Score
 ) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Names as an Arrow array, and what `score` says of them, block by block."""
+    """Yield names as an Arrow array, and what `score` says of them, block by block."""
     import pyarrow as pa
 
     if isinstance(responses, Responses):
@@ -143,14 +143,14 @@ def scored_blocks(
 
 
 def as_block(cells: np.ndarray, responses: ScannedResponses) -> Responses:
-    """Some rows as responses, without their names."""
+    """Return some rows as responses, without their names."""
     if cells.dtype.kind == "i":
         return Responses.from_codes(cells, None, responses.items, responses.kind)
     return Responses(cells, None, responses.items, responses.kind)
 
 
 def _named_blocks(responses: ScannedResponses) -> Iterator[Any]:
-    """Names of as many rows as make a block; rows of files without names are numbered."""
+    """Yield names of as many rows as make a block; rows of files without names are numbered."""
     import pyarrow as pa
 
     most = max(1, CELLS_AT_A_TIME // responses.n_items)

@@ -56,7 +56,7 @@ def read_arff(path: Path, max_bytes: int) -> pd.DataFrame:
 
 
 def _content(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """Line number and text of each line that is neither blank nor a comment."""
+    """Yield line number and text of each line that is neither blank nor a comment."""
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if text and not text.startswith("%"):
@@ -119,7 +119,7 @@ def _attribute(path: Path, number: int, text: str) -> Attribute:
 
 
 def _unquoted(match: re.Match[str], first: int = 1) -> str:
-    """The text of a field, without quotes and the backslashes inside them."""
+    """Return the text of a field, without quotes and the backslashes inside them."""
     for quoted in (match[first], match[first + 1]):
         if quoted is not None:
             return _ESCAPED.sub(r"\1", quoted)
@@ -127,7 +127,7 @@ def _unquoted(match: re.Match[str], first: int = 1) -> str:
 
 
 def _fields(path: Path, number: int, text: str) -> list[Cell]:
-    """The fields of a dense row; an unquoted question mark is a missing value."""
+    """Return the fields of a dense row; an unquoted question mark is a missing value."""
     if "'" not in text and '"' not in text:
         if "?" not in text and " " not in text and "\t" not in text:
             return list(text.split(","))
@@ -151,7 +151,7 @@ def _fields(path: Path, number: int, text: str) -> list[Cell]:
 def _sparse_fields(
     path: Path, number: int, text: str, attributes: list[Attribute], defaults: list[Cell]
 ) -> list[Cell]:
-    """The fields of a row like {1 5, 3 'a b'}; missing ones are 0 or the first value."""
+    """Return the fields of a row like {1 5, 3 'a b'}; missing ones are 0 or the first value."""
     cells = list(defaults)
     inside, place = text[1:-1].strip(), 0
     while place < len(inside):
@@ -220,7 +220,7 @@ def _columns(
 def _column(
     path: Path, attribute: Attribute, cells: tuple[Cell, ...], numbers: list[int]
 ) -> NDArray[Any]:
-    """Numbers, codes of nominal values (-1 is missing), or text."""
+    """Return numbers, codes of nominal values (-1 is missing), or text."""
     try:
         if attribute.kind == "numeric":
             return np.array([nan if cell is None else float(cell) for cell in cells])

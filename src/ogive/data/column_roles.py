@@ -69,7 +69,7 @@ class Identified:
 
 
 def is_known(heading: str) -> bool:
-    """Whether a column of this name may say that two names are not one thing."""
+    """Return True if a column of this name may say that two names are not one thing."""
     return heading.strip().lower() in KNOWN
 
 
@@ -92,7 +92,7 @@ def identified(triples: Triples, columns: Mapping[str, Codes]) -> Identified:
 
 
 def _varies(codes: Ints, owners: Ints) -> bool:
-    """Whether an owner has two values; missing ones do not count."""
+    """Return True if an owner has two values; missing ones do not count."""
     told = codes >= 0
     if not told.all():
         codes, owners = codes[told], owners[told]
@@ -274,7 +274,7 @@ def said_of_shape(respondents: Sequence[str], items: Sequence[str]) -> str:
 
 
 def _numbered(names: Sequence[str]) -> float:
-    """Share of the names that are of a task and a number, as task/12, of few tasks."""
+    """Return share of the names that are of a task and a number, as task/12, of few tasks."""
     parts = [name.rpartition(SEPARATOR) for name in names]
     numbered = [task for task, _, number in parts if task and number.isdecimal()]
     few = len(set(numbered)) * LEAST_IN_TASK <= len(names)
@@ -282,12 +282,12 @@ def _numbered(names: Sequence[str]) -> float:
 
 
 def is_item(heading: str) -> bool:
-    """Whether a column with this heading names items."""
+    """Return True if a column with this heading names items."""
     return _plain(heading) in (*_NAMES_OF_ITEMS, "id")
 
 
 def names_respondents(heading: object) -> bool:
-    """Whether a heading says that names of respondents stand below it."""
+    """Return True if a heading says that names of respondents stand below it."""
     return str(heading).strip().lower() in _NAMES_OF_RESPONDENTS
 
 
@@ -297,7 +297,7 @@ def names_items(heading: object) -> bool:
 
 
 def said_of_turned(heading: object) -> str:
-    """The note on a table that was read as transposed."""
+    """Return the note on a table that was read as transposed."""
     return (
         f"The names of the rows are called {shown(heading)}: rows are items, and columns are "
         "respondents. If it is the other way round, pass layout='wide'."
@@ -321,7 +321,7 @@ def check_items(path: Path, header: list[str], table: NDArray[Any]) -> None:
 
 
 def names_rows(heading: str, layout: str) -> bool:
-    """Whether the heading of the first column of a wide table says that it holds names."""
+    """Return True if the heading of the first column of a wide table says that it holds names."""
     plain = _plain(heading)
     return layout == ITEM_ROWS or plain in _FIRST_OF_WIDE or is_corner(plain)
 
@@ -333,7 +333,7 @@ def stated_kind(heading: str) -> str | None:
 
 
 def is_corner(heading: str) -> bool:
-    """Whether the heading above the names is one that Ogive writes."""
+    """Return True if the heading above the names is one that Ogive writes."""
     plain = _plain(heading)
     return plain == CORNER or _KIND.fullmatch(plain) is not None
 
@@ -393,7 +393,7 @@ class ExtraCells:
             del self._columns[place]
 
     def found(self) -> Found:
-        """Facts of items, or else of respondents; a constant column is a fact of items."""
+        """Return facts of items, or else of respondents; a constant column is a fact of items."""
         found = Found({}, {})
         for place, column in self._columns.items():
             told = column.of_items if column.of_items is not None else column.of_respondents
@@ -404,7 +404,7 @@ class ExtraCells:
 
 
 def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) -> Found:
-    """Columns that are constant within each item, or else within each respondent."""
+    """Return columns that are constant within each item, or else within each respondent."""
     import pandas as pd
 
     columns: dict[str, Codes] = {}
@@ -422,7 +422,7 @@ def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) 
 
 
 def facts_of_codes(columns: Mapping[str, Codes], triples: Triples) -> Found:
-    """Columns that are constant within each item, or else within each respondent."""
+    """Return columns that are constant within each item, or else within each respondent."""
     found = Found({}, {})
     sides = (
         (found.of_items, triples.items, triples.columns),
@@ -438,7 +438,7 @@ def facts_of_codes(columns: Mapping[str, Codes], triples: Triples) -> Found:
 
 
 def coded_columns(frame: pd.DataFrame, taken: Sequence[str]) -> dict[str, Codes]:
-    """The columns that may say that two names are not one thing."""
+    """Return the columns that may say that two names are not one thing."""
     import pandas as pd
 
     found: dict[str, Codes] = {}
@@ -455,7 +455,7 @@ def coded_columns(frame: pd.DataFrame, taken: Sequence[str]) -> dict[str, Codes]
 def _one_each(
     codes: NDArray[np.integer[Any]], owner: NDArray[np.integer[Any]], count: int
 ) -> NDArray[np.integer[Any]] | None:
-    """The code of each owner, -1 if it has none; None if an owner has two."""
+    """Return the code of each owner, -1 if it has none; None if an owner has two."""
     told = codes >= 0
     one = np.full(count, -1, dtype=np.intp)
     one[owner[told]] = codes[told]
@@ -463,7 +463,7 @@ def _one_each(
 
 
 def names_and_facts(columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], dict[str, Any]]:
-    """Names of items from the columns before their responses, and these columns as facts.
+    """Return names of items from the columns before their responses, and these columns as facts.
 
     The column called item names them if its values are distinct; otherwise all columns together do,
     as in sums/12, and that column becomes the fact "id".
@@ -483,7 +483,7 @@ def names_and_facts(columns: Mapping[str, Sequence[Any]]) -> tuple[list[str], di
 
 
 def typed(texts: Sequence[str]) -> list[Fact]:
-    """Texts as numbers if all of them are numbers; None for empty ones."""
+    """Return texts as numbers if all of them are numbers; None for empty ones."""
     told = [text.strip() for text in texts if text.strip()]
     found = [_NUMBER.fullmatch(text) for text in told]
     if not told or not all(found):
@@ -508,7 +508,7 @@ _RESPONSES = {"", "0", "1", "0.0", "1.0", "nan", "na", "true", "false"}
 
 
 def looks_like_fact(heading: object) -> bool:
-    """Whether a column of this name tells of respondents.
+    """Return True if a column of this name tells of respondents.
 
     >>> looks_like_fact("#Params (B)"), looks_like_fact("q17")
     (True, False)
@@ -522,7 +522,7 @@ def are_responses(cells: Iterable[object]) -> bool:
 
 
 def note_on(columns: Sequence[str]) -> str:
-    """What to say of columns that are facts."""
+    """Return what to say of columns that are facts."""
     return (
         f"By name, {listed(list(columns), 'column')} "
         f"{'tells' if len(columns) == 1 else 'tell'} of respondents: taken as facts, not as items. "
@@ -531,7 +531,7 @@ def note_on(columns: Sequence[str]) -> str:
 
 
 def without_facts(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[Any]]]:
-    """The columns of responses, and those that tell of respondents."""
+    """Return the columns of responses, and those that tell of respondents."""
     if frame.columns.nlevels > 1:
         return frame, {}
     told = [
@@ -559,7 +559,7 @@ class FactColumns:
         return [name for at, name in enumerate(self._header) if at not in self._cells]
 
     def cut(self, rows: Rows) -> Rows:
-        """The rows without these columns."""
+        """Yield the rows without these columns."""
         if not self._places:
             yield from rows
             return

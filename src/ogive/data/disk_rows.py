@@ -38,7 +38,7 @@ class StoredRows:
         self._device = device
 
     def on(self, device: str | None) -> StoredRows:
-        """The same rows, read to a device."""
+        """Return the same rows, read to a device."""
         return StoredRows(self._file, self.shape, self.dtype, device)
 
     def __len__(self) -> int:
@@ -55,14 +55,14 @@ class StoredRows:
         return self.shape[1] * int(self.dtype.itemsize)
 
     def __getitem__(self, rows: slice) -> Array:
-        """Some rows as an array; single rows are read where there are gaps between them."""
+        """Return some rows as an array; single rows are read where there are gaps between them."""
         first, last, step = rows.indices(self.shape[0])
         if step == 1:
             return as_array(self._read(first, max(first, last)), self._device)
         return as_array(self.take(np.arange(first, last, step)), self._device)
 
     def take(self, places: NDArray[np.intp]) -> NDArray[Any]:
-        """Rows at these places."""
+        """Return rows at these places."""
         found = np.empty((len(places), self.shape[1]), dtype=self.dtype)
         for k, row in enumerate(places.tolist()):
             found[k] = self._read(row, row + 1)
@@ -125,7 +125,7 @@ class RowWriter:
             )
 
     def finish(self) -> StoredRows:
-        """The rows, to be read."""
+        """Return the rows, to be read."""
         return StoredRows(self._file, (self._n_rows, self._n_items), self._dtype)
 
     def _said(self, error: OSError) -> str:

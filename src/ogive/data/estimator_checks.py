@@ -51,14 +51,14 @@ class SavedTree:
 
     @classmethod
     def of(cls, tree: Any) -> SavedTree:
-        """Stand for this tree."""
+        """Return stand for this tree."""
         made: SavedTree = object.__new__(cls)
         (n_features, n_classes, _), state = tree.__reduce__()[1:]
         made._told = (n_features, n_classes, state["nodes"], state["values"])
         return made
 
     def __reduce__(self) -> Any:
-        """Files hold what is called, and with what."""
+        """Return files hold what is called, and with what."""
         return SavedTree, self._told
 
 
@@ -254,7 +254,7 @@ def check_support_vectors(part: Any) -> None:
 
 
 def _is_array(told: Any, kind: Any, n_axes: int) -> bool:
-    """Whether this is an array of finite numbers of one type."""
+    """Return True if this is an array of finite numbers of one type."""
     sound = isinstance(told, np.ndarray) and told.dtype == kind and told.ndim == n_axes
     return sound and bool(np.isfinite(told).all())
 
@@ -287,7 +287,7 @@ def check_one_hot(part: Any) -> None:
 
 
 def _rising(known: Any) -> bool:
-    """Texts are found by a dictionary; the others by halving, which needs their order."""
+    """Return texts are found by a dictionary; the others by halving, which needs their order."""
     if known.dtype.kind in "US":
         return True
     told = [one for one in known.tolist() if one is not None and one == one]

@@ -65,7 +65,7 @@ class Plain(NamedTuple):
 
 
 def plain(features: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
-    """Columns as floats or as text; infinite values count as missing.
+    """Return columns as floats or as text; infinite values count as missing.
 
     Text columns with a date in every row are read as dates, except those named in `texts`.
     """
@@ -86,7 +86,7 @@ def plain(features: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
 
 
 def _days_of(column: pd.Series[Any]) -> Floats | None:
-    """Days since 1970, if a column holds dates, or texts that are all dates (ISO 8601)."""
+    """Return days since 1970, if a column holds dates, or texts that are all dates (ISO 8601)."""
     import pandas as pd
     from pandas.api import types
 
@@ -107,7 +107,7 @@ def _days_of(column: pd.Series[Any]) -> Floats | None:
 
 
 def _plain_column(column: pd.Series[Any]) -> NDArray[Any]:
-    """Numbers and booleans as floats, durations as days, everything else as text."""
+    """Return numbers and booleans as floats, durations as days, everything else as text."""
     from pandas.api import types
 
     missing = column.isna().to_numpy()
@@ -121,7 +121,7 @@ def _plain_column(column: pd.Series[Any]) -> NDArray[Any]:
 
 
 def _number_objects_or_text(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """Objects that are all numbers or booleans as floats; otherwise all as text."""
+    """Return objects that are all numbers or booleans as floats; otherwise all as text."""
     pairs = list(zip(values, missing, strict=True))
     known = values[~missing]
     if len(known) and all(isinstance(v, Real | Decimal | np.bool_) for v in known):
@@ -197,7 +197,7 @@ Rows: TypeAlias = "pd.DataFrame | Floats"
 
 
 def is_frame(X: object) -> bool:
-    """Whether X is a pandas frame."""
+    """Return True if X is a pandas frame."""
     import pandas as pd
 
     return isinstance(X, pd.DataFrame)
@@ -218,7 +218,7 @@ def known_rows(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
 
 
 def in_sentences(remarks: Sequence[str]) -> list[str]:
-    """Remarks as sentences."""
+    """Return remarks as sentences."""
     return [f"{text[0].upper()}{text[1:]}." for text in remarks]
 
 
@@ -243,7 +243,7 @@ def known_columns(X: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
 
 
 def _places(X: pd.DataFrame) -> dict[str, int]:
-    """Position of each column; names must differ."""
+    """Return position of each column; names must differ."""
     names = [str(name) for name in X.columns]
     places = {name: k for k, name in enumerate(names)}
     if len(places) < len(names):

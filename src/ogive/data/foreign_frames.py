@@ -43,7 +43,7 @@ def as_pandas(table: Any) -> Any:
 
 
 def _with_signed_codes(table: Any) -> Any:
-    """An Arrow table whose categories have codes that pandas knows; others as they are.
+    """Return an Arrow table whose categories have codes that pandas knows; others as they are.
 
     Codes of other libraries may be unsigned, which older versions of PyArrow do not convert.
     """

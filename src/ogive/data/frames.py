@@ -59,7 +59,7 @@ class Wide(NamedTuple):
 
 
 def from_wide(frame: pd.DataFrame, *, facts: bool = False) -> Wide:
-    """The cells of a frame, without a copy if its columns share one numeric type.
+    """Return the cells of a frame, without a copy if its columns share one numeric type.
 
     With `facts`, names may say that rows are items, or that columns tell of respondents.
     """
@@ -97,7 +97,7 @@ def _wide_cells(frame: pd.DataFrame) -> Wide:
 
 
 def _items(columns: pd.Index[Any]) -> tuple[list[str], dict[str, list[Any]]]:
-    """Names of items, and the named levels above them; all levels joined if names repeat."""
+    """Return names of items, and the named levels above them; all levels joined if names repeat."""
     if columns.nlevels == 1:
         return [str(name) for name in columns], {}
     names = [str(name) for name in columns.get_level_values(-1)]
@@ -110,7 +110,7 @@ def _items(columns: pd.Index[Any]) -> tuple[list[str], dict[str, list[Any]]]:
 def from_long(
     frame: pd.DataFrame, respondent: str, item: str, response: str, *, facts: bool
 ) -> Identified:
-    """One triple per row of the frame, and the facts in its other columns."""
+    """Return one triple per row of the frame, and the facts in its other columns."""
     _check_frame(frame)
     for column in (respondent, item, response):
         if column not in frame.columns:
@@ -196,7 +196,7 @@ def from_predictions(
 def wide(
     values: NDArray[np.float64], respondents: Sequence[str], items: Sequence[str]
 ) -> pd.DataFrame:
-    """A frame with the names as index and columns."""
+    """Return a frame with the names as index and columns."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -213,7 +213,7 @@ def long(
     respondents: Sequence[str],
     items: Sequence[str],
 ) -> pd.DataFrame:
-    """A frame with one row per observed cell."""
+    """Return a frame with one row per observed cell."""
     import pandas as pd
 
     rows, columns = np.nonzero(observed)
@@ -241,7 +241,7 @@ def _is_plain(dtype: object) -> bool:
 
 
 def _numbers(column: pd.Series[Any], where: Where) -> NDArray[Any]:
-    """One column as a numeric array, however pandas stores it."""
+    """Return one column as a numeric array, however pandas stores it."""
     import pandas as pd
 
     if _is_plain(column.dtype):
@@ -364,7 +364,7 @@ def option_names(facts: Mapping[str, Sequence[Any]], item: int, count: int) -> l
 
 
 def option_frame(choices: Responses) -> pd.DataFrame:
-    """Choices as text, one row per respondent, after a row with the key."""
+    """Return choices as text, one row per respondent, after a row with the key."""
     import pandas as pd
 
     facts = {str(name): list(column) for name, column in choices.item_facts.items()}
@@ -377,7 +377,7 @@ def option_frame(choices: Responses) -> pd.DataFrame:
 
 
 def as_option(value: Any) -> str | None:
-    """An option as text; None where nothing was chosen. Whole floats are whole numbers."""
+    """Return an option as text; None where nothing was chosen. Whole floats are whole numbers."""
     if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -386,7 +386,7 @@ def as_option(value: Any) -> str | None:
 
 
 def turned(values: NDArray[np.float64], kind: str, wanted: str) -> NDArray[np.float64]:
-    """Choices as right and wrong; nothing else can become choices, or be made of them."""
+    """Return choices as right and wrong; nothing else can become choices, or be made of them."""
     if kind == NOMINAL and wanted == "binary":
         return np.where(np.isnan(values), np.nan, (values == 0) * 1.0)
     if np.isnan(values).all():
@@ -398,7 +398,7 @@ def turned(values: NDArray[np.float64], kind: str, wanted: str) -> NDArray[np.fl
 
 
 def _keys(key: Any, items: Sequence[str]) -> dict[str, str]:
-    """The right option of each item."""
+    """Return the right option of each item."""
     if hasattr(key, "items"):
         told = {str(name): as_option(value) for name, value in key.items()}
     elif isinstance(key, Iterable) and not isinstance(key, str):
@@ -423,7 +423,7 @@ def _keys(key: Any, items: Sequence[str]) -> dict[str, str]:
 
 
 def _known_options(options: Any, items: Sequence[str]) -> dict[str, list[str]]:
-    """Options that are given: the same for all items, or by item."""
+    """Return options that are given: the same for all items, or by item."""
     if options is None:
         return {}
     if isinstance(options, Mapping):
@@ -442,7 +442,7 @@ def _known_options(options: Any, items: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _ordered(known: list[str] | None, seen: set[str], right: str, item: str) -> list[str]:
-    """The wrong options of an item: as given, or those that were chosen, in order."""
+    """Return the wrong options of an item: as given, or those that were chosen, in order."""
     if known is not None:
         strangers = sorted((seen | {right}) - set(known))
         if strangers:
@@ -462,7 +462,7 @@ def _ordered(known: list[str] | None, seen: set[str], right: str, item: str) -> 
 
 
 def _notes(codes: NDArray[np.int16], items: Sequence[str]) -> tuple[str, ...]:
-    """What was chosen by nobody."""
+    """Return what was chosen by nobody."""
     asked = (codes >= 0).any(axis=0)
     found = (codes == 0).any(axis=0) | ~asked
     never = [name for name, seen in zip(items, found, strict=True) if not seen]

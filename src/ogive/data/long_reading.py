@@ -38,7 +38,7 @@ class _Coded:
     codes: array[int] = field(default_factory=lambda: array("i"))
 
     def column(self) -> Codes:
-        """All rows."""
+        """Return all rows."""
         return Codes(np.frombuffer(self.codes, dtype=np.intc), typed(list(self.known)))
 
 
@@ -116,7 +116,7 @@ def _long_responses(found: Identified, facts: Found, known: Found, kind: str | N
 
 
 def _renamed(facts: dict[str, dict[str, Any]], old: Sequence[str] | None) -> dict[str, Any]:
-    """Facts by the names before, as lists in the order of the names now."""
+    """Return facts by the names before, as lists in the order of the names now."""
     if old is None:
         return dict(facts)
     return {column: [told.get(name) for name in old] for column, told in facts.items()}
@@ -125,6 +125,6 @@ def _renamed(facts: dict[str, dict[str, Any]], old: Sequence[str] | None) -> dic
 def rows_of_records(
     header: Sequence[str], records: Iterable[tuple[int, Mapping[str, Any]]]
 ) -> Iterator[tuple[int, list[str]]]:
-    """Records of JSON as rows of text; what is missing is empty."""
+    """Yield records of JSON as rows of text; what is missing is empty."""
     for line, record in records:
         yield line, ["" if (cell := record.get(name)) is None else str(cell) for name in header]

@@ -57,7 +57,7 @@ class Triples:
         return tuple(name for name, given in names if given is not None)
 
     def repeated(self, numbers: NDArray[Any]) -> Combined | None:
-        """One entry per pair if pairs repeat, or if responses are means of several tries."""
+        """Return one entry per pair if pairs repeat, or if responses are means of several tries."""
         pairs = self.rows.astype(np.int64) * len(self.items) + self.columns
         if self.tries is None and not _any_twice(pairs, len(self.respondents) * len(self.items)):
             return None
@@ -71,7 +71,7 @@ class Triples:
         return combined(pairs, numbers.astype(np.float64), tries, self.spread)
 
     def at(self, places: NDArray[np.intp]) -> Triples:
-        """Some of the triples."""
+        """Return some of the triples."""
         return Triples(
             self.respondents,
             self.items,

@@ -89,7 +89,7 @@ def check_whole(texts: Iterable[str], what: str, advice: str) -> None:
 
 
 def name_index(names: tuple[str, ...] | None, count: int, what: str) -> pd.Index:
-    """Names as the index of a frame; None are numbered ones.
+    """Return names as the index of a frame; None are numbered ones.
 
     Of many names, pandas looks at each; Arrow makes the same index in a tenth of the time.
     """
@@ -105,7 +105,7 @@ def name_index(names: tuple[str, ...] | None, count: int, what: str) -> pd.Index
 
 
 def numbered(what: str, count: int) -> Any:
-    """`item_1`, `item_2`, ... as an array of Arrow, written digit by digit."""
+    """Return `item_1`, `item_2`, ... as an array of Arrow, written digit by digit."""
     import pyarrow as pa
 
     start = np.frombuffer(f"{what}_".encode(), dtype=np.uint8)
@@ -128,7 +128,7 @@ def numbered(what: str, count: int) -> Any:
 
 
 def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> NDArray[np.intp]:
-    """The selected positions in `names`, in the order of the selection."""
+    """Return the selected positions in `names`, in the order of the selection."""
     if wanted is None:
         return np.arange(len(names))
     if isinstance(wanted, slice):
@@ -149,7 +149,7 @@ def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> ND
 
 
 def _no_heading(names: Sequence[str]) -> str:
-    """A hint if names look like responses, as where the line of names is missing."""
+    """Return a hint if names look like responses, as where the line of names is missing."""
     numbers = sum(bool(re.fullmatch(r"-?\d*\.?\d+(\.\d+)?", name)) for name in names)
     if 2 * numbers <= len(names):
         return ""
@@ -160,7 +160,7 @@ def _no_heading(names: Sequence[str]) -> str:
 
 
 def _repeated(names: Sequence[str]) -> str:
-    """The names that occur more than once, and where: 'a' is at positions 1 and 3."""
+    """Return the names that occur more than once, and where: 'a' is at positions 1 and 3."""
     places: dict[str, list[int]] = {}
     for position, name in enumerate(names, start=1):
         places.setdefault(name, []).append(position)
@@ -208,19 +208,19 @@ def _found(chosen: list[str], names: tuple[str, ...], what: str) -> NDArray[np.i
 
 
 def row_name(place: object) -> str:
-    """The name, as an item, of the row at this position of a data set."""
+    """Return the name, as an item, of the row at this position of a data set."""
     return f"row_{place}"
 
 
 def is_numbered(index: Any) -> bool:
-    """Whether an index only numbers the rows from 0."""
+    """Return True if an index only numbers the rows from 0."""
     import pandas as pd
 
     return bool(index.equals(pd.RangeIndex(len(index))))
 
 
 def place_of(item: object, index: Any) -> int | None:
-    """The position of an item in an index, by name; numbered rows are row_0, row_1, ..."""
+    """Return the position of an item in an index, by name; numbered rows are row_0, row_1, ..."""
     import pandas as pd
 
     if not pd.api.types.is_hashable(item) or isinstance(item, bool) or not index.is_unique:
@@ -252,7 +252,7 @@ def aligned(values: pd.Series[Any], index: Any, what: str) -> pd.Series[Any]:
 
 
 def first_stranger(names: Iterable[object], known: Iterable[object]) -> object:
-    """The first name that is not known."""
+    """Return the first name that is not known."""
     there = set(known)
     return next((name for name in names if name not in there), "")
 
@@ -265,7 +265,7 @@ UNKNOWN = "unknown"  # the group of a missing fact
 
 
 def as_facts(given: GivenFacts, names: Sequence[str], what: str) -> Facts:
-    """Columns in the order of `names`: a frame is matched by its index, lists by position.
+    """Return columns in the order of `names`: a frame is matched by its index, lists by position.
 
     A column given as a mapping is matched by name. Missing values are None.
     """
@@ -284,12 +284,12 @@ def as_facts(given: GivenFacts, names: Sequence[str], what: str) -> Facts:
 
 
 def part_of(facts: Facts, places: NDArray[np.intp]) -> Facts:
-    """The facts at these positions."""
+    """Return the facts at these positions."""
     return {column: tuple(values[k] for k in places) for column, values in facts.items()}
 
 
 def facts_frame(facts: Facts, names: Sequence[str], what: str) -> pd.DataFrame:
-    """One row per name, one column per fact."""
+    """Return one row per name, one column per fact."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -344,14 +344,14 @@ def _column(column: str, values: Any, names: Sequence[str], what: str) -> tuple[
 
 
 def _whole(column: str, values: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """The values of a fact, if no text among them is broken."""
+    """Return the values of a fact, if no text among them is broken."""
     texts = (value for value in values if isinstance(value, str))
     check_whole(texts, f"In the fact {shown(column)}, the value", "Correct it.")
     return values
 
 
 def _plain(value: Any) -> Fact:
-    """A value that JSON can hold; None if it is missing."""
+    """Return a value that JSON can hold; None if it is missing."""
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
     if value is None or type(value).__name__ in ("NAType", "NaTType"):

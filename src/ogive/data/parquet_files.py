@@ -128,7 +128,7 @@ def check_rows(path: Path, n_fields: int, max_bytes: int, cell_bytes: int = 1) -
 def _gathered(
     file: Any, names: list[str] | None, max_bytes: float
 ) -> tuple[list[Any] | None, float]:
-    """All rows, some thousand at a time, and what they need; None where that is too much."""
+    """Return all rows, some thousand at a time, and what they need; None where that is too much."""
     import pyarrow as pa
 
     before, batches, size = pa.total_allocated_bytes(), [], 0
@@ -146,7 +146,7 @@ def _gathered(
 
 
 def columns_that_fit(path: Path, fields: Sequence[Any], max_bytes: int) -> list[Any]:
-    """Those of `fields` whose columns are small enough to be read beside others.
+    """Return those of `fields` whose columns are small enough to be read beside others.
 
     A column of distinct long texts, such as prompts, is read until it proves to be one.
     """
@@ -165,7 +165,7 @@ def columns_that_fit(path: Path, fields: Sequence[Any], max_bytes: int) -> list[
 
 
 def texts_of(column: Any) -> list[Any]:
-    """The values of a column as a list, in which equal texts of one part are one object."""
+    """Return the values of a column as a list, in which equal texts of one part are one object."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
@@ -179,7 +179,7 @@ def texts_of(column: Any) -> list[Any]:
 
 
 def as_texts(column: Any, where: str) -> Any:
-    """A column of names as text; nested ones and broken texts are refused."""
+    """Return a column of names as text; nested ones and broken texts are refused."""
     import pyarrow as pa
 
     try:
@@ -191,7 +191,7 @@ def as_texts(column: Any, where: str) -> Any:
 
 
 def as_floats(column: Any, where: str) -> Any:
-    """A column of numbers as float64, NaN for what is missing."""
+    """Return a column of numbers as float64, NaN for what is missing."""
     import pyarrow as pa
 
     try:
@@ -210,7 +210,7 @@ def read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a column of this Arrow type holds numbers, truth values or nothing."""
+    """Return True if a column of this Arrow type holds numbers, truth values or nothing."""
     import pyarrow as pa
 
     tests = (
@@ -285,7 +285,7 @@ def _extra_fields(path: Path, schema: Any, taken: list[str], max_bytes: int) -> 
 
 
 def _columns(path: Path, fields: list[Any], max_bytes: int) -> Any:
-    """These columns; a cell of responses needs one byte, and a long name is held once."""
+    """Return these columns; a cell of responses needs one byte, and a long name is held once."""
     return read_columns(path, fields, max_bytes, cell_bytes=1, dictionaries=True)
 
 
@@ -306,7 +306,7 @@ def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
 
 
 def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | None) -> Responses:
-    """Responses as `write_responses` wrote them, with facts and notes."""
+    """Return responses as `write_responses` wrote them, with facts and notes."""
     wanted = kind or told[KIND_KEY].decode()
     if ABOUT_KEY not in told:  # written without facts
         return Responses.from_frame(_named_frame(table, 0), wanted, facts=False)

@@ -147,7 +147,7 @@ def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Re
 
 
 def holds_logs(path: Path, max_bytes: int) -> bool:
-    """Whether it is a folder or a log; a file with the ending of a table is neither."""
+    """Return True if it is a folder or a log; a file with the ending of a table is neither."""
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where access is denied
         return True
     table = path.name.lower().endswith((*_DELIMITED, *_PARQUET))
@@ -198,7 +198,7 @@ def read_json_lines(path: Path, kind: str | None, max_bytes: int) -> Responses:
 
 
 def _records(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number and the object of each line that is not empty."""
+    """Yield the number and the object of each line that is not empty."""
     for line, text in enumerate(lines, start=1):
         if not text.strip():
             continue
@@ -230,7 +230,7 @@ def _parsed(path: Path, line: int, record: dict[str, Any]) -> tuple[str, dict[st
 
 
 def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object without repeated keys, of which Python would keep the last."""
+    """Return a JSON object without repeated keys, of which Python would keep the last."""
     record: dict[str, Any] = {}
     for key, value in pairs:
         if key in record:
@@ -345,7 +345,7 @@ def _first_and_table(
     *,
     unique: bool = True,
 ) -> tuple[list[str], NDArray[Any]]:
-    """The first column as text, `unique` if it names the rows, all others as numbers."""
+    """Return the first column as text, `unique` if it names the rows, all others as numbers."""
     first: list[str] = []
     blocks: list[NDArray[Any]] = []
     width = len(header) - 1
@@ -375,7 +375,7 @@ def _first_and_table(
 
 
 def _with_first(first: list[str], numerals: Numerals, table: NDArray[Any]) -> NDArray[Any]:
-    """The table with its first column, which holds responses too."""
+    """Return the table with its first column, which holds responses too."""
     column = compact(np.fromiter((numerals[text] for text in first), np.float64))[:, None]
     if column.dtype == table.dtype:
         return np.hstack([column, table])

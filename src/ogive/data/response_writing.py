@@ -88,7 +88,7 @@ def _lines(responses: Responses, delimiter: str) -> Iterator[str]:
 
 
 def _corner(responses: Responses) -> str:
-    """The heading above the names, with the kind if a reader would infer another."""
+    """Return the heading above the names, with the kind if a reader would infer another."""
     return f"{CORNER} ({responses.kind})" if _inferred_otherwise(responses) else CORNER
 
 
@@ -103,7 +103,7 @@ def _inferred_otherwise(responses: Responses) -> bool:
 
 
 def _long_lines(responses: Responses, delimiter: str) -> Iterator[str]:
-    """One row per cell, its response and tries.
+    """Yield one row per cell, its response and tries.
 
     Items are read back in the order of the first respondent's rows, and respondents in that of
     their first rows: these are written even where nothing was asked.
@@ -179,7 +179,7 @@ def _write_parquet(responses: Responses, file: BinaryIO) -> None:
 
 
 def _fact_column(values: tuple[Fact, ...]) -> Any:
-    """An Arrow array of one type if possible, otherwise of text."""
+    """Return an Arrow array of one type if possible, otherwise of text."""
     import pyarrow as pa
 
     try:

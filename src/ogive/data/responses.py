@@ -111,7 +111,7 @@ class DescribedTable:
         return grouped(self._item_facts, self.items, by, "item")
 
     def respondent_groups(self, by: object) -> tuple[str, ...]:
-        """The group of each respondent, `by` a fact, a mapping, a function or a list."""
+        """Return the group of each respondent, `by` a fact, a mapping, a function or a list."""
         return grouped(self._respondent_facts, self.respondents, by, "respondent")
 
     @property
@@ -141,7 +141,7 @@ def preview_html(
     rows: Sequence[str],
     columns: Sequence[str],
 ) -> str:
-    """What the table is, what was noted, and the corner with these names."""
+    """Return what the table is, what was noted, and the corner with these names."""
     import pandas as pd
 
     corner = as_floats(cells[: len(rows), : len(columns)])
@@ -480,11 +480,11 @@ class Responses(DescribedTable):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, one column per item; float64 with NaN for never asked."""
+        """Return one row per respondent, one column per item; float64 with NaN for never asked."""
         return frame_conversion.wide(self.values, self.respondents, self.items)
 
     def to_long(self) -> pd.DataFrame:
-        """One row per observed response: respondent and item (as categories), response.
+        """Return one row per observed response: respondent and item (as categories), response.
 
         Repeated answers also have tries, and scores their spread.
         """

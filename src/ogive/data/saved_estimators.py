@@ -165,7 +165,7 @@ def check_parameters(part: Any) -> None:
 
 @cache
 def _known_names(kind: type) -> frozenset[str]:
-    """Its parameters, and those that scikit-learn passes on to what it is built on."""
+    """Return its parameters, and those that scikit-learn passes on to what it is built on."""
     made = [vars(base)["__init__"] for base in kind.__mro__[:-1] if "__init__" in vars(base)]
     return frozenset(name for one in made for name in signature(one).parameters)
 
@@ -206,7 +206,7 @@ _ADDRESS = re.compile(rb'"__id__": (\d+)|"file": "(\d+)(?=\.)')
 
 
 def canonical(content: bytes) -> bytes:
-    """The same archive, with objects numbered in their order, and without times."""
+    """Return the same archive, with objects numbered in their order, and without times."""
     places: dict[bytes, int] = {}
 
     def numbered(match: re.Match[bytes]) -> bytes:

@@ -104,7 +104,7 @@ class ScannedFile:
             )
 
     def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
-        """These columns, so many rows at a time; few are in memory at once."""
+        """Yield these columns, so many rows at a time; few are in memory at once."""
         import pyarrow.dataset as ds
 
         self.check()
@@ -125,7 +125,7 @@ class ScannedFile:
         self.check()
 
     def parts(self) -> Iterator[ScannedFile]:
-        """The file in parts of whole row groups, small enough for a worker's memory."""
+        """Yield the file in parts of whole row groups, small enough for a worker's memory."""
         import pyarrow.parquet as pq
 
         with parquet_errors(Path(self.path)):
@@ -165,7 +165,7 @@ class ScannedFile:
             yield cells, seen
 
     def respondents(self, n_rows: int) -> Iterator[Any]:
-        """Names of respondents as text, so many at a time; None where the file has none."""
+        """Yield names of respondents as text, so many at a time; None where the file has none."""
         if self.names is None:
             for first in range(0, self.n_rows, n_rows):
                 yield min(n_rows, self.n_rows - first)
@@ -206,7 +206,7 @@ def _listed(given: Iterable[PathLike]) -> list[Path]:
 def looked_into(
     paths: Sequence[Path], layout: str
 ) -> tuple[list[ScannedFile], tuple[str, ...], list[str]]:
-    """The files with their columns, all items, and what a reader should know.
+    """Return the files with their columns, all items, and what a reader should know.
 
     Items of long files are known when their rows are read.
     """
@@ -259,7 +259,7 @@ def looked_into(
 
 
 def _wide_columns(path: Path, schema: Any, layout: str) -> tuple[str | None, dict[str, None]]:
-    """The column that names respondents, and those of items."""
+    """Return the column that names respondents, and those of items."""
     names = list(schema.names)
     if len(set(names)) < len(names):
         twice = repeated(names)[0]
@@ -294,7 +294,7 @@ def _stamp(path: PathLike) -> tuple[int, int]:
 
 
 def codes_of(column: Any, where: str) -> NDArray[np.int8]:
-    """A column of grades in one byte, -1 for what is missing."""
+    """Return a column of grades in one byte, -1 for what is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -321,7 +321,7 @@ def codes_of(column: Any, where: str) -> NDArray[np.int8]:
 
 
 def scores_of(column: Any, where: str) -> Floats:
-    """A column of numbers, NaN for what is missing."""
+    """Return a column of numbers, NaN for what is missing."""
     found: Floats = as_floats(column, where)
     if (np.abs(found) > LARGEST).any():
         raise InputError(
@@ -332,7 +332,7 @@ def scores_of(column: Any, where: str) -> Floats:
 
 
 def _side_by_side(columns: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    """Columns as a table by rows."""
+    """Return columns as a table by rows."""
     n_rows = len(columns[0])
     cells = np.empty((n_rows, len(columns)), dtype=dtype)
     for first in range(0, n_rows, TILE_ROWS):
@@ -373,13 +373,13 @@ class LongRows:
         return tuple(self._items)
 
     def blocks(self, *, grades: bool) -> Iterator[Block]:
-        """The respondents of one bucket after the other."""
+        """Yield the respondents of one bucket after the other."""
         for rows, columns, responses, names in self._opened():
             cells = self._laid_out(rows, columns, responses, names, grades=grades)
             yield cells, SeenCells.of_codes(cells) if grades else SeenCells.of_scores(cells)
 
     def respondents(self, n_rows: int) -> Iterator[Any]:
-        """Names of respondents, in the order of `blocks`, at most so many at a time."""
+        """Yield names of respondents, in the order of `blocks`, at most so many at a time."""
         for *_, names in self._opened():
             for first in range(0, len(names), n_rows):
                 yield names[first : first + n_rows]
@@ -408,7 +408,7 @@ class LongRows:
             writer.close()
 
     def _split(self, file: ScannedFile, batch: Any) -> Iterator[list[Any] | None]:
-        """The rows of each bucket: respondent, place of the item, response."""
+        """Yield the rows of each bucket: respondent, place of the item, response."""
         import pyarrow as pa
         from pandas.util import hash_array
 
@@ -445,7 +445,7 @@ class LongRows:
             )
 
     def _opened(self) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any], Any]]:
-        """One bucket after the other: rows, columns, responses, and names of the rows."""
+        """Yield one bucket after the other: rows, columns, responses, and names of the rows."""
         import pyarrow as pa
 
         for file in self._buckets:
@@ -470,7 +470,7 @@ class LongRows:
         *,
         grades: bool,
     ) -> NDArray[Any]:
-        """A table of the respondents of one bucket."""
+        """Return a table of the respondents of one bucket."""
         import pyarrow as pa
 
         shape = len(names), len(self._items)
@@ -505,7 +505,7 @@ class Source(Protocol):
         """Names of items."""
 
     def blocks(self, *, grades: bool) -> Iterator[Block]:
-        """Rows, as one byte a cell if they are `grades`, and what is seen in them."""
+        """Return rows, as one byte a cell if they are `grades`, and what is seen in them."""
 
     def respondents(self, n_rows: int) -> Iterator[Any]:
         """Names of rows, at most so many at a time: an Arrow array, or their number if nameless."""
@@ -519,11 +519,11 @@ class WideRows:
     items: tuple[str, ...]
 
     def blocks(self, *, grades: bool) -> Iterator[Block]:
-        """The rows of one file after the other."""
+        """Return the rows of one file after the other."""
         return chain.from_iterable(file.blocks(grades=grades) for file in self.files)
 
     def respondents(self, n_rows: int) -> Iterator[Any]:
-        """Names of rows; the number of rows where a file has none."""
+        """Return names of rows; the number of rows where a file has none."""
         return chain.from_iterable(file.respondents(n_rows) for file in self.files)
 
 
@@ -613,7 +613,7 @@ class ScannedResponses:
         return Responses(self._floats(self.opened.seen.rows()), None, self.items, self.kind)
 
     def sample(self, size: int = 10_000) -> Responses:
-        """About `size` evenly spaced respondents, in memory, for diagnoses and figures."""
+        """Return about `size` evenly spaced respondents, in memory, for diagnoses and figures."""
         most = whole_number(size, "size", least=1)
         places = evenly_spaced(self.n_respondents, most)
         cells, wanted = self.opened.rows.take(places), set(places.tolist())
@@ -635,7 +635,7 @@ class ScannedResponses:
         return np.where(cells < 0, np.nan, cells) if cells.dtype.kind == "i" else cells
 
     def of_kind(self, kind: str) -> ScannedResponses:
-        """The same responses, if they are of that kind."""
+        """Return the same responses, if they are of that kind."""
         if kind == self.kind:
             return self
         raise InputError(
@@ -668,7 +668,7 @@ def scan_responses(
     *,
     cache: PathLike | None = None,
 ) -> ScannedResponses:
-    """Responses in Parquet files that need not fit into memory, read in blocks.
+    """Return responses in Parquet files that need not fit into memory, read in blocks.
 
     `paths` is a folder, a pattern such as "folder/*.parquet", or several paths. Files have one row
     per respondent and one column per item (`layout` "wide"), or one row per response with the
@@ -712,7 +712,7 @@ def open_rows(source: Source, kind: Kind | None, cache: PathLike | None) -> Open
 
 
 def graded_kind(seen: SeenCells, kind: Kind | None) -> Kind:
-    """The kind of grades; refused where they are declared right or wrong and are not."""
+    """Return the kind of grades; refused where they are declared right or wrong and are not."""
     if kind == "binary" and seen.highest > 1:
         raise InputError(
             f"The responses go up to {seen.highest}, but binary responses are 0 or 1. Correct "

@@ -49,7 +49,7 @@ class Answered:
 
 
 def asked_once(table: Responses) -> Bools:
-    """Respondents with single answers, right or wrong, (n_respondents,)."""
+    """Return respondents with single answers, right or wrong, (n_respondents,)."""
     if table.tries is None:
         return np.full(table.n_respondents, table.kind == "binary")
     return np.asarray((table.tries <= 1).all(axis=1)) & (table.kind == "binary")
@@ -104,7 +104,7 @@ def one_try(table: Responses, random_state: int) -> tuple[Responses, tuple[str, 
 
 
 def rivals(scores: Table, study: str) -> Responses:
-    """Scores of at least two respondents, one row per respondent, one column per item."""
+    """Return scores of at least two respondents, one row per respondent, one column per item."""
     found = as_responses(scores, "continuous")
     if found.n_respondents < 2:
         raise InputError(
@@ -119,14 +119,14 @@ Ints = NDArray[np.int64]
 
 
 def copies(responses: Responses) -> Ints:
-    """The group of each respondent, (n,): respondents with equal rows form a group."""
+    """Return the group of each respondent, (n,): respondents with equal rows form a group."""
     cells = np.nan_to_num(responses.cells, nan=-np.inf)
     _, group = np.unique(cells, axis=0, return_inverse=True)
     return np.asarray(group, dtype=np.int64).reshape(-1)
 
 
 def grouped_folds(groups: Ints, folds: int, random_state: int) -> Ints:
-    """The fold of each respondent, (n,), of about equal sizes; no group is divided.
+    """Return the fold of each respondent, (n,), of about equal sizes; no group is divided.
 
     There are at most as many folds as groups; `said_of_folds` notes it.
     """
@@ -150,7 +150,7 @@ def grouped_folds(groups: Ints, folds: int, random_state: int) -> Ints:
 
 
 def said_of_folds(groups: Ints, folds: int) -> list[str]:
-    """Notes on copies that stay together, and on a reduced number of folds."""
+    """Return notes on copies that stay together, and on a reduced number of folds."""
     notes, kinds = [], np.unique(groups).size
     if same := groups.size - kinds:
         notes.append(
@@ -163,7 +163,7 @@ def said_of_folds(groups: Ints, folds: int) -> list[str]:
 
 
 def groups_of(table: Responses, by: object, default: str, name: str) -> tuple[str, ...] | None:
-    """The group of each item; None if `by` is None, or if the default fact is unknown."""
+    """Return the group of each item; None if `by` is None, or if the default fact is unknown."""
     if by is None or (isinstance(by, str) and by == default and by not in table.item_facts):
         return None
     try:
@@ -177,7 +177,7 @@ GUESSING = re.compile(r"majority|minority|random( \d+)?")
 
 
 def is_artificial(names: Sequence[str]) -> Bools:
-    """Which respondents have the name of an artificial classifier of the paper's pool."""
+    """Return which respondents have the name of an artificial classifier of the paper's pool."""
     return np.array(
         [name in (OPTIMAL, PESSIMAL) or GUESSING.fullmatch(name) is not None for name in names],
         dtype=bool,
@@ -185,7 +185,7 @@ def is_artificial(names: Sequence[str]) -> Bools:
 
 
 def are_marks(names: Sequence[str]) -> Bools:
-    """Which respondents are marks: artificial ones, if those at both ends are among them.
+    """Return which respondents are marks: artificial ones, if those at both ends are among them.
 
     >>> are_marks(["optimal", "SVM", "random 1", "pessimal"]).tolist()
     [True, False, True, True]
@@ -198,7 +198,7 @@ def are_marks(names: Sequence[str]) -> Bools:
 
 
 def without_marks(table: Responses) -> tuple[Responses, tuple[str, ...]]:
-    """The rivals among the respondents, and a note on the marks that were left out."""
+    """Return the rivals among the respondents, and a note on the marks that were left out."""
     marks = are_marks(table.respondents)
     if not marks.any():
         return table, ()
@@ -219,7 +219,7 @@ LEAST_PERCENT, PERCENT = 20.0, 100.0  # of the largest response, where they are 
 
 
 def on_one_scale(table: Responses, tasks: Sequence[str] | None) -> tuple[Responses, list[str]]:
-    """Scores of all tasks from 0 to 1, and a note, if tasks differ in their units.
+    """Return scores of all tasks from 0 to 1, and a note, if tasks differ in their units.
 
     The bounds of a task are facts of its items, or else those of its scores: from 0, unless some
     are lower, to the first usual bound that is not exceeded.
@@ -249,7 +249,7 @@ def on_one_scale(table: Responses, tasks: Sequence[str] | None) -> tuple[Respons
 
 
 def said_of_raw_units(table: Responses, tasks: Sequence[str] | None) -> list[str]:
-    """A note where means are of raw scores, though tasks differ in their units."""
+    """Return a note where means are of raw scores, though tasks differ in their units."""
     bounds = _unlike_bounds(table, tasks)
     if not bounds:
         return []
@@ -264,7 +264,7 @@ def said_of_raw_units(table: Responses, tasks: Sequence[str] | None) -> list[str
 
 
 def _unlike_bounds(table: Responses, tasks: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    """Lowest and highest score of each task; empty if those of all tasks are the same."""
+    """Return lowest and highest score of each task; empty if those of all tasks are the same."""
     if tasks is None or table.kind == "binary":
         return {}
     groups, values, facts = np.array(tasks, dtype=object), table.values, table.item_facts
@@ -280,7 +280,7 @@ def _unlike_bounds(table: Responses, tasks: Sequence[str] | None) -> dict[str, t
 
 
 def _named(bounds: dict[str, tuple[float, float]], tasks: Sequence[str]) -> str:
-    """The first tasks with their bounds."""
+    """Return the first tasks with their bounds."""
     told = [f"{task}: {bounds[task][0]:g} to {bounds[task][1]:g}" for task in tasks[:MOST_NAMED]]
     return "; ".join([*told, *(["..."] if len(tasks) > MOST_NAMED else [])])
 
@@ -294,14 +294,14 @@ def like_percentages(table: Responses) -> bool:
 
 
 def _told(values: Sequence[Fact]) -> float | None:
-    """The bound that facts state, if all of them state the same."""
+    """Return the bound that facts state, if all of them state the same."""
     if len(set(values)) != 1 or isinstance(values[0], str) or values[0] is None:
         return None
     return None if values[0] != values[0] else float(values[0])
 
 
 def _bounds(values: np.ndarray, lowest: float | None, highest: float | None) -> tuple[float, float]:
-    """Bounds as stated, or as the scores suggest; never equal."""
+    """Return bounds as stated, or as the scores suggest; never equal."""
     seen = values[~np.isnan(values)]
     least, most = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 1.0)
     low = lowest if lowest is not None and lowest <= least else min(least, 0.0)

@@ -45,7 +45,7 @@ def read_table(path: PathLike, max_bytes: int | None = None) -> pd.DataFrame:
 
 
 def name_of(path: PathLike) -> str:
-    """The file name without its ending: heart.csv.gz -> heart."""
+    """Return the file name without its ending: heart.csv.gz -> heart."""
     file = Path(path)
     return file.name[: len(file.name) - len(_ending(file))] or file.name
 

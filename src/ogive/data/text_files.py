@@ -176,7 +176,7 @@ def _lines(path: Path, text: io.TextIOWrapper) -> Iterator[str]:
 def delimited_rows(
     path: Path, lines: Iterable[str], *, skip_spaces: bool = False
 ) -> tuple[str, Rows]:
-    """The delimiter, and all rows that are not blank; a row of another length is refused.
+    """Return the delimiter, and all rows that are not blank; a row of another length is refused.
 
     The delimiter is a tab in `.tsv` files; in others it is the one that fits the first lines.
     """
@@ -317,7 +317,7 @@ class Numerals(dict[str, float]):
         return value
 
     def know(self, text: str) -> bool:
-        """Whether the text is a number or missing."""
+        """Return True if the text is a number or missing."""
         try:
             self[text]
         except ValueError:

@@ -44,7 +44,7 @@ FEWEST = 10  # items; with fewer, no test has any power
 
 
 def alarm_points(curves: Curves, reference: Sample, new: Sample, confidence: float) -> pd.DataFrame:
-    """One row per point: `sample`, `difficulty`, `share` with `low` and `high`, and `n`.
+    """Return one row per point: `sample`, `difficulty`, `share` with `low` and `high`, and `n`.
 
     Bins hold equally many items of their sample. The curve has no `n`; bins of a sample without
     responses have no share.
@@ -137,7 +137,7 @@ def _parts(given: Any, name: str) -> tuple[Any, Any]:
 
 
 def _beside(right: Any, difficulty: Any, name: str) -> Any:
-    """`right` in the order of `difficulty`, if both name their items."""
+    """Return `right` in the order of `difficulty`, if both name their items."""
     if hasattr(right, "index") and hasattr(difficulty, "index") and hasattr(right, "reindex"):
         return aligned(right, difficulty.index, f"{name}: right")
     return right
@@ -307,7 +307,7 @@ class PerformanceAlarm(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per quantity.
+        """Return one row per quantity.
 
         For `performance` and `difficulty`, `low` to `high` is the range of `new` if nothing
         changed; for `ability`, it is the interval of the estimate.
@@ -406,7 +406,7 @@ def _check(alpha: float, method: str, guessing: float) -> None:
 
 
 def _usable_method(old: Sample, method: str) -> tuple[str, list[str]]:
-    """The method, and a note if the sample shows no slope and another one is used."""
+    """Return the method, and a note if the sample shows no slope and another one is used."""
     hits = int(old.hits.sum())
     reasons = {
         "all responses to it are right": hits == len(old),
@@ -463,7 +463,7 @@ def _shift(old: Floats, fresh: Floats, reach: float) -> Statement:
 
 
 def _difference(old: Floats, fresh: Floats, rate: float) -> tuple[float, float]:
-    """Difference of the means, and the half-width of its interval (Welch)."""
+    """Return difference of the means, and the half-width of its interval (Welch)."""
     from scipy.special import stdtrit
 
     parts = np.array([np.var(values, ddof=1) / len(values) for values in (old, fresh)])
@@ -483,7 +483,7 @@ def _effect(old: Floats, fresh: Floats) -> float:
 
 
 def _ability(curves: Curves, rate: float) -> tuple[float, float, float]:
-    """Where the curve is halfway up, with its interval; NaN if it may not fall at all."""
+    """Return where the curve is halfway up, with its interval; NaN if it may not fall at all."""
     falling = curves.slope > 0
     if curves.weight[falling].sum() < 1 - rate / 2:
         return (np.nan,) * 3

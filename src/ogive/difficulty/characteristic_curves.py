@@ -116,7 +116,7 @@ class CharacteristicCurves(Result):
         return f"is right {' and '.join(said)}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent and bin, from easy to hard."""
+        """Return one row per respondent and bin, from easy to hard."""
         cells = {"n": self.n.astype(np.intp), "share": self.share}
         cells |= {"low": self.low, "high": self.high}
         if self.expected is not None:
@@ -187,7 +187,7 @@ def characteristic_curves(
 
 
 def _years(years: Any, respondents: tuple[str, ...]) -> Floats:
-    """The year of each respondent; NaN if none is given."""
+    """Return the year of each respondent; NaN if none is given."""
     if not (hasattr(years, "items") and callable(years.items)):
         raise InputError(
             f"years should map names of respondents to years, but it is a {type(years).__name__}."
@@ -293,7 +293,7 @@ class Generality(Result):
         return f"it turns from right to wrong over a spread of difficulty of {self.spread[row]:.2f}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent."""
+        """Return one row per respondent."""
         import pandas as pd
 
         columns = {
@@ -361,7 +361,7 @@ def generality(
 def _drawn_slopes(
     cells: Floats, value: Floats, curves: Floats, n_resamples: int, random_state: int
 ) -> Floats:
-    """How fast success falls in each resample of the items, (n_resamples, n_respondents)."""
+    """Return how fast success falls in each resample of the items, (n_resamples, n_respondents)."""
     random = np.random.default_rng(random_state)
     even = np.full(value.size, 1 / value.size)
     found = []
@@ -382,7 +382,7 @@ def _found(
     drawn: Floats,
     unknown: list[str],
 ) -> Generality:
-    """Slopes as generality, with a flag for each respondent."""
+    """Return slopes as generality, with a flag for each respondent."""
     slope = np.where(curves[:, 1] * value.std() > -LEAST_FALL, 0.0, curves[:, 1])
     flags = _flags(cells, value, slope)
     lost = np.array([flag in (RIGHT, WRONG, FEW) for flag in flags])

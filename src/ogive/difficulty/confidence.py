@@ -90,7 +90,7 @@ class ConfidenceByDifficulty(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per bin, from easy to hard."""
+        """Return one row per bin, from easy to hard."""
         import pandas as pd
 
         names = [
@@ -183,7 +183,7 @@ def confidence_by_difficulty(
 
 
 def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
-    """Names of the items, the three columns, and a note on items missing in one of them.
+    """Return names of the items, the three columns, and a note on items missing in one of them.
 
     Columns are matched by index if all have one, else by position.
     """
@@ -261,7 +261,7 @@ def _check_values(probability: Floats, right: Floats) -> None:
 def _by_bin(
     probability: Floats, right: Floats, place: NDArray[np.intp], n_bins: int, confidence: float
 ) -> dict[str, Any]:
-    """Mean probability, accuracy and their difference in each bin, with intervals."""
+    """Return mean probability, accuracy and their difference in each bin, with intervals."""
     parts = [place == k for k in range(n_bins)]
     n = np.array([part.sum() for part in parts], dtype=np.float64)
     hits = np.array([right[part].sum() for part in parts])

@@ -287,7 +287,7 @@ def _network(regressor: DeepDifficultyRegressor) -> Any:
 
 
 def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every tensor, from the head of the file alone."""
+    """Return name and shape of every tensor, from the head of the file alone."""
     from safetensors import SafetensorError, safe_open
 
     readable_file(file, most_bytes(None, WEIGHTS_MAX_BYTES))
@@ -322,7 +322,7 @@ def _refuse_endless(config: Any, n_tensors: int) -> None:
 
 
 def _counts(config: Any, key: str = "") -> Iterator[tuple[str, int]]:
-    """Every whole number in nested JSON, with its key."""
+    """Yield every whole number in nested JSON, with its key."""
     if isinstance(config, dict):
         for name, value in config.items():
             yield from _counts(value, str(name))

@@ -167,7 +167,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def predict(self, X: Any) -> Floats:
-        """The difficulty of each item."""
+        """Return the difficulty of each item."""
         check_is_fitted(self, "residuals_")
         return self._predicted(self._checked(X))
 
@@ -250,7 +250,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return lambda rows: self.head_(embeddings[rows])[:, 0]
 
     def _embedded(self, items: Images | Texts) -> Any:
-        """The embeddings of all items, a batch at a time."""
+        """Return the embeddings of all items, a batch at a time."""
         import torch
 
         with torch.no_grad():

@@ -57,7 +57,7 @@ class Schedule:
         return losses
 
     def share(self, step: int, per_epoch: int) -> float:
-        """Share of the highest learning rate that `step` (from 0) takes."""
+        """Return share of the highest learning rate that `step` (from 0) takes."""
         warm = min(self.warm_up, self.epochs - 1) * per_epoch
         if step < warm:
             return (step + 1) / warm
@@ -65,7 +65,7 @@ class Schedule:
 
 
 def new_head(width: int, hidden: int) -> Any:
-    """Standardise the embedding, then two layers; the first part is set, never trained."""
+    """Return standardise the embedding, then two layers; the first part is set, never trained."""
     from torch import nn
 
     head = nn.Sequential(

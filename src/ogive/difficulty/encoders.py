@@ -34,7 +34,7 @@ MOST_CHANNELS = 4
 
 
 def checked_texts(X: Any) -> Texts:
-    """`X` as a list of strings; empty ones are allowed, anything but text is not."""
+    """Return `X` as a list of strings; empty ones are allowed, anything but text is not."""
     _refuse_frame(X)
     if isinstance(X, str | bytes) or not isinstance(X, Iterable):
         raise InputError(
@@ -53,7 +53,7 @@ def checked_texts(X: Any) -> Texts:
 
 
 def checked_images(X: Any) -> Images:
-    """`X` as one array of images, or as a list of arrays where sizes may differ."""
+    """Return `X` as one array of images, or as a list of arrays where sizes may differ."""
     _refuse_frame(X)
     if isinstance(X, np.ndarray) and X.dtype != object:
         check_images(X, "X")
@@ -70,7 +70,7 @@ def checked_images(X: Any) -> Images:
 
 
 def taken(items: Images | Texts, rows: NDArray[np.intp]) -> Any:
-    """The items of these rows, in the form in which they came."""
+    """Return the items of these rows, in the form in which they came."""
     return items[rows] if isinstance(items, np.ndarray) else [items[row] for row in rows]
 
 
@@ -91,7 +91,7 @@ class Pixels:
     deviation: tuple[float, ...]
 
     def tensor(self, images: Images, device: str) -> Any:
-        """(n_images, channels, height, width), stretched where the size differs."""
+        """Return (n_images, channels, height, width), stretched where the size differs."""
         import torch
 
         whole = isinstance(images, np.ndarray)
@@ -136,7 +136,7 @@ class Pixels:
 
 
 def seen_pixels(images: Images, largest: int | None = None) -> Pixels:
-    """The most common size, the most channels, and the scale of these images.
+    """Return the most common size, the most channels, and the scale of these images.
 
     `largest` bounds the longer side; the shape of the image is kept.
     """
@@ -260,7 +260,7 @@ class Encoder(Protocol):
         """Its origin: "built-in", "given" or "hugging-face"."""
 
     def embed(self, items: Any) -> Any:
-        """The embeddings of these items."""
+        """Return the embeddings of these items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +274,7 @@ class ImageEncoder:
     config: dict[str, Any] | None = None
 
     def embed(self, items: Images) -> Any:
-        """Mean output of the module over positions."""
+        """Return mean output of the module over positions."""
         return pooled(self.module(self.pixels.tensor(items, self.device)), len(items))
 
 
@@ -287,7 +287,7 @@ class HashedText:
     source: str = "built-in"
 
     def embed(self, items: Texts) -> Any:
-        """A text without words is all zeros."""
+        """Return a text without words is all zeros."""
         import torch
 
         ids, mask = padded([hashed(text) for text in items], 0, self.device)
@@ -334,7 +334,7 @@ class GivenText:
     source: str = "given"
 
     def embed(self, items: Texts) -> Any:
-        """The output of the module for these strings."""
+        """Return the output of the module for these strings."""
         return pooled(self.module(list(items)), len(items))
 
 
@@ -406,7 +406,7 @@ def hashed(text: str) -> list[int]:
 
 
 def padded(rows: list[list[int]], pad: int, device: str) -> tuple[Any, Any]:
-    """Lists of unequal length as one table, and 1.0 where it holds something."""
+    """Return lists of unequal length as one table, and 1.0 where it holds something."""
     import torch
 
     longest = max([1, *(len(row) for row in rows)])
@@ -419,7 +419,7 @@ def padded(rows: list[list[int]], pad: int, device: str) -> tuple[Any, Any]:
 
 
 def pooled(output: Any, n_items: int, mask: Any = None) -> Any:
-    """One vector per item from what an encoder returns: the mean over tokens or places."""
+    """Return one vector per item from what an encoder returns: the mean over tokens or places."""
     hidden = getattr(output, "last_hidden_state", output)
     hidden = hidden[0] if isinstance(hidden, tuple | list) else hidden
     shape = tuple(getattr(hidden, "shape", ()))
@@ -455,7 +455,7 @@ def hub_encoder(name: str, kind: str, items: Any, device: str) -> Encoder:
 
 
 def encoder_part(model: Any, kind: str) -> Any:
-    """The encoder of a model: that of T5, or the vision or text tower of CLIP."""
+    """Return the encoder of a model: that of T5, or the vision or text tower of CLIP."""
     tower = getattr(model, "vision_model" if kind == "image" else "text_model", None)
     if tower is not None:
         return tower
@@ -463,7 +463,7 @@ def encoder_part(model: Any, kind: str) -> Any:
 
 
 def model_of_config(config: dict[str, Any]) -> Any:
-    """An untrained model of this configuration, without anything in it that names code."""
+    """Return an untrained model of this configuration, without anything in it that names code."""
     transformers = import_transformers()
     plain = {key: value for key, value in config.items() if key not in FOREIGN_KEYS}
     with quiet(transformers):
@@ -472,7 +472,7 @@ def model_of_config(config: dict[str, Any]) -> Any:
 
 
 def saved_tokenizer(folder: Path) -> Any:
-    """The tokenizer that was saved in this folder."""
+    """Return the tokenizer that was saved in this folder."""
     transformers = import_transformers()
     with quiet(transformers):
         return _loaded(transformers.AutoTokenizer, str(folder), local=True)
@@ -503,7 +503,7 @@ def quiet(transformers: Any) -> Iterator[None]:
 
 
 def _on_this_machine(name: str) -> bool:
-    """True for a folder or a cached model, False if the hub has it; otherwise an error."""
+    """Return true for a folder or a cached model, False if the hub has it; otherwise an error."""
     if Path(name).is_dir():
         return True
     from huggingface_hub import HfApi, try_to_load_from_cache
@@ -531,7 +531,7 @@ def _on_this_machine(name: str) -> bool:
 
 
 def _loaded(kind: Any, name: str, local: bool, *, weights: bool = False) -> Any:  # noqa: FBT001
-    """What `kind` reads from a folder or name; errors of whatever sort name the folder."""
+    """Return what `kind` reads from a folder or name; errors of whatever sort name the folder."""
     settings: dict[str, Any] = {"trust_remote_code": False, "local_files_only": local}
     if weights:
         import torch
@@ -565,7 +565,7 @@ def _refuse_untrained(name: str, missing: Any) -> None:
 
 
 def _image_scale(transformers: Any, name: str, local: bool) -> dict[str, Any]:  # noqa: FBT001
-    """Size and scale of the model's preprocessor; empty if it has none."""
+    """Return size and scale of the model's preprocessor; empty if it has none."""
     reader = transformers.image_processing_utils.BaseImageProcessor
     try:
         found, _rest = reader.get_image_processor_dict(name, local_files_only=local)
@@ -575,7 +575,7 @@ def _image_scale(transformers: Any, name: str, local: bool) -> dict[str, Any]:  
 
 
 def _pixels(config: Any, scale: dict[str, Any], seen: Pixels) -> Pixels:
-    """Size, channels and scale that the encoder needs; those of the images by default."""
+    """Return size, channels and scale that the encoder needs; those of the images by default."""
     channels = int(getattr(config, "num_channels", 3) or 3)
     wanted = getattr(config, "image_size", None) or scale.get("crop_size") or scale.get("size")
     size = _size(wanted) or seen.size

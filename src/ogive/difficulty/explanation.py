@@ -77,7 +77,7 @@ class DifficultyExplanation(Result):
         return text + ("." if np.isnan(self.task_score) else f"; {self._task_said(top)}.")
 
     def _task_said(self, top: int) -> str:
-        """The most important feature for the class, compared with that for difficulty."""
+        """Return the most important feature for the class, compared with that for difficulty."""
         first = int(np.argmax(self.task_permutation))
         score = f"(accuracy {self.task_score:.2f})"
         if not self.task_permutation[first] > LEAST:
@@ -93,7 +93,7 @@ class DifficultyExplanation(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature, the most important for difficulty first."""
+        """Return one row per feature, the most important for difficulty first."""
         import pandas as pd
 
         names = ("permutation", "permutation_sd", "impurity")
@@ -104,7 +104,7 @@ class DifficultyExplanation(Result):
         return frame.sort_values("permutation", ascending=False, kind="stable")
 
     def of_item(self, item: Any) -> pd.DataFrame:
-        """What makes one item hard: how far the value of each feature pushes the prediction.
+        """Return what makes one item hard: how far the value of each feature pushes the prediction.
 
         `push` is the predicted difficulty minus the prediction with the `usual` value of that
         feature (its median or most frequent category) and all others unchanged: above 0, it makes
@@ -240,7 +240,7 @@ def explain_difficulty(
 def _parts(
     value: Floats, test_size: float, random_state: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Positions of training and held-out items, among those of known difficulty."""
+    """Return positions of training and held-out items, among those of known difficulty."""
     known = np.flatnonzero(np.isfinite(value))
     if len(known) < FEWEST:
         raise InputError(
@@ -317,7 +317,7 @@ def _importance(
 
 
 def _impurity(model: Any, plan: Plan | None, names: tuple[str, ...]) -> Floats:
-    """Importance by impurity of each feature, summed over its encoded columns."""
+    """Return importance by impurity of each feature, summed over its encoded columns."""
     coder, last = model[0], model[-1]
     if not hasattr(last, "feature_importances_"):
         return np.full(len(names), np.nan)

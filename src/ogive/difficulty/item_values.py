@@ -57,7 +57,7 @@ def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
 
 
 def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
-    """One number per item, NaN if unknown; matched by name if both have names."""
+    """Return one number per item, NaN if unknown; matched by name if both have names."""
     found = labels_of_items(difficulty_of(values), rows, what)
     try:
         numbers = np.asarray(found, dtype=np.float64)
@@ -67,7 +67,7 @@ def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
 
 
 def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
-    """One value of any kind per item, in the order of the features."""
+    """Return one value of any kind per item, in the order of the features."""
     index = getattr(values, "index", None)
     if is_frame(rows) and index is not None and not callable(index):
         frame: Any = rows
@@ -82,7 +82,7 @@ def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
 
 
 def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
-    """One or more columns of numbers by name, from a frame, a mapping, or a single column.
+    """Return one or more columns of numbers by name, from a frame, a mapping, or a single column.
 
     Each method of difficulty targets is a column.
     """
@@ -101,7 +101,7 @@ def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
 
 
 def negative_items(targets: DifficultyTargets, rows: Rows) -> NDArray[np.bool_]:
-    """Which items are known to discriminate negatively, in the order of the features."""
+    """Return which items are known to discriminate negatively, in the order of the features."""
     import pandas as pd
 
     known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
@@ -141,7 +141,7 @@ def check_confidence(confidence: float) -> None:
 def known_difficulty(
     difficulty: Difficulty | None, calibration: Calibration | None, owner: str
 ) -> Any:
-    """How hard the items are: the given difficulty, or that of the calibration."""
+    """Return how hard the items are: the given difficulty, or that of the calibration."""
     if calibration is not None and not isinstance(calibration, Calibration):
         raise InputError(
             f"calibration should be a Calibration, but it is a {type(calibration).__name__}."
@@ -157,7 +157,7 @@ def known_difficulty(
 
 
 def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
-    """The difficulty of each item; NaN if none is given."""
+    """Return the difficulty of each item; NaN if none is given."""
     source = difficulty_of(source)
     if hasattr(source, "columns"):
         if "difficulty" not in source.columns:
@@ -188,7 +188,7 @@ def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
 
 
 def _by_place(source: Any, items: tuple[str, ...]) -> bool:
-    """Whether a Series is numbered, with one value per item, and items have other names."""
+    """Return True if a Series is numbered, with one value per item, and items have other names."""
     if not hasattr(source, "index") or not hasattr(source, "to_numpy"):
         return False
     numbered = is_numbered(source.index) and len(source) == len(items)
@@ -214,7 +214,7 @@ def along(
 
 
 def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Floats:
-    """Edges of the bins for these finite values, checked."""
+    """Return edges of the bins for these finite values, checked."""
     if not values.size:
         raise InputError(
             "No item of the responses has a finite difficulty. Use the same item names in "
@@ -242,7 +242,7 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
 
 
 def curve_frame(names: Sequence[str], difficulty: Floats, **cells: NDArray[Any]) -> pd.DataFrame:
-    """One row per name and bin; `cells` are columns, (n_names, n_bins) each."""
+    """Return one row per name and bin; `cells` are columns, (n_names, n_bins) each."""
     import pandas as pd
 
     columns: dict[str, Any] = {
@@ -254,7 +254,7 @@ def curve_frame(names: Sequence[str], difficulty: Floats, **cells: NDArray[Any])
 
 
 def shares(right: Floats, n: Floats) -> Floats:
-    """Share of right responses; NaN where nothing was asked."""
+    """Return share of right responses; NaN where nothing was asked."""
     found: Floats = np.divide(right, n, out=np.full(n.shape, np.nan), where=n > 0)
     return found
 

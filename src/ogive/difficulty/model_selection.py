@@ -114,7 +114,7 @@ class ModelSelection(Result):
         )
 
     def _regions_said(self, most: int = 4) -> str:
-        """Adjacent bins of the same model as one range: A up to -1.2, B beyond."""
+        """Return adjacent bins of the same model as one range: A up to -1.2, B beyond."""
         stretches = [
             (name, [k for k, _ in run])
             for name, run in groupby(enumerate(self.best), key=lambda entry: entry[1])
@@ -240,7 +240,7 @@ def _tied(
     confidence: float,
     respondents: tuple[str, ...],
 ) -> tuple[tuple[str, ...], ...]:
-    """For each bin, models not significantly behind its best, on items that both were asked.
+    """Return for each bin, models not significantly behind its best, on items that both were asked.
 
     The best was chosen on the same items, so that p-values allow for all pairs of the bin.
     """
@@ -265,12 +265,12 @@ class _HeldOut:
     anybody: int
 
     def shares(self) -> dict[str, float]:
-        """Shares of right responses."""
+        """Return shares of right responses."""
         counts = {"chosen": self.chosen, "single": self.single, "any": self.anybody}
         return {f"share_{name}": count / self.n for name, count in counts.items()}
 
     def gain(self, confidence: float, cv: int) -> dict[str, float]:
-        """What choosing gains over the single best model, with its interval."""
+        """Return what choosing gains over the single best model, with its interval."""
         inflation = 1.0 + cv / (cv - 1.0)  # training sets overlap, so folds are correlated
         low, high = paired_difference(self.better, self.worse, self.n, confidence, inflation)
         return {"gain": (self.better - self.worse) / self.n, "gain_low": low, "gain_high": high}
@@ -284,7 +284,7 @@ def _held_out(
     cv: int,
     random_state: int,
 ) -> _HeldOut:
-    """Right and wrong of the chosen and of the single best model, over all folds."""
+    """Return right and wrong of the chosen and of the single best model, over all folds."""
     n_items = value.size
     if cv > n_items:
         raise InputError(

@@ -89,7 +89,7 @@ class StepwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Floats:
-        """The value of the linear model for each row."""
+        """Return the value of the linear model for each row."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         found: Floats = X @ self.coef_ + self.intercept_
@@ -97,7 +97,7 @@ class StepwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def selected(X: Floats, y: Floats, penalty: float) -> Any:
-    """Columns of the model at which no single step lowers n log(RSS) + penalty × size.
+    """Return columns of the model at which no single step lowers n log(RSS) + penalty × size.
 
     One sweep (Goodnight, 1979) of the cross products updates every candidate at once.
     """
@@ -121,7 +121,7 @@ def selected(X: Floats, y: Floats, penalty: float) -> Any:
 
 
 def _cross_products(X: Floats, y: Floats) -> Floats | None:
-    """Correlations of all columns and the target, which is last; None if it is constant."""
+    """Return correlations of all columns and the target, which is last; None if it is constant."""
     both = np.column_stack([X, y])
     both = both - both.mean(axis=0)
     length = np.linalg.norm(both, axis=0)
@@ -320,7 +320,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Floats:
-        """The difficulty of each row."""
+        """Return the difficulty of each row."""
         check_is_fitted(self)
         return _flat(self.regressor_.predict(self._new_rows(X)))
 
@@ -351,7 +351,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return Path(path)
 
     def held_out_figures(self, y: Any) -> dict[str, float]:
-        """Error of the predictions for held-out items of `fit`, whose difficulties are `y`.
+        """Return error of the predictions for held-out items of `fit`, whose difficulties are `y`.
 
         NRMSE (1: no better than the mean) and Spearman's correlation; NaN if all are equally hard.
         """
@@ -413,7 +413,7 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return Plan(tuple(self.numbers_ or ()), tuple(self.categories_ or ()), {})
 
     def _made(self, target: Floats, seed: int) -> Any:
-        """An unfitted regressor, after the coding of columns where that is wanted."""
+        """Return an unfitted regressor, after the coding of columns where that is wanted."""
         if not self.prepare:
             return bare_regressor(self.regressor, target, seed)
         plan = None if self.numbers_ is None else self._plan()
@@ -440,7 +440,7 @@ def _flat(values: Any) -> Floats:
 
 
 def _parts(n: int, cv: Any, test_size: Any, seed: int) -> list[tuple[Any, Any]]:
-    """Training and held-out items of each fold, or of the one split."""
+    """Return training and held-out items of each fold, or of the one split."""
     from sklearn.model_selection import KFold
 
     whole_number(cv, "cv", 2)

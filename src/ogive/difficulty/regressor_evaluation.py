@@ -52,7 +52,7 @@ KEYS = ["target", "training", "regressor"]
 
 
 def compared_regressors(folds: pd.DataFrame) -> pd.DataFrame:
-    """One row per target, set of training items, and regressor: errors, and who is best."""
+    """Return one row per target, set of training items, and regressor: errors, and who is best."""
     import pandas as pd
 
     found = [
@@ -64,7 +64,7 @@ def compared_regressors(folds: pd.DataFrame) -> pd.DataFrame:
 
 
 def said_of_regressors(frame: pd.DataFrame, folds: pd.DataFrame) -> str:
-    """Which regressor is best, how good it is, and which do not differ significantly."""
+    """Return which regressor is best, how good it is, and which do not differ significantly."""
     best = frame[frame["best"]]
     if best.empty:
         return "In every target all items are equally hard: there is nothing to predict."
@@ -83,7 +83,7 @@ def said_of_regressors(frame: pd.DataFrame, folds: pd.DataFrame) -> str:
 
 
 def _said(row: pd.Series[Any], *, surely: bool) -> str:
-    """How large the least error is, whether it is surely below 1, and how well it ranks."""
+    """Return how large the least error is, whether it is surely below 1, and how well it ranks."""
     interval = f", 95 % interval {row['nrmse_low']:.2f} to {row['nrmse_high']:.2f}"
     if np.isnan(row["nrmse_low"]):
         interval = ""
@@ -103,7 +103,7 @@ def _said(row: pd.Series[Any], *, surely: bool) -> str:
 
 
 def _said_of_rivals(rivals: pd.DataFrame) -> str:
-    """Who is not significantly worse than the best, or that folds are too few to say."""
+    """Return who is not significantly worse than the best, or that folds are too few to say."""
     if not len(rivals):
         return ""
     if rivals["p"].isna().all():
@@ -131,7 +131,7 @@ def _summary(names: dict[str, Any], part: pd.DataFrame) -> dict[str, Any]:
 
 
 def _error_ends(part: pd.DataFrame, confidence: float) -> tuple[float, float]:
-    """Interval of the mean error over folds, by the corrected resampled t-test.
+    """Return interval of the mean error over folds, by the corrected resampled t-test.
 
     Folds share training items, so that errors are correlated, about as much as the share of items
     that a fold tests (Nadeau and Bengio, 2003). A fold whose items are equally hard has no error.
@@ -146,7 +146,7 @@ def _error_ends(part: pd.DataFrame, confidence: float) -> tuple[float, float]:
 
 
 def _compared(rows: pd.DataFrame, folds: pd.DataFrame) -> pd.DataFrame:
-    """The rows of one table, with the best marked and all others compared with it."""
+    """Return the rows of one table, with the best marked and all others compared with it."""
     if rows["nrmse"].isna().all():
         return rows.assign(p=np.nan, p_adjusted=np.nan, best=False)
     first = rows.iloc[0]
@@ -204,11 +204,11 @@ class DifficultyEvaluation(Result):
         return said_of_regressors(self.to_frame(), self.folds)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per target, set of training items, and regressor."""
+        """Return one row per target, set of training items, and regressor."""
         return compared_regressors(self.folds)
 
     def table(self) -> pd.DataFrame:
-        """A printable table: NRMSE ± standard deviation and Spearman for each regressor."""
+        """Return a printable table: NRMSE ± standard deviation and Spearman for each regressor."""
         import pandas as pd
 
         rows = {
@@ -358,7 +358,7 @@ def _check_numbers(cv: int, n_resamples: int, random_state: int, n_jobs: int | N
 
 
 def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_]]:
-    """The items to train on, by name of the set."""
+    """Return the items to train on, by name of the set."""
     everything = {ALL: np.ones(len(rows), dtype=bool)}
     if negative is None and isinstance(targets, DifficultyTargets):
         found = negative_items(targets, rows)
@@ -438,7 +438,7 @@ def _run(
 def _judged(
     job: _Job, rows: Rows, plan: Plan | None, value: Floats, regressor: Any, random_state: int
 ) -> tuple[float, float]:
-    """NRMSE and Spearman on the test items."""
+    """Return NRMSE and Spearman on the test items."""
     from sklearn.utils import _safe_indexing
 
     made = pipeline_of(regressor, plan, value[job.train], random_state)

@@ -86,7 +86,7 @@ class DifficultyTargets(Result):
         keep_negative: bool = True,
         keep_dropped: bool = False,
     ) -> pd.Series:
-        """The difficulty of each item by one method, the first unless named.
+        """Return the difficulty of each item by one method, the first unless named.
 
         With `keep_negative=False`, items of negative discrimination are left out; with
         `keep_dropped=True`, items without a difficulty are included, as NaN.
@@ -126,7 +126,7 @@ class DifficultyTargets(Result):
         )
 
     def _agreements(self) -> dict[tuple[str, str], float]:
-        """Rank correlation of each pair of methods, if both vary."""
+        """Return rank correlation of each pair of methods, if both vary."""
         from scipy.stats import spearmanr
 
         found = {}
@@ -155,7 +155,7 @@ class DifficultyTargets(Result):
         return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
 
     def plot(self, **kw: Any) -> Display:
-        """Distribution of difficulties by model, or of the average error if that is all."""
+        """Return distribution of difficulties by model, or of the average error if that is all."""
         import pandas as pd
 
         from ogive.results.plots import DISPLAYS
@@ -185,12 +185,12 @@ def equally_hard(target: Floats) -> str:
 
 
 def said_method(method: str) -> str:
-    """The name of a method in a sentence."""
+    """Return the name of a method in a sentence."""
     return "average error" if method == AVERAGE_ERROR else f"{method.upper()} difficulty"
 
 
 def same_for_all(target: Floats) -> tuple[str, ...]:
-    """A remark if there is nothing to learn, since all items are equally hard."""
+    """Return a remark if there is nothing to learn, since all items are equally hard."""
     alike = equally_hard(target)
     return (f"{alike}, {PREDICTED}",) if alike else ()
 
@@ -370,7 +370,7 @@ def with_artificial(
     labels: Mapping[str, object] | Sequence[object] | None,
     random_state: int,
 ) -> Responses:
-    """The responses with an always-right, an always-wrong and a guessing respondent."""
+    """Return the responses with an always-right, an always-wrong and a guessing respondent."""
     names = [OPTIMAL, PESSIMAL, *([] if labels is None else [RANDOM])]
     if taken := [name for name in names if name in table.respondents]:
         raise InputError(
@@ -388,7 +388,7 @@ def with_artificial(
 
 
 def _labels(labels: Any, items: tuple[str, ...]) -> NDArray[Any]:
-    """The class of each item as text, by name or in the order of the items."""
+    """Return the class of each item as text, by name or in the order of the items."""
     if hasattr(labels, "items") and callable(labels.items):
         known = {str(name): label for name, label in labels.items()}
         if missing := [name for name in items if name not in known]:
@@ -425,14 +425,14 @@ def _checked(
 
 
 def _wrong_and_asked(table: Responses) -> tuple[Floats, Floats]:
-    """How many answers to each item were wrong, and how many there are: all tries count."""
+    """Return how many answers to each item were wrong, and how many there are: all tries count."""
     tries = tries_or_one(table.tries, table.observed)
     right = np.where(tries > 0, table.cells, 0) * tries
     return (tries - right).sum(axis=0).astype(np.float64), tries.sum(axis=0).astype(np.float64)
 
 
 def _average_error(table: Responses) -> Floats:
-    """Share of wrong answers, and its posterior standard deviation (Jeffreys' prior)."""
+    """Return share of wrong answers, and its posterior standard deviation (Jeffreys' prior)."""
     wrong, asked = _wrong_and_asked(table)
     share: Floats = np.divide(wrong, asked, out=np.full(asked.shape, np.nan), where=asked > 0)
     above, below = wrong + 0.5, asked - wrong + 0.5
@@ -442,7 +442,7 @@ def _average_error(table: Responses) -> Floats:
 
 
 def _treated(fit: OnScale, beyond: NDArray[np.bool_], abnormal: str, limit: float) -> Floats:
-    """Difficulties and standard errors, with abnormal ones kept, clipped or dropped."""
+    """Return difficulties and standard errors, with abnormal ones kept, clipped or dropped."""
     if abnormal == "clip":
         return np.stack([np.clip(fit.difficulty, -limit, limit), fit.difficulty_se])
     both = np.stack([fit.difficulty, fit.difficulty_se])
@@ -450,7 +450,7 @@ def _treated(fit: OnScale, beyond: NDArray[np.bool_], abnormal: str, limit: floa
 
 
 def _flags(fits: Mapping[str, OnScale], n_items: int) -> tuple[str, ...]:
-    """The flag of each item, by the 2PL if it was fitted."""
+    """Return the flag of each item, by the 2PL if it was fitted."""
     best = fits.get("2pl") or fits.get("1pl")
     return best.flag if best is not None else ("",) * n_items
 

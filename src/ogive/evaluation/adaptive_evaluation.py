@@ -101,7 +101,7 @@ class AdaptiveEvaluation(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per response."""
+        """Return one row per response."""
         return self.trace.copy()
 
     def plot(self, kind: str = "trace", **kw: Any) -> Display:
@@ -167,7 +167,7 @@ def _with_items(course: Course, se: float) -> float:
 
 
 def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy on all items, with its interval, after 0, 1, ... responses."""
+    """Return accuracy on all items, with its interval, after 0, 1, ... responses."""
     import pandas as pd
 
     bank, count = course.calibration, len(trace)
@@ -197,14 +197,14 @@ def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
 
 
 def _range(course: Course, asked: list[str]) -> ScoreRange | None:
-    """The accuracies that the bank was calibrated on, with the curves of the items asked."""
+    """Return the accuracies that the bank was calibrated on, with the curves of the items asked."""
     bank, place = course.calibration, course.session.test.items.place_of
     found = range_known(bank, course.error)
     return None if found is None else found.part(np.array([place[name] for name in asked]))
 
 
 def _by_form(form: ShortBenchmark, known: Responses) -> tuple[Floats, Floats, Floats, Floats]:
-    """Accuracy by a short form: its standard error is that of a normal interval as wide."""
+    """Return accuracy by a short form: its standard error is that of a normal interval as wide."""
     found = form.predict(known)
     mean, low, high = (found[f"accuracy{end}"].to_numpy() for end in ("", "_low", "_high"))
     error = (high - low) / (2 * normal_reach(form.confidence))
@@ -250,7 +250,7 @@ def as_real_error(given: Any) -> RealError | None:
 
 
 def possible_scores(bank: Calibration, items: Any, values: Floats) -> tuple[Floats, Floats]:
-    """Lowest and highest mean over all items that are possible given known responses.
+    """Return lowest and highest mean over all items that are possible given known responses.
 
     `items` (..., k) are places in the bank, `values` (..., k) the responses to them.
     """
@@ -332,7 +332,7 @@ class ResponseJournal:
         self._open.close()
 
     def _is_new(self, line: bytes) -> bool:
-        """Whether the file is empty, or holds only a first line that was cut off."""
+        """Return True if the file is empty, or holds only a first line that was cut off."""
         return self.path.stat().st_size < len(line) and line.startswith(self.path.read_bytes())
 
     def _read(self, heading: Mapping[str, Any]) -> list[tuple[str, float | None]]:
@@ -558,7 +558,7 @@ class Course:
         return short_benchmark_from(document)
 
     def next_items(self) -> list[str]:
-        """Items to ask now; empty when the evaluation is over."""
+        """Return items to ask now; empty when the evaluation is over."""
         if self.reason:
             return []
         if self.form is not None:

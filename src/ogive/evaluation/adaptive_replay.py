@@ -98,7 +98,7 @@ def summed_up(
 def side_misses(
     side: pd.DataFrame | None, sizes: tuple[int, ...], floors: tuple[float, ...]
 ) -> tuple[Floats, ...]:
-    """Misses of an extreme by size; nothing if it was not replayed."""
+    """Return misses of an extreme by size; nothing if it was not replayed."""
     if side is None:
         return ()
     mine = side[side["method"] == ADAPTIVE]
@@ -119,7 +119,7 @@ def _missed(error: Floats, se: Floats) -> Floats:
 
 
 def _held(missed: Floats, fold: Ints, confidence: float) -> float:
-    """Coverage of intervals by the misses of the other folds.
+    """Return coverage of intervals by the misses of the other folds.
 
     NaN if there are too few others for an interval.
     """
@@ -176,7 +176,7 @@ class AdaptiveReplay(Result):
         )
 
     def _said_of_rival(self, others: pd.DataFrame) -> str:
-        """How the best of the other ways does with as many items, and whether it is beaten.
+        """Return how the best of the other ways does with as many items, and whether it is beaten.
 
         It is the best because it was chosen, so it is tested as one of all others (Bonferroni).
         """
@@ -197,13 +197,13 @@ class AdaptiveReplay(Result):
         return f"the {what} with as many ({name}) is off by {self._off(best)}, {verdict} {side}"
 
     def _off(self, row: pd.Series[Any]) -> str:
-        """The mean absolute error in a sentence; alone if it has no standard error."""
+        """Return the mean absolute error in a sentence; alone if it has no standard error."""
         known = row["mae_high"] == row["mae_high"]
         ends = f" ({row['mae_low']:.3f} to {row['mae_high']:.3f})" if known else ""
         return f"{row['mae']:.3f}{ends}"
 
     def _reach(self, confidence: float) -> float:
-        """Standard errors each way of an interval of a mean error, as `shorten` has them.
+        """Return standard errors each way of an interval of a mean error, as `shorten` has them.
 
         Errors within a fold share what was learned, so that a mean over them is as uncertain as
         one over so many folds.
@@ -211,12 +211,12 @@ class AdaptiveReplay(Result):
         return reach_of_parts(self.n_parts, confidence)
 
     def _said_of_forms(self, size: int) -> str:
-        """Which of both ways is better; empty if short forms were not compared."""
+        """Return which of both ways is better; empty if short forms were not compared."""
         said = self.real_error.said_of(size)
         return f" {said}" if said else ""
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per method and number of items."""
+        """Return one row per method and number of items."""
         return self.errors.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -374,7 +374,7 @@ def replay_adaptively(
 
 
 def _largest_error(bank: Calibration) -> float:
-    """How far apart two means over all items can be: 1 for right and wrong responses."""
+    """Return how far apart two means over all items can be: 1 for right and wrong responses."""
     low, high = (float(np.mean(end)) for end in bank.model.extent())
     return high - low
 
@@ -384,7 +384,7 @@ def _after(report: Progress, count: int, done: int, total: int | None, message: 
 
 
 def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, ...]]:
-    """The responses to replay, and notes on them."""
+    """Return the responses to replay, and notes on them."""
     if isinstance(source, Calibration):
         if responses is None:
             raise InputError(
@@ -402,7 +402,7 @@ def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, 
 
 
 def _checked_sizes(sizes: Sequence[int], n_items: int) -> tuple[int, ...]:
-    """Sizes in ascending order, each smaller than the bank."""
+    """Return sizes in ascending order, each smaller than the bank."""
     if isinstance(sizes, str) or not hasattr(sizes, "__iter__"):
         raise InputError(f"sizes is {sizes!r}; give a list of numbers of items, such as [5, 10].")
     found = sorted({whole_number(size, "sizes", 1) for size in sizes})
@@ -416,7 +416,7 @@ def _checked_sizes(sizes: Sequence[int], n_items: int) -> tuple[int, ...]:
 
 
 def _long_enough(table: Responses, most: int) -> tuple[Responses, tuple[str, ...]]:
-    """Respondents with at least `most` responses, and notes."""
+    """Return respondents with at least `most` responses, and notes."""
     asked = table.observed.sum(axis=1)
     enough = asked >= most
     if not enough.any():
@@ -441,7 +441,7 @@ def _parts(
     model: str | MeasurementModel,
     report: Progress,
 ) -> Iterator[Part]:
-    """Banks, each with held-out respondents."""
+    """Yield banks, each with held-out respondents."""
     if isinstance(source, Calibration):
         within = range_known(source, source.replayed)
         yield Part(source, table, np.arange(table.n_respondents), within)
@@ -465,7 +465,7 @@ def bank_from(responses: Responses, model: str | MeasurementModel = AUTO) -> Cal
 def _model(
     source: Any, responses: Table | None, table: Responses, model: str | MeasurementModel
 ) -> tuple[str | MeasurementModel, list[str]]:
-    """The model of the bank, and notes on it; a bank already has one.
+    """Return the model of the bank, and notes on it; a bank already has one.
 
     It has the grades and bounds of all that is replayed: some are seen in no other fold.
     """
@@ -497,7 +497,7 @@ def replayed_bank(
     confidence: float,
     random_state: int,
 ) -> Calibration:
-    """The bank, with the error of a replay of the models that it was calibrated on.
+    """Return the bank, with the error of a replay of the models that it was calibrated on.
 
     A bank from a file has no responses, and a few models cannot be replayed: it stays as it is.
     """

@@ -165,7 +165,7 @@ class _Waiter:
             thread.submit(self._runner.close).result()
 
     def wait(self, answer: Awaitable[Any]) -> Any:
-        """Await the answer and return it."""
+        """Return await the answer and return it."""
         if not _in_a_loop():
             return self._runner.run(_awaited(answer))
         if self._thread is None:
@@ -224,7 +224,7 @@ def _matched(items: Sequence[str], answer: Any, *, batched: bool) -> list[Any]:
 
 
 def _looked_up(items: Sequence[str], answer: dict[Any, Any], length: int, wanted: str) -> list[Any]:
-    """The responses of a mapping with exactly these items as keys."""
+    """Return the responses of a mapping with exactly these items as keys."""
     missing = [item for item in items if item not in answer]
     if missing or length != len(items):
         odd = missing or [str(key) for key in answer if key not in items]
@@ -241,7 +241,7 @@ def _looked_up(items: Sequence[str], answer: dict[Any, Any], length: int, wanted
 
 
 def _is_single(answer: Any) -> bool:
-    """Whether this is an array without dimensions, that is, a number."""
+    """Return True if this is an array without dimensions, that is, a number."""
     return getattr(answer, "ndim", None) == 0
 
 

@@ -61,7 +61,7 @@ class Battles:
     notes: tuple[str, ...]
 
     def column(self, name: str, word: str) -> tuple[tuple[str, ...], Ints]:
-        """Names in a column, and the place of each battle among them; gaps are alone."""
+        """Return names in a column, and the place of each battle among them; gaps are alone."""
         import pandas as pd
 
         found = name
@@ -79,7 +79,7 @@ class Battles:
         return (*map(str, names), *(f"unknown {k + 1}" for k in range(gaps.size))), code
 
     def has(self, *names: str) -> bool:
-        """Whether there is a column of one of these names."""
+        """Return True if there is a column of one of these names."""
         return any(name in self.frame.columns for name in names)
 
 
@@ -240,7 +240,7 @@ class Fitted:
         return np.asarray(first + second, dtype=np.float64)
 
     def win_rates(self, confidence: float) -> Floats:
-        """Share of battles with the others of its board that each would win, (4, n_rivals).
+        """Return share of battles with the others of its board that each would win, (4, n_rivals).
 
         Ties count half. Estimate, standard error, low and high; NaN for who is alone.
         """
@@ -337,7 +337,7 @@ def _advantage(
 
 
 def _group_errors(problem: Problem, found: Strengths, errors: Errors) -> Floats:
-    """Standard errors of log discriminations, which count those of the strengths."""
+    """Return standard errors of log discriminations, which count those of the strengths."""
     if not found.spread:
         return np.zeros(problem.cells.n_groups)
     curve = Curvature.at(found, problem.cells, problem.penalty)

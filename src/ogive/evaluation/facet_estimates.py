@@ -61,12 +61,12 @@ class RatingTable:
     notes: tuple[str, ...]
 
     def ratings(self) -> Ratings:
-        """The same for the model."""
+        """Return the same for the model."""
         sizes = (len(self.respondents), len(self.items), len(self.judges), self.levels.size)
         return Ratings.of(self.respondent, self.item, self.judge, self.category, sizes)
 
     def means_by(self, code: Ints, n: int) -> Floats:
-        """Mean score by respondent or judge."""
+        """Return mean score by respondent or judge."""
         found: Floats = np.bincount(code, self.score, n) / np.bincount(code, minlength=n)
         return found
 
@@ -114,7 +114,7 @@ def read_ratings(table: Any, columns: Mapping[str, str | Sequence[str] | None]) 
 
 
 def _as_frame(table: Any) -> pd.DataFrame:
-    """A long frame; tables of responses by judge become one."""
+    """Return a long frame; tables of responses by judge become one."""
     import pandas as pd
 
     if isinstance(table, Mapping) and all(isinstance(x, Responses) for x in table.values()):
@@ -139,7 +139,7 @@ def _as_frame(table: Any) -> pd.DataFrame:
 
 
 def _column(frame: pd.DataFrame, word: str, name: str | Sequence[str] | None) -> Any:
-    """The column of a word; several columns of judges become one by their names together."""
+    """Return the column of a word; several columns of judges become one by their names together."""
     if name is None:
         lower = {str(each).strip().lower(): each for each in reversed(list(frame.columns))}
         known = COLUMNS[word]
@@ -193,7 +193,7 @@ def _coded(names: Any) -> tuple[Ints, tuple[str, ...]]:
 
 
 def _categories(score: Floats, notes: list[str]) -> tuple[Ints, Floats]:
-    """Scores as categories in order; of many values, groups of about equal size."""
+    """Return scores as categories in order; of many values, groups of about equal size."""
     levels, category = np.unique(score, return_inverse=True)
     if levels.size == 1:
         raise InputError(f"Every score is {levels[0]:g}, so nothing distinguishes the responses.")
@@ -260,7 +260,7 @@ class Fitted:
         return np.asarray(np.sqrt(np.maximum(np.diag(self.fit.covariance), 0.0)))
 
     def error(self, function: Callable[[FacetParameters], Floats]) -> tuple[Floats, Floats]:
-        """A function of the parameters with its standard errors, by the delta method."""
+        """Return a function of the parameters with its standard errors, by the delta method."""
         value = np.atleast_1d(function(self.found))
         step = 1e-4 * np.eye(self.se.size)
         slopes = np.array(
@@ -274,7 +274,7 @@ class Fitted:
         return value, np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
     def fair_scores(self, found: FacetParameters) -> Floats:
-        """Mean score that each respondent gets from an average judge on items like these."""
+        """Return mean score that each respondent gets from an average judge on items like these."""
         sd = np.hypot(found.item_sd, found.response_sd)
         quality = found.ability[:, None] + sd * NODES
         chance = np.exp(
@@ -284,7 +284,7 @@ class Fitted:
         return np.asarray(expected @ SHARES)
 
     def noise(self, found: FacetParameters) -> float:
-        """Variance of one rating of an average judge, on the scale of quality."""
+        """Return variance of one rating of an average judge, on the scale of quality."""
         sd = np.sqrt(found.item_sd**2 + found.response_sd**2 + found.ability.var())
         quality = found.ability.mean() + sd * NODES
         chance = np.exp(found.log_chances(quality, severity=np.zeros(1), slope=np.ones(1)))[0]
@@ -293,13 +293,13 @@ class Fitted:
         return float(1 / (information @ SHARES))
 
     def difference_errors(self, found: FacetParameters, n_judges: Floats) -> Floats:
-        """Standard error of the difference of two respondents with so many judges each."""
+        """Return standard error of the difference of two respondents with so many judges each."""
         each = found.response_sd**2 + self.noise(found) / n_judges
         return np.asarray(np.sqrt(2 * each / len(self.table.items)))
 
 
 def tests_of(fitted: Fitted, order: Ints, correction: str) -> tuple[Differences, Floats]:
-    """Tests of all pairs of respondents in rank order, with standard errors."""
+    """Return tests of all pairs of respondents in rank order, with standard errors."""
     first, second = np.triu_indices(order.size, 1)
     i, j = order[first], order[second]
     joint = fitted.fit.covariance
@@ -311,7 +311,7 @@ def tests_of(fitted: Fitted, order: Ints, correction: str) -> tuple[Differences,
 
 
 def respondents_of(fitted: Fitted, order: Ints, family: Differences) -> pd.DataFrame:
-    """One row per respondent, the best first."""
+    """Return one row per respondent, the best first."""
     import pandas as pd
 
     table, found, reach = fitted.table, fitted.found, fitted.reach
@@ -367,7 +367,7 @@ def judges_of(fitted: Fitted, alpha: float) -> pd.DataFrame:
 
 
 def _agreement(own: Floats, others: Floats, items: Ints) -> tuple[float, float, float]:
-    """Correlation of a judge with the mean of the others, with its interval over items.
+    """Return correlation of a judge with the mean of the others, with its interval over items.
 
     NaN where they score no response together, or one of them always gives the same score.
     """
@@ -380,7 +380,7 @@ def _agreement(own: Floats, others: Floats, items: Ints) -> tuple[float, float, 
 
 
 def _verdicts(fitted: Fitted, alpha: float) -> list[str]:
-    """What stands out of each judge after correction for the number of judges."""
+    """Return what stands out of each judge after correction for the number of judges."""
     from scipy.special import stdtr
 
     found, freedom = fitted.found, len(fitted.table.items) - 1.0
@@ -407,7 +407,7 @@ def _verdicts(fitted: Fitted, alpha: float) -> list[str]:
 
 
 def components_of(fitted: Fitted) -> pd.DataFrame:
-    """One row per source of variance on the scale of ability, with intervals."""
+    """Return one row per source of variance on the scale of ability, with intervals."""
     import pandas as pd
 
     found = fitted.found
@@ -467,7 +467,7 @@ def enough_judges(fitted: Fitted) -> tuple[int, int, int]:
 
 
 def more_judges(fitted: Fitted) -> pd.DataFrame:
-    """What one to ten judges per response give, on as many items as there are.
+    """Return what one to ten judges per response give, on as many items as there are.
 
     `difference_se` is the error of the difference of two respondents, `reliability` that of the
     mean score of one response.

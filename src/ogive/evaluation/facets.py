@@ -123,7 +123,7 @@ class Facets(Result):
         return float(t_reach(np.array(self.n_items - 1.0), self.confidence))
 
     def _said_of_more(self) -> str:
-        """Whether more judges or more items would separate respondents better."""
+        """Return whether more judges or more items would separate respondents better."""
         middle, low, high = self.enough_judges
         if middle <= self.judges_now + 0.5:
             return "More judges would hardly separate the respondents better: more items would."
@@ -134,7 +134,7 @@ class Facets(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first.
+        """Return one row per respondent, the best first.
 
         `score` is the mean score that an average judge would give on items like these, `ability`
         the same on the scale of the model, `score_observed` the mean of the scores given.
@@ -302,13 +302,13 @@ def facets(
 
 
 def _undetermined(components: pd.DataFrame) -> list[str]:
-    """A note on variances whose intervals have no upper end."""
+    """Return a note on variances whose intervals have no upper end."""
     open_ = components.index[~np.isfinite(components["variance_high"])].tolist()
     return [f"Too few ratings to bound the variance of {', '.join(open_)}."] if open_ else []
 
 
 def _rough(table: RatingTable) -> tuple[Floats, Floats, Floats]:
-    """Severities, signs of consistencies, and abilities to begin with."""
+    """Return severities, signs of consistencies, and abilities to begin with."""
     spread = float(table.category.std()) or 1.0
     middle = float(table.category.mean())
 
@@ -327,7 +327,7 @@ def _rough(table: RatingTable) -> tuple[Floats, Floats, Floats]:
 def _remarks(
     table: RatingTable, judges: pd.DataFrame, n_responses: int, *, converged: bool
 ) -> list[str]:
-    """Notes on what the table does not show, and on judges to look at."""
+    """Return notes on what the table does not show, and on judges to look at."""
     said = []
     if table.judge.size == n_responses:
         said.append(

@@ -136,7 +136,7 @@ def inspect_sample_ids(
 def known_samples(
     items: Iterable[str], facts: Any, task: str, key: str
 ) -> dict[str, tuple[str, Any]]:
-    """Task and id of each item, in the order given."""
+    """Return task and id of each item, in the order given."""
     names = [items] if isinstance(items, str) else list(dict.fromkeys(items))
     if not names:
         raise InputError("items is empty; give the names of the items to ask.")
@@ -163,7 +163,7 @@ def known_samples(
 
 
 def told_facts(facts: Any) -> Any:
-    """Columns of facts, with None for missing values and Python numbers."""
+    """Return columns of facts, with None for missing values and Python numbers."""
     if isinstance(facts, Responses):
         return facts._item_facts  # noqa: SLF001 - a frame turns whole numbers into floats
     facts = with_row_names(facts)
@@ -240,11 +240,11 @@ class HarnessAnswers:
             )
 
     def home(self, task: str) -> Path:
-        """The folder of the logs of a task."""
+        """Return the folder of the logs of a task."""
         return make_folder(self._folder / file_name_of(task))
 
     def samples(self, items: Iterable[str]) -> list[Sample]:
-        """Task, id and hash of each of these items."""
+        """Return task, id and hash of each of these items."""
         known = known_samples(items, self._facts, "task", "id")
         return [
             Sample(item, task, str(sample), self._hashes.get(item))
@@ -252,7 +252,7 @@ class HarnessAnswers:
         ]
 
     def to_ask(self, samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-        """Those that no log in the folder answers yet, by task."""
+        """Return those that no log in the folder answers yet, by task."""
         found: dict[str, list[Sample]] = {}
         for sample in samples:
             if sample.task not in self._logged:
@@ -262,7 +262,7 @@ class HarnessAnswers:
         return found
 
     def _left(self, task: str) -> Logged:
-        """What earlier runs left; a log that a kill cut off holds what it holds."""
+        """Return what earlier runs left; a log that a kill cut off holds what it holds."""
         try:
             return self._read(self.home(task))
         except OgiveError as error:
@@ -301,7 +301,7 @@ class HarnessAnswers:
         return found
 
     def _score(self, sample: Sample) -> float | None:
-        """The score of a sample; None if no log has it."""
+        """Return the score of a sample; None if no log has it."""
         found = self._logged[sample.task].get(sample.id)
         if not found:
             return None
@@ -359,12 +359,12 @@ class SeveralConditionsError(FileError):
 
 
 def could_not_run(harness: str, what: str, error: BaseException | str) -> HarnessError:
-    """The error for a harness that stopped, with what it said."""
+    """Return the error for a harness that stopped, with what it said."""
     return HarnessError(f"{harness} could not run {what}: {reason(error)}")
 
 
 def reason(error: BaseException | str) -> str:
-    """What an error says, in one line: the first of a group, without markup."""
+    """Return what an error says, in one line: the first of a group, without markup."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = str(error).strip("\"'") or type(error).__name__  # a KeyError quotes what it says
@@ -404,7 +404,7 @@ def tasks_by_name(tasks: Any, facts: Facts) -> dict[str, Any]:
 
 
 def task_called(name: str, given: Mapping[str, Any]) -> Any:
-    """The task of the harness for a name in facts."""
+    """Return the task of the harness for a name in facts."""
     if given and name not in given:
         raise InputError(
             f"Task {shown(name)} is to be asked, but tasks has only {listed(list(given), 'task')}."

@@ -154,7 +154,7 @@ class InspectAsk:
         return _failures(logs, samples)
 
     def _model(self) -> Any:
-        """The model, made when it is first needed."""
+        """Return the model, made when it is first needed."""
         if self._made is None:
             if isinstance(self._respondent, str):
                 from inspect_ai.model import get_model
@@ -186,7 +186,7 @@ def _is_scored(log: Any) -> bool:
 
 
 def _failures(logs: Sequence[Any], samples: Sequence[Sample]) -> dict[str, str]:
-    """Why samples have no score, by item."""
+    """Return why samples have no score, by item."""
     item = {sample.id: sample.item for sample in samples}
     found: dict[str, str] = {}
     for log in logs:
@@ -288,7 +288,7 @@ def lm_eval_ask(
 
 
 def _name(respondent: Any, arguments: Any) -> str:
-    """The kind of a model and which one it is; other arguments may be secret."""
+    """Return the kind of a model and which one it is; other arguments may be secret."""
     kind = respondent if isinstance(respondent, str) else type(respondent).__name__
     pairs = arguments.items() if isinstance(arguments, Mapping) else _pairs(str(arguments or ""))
     told = [f"{key}={value}" for key, value in pairs if key in NAMING]
@@ -296,7 +296,7 @@ def _name(respondent: Any, arguments: Any) -> str:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """The arguments of a text such as pretrained=gpt2,dtype=float32."""
+    """Return the arguments of a text such as pretrained=gpt2,dtype=float32."""
     return [
         (key.strip(), value.strip())
         for key, _, value in (one.partition("=") for one in text.split(","))
@@ -371,7 +371,7 @@ class LmEvalAsk:
                 self._answers.add(name, [log])
 
     def _model(self) -> Any:
-        """The model, made when it is first needed."""
+        """Return the model, made when it is first needed."""
         if self._made is None:
             if isinstance(self._respondent, str):
                 from lm_eval.api.registry import get_model
@@ -387,7 +387,7 @@ class LmEvalAsk:
         return self._made
 
     def _task(self, name: str) -> Any:
-        """A task of the harness, loaded when it is first needed."""
+        """Return a task of the harness, loaded when it is first needed."""
         if name not in self._loaded:
             from lm_eval.tasks import TaskManager
 
@@ -404,7 +404,7 @@ class LmEvalAsk:
 
 
 def _numbers(samples: Sequence[Sample], task: Any) -> list[int]:
-    """Numbers of documents, in ascending order, as lm-eval takes them to be."""
+    """Return numbers of documents, in ascending order, as lm-eval takes them to be."""
     count = len(task.eval_docs)
     found = []
     for sample in samples:

@@ -71,7 +71,7 @@ class Chooser(Protocol):
 
 
 def information(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
-    """Items that together leave the least variance of the score on all items.
+    """Return items that together leave the least variance of the score on all items.
 
     The covariance of items is the observed one, shrunk towards the one that the measurement model
     implies, so that chance patterns among few respondents do not count. Items are added greedily,
@@ -93,23 +93,23 @@ def information(candidates: Candidates, size: int, random: np.random.Generator) 
 
 
 def anchors(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
-    """One item for each cluster of items that the same respondents solve."""
+    """Return one item for each cluster of items that the same respondents solve."""
     return _by_group(candidates, size, lambda part, n: _clustered(part.cells.T.copy(), n, random))
 
 
 def irt_anchors(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
-    """One item for each cluster of items with similar parameters."""
+    """Return one item for each cluster of items with similar parameters."""
     return _by_group(candidates, size, lambda part, n: _clustered(part.bank.coords, n, random))
 
 
 def stratified(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
-    """The most discriminating item of each of `size` layers of difficulty."""
+    """Return the most discriminating item of each of `size` layers of difficulty."""
     del random
     return _by_group(candidates, size, _layered)
 
 
 def at_random(candidates: Candidates, size: int, random: np.random.Generator) -> Choice:
-    """Items chosen at random."""
+    """Return items chosen at random."""
 
     def drawn(part: Candidates, n: int) -> Choice:
         places = np.sort(random.choice(part.cells.shape[1], n, replace=False)).astype(np.intp)
@@ -128,7 +128,7 @@ CHOOSERS: dict[str, Chooser] = {
 
 
 def item_shares(bank: Calibration, cells: Floats) -> Floats:
-    """Responses to the items of a bank between 0, the worst, and 1, the best."""
+    """Return responses to the items of a bank between 0, the worst, and 1, the best."""
     low, high = (np.asarray(end, dtype=float) for end in bank.model.extent())
     found: Floats = (cells - low) / (high - low)
     return found
@@ -155,7 +155,7 @@ class _Covariance:
         self._columns: dict[int, Floats] = {}
 
     def column(self, item: int) -> Floats:
-        """Covariance of one item with all items."""
+        """Return covariance of one item with all items."""
         if item not in self._columns:
             found = self.factor.T @ self.factor[:, item]
             found[item] += self.noise[item]
@@ -261,7 +261,7 @@ def _gains(covariance: _Covariance, base: list[int]) -> Floats:
 
 
 def _nearest_shares(cells: Floats, places: Places) -> Floats:
-    """Share of all items whose responses are closest to those of each chosen item."""
+    """Return share of all items whose responses are closest to those of each chosen item."""
     chosen = cells[:, places]
     distance = (chosen**2).sum(axis=0) - 2 * cells.T @ chosen
     counts = np.bincount(distance.argmin(axis=1), minlength=len(places))
@@ -290,7 +290,7 @@ def _clustered(points: Floats, size: int, random: np.random.Generator) -> Choice
 
 
 def _layered(part: Candidates, size: int) -> Choice:
-    """One item from each layer of difficulty, by the share that solves it."""
+    """Return one item from each layer of difficulty, by the share that solves it."""
     slope = np.abs(part.bank.model.parameters(part.bank.coords)["discrimination"])
     layers = np.array_split(np.argsort(part.cells.mean(axis=0), kind="stable"), size)
     places = np.array([layer[slope[layer].argmax()] for layer in layers], dtype=np.intp)

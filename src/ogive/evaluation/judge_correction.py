@@ -111,7 +111,7 @@ def matched(judged: Responses, human: Responses) -> Labelled:
 
 
 def clusters_of(table: Responses, groups: tuple[str, ...] | None) -> Ints:
-    """The cluster of each item; items whose cluster is unknown have one of their own."""
+    """Return the cluster of each item; items whose cluster is unknown have one of their own."""
     if groups is None:
         return np.arange(table.n_items)
     own = [f"{name} {k}" if name == UNKNOWN else f"known {name}" for k, name in enumerate(groups)]
@@ -169,7 +169,7 @@ class CorrectedJudge(Result):
         )
 
     def _said_of_bias(self) -> str:
-        """For how many respondents the judge is too kind or too strict."""
+        """Return for how many respondents the judge is too kind or too strict."""
         wrong = self.board[self.board["judge_biased"]]
         if not len(wrong):
             return "No bias of the judge is shown."
@@ -188,7 +188,7 @@ class CorrectedJudge(Result):
         )
 
     def _said_of_worth(self) -> str:
-        """How much shorter intervals are than by human labels alone."""
+        """Return how much shorter intervals are than by human labels alone."""
         both = self.board["accuracy_high"] - self.board["accuracy_low"]
         alone = self.board["accuracy_human_high"] - self.board["accuracy_human_low"]
         ratio = float((both / alone).median())
@@ -197,7 +197,7 @@ class CorrectedJudge(Result):
         return f"With the judge, intervals are {1 - ratio:.0%} shorter than by human labels alone."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first.
+        """Return one row per respondent, the best first.
 
         `accuracy` is corrected; `accuracy_judge` and `accuracy_human` are the judge's and the
         people's alone. `judge_bias` is the mean score of the judge minus that of people on the same
@@ -327,7 +327,7 @@ def correct_judge(
 def _gathered(
     both: Labelled, found: Powered, confidence: float, alpha: float, correction: str
 ) -> CorrectedJudge:
-    """The result, in rank order."""
+    """Return the result, in rank order."""
     accuracy = found.both.estimate
     order = np.argsort(-np.round(accuracy, 9), kind="stable")
     first, second = np.triu_indices(order.size, 1)
@@ -352,7 +352,7 @@ def _gathered(
 
 
 def _times(larger: Floats, smaller: Floats) -> Floats:
-    """How many times as large an error is; 1 where there is none to compare with."""
+    """Return how many times as large an error is; 1 where there is none to compare with."""
     return np.divide(larger, smaller, out=np.ones_like(larger), where=smaller > 0)
 
 
@@ -407,7 +407,7 @@ def _board(
 
 
 def _remarks(both: Labelled, found: Powered) -> list[str]:
-    """Notes on few labels, and on labels that were not chosen at random."""
+    """Return notes on few labels, and on labels that were not chosen at random."""
     from scipy.special import ndtr
 
     said, names = [], both.judge.respondents

@@ -45,7 +45,7 @@ __all__ = ["Leaderboard", "leaderboard"]
 
 
 def said_of_part(part: NDArray[np.intp]) -> str:
-    """Which board is meant, if there are several."""
+    """Return which board is meant, if there are several."""
     count = int(part.max()) + 1
     return f" of the first of {count:,} boards that no item links" if count > 1 else " "
 
@@ -62,7 +62,7 @@ def said_of_lead(behind: int, n_compared: int, n_respondents: int) -> str:
 
 
 def said_of_risk(correction: str, alpha: float) -> str:
-    """What alpha limits."""
+    """Return what alpha limits."""
     if correction == "holm":
         return f"the chance of any false discovery is at most {alpha:.0%}"
     return f"at most {alpha:.0%} of these are expected to be false discoveries"
@@ -97,7 +97,7 @@ def _untested(tests: Pairs) -> list[str]:
 
 
 def _two_rules(tests: Pairs, alpha: float, confidence: float) -> list[str]:
-    """A note if rank intervals of respondents that differ significantly overlap."""
+    """Return a note if rank intervals of respondents that differ significantly overlap."""
     if not ((tests.p_adjusted <= alpha) & (tests.p_family > 1 - confidence)).any():
         return []
     note = (
@@ -229,7 +229,7 @@ class Leaderboard(RepeatedBoard, Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first.
+        """Return one row per respondent, the best first.
 
         `tied_with` names respondents that cannot be distinguished from it; it is None for
         respondents not compared in pairs. Who shares a letter in `group` cannot be distinguished.

@@ -64,7 +64,7 @@ class Pilot:
 
     @classmethod
     def of(cls, table: Responses, clusters: Sequence[str] | None) -> Pilot:
-        """From responses, repeated or not."""
+        """Return from responses, repeated or not."""
         codes = np.arange(table.n_items)
         if clusters is not None:
             codes = np.unique(np.array(clusters), return_inverse=True)[1].astype(np.intp)
@@ -85,7 +85,7 @@ class Pilot:
         return len(self.respondents) - self.n_copies - 1
 
     def pair(self, wanted: Sequence[str]) -> Pair:
-        """The pair that was asked for."""
+        """Return the pair that was asked for."""
         first, second = self._known(wanted)
         named, names = self._pair(first, second), " and ".join(wanted)
         if named is None:
@@ -127,7 +127,7 @@ class Pilot:
                 yield found
 
     def level(self, names: Sequence[str]) -> float:
-        """Mean score of respondents, each as often as it is compared."""
+        """Return mean score of respondents, each as often as it is compared."""
         place = {name: row for row, name in enumerate(self.respondents)}
         rows, times = np.unique([place[name] for name in names], return_counts=True)
         asked = np.isfinite(self.scores[rows]).sum(axis=1)
@@ -168,7 +168,7 @@ class Pilot:
 
 
 def _means(scores: Floats) -> Floats:
-    """Mean of each row; NaN where nothing was asked."""
+    """Return mean of each row; NaN where nothing was asked."""
     asked = np.isfinite(scores).sum(axis=1)
     found: Floats = np.nansum(scores, axis=1) / np.where(asked > 0, asked, np.nan)
     return found
@@ -209,7 +209,7 @@ def items_on_scale(
 def bank_needs(
     bank: Calibration, accuracy: float, difference: float, *, power: float, alpha: float
 ) -> list[dict[str, Any]]:
-    """Designs with items of a bank, and how many they need; NaN where none is enough."""
+    """Return designs with items of a bank, and how many they need; NaN where none is enough."""
     found = items_on_scale(bank, accuracy, difference, power=power, alpha=alpha)
     rows: list[dict[str, Any]] = [
         {"design": design, "items": items}
@@ -248,7 +248,7 @@ class Measured:
     notes: list[str]
 
     def notes_on(self, aim: Aim, n_near: int) -> list[str]:
-        """Which pairs these are, how different they are, and what they do not tell."""
+        """Return which pairs these are, how different they are, and what they do not tell."""
         n = self.each.size
         if n < 2:
             return self.notes
@@ -272,7 +272,7 @@ class Measured:
 
 
 def measured(pilot: Pilot, wanted: Sequence[str] | None, epochs: list[int]) -> Measured:
-    """Variances of the pair that was asked for, or of neighbours, at numbers of epochs."""
+    """Return variances of the pair that was asked for, or of neighbours, at numbers of epochs."""
     found = [pilot.pair(wanted)] if wanted is not None else pilot.neighbours()
     pairs, n_alike = _summed_up(found, epochs)
     notes = [] if wanted is not None else _on_copies(pilot, n_alike)
@@ -291,7 +291,7 @@ def measured(pilot: Pilot, wanted: Sequence[str] | None, epochs: list[int]) -> M
 
 
 def _averaged(pairs: list[_Summary], epochs: list[int], notes: list[str]) -> Measured:
-    """The mean over pairs of all that is known of them; without epochs, of one try alone."""
+    """Return the mean over pairs of all that is known of them; without epochs, of one try alone."""
     values, errors = (np.stack(each) for each in zip(*(p.variances for p in pairs), strict=True))
     size = float(np.mean([pair.items_per_cluster for pair in pairs]))
     tries, seen = np.mean([pair.as_asked for pair in pairs], axis=0)
@@ -322,7 +322,7 @@ class _Summary:
 
 
 def _summed_up(pairs: Iterable[Pair], epochs: list[int]) -> tuple[list[_Summary], int]:
-    """All pairs that differ at all, and how many never do."""
+    """Return all pairs that differ at all, and how many never do."""
     found, n_alike = [], 0
     for pair in pairs:
         if not pair.differs:
@@ -341,7 +341,7 @@ def _summed_up(pairs: Iterable[Pair], epochs: list[int]) -> tuple[list[_Summary]
 
 
 def _over_pairs(values: Floats, errors: Floats) -> tuple[float, float]:
-    """Mean over pairs, and its error.
+    """Return mean over pairs, and its error.
 
     Pairs share items, so that their errors over items do not average out; that these models stand
     for others adds how much one pair differs from the next.
@@ -351,7 +351,7 @@ def _over_pairs(values: Floats, errors: Floats) -> tuple[float, float]:
 
 
 def _on_copies(pilot: Pilot, n_alike: int) -> list[str]:
-    """Who is left out, because it shows no difference."""
+    """Return who is left out, because it shows no difference."""
     notes, n = [], len(pilot.respondents)
     if pilot.n_copies:
         notes.append(
@@ -367,7 +367,7 @@ def _on_copies(pilot: Pilot, n_alike: int) -> list[str]:
 
 
 def _why_none(pilot: Pilot, n_alike: int) -> str:
-    """Why no pair shows how two models differ."""
+    """Return why no pair shows how two models differ."""
     n = counted(len(pilot.respondents), "respondent")
     if n_alike:
         return (
@@ -382,7 +382,7 @@ def _why_none(pilot: Pilot, n_alike: int) -> str:
 
 
 def _without_repeats(pilot: Pilot) -> str:
-    """Why nothing is said of epochs: nobody was asked again, or not both of each pair."""
+    """Return why nothing is said of epochs: nobody was asked again, or not both of each pair."""
     again = int(np.isfinite(pilot.one_try).any(axis=1).sum())
     if not again:
         return (
@@ -397,7 +397,7 @@ def _without_repeats(pilot: Pilot) -> str:
 
 
 def assumed(accuracy: object, correlation: object, aim: Aim) -> list[Variance]:
-    """Variance of right and wrong answers with these shares right, asked once."""
+    """Return variance of right and wrong answers with these shares right, asked once."""
     if accuracy is None:
         raise InputError(
             "A plan needs responses of a pilot, or accuracy: the share of right answers that you "

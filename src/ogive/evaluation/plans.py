@@ -88,7 +88,7 @@ class AnswerCost:
     notes: tuple[str, ...] = ()
 
     def added_to(self, sizes: pd.DataFrame) -> pd.DataFrame:
-        """Columns for all answers of each design."""
+        """Return columns for all answers of each design."""
         found = sizes.copy()
         if self.tokens is not None:
             for name, each in zip(TOKENS, self.tokens, strict=True):
@@ -101,7 +101,7 @@ class AnswerCost:
 def answer_cost(
     pilot: Responses | None, names: Sequence[str], cost: float | None, price: object
 ) -> AnswerCost:
-    """What an answer of these respondents of a pilot takes.
+    """Return what an answer of these respondents of a pilot takes.
 
     `cost` is that of one answer, and `price` that of one token, or of one in questions and one in
     answers. Without either, logs may tell what answers cost.
@@ -127,7 +127,7 @@ def answer_cost(
 
 
 def _prices(given: object) -> tuple[float, float] | None:
-    """Price of a token in questions, and in answers."""
+    """Return price of a token in questions, and in answers."""
     if given is None:
         return None
     several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
@@ -141,7 +141,7 @@ def _prices(given: object) -> tuple[float, float] | None:
 
 
 def _mean(pilot: Responses | None, name: str, names: Sequence[str]) -> float | None:
-    """The mean of a fact over respondents; None if it is not known of all."""
+    """Return the mean of a fact over respondents; None if it is not known of all."""
     facts = None if pilot is None else pilot.respondent_facts
     if pilot is None or facts is None or name not in facts:
         return None
@@ -191,7 +191,7 @@ class EvaluationPlan(Result):
     pilot_shows: float = np.nan  # smallest difference that the items show with as many tries
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per design and number of epochs."""
+        """Return one row per design and number of epochs."""
         return self.sizes.copy()
 
     @property
@@ -221,7 +221,7 @@ class EvaluationPlan(Result):
         return f"{told}, and from {as_asked} with {self.pilot_tries:.3g} as in the pilot."
 
     def _on_cost(self) -> str:
-        """What that takes in tokens, if logs tell, and in money."""
+        """Return what that takes in tokens, if logs tell, and in money."""
         first = self.sizes.iloc[0]
         parts = []
         if "input_tokens" in first:
@@ -262,7 +262,7 @@ class EvaluationPlan(Result):
 
 
 def _items(row: pd.Series[Any]) -> str:
-    """Items with their interval, where a pilot gave one."""
+    """Return items with their interval, where a pilot gave one."""
     told = counted(int(row["items"]), "item")
     if np.isnan(row["items_low"]):
         return f"about {told},"
@@ -426,7 +426,7 @@ def _planned(
 
 
 def _curves(rows: list[Variance], aim: Aim, most: float) -> pd.DataFrame:
-    """The smallest difference by number of items, on both sides of what is needed."""
+    """Return the smallest difference by number of items, on both sides of what is needed."""
     import pandas as pd
 
     numbers = np.unique(np.geomspace(max(FEWEST, most / 30), max(most * 1.5, 30), STEPS).round())

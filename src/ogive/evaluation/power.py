@@ -36,7 +36,7 @@ class Spread:
     def of(
         cls, values: Floats, averaged_out: Floats, one_try: Floats, clusters: NDArray[np.intp]
     ) -> Spread:
-        """From the value of each item, (n_items,), the mean over its tries.
+        """Return from the value of each item, (n_items,), the mean over its tries.
 
         `one_try` is the variance by chance of a single try, NaN where it is unknown;
         `averaged_out` is how much of it the mean over tries lacks: 0 where an item was asked once,
@@ -52,13 +52,13 @@ class Spread:
         )
 
     def __add__(self, other: Spread) -> Spread:
-        """Of the difference of two means over different items."""
+        """Return of the difference of two means over different items."""
         return Spread(
             self.single + other.single, self.within + other.within, self.items_per_cluster
         )
 
     def variance(self, epochs: int = 1) -> tuple[float, float]:
-        """Variance per item with so many tries of each, and its standard error."""
+        """Return variance per item with so many tries of each, and its standard error."""
         parts, total = self.single, float(self.single.sum())
         if self.repeated:
             parts = parts - self.within * (1 - 1 / epochs)
@@ -100,7 +100,7 @@ def needed(
     alpha: float,
     items_per_cluster: float = 1.0,
 ) -> float:
-    """The smallest number of items with which a difference is found with this power."""
+    """Return the smallest number of items with which a difference is found with this power."""
 
     def found(n: int) -> float:
         return detectable(
@@ -138,7 +138,7 @@ class Aim(NamedTuple):
     alpha: float
 
     def needed(self, of: Variance, factor: float = 1.0) -> float:
-        """Items that are needed if the variance is so many times the estimate."""
+        """Return items that are needed if the variance is so many times the estimate."""
         return needed(
             of.value * factor,
             self.difference,
@@ -148,7 +148,7 @@ class Aim(NamedTuple):
         )
 
     def detectable(self, of: Variance, n_items: float) -> float:
-        """The smallest difference that so many items show."""
+        """Return the smallest difference that so many items show."""
         return detectable(
             of.value,
             n_items,

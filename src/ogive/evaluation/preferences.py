@@ -71,7 +71,7 @@ def board_of(
     tested: tuple[Differences, Floats, Floats, Differences],
     confidence: float,
 ) -> pd.DataFrame:
-    """One row per respondent, the best first."""
+    """Return one row per respondent, the best first."""
     import pandas as pd
 
     strength, part = found.strengths.strength[order], found.part[order]
@@ -109,7 +109,7 @@ def board_of(
 
 
 def met(found: Fitted) -> Ints:
-    """How many battles each pair fought, (n_respondents, n_respondents)."""
+    """Return how many battles each pair fought, (n_respondents, n_respondents)."""
     cells, n = found.cells, found.cells.n_rivals
     one_way = np.zeros((n, n))
     np.add.at(one_way, (cells.first, cells.second), cells.n)
@@ -117,14 +117,14 @@ def met(found: Fitted) -> Ints:
 
 
 def tied(log_tie: float) -> float:
-    """Probability that two equals tie."""
+    """Return probability that two equals tie."""
     from scipy.special import expit
 
     return float(expit(log_tie - np.log(2))) if log_tie > -np.inf else 0.0
 
 
 def first_share(found: Fitted, confidence: float) -> tuple[float, float, float] | None:
-    """Share of decided battles between equals that the first wins, with its interval."""
+    """Return share of decided battles between equals that the first wins, with its interval."""
     from scipy.special import expit
 
     if found.advantage is None or np.isnan(found.advantage[1]):
@@ -142,7 +142,7 @@ def groups_of(
     table: Battles,
     confidence: float,
 ) -> pd.DataFrame:
-    """One row per group: battles, ties, and the discrimination with its interval."""
+    """Return one row per group: battles, ties, and the discrimination with its interval."""
     import pandas as pd
 
     if names is None or groups is None:
@@ -175,7 +175,7 @@ def remarks(
     position: bool,
     ties: str,
 ) -> list[str]:
-    """Notes on what a reader should know besides the board."""
+    """Return notes on what a reader should know besides the board."""
     said = []
     if kinds:
         over = " and ".join(f"{len(names):,} in {name}" for name, (names, _) in kinds.items())
@@ -206,7 +206,7 @@ def remarks(
 
 
 def _of_links(table: Battles, found: Fitted) -> list[str]:
-    """Notes on boards that no battle links, and on strengths that battles leave open."""
+    """Return notes on boards that no battle links, and on strengths that battles leave open."""
     said, parts = [], int(found.part.max()) + 1
     if parts > 1:
         said.append(
@@ -313,7 +313,7 @@ class Preferences(Result):
         )
 
     def _risk(self, apart: int) -> str:
-        """What alpha limits."""
+        """Return what alpha limits."""
         if not apart:
             return ""
         if self.correction == "holm":
@@ -321,7 +321,7 @@ class Preferences(Result):
         return f" (at most {self.alpha:.0%} of these are expected to be false discoveries)"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first.
+        """Return one row per respondent, the best first.
 
         `tied_with` names respondents that cannot be distinguished from it. `board` numbers groups
         that no battle links, `open` says whose strength the battles leave open on one side.
@@ -362,7 +362,7 @@ class Preferences(Result):
         return pd.DataFrame(columns)
 
     def _share(self, difference: Floats) -> Floats:
-        """Share of battles that the first would win, ties counted half."""
+        """Return share of battles that the first would win, ties counted half."""
         half = self.tie / (1 - self.tie)  # the tie parameter, halved
         with np.errstate(over="ignore"):
             up, down = np.exp(difference / 2), np.exp(-difference / 2)
@@ -512,7 +512,7 @@ def preferences(
 def _clusters(
     table: Battles, cluster: str | Sequence[str] | None
 ) -> dict[str, tuple[tuple[str, ...], Ints]]:
-    """Columns that cluster the battles, each with its names and the place of each battle."""
+    """Return columns that cluster the battles, each with its names and the place of each battle."""
     if cluster is None:
         return {}
     wanted = [cluster] if isinstance(cluster, str) else list(cluster)

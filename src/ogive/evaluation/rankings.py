@@ -136,7 +136,7 @@ class Board:
         return answered_few(self.reached.n, self.part)
 
     def rank_intervals(self, tests: Pairs) -> tuple[Ranks, Ranks]:
-        """Lowest and highest rank of each respondent; all hold simultaneously."""
+        """Return lowest and highest rank of each respondent; all hold simultaneously."""
         if self.together is None:
             n, every = self.order.size, self._every_pair()
             if every is None:
@@ -153,7 +153,7 @@ class Board:
         return found[0], found[1]
 
     def _every_pair(self) -> PairTests | None:
-        """Tests of all pairs, if there are too many to keep them."""
+        """Return tests of all pairs, if there are too many to keep them."""
         if self.order.size <= MOST:
             return None
         if self._exact:
@@ -172,7 +172,7 @@ class Board:
         return asked_once(self.table) & _alone(self.table, self.cluster, self.average, self.names)
 
     def pairs(self, correction: str) -> Pairs:
-        """Tests of all pairs, or of the best respondents if there are too many."""
+        """Return tests of all pairs, or of the best respondents if there are too many."""
         return compare_pairs(
             self.table.values[: self.n_compared],
             self.grouping,
@@ -183,7 +183,7 @@ class Board:
         )
 
     def by_task(self) -> dict[str, Reached]:
-        """Accuracy of each respondent by task; NaN where it was asked nothing."""
+        """Return accuracy of each respondent by task; NaN where it was asked nothing."""
         found, values = {}, self.table.values
         for k, name in enumerate(self.names):
             mine = np.flatnonzero(self.task == k)
@@ -229,7 +229,7 @@ class Board:
         return mean_called(self.table.kind)
 
     def remarks(self) -> list[str]:
-        """Notes on tasks, clusters and items that were not asked."""
+        """Return notes on tasks, clusters and items that were not asked."""
         said = []
         if self.average == "tasks" and len(self.names) > 1:
             said.append(
@@ -260,7 +260,7 @@ class Board:
         return [*said, *self._of_parts(), *self._of_gaps(), *self._of_few()]
 
     def _of_few(self) -> list[str]:
-        """A note on who stands behind others for having answered few items."""
+        """Return a note on who stands behind others for having answered few items."""
         names = [name for name, few in zip(self.table.respondents, self.few, strict=True) if few]
         if not names:
             return []
@@ -271,7 +271,7 @@ class Board:
         return [note]
 
     def _of_parts(self) -> list[str]:
-        """A note if some respondents are not linked to others by any items."""
+        """Return a note if some respondents are not linked to others by any items."""
         parts = int(self.part.max()) + 1
         if parts == 1:
             return []
@@ -285,7 +285,7 @@ class Board:
         return [note, f"First on the other boards: {'; '.join(others)}{more}."]
 
     def _first_of(self, part: int) -> str:
-        """Who has the highest accuracy on one of several boards."""
+        """Return who has the highest accuracy on one of several boards."""
         mine = np.flatnonzero(self.part == part)
         ranks = self.ranks()[mine]
         first = listed([self.table.respondents[k] for k in mine[ranks == 1]], "respondent")
@@ -330,7 +330,7 @@ class Board:
         return [note]
 
     def _sure_of_gaps(self, *, several: bool) -> str:
-        """Whether predicted accuracies were checked."""
+        """Return whether predicted accuracies were checked."""
         if self.n_masked:
             return (
                 "Intervals allow for the error of this prediction, measured on "
@@ -350,19 +350,19 @@ def _plain(table: Responses, cluster: Ranks, average: str, names: tuple[str, ...
 
 
 def _alone(table: Responses, cluster: Ranks, average: str, names: tuple[str, ...]) -> bool:
-    """Whether responses are right or wrong, to unrelated items of equal weight."""
+    """Return True if responses are right or wrong, to unrelated items of equal weight."""
     alone = np.unique(cluster).size == table.n_items
     return table.kind == "binary" and alone and (average == "items" or len(names) == 1)
 
 
 def _coded(names: tuple[str, ...] | list[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Distinct names in order of appearance, and the index of each entry among them."""
+    """Return distinct names in order of appearance, and the index of each entry among them."""
     place = {name: k for k, name in enumerate(dict.fromkeys(names))}
     return tuple(place), np.array([place[name] for name in names], dtype=np.intp)
 
 
 def _separated(clusters: tuple[str, ...]) -> list[str]:
-    """Cluster names; items whose cluster is unknown get one of their own."""
+    """Return cluster names; items whose cluster is unknown get one of their own."""
     return [
         f"{UNKNOWN} {k}" if name == UNKNOWN else f"known {name}" for k, name in enumerate(clusters)
     ]

@@ -45,7 +45,7 @@ class Tries(NamedTuple):
     freedom: Floats  # tries beyond the first, where their spread is known
 
     def of(self, rows: NDArray[np.intp] | NDArray[np.bool_], items: NDArray[np.bool_]) -> Tries:
-        """The same of some respondents and items."""
+        """Return the same of some respondents and items."""
         return Tries(
             self.values[rows][:, items],
             self.tries[rows][:, items],
@@ -60,7 +60,7 @@ class Tries(NamedTuple):
 
 
 def mean_share(found: Tries, share: Floats) -> Share | None:
-    """Mean of respondents' shares, and its error over items, which all share."""
+    """Return mean of respondents' shares, and its error over items, which all share."""
     if len(share) < LEAST_TELLING:
         return None
     asked = found.tries > 0
@@ -70,7 +70,7 @@ def mean_share(found: Tries, share: Floats) -> Share | None:
 
 
 def apart_share(found: Tries) -> Share | None:
-    """The same of differences of neighbours in rank, on items that both were asked.
+    """Return the same of differences of neighbours in rank, on items that both were asked.
 
     None where no two neighbours were asked enough items again. Respondents with equal responses
     show no difference, and do not count.
@@ -93,7 +93,7 @@ def apart_share(found: Tries) -> Share | None:
 
 
 def _of_pair(pair: Tries) -> tuple[float, Floats]:
-    """Share of tries in the variance of a difference, and what each item adds to it."""
+    """Return share of tries in the variance of a difference, and what each item adds to it."""
     n = pair.values.shape[1]
     apart = pair.values[0] - pair.values[1]
     off = (apart - apart.mean()) ** 2
@@ -107,20 +107,20 @@ def _of_pair(pair: Tries) -> tuple[float, Floats]:
 
 
 def _of_tries(found: Tries) -> Floats:
-    """What each item adds to the variance that tries leave in a mean, as a share of it."""
+    """Return what each item adds to the variance that tries leave in a mean, as a share of it."""
     per_item = np.where(found.tries > 0, 1.0 / np.maximum(found.tries, 1), 0.0)
     return _pulls(found.squares) - _pulls(found.freedom) + _pulls(per_item)
 
 
 def _pulls(part: Floats) -> Floats:
-    """What each item adds to a sum, as a share of it."""
+    """Return what each item adds to a sum, as a share of it."""
     whole = part.sum(axis=1, keepdims=True)
     found: Floats = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
     return found
 
 
 def _error(of_items: Floats, asked: NDArray[np.bool_]) -> float:
-    """Standard error of a sum over items."""
+    """Return standard error of a sum over items."""
     n = max(int(asked.any(axis=0).sum()), 2)
     return float(np.sqrt(n / (n - 1) * (of_items**2).sum()))
 
@@ -134,7 +134,7 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, found: Share) -> Said:
-        """With a 95 % interval."""
+        """Return with a 95 % interval."""
         share, se = found
         low, high = np.clip([share - REACH * se, share + REACH * se], 0.0, 1.0)
         return cls(share, float(low), float(high))
@@ -219,7 +219,7 @@ class Repeated:
     def of(
         cls, table: Responses, grouping: Grouping, confidence: float, measure: str = "accuracy"
     ) -> Repeated | None:
-        """None if no answer was repeated."""
+        """Return none if no answer was repeated."""
         tries, spread = table.tries, table.spread
         if tries is None or spread is None:
             return None
@@ -241,7 +241,7 @@ class Repeated:
         return cls(variances(values, tries, spread), tuple(attempts), measure)
 
     def attempts_frame(self, respondents: tuple[str, ...]) -> pd.DataFrame:
-        """One row per k and respondent."""
+        """Return one row per k and respondent."""
         import pandas as pd
 
         parts = []
@@ -258,7 +258,7 @@ class Repeated:
         return pd.concat(parts, ignore_index=True)
 
     def variances_frame(self, respondents: tuple[str, ...], se: Floats) -> pd.DataFrame:
-        """One row per respondent; `se` is the standard error of its accuracy."""
+        """Return one row per respondent; `se` is the standard error of its accuracy."""
         import pandas as pd
 
         found = self.variances
@@ -314,12 +314,12 @@ class Repeated:
         )
 
     def notes(self) -> list[str]:
-        """What repeated answers do not tell, and why columns are empty."""
+        """Return what repeated answers do not tell, and why columns are empty."""
         few = [] if self.variances.mean_share is not None else [TOO_FEW]
         return [*few, *self._asked_once()]
 
     def _asked_once(self) -> list[str]:
-        """Why columns are empty for respondents that were asked every item once."""
+        """Return why columns are empty for respondents that were asked every item once."""
         once = int(self.variances.asked_once.sum())
         if not once:
             return []
@@ -392,13 +392,13 @@ def _times(se: Floats, naive: Floats) -> Floats:
 
 
 def _shown(tries: NDArray[np.int32]) -> list[int]:
-    """The usual numbers up to that which every asked cell has, and that number itself."""
+    """Return the usual numbers up to that which every asked cell has, and that number itself."""
     most = int(tries[tries > 0].min())
     return sorted({k for k in USUAL if k < most} | {most})
 
 
 def passed(right: Floats, tries: NDArray[np.int32], k: int) -> tuple[Floats, Floats]:
-    """For each cell, the chance that one of k answers is right, and that all of them are.
+    """Return for each cell, the chance that one of k answers is right, and that all of them are.
 
     Both are unbiased (Chen and others, 2021): of k answers drawn from those that were given,
     1 - C(wrong, k) / C(tries, k) and C(right, k) / C(tries, k). NaN with fewer than k tries.
@@ -418,7 +418,7 @@ def passed(right: Floats, tries: NDArray[np.int32], k: int) -> tuple[Floats, Flo
 
 
 def variances(values: Floats, tries: NDArray[np.int32], spread: Floats) -> Variances:
-    """Variance between and within items by analysis of variance; items count alike.
+    """Return variance between and within items by analysis of variance; items count alike.
 
     The variance of item means holds that of tries as well, which is taken off.
     """

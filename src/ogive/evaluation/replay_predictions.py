@@ -66,7 +66,7 @@ def short_forms(
 
 
 def form_errors(forms: Mapping[int, ShortBenchmark]) -> Errors:
-    """Mean absolute errors of short forms, held out as the adaptive test is."""
+    """Return mean absolute errors of short forms, held out as the adaptive test is."""
     return tuple((_of(short, OWN)["mae"], _of(short, STRONGER)["mae"]) for short in forms.values())
 
 
@@ -88,7 +88,7 @@ def adaptive_errors(
 def better_forms(
     forms: Mapping[int, ShortBenchmark], own: Errors, others: Errors
 ) -> dict[int, dict[str, Any]]:
-    """Short forms that beat the adaptive test, as their files have them.
+    """Return short forms that beat the adaptive test, as their files have them.
 
     A new model is as likely like those seen as stronger, so both errors count the same, where both
     ways have been tried on stronger ones; otherwise the first decides.
@@ -103,7 +103,7 @@ def better_forms(
 
 
 def form_predictions(forms: Mapping[int, ShortBenchmark], confidence: float) -> pd.DataFrame:
-    """One row per size and respondent, as for the other methods."""
+    """Return one row per size and respondent, as for the other methods."""
     import pandas as pd
 
     parts = [
@@ -123,7 +123,7 @@ def form_predictions(forms: Mapping[int, ShortBenchmark], confidence: float) -> 
 
 
 def form_rows(forms: Mapping[int, ShortBenchmark]) -> pd.DataFrame:
-    """One row of errors per size; coverage is that of the short form's own intervals."""
+    """Return one row of errors per size; coverage is that of the short form's own intervals."""
     import pandas as pd
 
     rows = []
@@ -135,7 +135,7 @@ def form_rows(forms: Mapping[int, ShortBenchmark]) -> pd.DataFrame:
 
 
 def _of(short: ShortBenchmark, role: str) -> dict[str, Any]:
-    """The figures of a short form in one role; NaN if it was not tried."""
+    """Return the figures of a short form in one role; NaN if it was not tried."""
     roles = short.errors["role"]
     if role not in roles:
         return dict.fromkeys(short.errors, float("nan"))
@@ -159,7 +159,7 @@ def seen_range(bank: Calibration, table: Responses) -> ScoreRange:
 
 
 def range_known(bank: Calibration, error: RealError | None) -> ScoreRange | None:
-    """The accuracies that a bank was calibrated on, as far as it knows them."""
+    """Return the accuracies that a bank was calibrated on, as far as it knows them."""
     if error is not None and error.within is not None:
         return error.range_of(bank.item_names)
     return None if bank.responses is None else seen_range(bank, bank.responses)
@@ -213,7 +213,7 @@ class Part(NamedTuple):
 
 
 def predicted(parts: list[Part], settings: tuple[Any, ...], report: Progress) -> pd.DataFrame:
-    """One row per method, number of items and respondent: prediction and truth."""
+    """Return one row per method, number of items and respondent: prediction and truth."""
     import pandas as pd
 
     steps, selector, batch_size, confidence, seed = settings
@@ -246,7 +246,7 @@ def predicted(parts: list[Part], settings: tuple[Any, ...], report: Progress) ->
 
 
 def _answers(part: Part, asked: Ints) -> Floats:
-    """Recorded responses to the items asked, (n, k)."""
+    """Return recorded responses to the items asked, (n, k)."""
     placed = part.bank.placed(part.responses)
     found: Floats = np.take_along_axis(placed, asked, axis=1).astype(float)
     return found
@@ -260,7 +260,7 @@ def _completed(part: Part, asked: Ints, confidence: float) -> Forecasts:
 
 
 def _plain(part: Part, asked: Ints) -> Forecasts:
-    """Mean, and its standard error for a sample without replacement from all items."""
+    """Return mean, and its standard error for a sample without replacement from all items."""
     values, size = _answers(part, asked), asked.shape[1]
     rest = 1 - size / len(part.bank.item_names)
     spread = values.std(axis=1, ddof=1) if size > 1 else np.full(len(values), np.nan)
@@ -269,7 +269,7 @@ def _plain(part: Part, asked: Ints) -> Forecasts:
 
 
 def part_without(table: Responses, rows: Ints, model: str | MeasurementModel) -> Part:
-    """Some respondents, and a bank from the others."""
+    """Return some respondents, and a bank from the others."""
     others = table.select(respondents=np.setdiff1d(np.arange(table.n_respondents), rows))
     bank = calibrate(others, model)
     return Part(bank, table.select(respondents=rows), rows, seen_range(bank, others))
@@ -278,7 +278,7 @@ def part_without(table: Responses, rows: Ints, model: str | MeasurementModel) ->
 def extremes(
     table: Responses, groups: Ints, model: str | MeasurementModel, settings: tuple[Any, ...]
 ) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
-    """Predictions for the weakest tenth and for the strongest, each by a bank from the rest.
+    """Return predictions for the weakest tenth and for the strongest, each by a bank from the rest.
 
     None if too many tie, or too few are left.
     """

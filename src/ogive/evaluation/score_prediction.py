@@ -64,7 +64,7 @@ class Predictor(Protocol):
         """Predict the score of other respondents, (n_respondents,)."""
 
     def shapes(self, size: int, numbers: Mapping[str, Floats]) -> dict[str, tuple[int, ...]]:
-        """The shape that each array must have, for a short form of this size."""
+        """Return the shape that each array must have, for a short form of this size."""
 
 
 class WeightedMean:
@@ -81,7 +81,7 @@ class WeightedMean:
         return known.mean
 
     def shapes(self, size: int, numbers: Mapping[str, Floats]) -> dict[str, tuple[int, ...]]:
-        """No arrays."""
+        """Return no arrays."""
         del size, numbers
         return {}
 
@@ -111,7 +111,7 @@ class Blend:
         return found
 
     def shapes(self, size: int, numbers: Mapping[str, Floats]) -> dict[str, tuple[int, ...]]:
-        """One share."""
+        """Return one share."""
         del size, numbers
         return {"share": (1,)}
 
@@ -141,7 +141,7 @@ class Ridge:
         return found
 
     def shapes(self, size: int, numbers: Mapping[str, Floats]) -> dict[str, tuple[int, ...]]:
-        """A slope for each item and for the completed score."""
+        """Return a slope for each item and for the completed score."""
         del numbers
         return {"slope": (size + 1,), "centre": (size + 1,), "level": (1,)}
 
@@ -184,7 +184,7 @@ class Kernel:
         return found
 
     def shapes(self, size: int, numbers: Mapping[str, Floats]) -> dict[str, tuple[int, ...]]:
-        """Landmarks have one response per item."""
+        """Return landmarks have one response per item."""
         count = len(numbers["pull"])
         single: tuple[int, ...] = (1,)
         return {
@@ -197,7 +197,7 @@ class Kernel:
 
     @staticmethod
     def _kernel(numbers: Mapping[str, Floats], rows: Floats) -> Floats:
-        """Similarity of rows and landmarks: a Gaussian kernel plus a linear one."""
+        """Return similarity of rows and landmarks: a Gaussian kernel plus a linear one."""
         one, other = rows - numbers["centre"], numbers["landmarks"] - numbers["centre"]
         product = one @ other.T
         squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)
@@ -208,7 +208,7 @@ class Kernel:
 
 
 def _robustly(to_rows: Floats, within: Floats, target: Floats) -> Floats:
-    """Weights of the landmarks by robust least squares: large errors count linearly."""
+    """Return weights of the landmarks by robust least squares: large errors count linearly."""
     from scipy.linalg import cho_factor, cho_solve
 
     weight = np.ones(len(target))
@@ -226,7 +226,7 @@ SIMPLE = ("mean", "irt", "blend")  # learn one number or none
 
 
 def suited(n_respondents: int) -> dict[str, Predictor]:
-    """Predictors that so many respondents can teach; regressions on each item need more."""
+    """Return predictors that so many respondents can teach; regressions on each item need more."""
     return {name: PREDICTORS[name] for name in SIMPLE} if n_respondents < LEARNT else PREDICTORS
 
 
@@ -284,7 +284,7 @@ class Margin:
     below: float = 0.0
 
     def reach(self, told: Forecast) -> tuple[Floats, Floats]:
-        """How far each interval reaches down and up, (n_respondents,) each."""
+        """Return how far each interval reaches down and up, (n_respondents,) each."""
         inside, placed = self.factor * (told.unsure + self.floor), told.placed
         down, up = _beyond(told)
         return (
@@ -325,7 +325,7 @@ def margin(told: Forecast, score: Floats, confidence: float) -> Margin:
 
 
 def full_cells(bank: Calibration, table: Responses) -> Floats:
-    """Responses as numbers; missing ones as the ability predicts."""
+    """Return responses as numbers; missing ones as the ability predicts."""
     values = table.values
     if table.complete:
         return values
@@ -342,7 +342,7 @@ def known_of(bank: Calibration, short: Responses, weights: Floats) -> tuple[Know
 
 
 def bounds(bank: Calibration) -> tuple[float, float]:
-    """The worst and the best mean response over all items."""
+    """Return the worst and the best mean response over all items."""
     n = len(bank.item_names)
     low, high = (float(np.broadcast_to(end, n).mean()) for end in bank.model.extent())
     return low, high

@@ -91,7 +91,7 @@ def save_short_benchmark(short: ShortBenchmark, path: PathLike) -> Path:
 
 
 def short_document(short: ShortBenchmark) -> dict[str, Any]:
-    """What is written of a short form."""
+    """Return what is written of a short form."""
     factor = short.margin.factor
     held = {name: getattr(short, name).tolist() for name in HELD_OUT}
     return {
@@ -163,7 +163,7 @@ def restored(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(predictor: str, written: Mapping[str, Any], size: int) -> dict[str, Floats]:
-    """The numbers that the predictor has learned, in the shapes it needs."""
+    """Return the numbers that the predictor has learned, in the shapes it needs."""
     found = {str(name): _array(values, str(name)) for name, values in written.items()}
     shapes = PREDICTORS[predictor].shapes(size, found)
     if {name: values.shape for name, values in found.items()} != shapes:
@@ -174,7 +174,7 @@ def _numbers(predictor: str, written: Mapping[str, Any], size: int) -> dict[str,
 
 
 def _form(written: Any, shape: tuple[int, int]) -> Floats:
-    """Responses to the short form; null means not asked."""
+    """Return responses to the short form; null means not asked."""
     if not isinstance(written, list) or not all(isinstance(row, list) for row in written):
         raise InputError("form is not a table of responses")
     rows = [[math.nan if c is None else _number(c, "form") for c in row] for row in written]
@@ -184,7 +184,7 @@ def _form(written: Any, shape: tuple[int, int]) -> Floats:
 
 
 def _tries(written: Any, shape: tuple[int, int]) -> Tries | None:
-    """The answers behind each response, if some were repeated; whole numbers from 0."""
+    """Return the answers behind each response, if some were repeated; whole numbers from 0."""
     if written is None:
         return None
     found = _array(written, "tries", shape)
@@ -202,7 +202,7 @@ def _margin(written: Mapping[str, Any]) -> Margin:
 
 
 def _within(written: Mapping[str, Any], size: int) -> ScoreRange:
-    """The range of scores learned from: shares between 0 and 1, and densities."""
+    """Return the range of scores learned from: shares between 0 and 1, and densities."""
     shapes = {
         "curves": (POINTS, size),
         "modelled": (POINTS, size),
@@ -246,7 +246,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _array(values: Any, name: str, shape: tuple[int, ...] | None = None) -> Floats:
-    """A list of numbers, or a list of such lists, as an array."""
+    """Return a list of numbers, or a list of such lists, as an array."""
     if not isinstance(values, list) or not values:
         raise InputError(f"{name} is not a list of numbers")
     rows = [_array(row, name) for row in values] if isinstance(values[0], list) else None
@@ -360,7 +360,7 @@ class ShortBenchmark(Result):
         return pd.DataFrame(columns, index=pd.Index(short.respondents, name="respondent"))
 
     def _asked(self, table: Responses) -> Responses:
-        """The items of the short form, in their order; an empty column if one is missing."""
+        """Return the items of the short form, in their order; an empty column if one is missing."""
         there = set(table.items)
         if not there & set(self.items):
             raise InputError(
@@ -404,7 +404,7 @@ class ShortBenchmark(Result):
         return math.isinf(self.margin.factor)
 
     def _said_of_intervals(self, coverage: float) -> str:
-        """How many intervals hold; those that span everything hold nothing."""
+        """Return how many intervals hold; those that span everything hold nothing."""
         if self._says_nothing:
             return f"Respondents are too few for {self.confidence:.0%} intervals of predictions."
         return (
@@ -412,7 +412,7 @@ class ShortBenchmark(Result):
         )
 
     def _said_of_stronger(self) -> str:
-        """The error for respondents stronger than those learned from."""
+        """Return the error for respondents stronger than those learned from."""
         if STRONGER not in self.errors["role"]:
             return ""
         own, lot = self._row(STRONGER), self._row(LOT_OF[STRONGER])
@@ -423,12 +423,12 @@ class ShortBenchmark(Result):
         )
 
     def _row(self, role: str) -> dict[str, Any]:
-        """The figures of the first row with this role."""
+        """Return the figures of the first row with this role."""
         place = self.errors["role"].index(role)
         return {name: column[place] for name, column in self.errors.items()}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per chosen item: weight, parameters with standard errors, and group."""
+        """Return one row per chosen item: weight, parameters with standard errors, and group."""
         frame = self.bank.items
         frame.insert(0, "weight", self.weights)
         if self.groups is not None:
@@ -457,7 +457,7 @@ class ShortBenchmark(Result):
 
 
 def _said_of_gain(own: Mapping[str, Any]) -> str:
-    """Whether the short form is better than random items, or worse; and then what to do."""
+    """Return whether the short form is better than random items, or worse; and then what to do."""
     gain, reach = own["gain"], normal_reach(0.95) * own["gain_se"]
     if gain > reach:
         return ""
@@ -486,7 +486,7 @@ def short_benchmark_from(document: Mapping[str, Any]) -> ShortBenchmark:
 def _reach(
     short: ShortBenchmark, observed: NDArray[np.bool_], told: Forecast
 ) -> tuple[Floats, Floats]:
-    """How far each interval reaches down and up, (n_respondents,) each.
+    """Return how far each interval reaches down and up, (n_respondents,) each.
 
     Where items of the form were not asked, the error of the held-out respondents is increased by
     the change in their predictions when they are masked in the same way. Respondents asked the same
@@ -502,7 +502,7 @@ def _reach(
 
 
 def _masked_margin(short: ShortBenchmark, patterns: NDArray[np.bool_]) -> Margin:
-    """The margin of held-out respondents, masked by the patterns of others."""
+    """Return the margin of held-out respondents, masked by the patterns of others."""
     n = len(short.form)
     chosen = np.linspace(0, n - 1, min(n, MOST_MASKED)).round().astype(int)
     form = short.form[chosen]
@@ -520,7 +520,7 @@ def _masked_margin(short: ShortBenchmark, patterns: NDArray[np.bool_]) -> Margin
 
 
 def _as_form(short: ShortBenchmark, form: Floats, tries: Tries | None) -> Responses:
-    """Responses to the short form, of respondents without names."""
+    """Return responses to the short form, of respondents without names."""
     names = [f"respondent {k}" for k in range(len(form))]
     behind = None if tries is None else np.where(np.isnan(form), 0, tries)
     table = Responses(form, respondents=names, items=short.items, tries=behind)
@@ -528,7 +528,7 @@ def _as_form(short: ShortBenchmark, form: Floats, tries: Tries | None) -> Respon
 
 
 def _predicted(short: ShortBenchmark, table: Responses) -> Forecast:
-    """What the short form says about respondents."""
+    """Return what the short form says about respondents."""
     bank, ends = short.calibration, bounds(short.calibration)
     known, unsure = known_of(bank, table, short.weights)
     inside = np.clip(PREDICTORS[short.predictor].predict(short.numbers, known), *ends)

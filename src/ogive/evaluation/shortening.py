@@ -86,11 +86,11 @@ class HeldOut:
     random: Floats  # (DRAWS, n_respondents); plain mean of random items
 
     def mean_error(self, way: Way, rows: NDArray[np.bool_] | slice = slice(None)) -> float:
-        """Mean absolute error of a way."""
+        """Return mean absolute error of a way."""
         return float(np.abs(self.told[way].value - self.score)[rows].mean())
 
     def best(self, rows: NDArray[np.bool_] | slice = slice(None)) -> Way:
-        """The way with the smallest error on these respondents."""
+        """Return the way with the smallest error on these respondents."""
         return min(self.told, key=lambda way: self.mean_error(way, rows))
 
 
@@ -103,7 +103,7 @@ class Trials:
     weakest: HeldOut | None
 
     def margin(self, way: Way, told: Forecast, score: Floats, confidence: float) -> Margin:
-        """The margin of random folds, widened by what the extremes show to be lacking."""
+        """Return the margin of random folds, widened by what the extremes show to be lacking."""
         found = margin(told, score, confidence)
         strong, weak = (
             (told.rows(np.arange(0)), score[:0]) if side is None else (side.told[way], side.score)
@@ -166,7 +166,7 @@ def hold_out(
 
 
 def _extreme(score: Floats, group: Ints) -> NDArray[np.bool_] | None:
-    """The tenth with the highest scores, and who ties with it; None if too few are left."""
+    """Return the tenth with the highest scores, and who ties with it; None if too few are left."""
     count = max(1, int(EXTREME * len(score)))
     part: NDArray[np.bool_] = score >= np.sort(score)[-count]
     left = np.unique(group[~part]).size
@@ -205,7 +205,7 @@ def _judged(plan: Plan, test: Rows, seed: np.random.SeedSequence) -> Judged:
 
 
 def full_scores(bank: Calibration, table: Responses) -> Floats:
-    """Mean response over all items; completed if some were not asked."""
+    """Return mean response over all items; completed if some were not asked."""
     if table.complete:
         return np.asarray(table.values.mean(axis=1))
     return np.asarray(bank.completed_scores(table, items_known=True)["score"].to_numpy())
@@ -219,7 +219,7 @@ def _forecasts(
     score: Floats,
     confidence: float,
 ) -> dict[str, Forecast]:
-    """What every predictor says about the held-out respondents."""
+    """Return what every predictor says about the held-out respondents."""
     names = [bank.item_names[k] for k in choice.places]
     asked, new = learned.select(items=names), judged.select(items=names)
     known, _ = known_of(bank, asked, choice.weights)
@@ -235,18 +235,18 @@ def _forecasts(
 
 
 def _drawn(cells: Floats, size: int, random: np.random.Generator) -> Floats:
-    """Plain means of random items, (DRAWS, n_respondents)."""
+    """Return plain means of random items, (DRAWS, n_respondents)."""
     places = [random.choice(cells.shape[1], size, replace=False) for _ in range(DRAWS)]
     return np.stack([cells[:, chosen].mean(axis=1) for chosen in places])
 
 
 def chosen_ways(held: HeldOut) -> list[Way]:
-    """The best way for each fold, chosen on the other folds."""
+    """Return the best way for each fold, chosen on the other folds."""
     return [held.best(held.fold != fold) for fold in range(int(held.fold.max()) + 1)]
 
 
 def chosen_forecast(held: HeldOut, ways: Sequence[Way]) -> Forecast:
-    """What is said of each fold by its chosen way."""
+    """Return what is said of each fold by its chosen way."""
     rows = [np.flatnonzero(held.fold == fold) for fold in range(len(ways))]
     return Forecast.joined(
         [(mine, held.told[way].rows(mine)) for mine, way in zip(rows, ways, strict=True)]
@@ -254,7 +254,7 @@ def chosen_forecast(held: HeldOut, ways: Sequence[Way]) -> Forecast:
 
 
 def cross_reach(held: HeldOut, told: Forecast, confidence: float) -> tuple[Floats, Floats]:
-    """How far each interval reaches down and up, learned from the other folds."""
+    """Return how far each interval reaches down and up, learned from the other folds."""
     down, up = np.empty(len(held.score)), np.empty(len(held.score))
     for fold in range(int(held.fold.max()) + 1):
         inside = held.fold == fold
@@ -266,7 +266,7 @@ def cross_reach(held: HeldOut, told: Forecast, confidence: float) -> tuple[Float
 def figures(
     held: HeldOut, predicted: Floats, reach: tuple[Floats, Floats] | None = None
 ) -> dict[str, float]:
-    """Error, agreement of ranks, coverage of intervals, and gain over random items."""
+    """Return error, agreement of ranks, coverage of intervals, and gain over random items."""
     off, at_random = np.abs(predicted - held.score), np.abs(held.random - held.score)
     gain = at_random.mean(axis=0) - off
     # There are few random forms, so their variation adds to that of the respondents.
@@ -277,7 +277,7 @@ def figures(
 
 
 def random_figures(held: HeldOut) -> dict[str, float]:
-    """Mean figures over the random forms; standard errors include their variation."""
+    """Return mean figures over the random forms; standard errors include their variation."""
     each = [prediction_error(drawn, held.score, held.group) for drawn in held.random]
     found = {name: float(np.mean([row[name] for row in each])) for name in each[0]}
     for name in ("mae", "rmse", "bias"):
@@ -413,7 +413,7 @@ def _learned(
     held: HeldOut,
     seed: int,
 ) -> dict[str, Any]:
-    """The short form from all respondents, and what its predictor learns from them."""
+    """Return the short form from all respondents, and what its predictor learns from them."""
     candidates = Candidates(whole, full_cells(whole, table), groups)
     choice = CHOOSERS[way[0]](candidates, size, np.random.default_rng(seed))
     items = tuple(table.items[k] for k in choice.places)
@@ -463,7 +463,7 @@ def _errors(
 
 
 def _way(way: Way, role: str, found: dict[str, Any]) -> dict[str, Any]:
-    """A row of the errors."""
+    """Return a row of the errors."""
     return {"method": way[0], "predictor": way[1], "role": role, **found}
 
 
@@ -501,7 +501,7 @@ def _notes(
 
 
 def _repeated(table: Responses) -> list[str]:
-    """What the error holds for, if answers were repeated."""
+    """Return what the error holds for, if answers were repeated."""
     if table.tries is None:
         return []
     note = (
@@ -513,7 +513,7 @@ def _repeated(table: Responses) -> list[str]:
 
 
 def _negative(whole: Calibration, items: tuple[str, ...]) -> list[str]:
-    """Which of the chosen items better respondents do worse on."""
+    """Return which of the chosen items better respondents do worse on."""
     flags = whole.items["flag"].loc[list(items)]
     turned = [str(name) for name in flags.index[flags == NEGATIVE]]
     if not turned:

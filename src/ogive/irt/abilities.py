@@ -96,12 +96,12 @@ def modes(
 
 
 def told(information: Array, population: Population) -> Array:
-    """Whether responses tell anything beside what the population tells."""
+    """Return whether responses tell anything beside what the population tells."""
     return information * population.sd**2 > LEAST_TELLING
 
 
 def _most_information(block: Block, information: Array) -> Array:
-    """The most that a row's items could tell of any ability on the grid."""
+    """Return the most that a row's items could tell of any ability on the grid."""
     xp = array_namespace(information)
     if block.observed is None:
         return xp.max(xp.sum(information, axis=0)) + 0 * block.statistics[0][:, 0]
@@ -141,7 +141,7 @@ def _bend(slope: Callable[[Array], tuple[Array, Array]], ability: Array) -> Arra
 def _score(
     block: Block, model: MeasurementModel, coords: Array, ability: Array
 ) -> tuple[Array, Array, Array]:
-    """Each row at its own ability: score, information and Warm's bias term."""
+    """Return each row at its own ability: score, information and Warm's bias term."""
     xp = array_namespace(coords)
     terms, information, bias = model.ability_slopes(coords, ability)
     observed = block.asked.T
@@ -304,7 +304,7 @@ def _means(
 
 
 def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> tuple[Work, int]:
-    """The same where one score of a row says all; from a table of scores, if rows are many.
+    """Return the same where one score of a row says all; from a table of scores, if rows are many.
 
     With the numbers that it needs for each row.
     """
@@ -329,7 +329,7 @@ def _means_of_scores(data: Encoded, coords: Array, nodes: Nodes) -> tuple[Work, 
 
 
 def _moments(xp: Any, posterior: Array, abilities: Array) -> tuple[Array, Array, Array]:
-    """Mean and standard deviation of posteriors, and their mass at both ends."""
+    """Return mean and standard deviation of posteriors, and their mass at both ends."""
     mean = posterior @ abilities
     variance = posterior @ abilities**2 - mean**2
     return mean, xp.sqrt(xp.clip(variance, 0.0, None)), posterior[:, 0] + posterior[:, -1]

@@ -91,7 +91,7 @@ class AbilityCovariance:
         return np.where(first == second, 0.0, np.sqrt(variance))
 
     def of(self, positions: NDArray[np.intp]) -> AbilityCovariance:
-        """The covariance of some of the respondents, by position."""
+        """Return the covariance of some of the respondents, by position."""
         return AbilityCovariance(
             tuple(self.respondents[k] for k in positions),
             self.ability[positions],
@@ -100,7 +100,7 @@ class AbilityCovariance:
         )
 
     def dense(self) -> Floats:
-        """The whole matrix, (n_respondents, n_respondents)."""
+        """Return the whole matrix, (n_respondents, n_respondents)."""
         if len(self.own) > MOST_DENSE:
             raise InputError(
                 f"The covariance of {len(self.own):,} abilities does not fit into memory. Ask for "
@@ -110,7 +110,7 @@ class AbilityCovariance:
         return found
 
     def draw(self, n: int, random: np.random.Generator) -> Floats:
-        """`n` draws of where all respondents may stand, (n_respondents, n)."""
+        """Return `n` draws of where all respondents may stand, (n_respondents, n)."""
         alone = np.sqrt(self.own)[:, None] * random.standard_normal((len(self.own), n))
         sure = self.shared[:, 1:]
         together = sure @ random.standard_normal((sure.shape[1], n))
@@ -175,7 +175,7 @@ def _through_items(
 
 
 def narrow(shared: Floats) -> Floats:
-    """A root of the same matrix with no more columns than rows."""
+    """Return a root of the same matrix with no more columns than rows."""
     if shared.shape[1] <= len(shared):
         return shared
     matrix = shared @ shared.T
@@ -206,7 +206,7 @@ class AbilityComparison(Result):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair."""
+        """Return one row per pair."""
         import pandas as pd
 
         first, second = (np.array([pair[k] for pair in self.pairs], dtype=object) for k in (0, 1))
@@ -239,7 +239,7 @@ class AbilityComparison(Result):
         return f"{first} and {second} cannot be distinguished: they differ by {where}."
 
     def plot(self, **kw: Any) -> Display:
-        """Each difference with its interval."""
+        """Return each difference with its interval."""
         from ogive.results.plots.rankings import RankingDisplay
 
         frame = self.to_frame()
@@ -260,7 +260,7 @@ def compare_abilities(
     scale: str,
     part: Parts,
 ) -> AbilityComparison:
-    """Differences of all pairs of one of `a` and one of `b`; NaN across unlinked parts."""
+    """Return differences of all pairs of one of `a` and one of `b`; NaN across unlinked parts."""
     from scipy.special import ndtr
 
     confidence = checked_share(confidence, "confidence", 0.95)
@@ -289,7 +289,7 @@ def compare_abilities(
 
 
 def level_with_strongest(covariance: AbilityCovariance) -> tuple[int, NDArray[np.bool_]]:
-    """Who has the highest ability, and which others are not significantly below.
+    """Return who has the highest ability, and which others are not significantly below.
 
     The strongest was chosen among all, so all pairs count; of very many respondents, each pair with
     the strongest by itself, which takes no more memory than the respondents do.
@@ -328,7 +328,7 @@ def tied_with(
 def _pairs(
     known: tuple[str, ...], a: str | Sequence[str] | None, b: str | Sequence[str] | None
 ) -> list[tuple[str, str]]:
-    """Names to compare: `a` with `b`, `a` with all others, or all with all."""
+    """Return names to compare: `a` with `b`, `a` with all others, or all with all."""
     if len(known) < 2:
         raise InputError("There is one respondent only; a comparison needs two.")
     first, second = (_names(known, given, name) for given, name in ((a, "a"), (b, "b")))

@@ -54,13 +54,13 @@ def save_bank(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
 
 
 def sum_of(document: Mapping[str, Any]) -> str:
-    """Checksum of a bank's head and items, whichever file they are in."""
+    """Return checksum of a bank's head and items, whichever file they are in."""
     told = {key: value for key, value in document.items() if key not in ("schema", "version", SUM)}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def document_of(calibration: Calibration) -> dict[str, Any]:
-    """The bank as a part of another document: what JSON can hold."""
+    """Return the bank as a part of another document: what JSON can hold."""
     return {**_head(calibration), "items": _columns(calibration)}
 
 
@@ -87,7 +87,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
 
 
 def _columns(calibration: Calibration) -> dict[str, list[Any]]:
-    """The table of items, one list per column."""
+    """Return the table of items, one list per column."""
     columns: dict[str, list[Any]] = {"item": list(calibration.item_names)}
     for k, coordinate in enumerate(calibration.model.coordinates):
         columns[coordinate.name] = calibration.coords[:, k].tolist()
@@ -103,7 +103,7 @@ def _columns(calibration: Calibration) -> dict[str, list[Any]]:
 
 
 def _by_item(values: Floats) -> list[Any]:
-    """One list of numbers for each item, which comes first in `values`."""
+    """Return one list of numbers for each item, which comes first in `values`."""
     found: list[Any] = values.reshape(len(values), values[0].size).tolist()
     return found
 

@@ -90,7 +90,7 @@ def load_bank(
 
 
 def is_bank(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is meant as a bank: JSON always is, Parquet where its head says so."""
+    """Return True if a file is meant as a bank: JSON always is, Parquet where its head says so."""
     suffix = Path(path).suffix.lower()
     if suffix != ".parquet":
         return suffix == ".json"
@@ -102,7 +102,7 @@ def is_bank(path: str | os.PathLike[str]) -> bool:
 
 
 def calibration_from(document: Mapping[str, Any]) -> Calibration:
-    """The bank that `document_of` gave; InputError where it is none."""
+    """Return the bank that `document_of` gave; InputError where it is none."""
     try:
         return _calibration(document)
     except DAMAGED as error:
@@ -178,7 +178,7 @@ def _pooled(items: Mapping[str, Any], n_items: int, width: int) -> PooledItems |
 
 
 def _shared(rows: Any, n_items: int, width: int) -> Floats:
-    """Directions in which all items err together; banks of earlier formats have none."""
+    """Return directions in which all items err together; banks of earlier formats have none."""
     if rows is None:
         return np.zeros((0, n_items, width))
     if not isinstance(rows, list) or len(rows) != n_items or not isinstance(rows[0], list):
@@ -234,12 +234,12 @@ def _model(written: Mapping[str, Any]) -> MeasurementModel:
 
 
 def _frozen(value: Any) -> Any:
-    """Lists, in which JSON keeps tuples, as tuples again."""
+    """Return lists, in which JSON keeps tuples, as tuples again."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _unshaped(model: MeasurementModel) -> dict[str, Any]:
-    """What makes a model choose its coordinates again, if its options decide them."""
+    """Return what makes a model choose its coordinates again, if its options decide them."""
     return {} if type(model).coordinates else {"coordinates": ()}
 
 
@@ -320,7 +320,7 @@ def join_banks(first: Calibration, second: Calibration) -> Calibration:
 def _assembled_banks_pooled(
     model: MeasurementModel, errors: Sequence[Uncertainty], coords: Sequence[Floats]
 ) -> PooledItems | None:
-    """What both banks know of their items, given what those of each have in common."""
+    """Return what both banks know of their items, given what those of each have in common."""
     if all(part.pooled is None for part in errors):
         return None
     parts = [pooled_items(part, own) for part, own in zip(errors, coords, strict=True)]

@@ -38,7 +38,7 @@ from ogive.stats.array_backend import Floats
 def given_responses(
     responses: Table | ScannedResponses, engine: str | Engine, settings: Mapping[str, Any]
 ) -> Responses | ScannedResponses:
-    """Responses as they are, or where the workers of a cluster have them."""
+    """Return responses as they are, or where the workers of a cluster have them."""
     client = settings.get("client", getattr(engine, "client", None))
     if hasattr(responses, "to_delayed") and hasattr(responses, "chunks"):  # a dask array
         if client is None:
@@ -56,7 +56,7 @@ def given_responses(
 
 
 def rows_of(table: Responses | ScannedResponses, engine: Engine) -> Any:
-    """What an engine reads: the cells, or rows that stay where they are."""
+    """Return what an engine reads: the cells, or rows that stay where they are."""
     if isinstance(table, Responses):
         return table.cells
     if not isinstance(engine, EM):
@@ -172,12 +172,12 @@ def model_of_choices(
 
 
 def is_auto(model: object) -> bool:
-    """Whether the model is left to be picked."""
+    """Return True if the model is left to be picked."""
     return isinstance(model, str) and model.lower() == AUTO
 
 
 def _advice(found: str, wanted: str) -> str:
-    """How a table of one kind may become one of another."""
+    """Return how a table of one kind may become one of another."""
     suits = f"use model='{PICKS[found][0]}' or 'auto'"
     if wanted == "nominal":
         return f"{suits}, or say which option was chosen: Responses.from_choices(choices, key)."
@@ -308,7 +308,7 @@ def _fitted(
     model: MeasurementModel,
     counts: Floats | None,
 ) -> tuple[Fit, float]:
-    """A fit, and the correlation of repeated answers, with which they are fitted again.
+    """Return a fit, and the correlation of repeated answers, with which they are fitted again.
 
     Engines are told of tries only where there are some.
     """
@@ -330,7 +330,7 @@ def _beside(
     weights: Any,
     progress: Progress,
 ) -> Calibration:
-    """New items beside those of a bank, on its scale."""
+    """Return new items beside those of a bank, on its scale."""
     check_engine(engine)
     table = table.of_kind(bank.model.kind)
     chosen, held = items_held(bank, seen_of(table), model)
@@ -362,7 +362,7 @@ def _calibration(
     alike: float = 0.0,
     held: np.ndarray | None = None,
 ) -> Calibration:
-    """What an engine found, with all that a reader should know; notes begin with `first`."""
+    """Return what an engine found, with all that a reader should know; notes begin with `first`."""
     seen = seen_of(table)
     flags = item_flags(seen, model, fit, None if seen is not table else counts)
     return Calibration(
@@ -396,7 +396,7 @@ def _calibration(
 def _repeat_notes(
     table: Responses | ScannedResponses, model: MeasurementModel, alike: float
 ) -> list[str]:
-    """How repeated answers count."""
+    """Return how repeated answers count."""
     if isinstance(table, ScannedResponses) or table.tries is None:
         return []
     if model.kind != "binary":
@@ -429,7 +429,7 @@ def _of_preset(
     engine: str | Engine,
     settings: Mapping[str, Any],
 ) -> tuple[MeasurementModel, Engine]:
-    """Model and engine of a preset, which leaves no other choice of them but settings."""
+    """Return model and engine of a preset, which leaves no other choice of them but settings."""
     preset = find_preset(name)
     if model != AUTO or engine != "em":
         raise InputError(f"preset={name!r} has a model and an engine of its own; give no other.")
@@ -437,7 +437,7 @@ def _of_preset(
 
 
 def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
-    """The engine of that name with `settings`, or the engine itself."""
+    """Return the engine of that name with `settings`, or the engine itself."""
     if isinstance(engine, type) or not (isinstance(engine, str) or hasattr(engine, "fit")):
         raise InputError(
             f"engine is {engine!r}; give a name ({', '.join(ENGINES)}) or an engine such as EM()."
@@ -464,7 +464,7 @@ def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
 
 
 def checked_weights(weights: Any, table: Responses | ScannedResponses) -> Floats | None:
-    """Weights as numbers, one a respondent."""
+    """Return weights as numbers, one a respondent."""
     if weights is None:
         return None
     names = [str(name) for name in getattr(weights, "index", [])] if _has_names(weights) else None
@@ -493,13 +493,13 @@ def checked_weights(weights: Any, table: Responses | ScannedResponses) -> Floats
 
 
 def _has_names(weights: Any) -> bool:
-    """Whether weights carry names of their own, as a series with an index of text does."""
+    """Return True if weights carry names of their own, as a series with an index of text does."""
     index = getattr(weights, "index", None)
     return hasattr(index, "dtype") and type(index).__name__ != "RangeIndex"
 
 
 def find_preset(name: str) -> Preset:
-    """The preset of that name."""
+    """Return the preset of that name."""
     if not isinstance(name, str) or name.lower() not in PRESETS:
         raise InputError(f"There is no preset {name!r}. Presets are: {', '.join(PRESETS)}.")
     return PRESETS[name.lower()]()

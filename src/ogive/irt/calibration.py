@@ -138,7 +138,7 @@ class Calibration(ScoredRespondents, Result):
         return found
 
     def of_items(self, items: Sequence[str]) -> Calibration:
-        """The same scale with some of the items only; their parameters stay as they are.
+        """Return the same scale with some of the items only; their parameters stay as they are.
 
         The log-likelihood was that of all items, so that a part has none.
         """
@@ -185,7 +185,7 @@ class Calibration(ScoredRespondents, Result):
         return pd.DataFrame(found.T, index=index, columns=pd.Index(self.item_names, name="item"))
 
     def information(self, abilities: Any) -> pd.DataFrame:
-        """Fisher information of each item on ability: abilities × items."""
+        """Return Fisher information of each item on ability: abilities × items."""
         import pandas as pd
 
         ability, index = as_abilities(abilities)
@@ -193,20 +193,20 @@ class Calibration(ScoredRespondents, Result):
         return pd.DataFrame(found.T, index=index, columns=pd.Index(self.item_names, name="item"))
 
     def curves(self, items: str | Sequence[str] | None = None, abilities: Any = None) -> Curves:
-        """Item characteristic curves with pointwise standard errors, ready to plot."""
+        """Return item characteristic curves with pointwise standard errors, ready to plot."""
         return curves_of(self, self._positions(items), self._axis(abilities))
 
     def category_curves(self, item: str, abilities: Any = None) -> CategoryCurves:
-        """How likely each grade of one item is along the scale, ready to plot."""
+        """Return how likely each grade of one item is along the scale, ready to plot."""
         return category_curves_of(self, self._positions([item])[0], self._axis(abilities))
 
     def test_information(self, abilities: Any = None) -> TestInformation:
-        """Information of all items together along the scale, ready to plot."""
+        """Return information of all items together along the scale, ready to plot."""
         ability = self._axis(abilities)
         return TestInformation(ability, self.model.information(self.coords, ability).sum(axis=0))
 
     def to_frame(self) -> pd.DataFrame:
-        """The items."""
+        """Return the items."""
         return self.items
 
     @property
@@ -238,7 +238,7 @@ class Calibration(ScoredRespondents, Result):
         return {"items": self}
 
     def plot(self, **kw: Any) -> Display:
-        """Respondents and items on one scale."""
+        """Return respondents and items on one scale."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["item_map"](rows_on_scale(self)).plot(**kw)
@@ -299,14 +299,14 @@ class Calibration(ScoredRespondents, Result):
         return np.array([place[name] for name in wanted], dtype=int)
 
     def _axis(self, abilities: Any) -> Floats:
-        """Points along the scale: those given, or four population sds each way."""
+        """Return points along the scale: those given, or four population sds each way."""
         if abilities is None:
             return np.linspace(*self.population.reach(CURVE_REACH), CURVE_POINTS)
         return as_abilities(abilities)[0]
 
 
 def once(calibration: Calibration, name: str, compute: Callable[[], T]) -> T:
-    """What `compute` gives, computed when first asked for under this `name`.
+    """Return what `compute` gives, computed when first asked for under this `name`.
 
     For what follows from a calibration alone: it is frozen, so that an answer stays true, and it
     keeps the answer as long as it lives.

@@ -79,7 +79,7 @@ class Preference:
         return f"By these respondents alone, the scale may not measure being right: {self}.{cause}"
 
     def __str__(self) -> str:
-        """Why, in words."""
+        """Return why, in words."""
         of_class = f", {self.in_turned:,} of them of class {self.turned}" if self.turned else ""
         above = (
             f", and always choosing {self.preferred} would have stood above being always right"
@@ -128,14 +128,14 @@ def calibrate_by_rightness(
 
 
 def said_of_direction(calibration: Calibration) -> tuple[str, ...]:
-    """The note on artificial respondents, if there were any."""
+    """Return the note on artificial respondents, if there were any."""
     return calibration.fit_notes[:1] if isinstance(calibration.fitted_by, Anchored) else ()
 
 
 def class_preference(
     calibration: Calibration, labels: Sequence[Any] | None = None
 ) -> Preference | None:
-    """Whether the scale of a binary calibration measures something else than being right.
+    """Return whether the scale of a binary calibration measures something else than being right.
 
     With `labels` of the items, it does if choosing one class throughout would stand above being
     right throughout, or if the sign of discrimination follows the class; without, if more than a
@@ -170,7 +170,7 @@ def _classes(labels: Sequence[Any], n_items: int) -> NDArray[Any]:
 
 
 def _sign_follows(negative: NDArray[np.bool_], classes: NDArray[Any]) -> bool:
-    """Whether negative items are of some classes more often than chance would have it."""
+    """Return True if negative items are of some classes more often than chance would have it."""
     from scipy.stats import chi2_contingency
 
     names = np.unique(classes)
@@ -201,7 +201,7 @@ def _nobody_above_right(calibration: Calibration, labels: Sequence[Any] | None) 
 
 
 def _standing(calibration: Calibration, rows: list[Any]) -> Floats:
-    """Abilities of respondents with these responses to all items."""
+    """Return abilities of respondents with these responses to all items."""
     cells = np.array(rows, dtype=np.int8)
     table = Responses.from_codes(cells, None, list(calibration.item_names), "binary")
     found: Floats = calibration.score(table, items_known=True)["ability"].to_numpy()
@@ -349,17 +349,17 @@ BETA_SLOPE, GRADED_SLOPE = 0.5, 1.0
 
 
 def calibrate_beta(scores: Responses) -> Calibration:
-    """Scores as draws from beta distributions."""
+    """Return scores as draws from beta distributions."""
     return _held_together(scores, "beta", BETA_SLOPE)
 
 
 def calibrate_grades(scores: Responses) -> Calibration:
-    """Scores as grades from 0 to 4: fifths of all errors of the table, the largest first."""
+    """Return scores as grades from 0 to 4: fifths of all errors of the table, the largest first."""
     return _held_together(error_grades(scores), "graded", GRADED_SLOPE)
 
 
 def error_grades(scores: Responses) -> Responses:
-    """Grades of scores, cut at quantiles of the whole table; fewer grades if many are equal.
+    """Return grades of scores, cut at quantiles of the whole table; fewer grades if many are equal.
 
     >>> table = Responses(np.array([[0.1, 0.3, 0.5], [0.7, 0.9, 0.2]]), kind="continuous")
     >>> error_grades(table).values.tolist()
@@ -383,7 +383,7 @@ ERROR_MODELS: dict[str, Callable[[Responses], Calibration]] = {
 
 
 def find_error_model(model: str) -> Callable[[Responses], Calibration]:
-    """How errors are calibrated by the model of this name."""
+    """Return how errors are calibrated by the model of this name."""
     if not isinstance(model, str) or model not in ERROR_MODELS:
         names = ", ".join(f"'{name}'" for name in ERROR_MODELS)
         raise InputError(

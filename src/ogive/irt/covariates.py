@@ -40,7 +40,7 @@ class Columns:
         return [name for name, words in self.words.items() if not words]
 
     def values(self, name: str) -> Floats:
-        """One column."""
+        """Return one column."""
         found: Floats = self.matrix[:, self.names.index(name)]
         return found
 
@@ -55,7 +55,7 @@ class Columns:
         return pd.DataFrame({**rows, name: axis})
 
     def design(self, facts: Any) -> Floats:
-        """Columns of others."""
+        """Return columns of others."""
         lacking = [name for name in self.words if name not in facts]
         if lacking:
             raise InputError(f"facts lacks {joined(lacking)}; it needs {joined(list(self.words))}.")

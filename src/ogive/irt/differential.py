@@ -83,7 +83,7 @@ def effect_sizes(curves: GroupCurves, group: int) -> dict[str, Floats]:
 
 
 def _measures(curves: GroupCurves, group: int) -> Floats:
-    """All measures, (n_measures, n_items)."""
+    """Return all measures, (n_measures, n_items)."""
     matching = curves.matching
     shared = matching.shared(group)
     gap = curves.expected(group) - curves.expected(0)
@@ -100,13 +100,13 @@ def _measures(curves: GroupCurves, group: int) -> Floats:
 
 
 def _range(density: Floats) -> Floats:
-    """1 at the nodes between which all but the outermost respondents are."""
+    """Return 1 at the nodes between which all but the outermost respondents are."""
     below = density.cumsum()
     return ((below >= BEYOND) & (below <= 1 - BEYOND)).astype(float)
 
 
 def _shift(curves: GroupCurves, group: int, shared: Floats) -> Floats:
-    """How much more ability the group needs for the same log-odds, where both groups are."""
+    """Return how much more ability the group needs for the same log-odds, where both groups are."""
     first, other = curves.log_odds(0), curves.log_odds(group)
     rise = np.gradient((first + other) / 2, curves.matching.nodes, axis=1) @ shared
     steep = np.where(np.abs(rise) < FLATTEST, np.nan, rise)
@@ -177,7 +177,7 @@ def common_odds(right: np.ndarray, second: np.ndarray, strata: np.ndarray) -> Co
 
 
 def _robins(a: Floats, b: Floats, c: Floats, d: Floats, n: Floats) -> float:
-    """Variance of the log of the common odds ratio."""
+    """Return variance of the log of the common odds ratio."""
     cross, other = a * d / n, b * c / n
     agree, differ = (a + d) / n, (b + c) / n
     total, rest = cross.sum(), other.sum()
@@ -200,7 +200,7 @@ def difference_frame(
     split: RespondentGroups,
     model: MeasurementModel,
 ) -> pd.DataFrame:
-    """One row per item and group besides the reference, in the order of the items."""
+    """Return one row per item and group besides the reference, in the order of the items."""
     import pandas as pd
 
     parts = []
@@ -257,7 +257,7 @@ def _odds(
 
 
 def _classes(delta: Floats, error: Floats, p: Floats) -> np.ndarray:
-    """A: negligible, B: moderate, C: large, as ETS classifies items; "" where unknown."""
+    """Return a: negligible, B: moderate, C: large, as ETS classifies items; "" where unknown."""
     size = np.abs(delta)
     small = (size < NEGLIGIBLE) | (p >= 0.05)
     large = (size >= LARGE) & ((size - NEGLIGIBLE) / error > normal_reach(0.90))
@@ -268,7 +268,7 @@ def _classes(delta: Floats, error: Floats, p: Floats) -> np.ndarray:
 def group_curve_frame(
     found: GroupDifferences, names: Sequence[str], split: RespondentGroups
 ) -> pd.DataFrame:
-    """Curves of every item by group, where nearly all of that group are."""
+    """Return curves of every item by group, where nearly all of that group are."""
     import pandas as pd
     from scipy.special import expit
 
@@ -293,7 +293,7 @@ def group_curve_frame(
 
 
 def population_frame(found: GroupDifferences, split: RespondentGroups) -> pd.DataFrame:
-    """Where each group stands on the scale, and how surely."""
+    """Return where each group stands on the scale, and how surely."""
     import pandas as pd
 
     matching = found.curves.matching
@@ -381,7 +381,7 @@ class Differential(Result):
         return f"By the other items, {'; '.join(told[:3])}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item and group compared with the reference."""
+        """Return one row per item and group compared with the reference."""
         return self.items.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -569,7 +569,7 @@ def _trusted(anchors: Sequence[str] | None, names: Sequence[str]) -> np.ndarray 
 
 
 def _points(row: pd.Series[Any]) -> str:
-    """A difference in points, with its interval."""
+    """Return a difference in points, with its interval."""
     size, error = 100 * abs(row["difference"]), 100 * REACH * row["difference_se"]
     ends = f"{size - error:.0f} to {min(size + error, 100):.0f}"
     return f"{size:.0f} ({ends}) points {'higher' if row['difference'] > 0 else 'lower'}"
@@ -578,7 +578,7 @@ def _points(row: pd.Series[Any]) -> str:
 def _remarks(
     found: GroupDifferences, split: RespondentGroups, bank: Calibration, *, trusted: bool
 ) -> Iterator[str]:
-    """Notes on how far the differences can be trusted."""
+    """Yield notes on how far the differences can be trusted."""
     if not bank.converged:
         yield "The calibration did not converge: respondents may be matched inaccurately."
     if found.scatter > 0:

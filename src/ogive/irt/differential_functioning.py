@@ -62,7 +62,7 @@ class Matching:
         return len(self.densities)
 
     def shared(self, group: int) -> Floats:
-        """Weights of the nodes at which both this group and the first have respondents."""
+        """Return weights of the nodes at which both this group and the first have respondents."""
         first, other = self.densities[0], self.densities[group]
         both: Floats = first * other / np.maximum(first + other, 1e-300)
         return np.asarray(both / both.sum(), dtype=float)
@@ -80,7 +80,7 @@ class GroupCurves:
     likelihood_ratio: Floats  # (n_items,): one curve for all groups against one for each
 
     def log_odds(self, group: int) -> Floats:
-        """Log-odds by item and node."""
+        """Return log-odds by item and node."""
         basis, width = self.matching.basis, self.matching.basis.shape[1]
         found: Floats = self.coefs[:, :width] @ basis.T
         if group:
@@ -93,7 +93,7 @@ class GroupCurves:
         return _sigmoid(self.log_odds(group))
 
     def log_odds_se(self, group: int) -> Floats:
-        """Standard errors of `log_odds`."""
+        """Return standard errors of `log_odds`."""
         basis, width = self.matching.basis, self.matching.basis.shape[1]
         ways = np.zeros((len(basis), self.coefs.shape[1]))
         ways[:, :width] = basis
@@ -198,7 +198,7 @@ def contrasts_of(points: Floats, weights: Floats) -> Floats:
 
 
 def _nodes(calibration: Calibration) -> Floats:
-    """Equally spaced abilities, about as far apart as the narrowest posterior is wide."""
+    """Return equally spaced abilities, about as far apart as the narrowest posterior is wide."""
     low, high = calibration.population.reach(REACH)
     probe = np.linspace(low, high, FEWEST_NODES)
     information = calibration.model.information(calibration.coords, probe)
@@ -208,7 +208,7 @@ def _nodes(calibration: Calibration) -> Floats:
 
 
 def _population(nodes: Floats, likelihood: Floats) -> tuple[float, float]:
-    """Mean and sd of one group, by EM."""
+    """Return mean and sd of one group, by EM."""
     step = float(nodes[1] - nodes[0])
     mean, sd = float(nodes.mean()), float(np.ptp(nodes)) / (2 * REACH)
     for _ in range(POPULATION_ROUNDS):
@@ -242,7 +242,7 @@ def _basis(nodes: Floats, density: Floats, bends: int) -> tuple[Floats, Floats]:
 
 
 def _natural(x: Floats, knots: Floats) -> Floats:
-    """Natural cubic splines past the straight line, (n, n_knots - 2)."""
+    """Return natural cubic splines past the straight line, (n, n_knots - 2)."""
 
     def cubic(k: int) -> Floats:
         rise = np.maximum(x - knots[k], 0) ** 3 - np.maximum(x - knots[-1], 0) ** 3
@@ -280,7 +280,7 @@ class _Item:
 
     @classmethod
     def of(cls, matching: Matching, values: Floats, highest: float, j: int) -> _Item | None:
-        """The item; None unless all groups were asked it and respondents differ."""
+        """Return the item; None unless all groups were asked it and respondents differ."""
         seen, cells = np.isfinite(values), []
         asked = np.bincount(matching.groups[seen], minlength=matching.n_groups)
         found = np.unique(values[seen])
@@ -301,7 +301,7 @@ class _Item:
         return cls(cells, matching.basis, graded=highest > 1, mean=mean)
 
     def start(self, width: int) -> Floats:
-        """A curve of slope one, at the level of the mean response."""
+        """Return a curve of slope one, at the level of the mean response."""
         mean = min(max(self.mean, 0.02), 0.98)
         found = np.zeros(width)
         found[LEVEL], found[SLOPE] = np.log(mean / (1 - mean)), 1.0
@@ -337,7 +337,7 @@ def _ascend(item: _Item, coefs: Floats) -> _Fit:
 
 
 def _covariance(item: _Item, coefs: Floats) -> Floats:
-    """Covariance of the estimates, were these the true coefficients."""
+    """Return covariance of the estimates, were these the true coefficients."""
     _, _, inner, outer = _slopes(item, coefs, _precision(item, coefs))
     return _sandwich(item, inner, outer)
 
@@ -349,7 +349,7 @@ def _sandwich(item: _Item, inner: Floats, outer: Floats) -> Floats:
 
 
 def _precision(item: _Item, coefs: Floats) -> Floats:
-    """Precision of the priors of the coefficients."""
+    """Return precision of the priors of the coefficients."""
     width = item.basis.shape[1]
     sd = np.full(coefs.size, CHANGE_SD)
     sd[:width] = [*PRIOR_SD, *[BEND_SD] * (width - 2)]

@@ -149,7 +149,7 @@ class Encoded:
         return fold(run, self.cut(width, rows), over(self, run), lanes, combine)
 
     def counted(self, rows: slice) -> Array:
-        """How many respondents each of some rows stands for."""
+        """Return how many respondents each of some rows stands for."""
         found = self.weights[rows]
         # One number may stand for the weights of all rows; matrix products want one each.
         return np.ascontiguousarray(found) if isinstance(found, np.ndarray) else found
@@ -185,13 +185,13 @@ class Encoded:
         return row_blocks(n_rows, max(LEAST_ROWS, even_rows(rows)))
 
     def cut(self, width: int, rows: int | None) -> list[slice]:
-        """Slices of so many rows, or as many as suit `width` numbers a row."""
+        """Return slices of so many rows, or as many as suit `width` numbers a row."""
         if rows is None:
             return self.blocks(width)
         return row_blocks(self.shape[0], even_rows(rows))
 
     def every(self, stride: int) -> Encoded:
-        """Every `stride`-th row, with weights that sum to the same number of respondents."""
+        """Return every `stride`-th row, with weights that sum to the same number of respondents."""
         if stride < 2:
             return self
         weights = self.weights[::stride]
@@ -201,7 +201,7 @@ class Encoded:
         return replace(self, cells=cells, weights=scaled, moments=None, tries=tries)
 
     def of_rows(self, rows: Array) -> Encoded:
-        """Some of the rows, by position."""
+        """Return some of the rows, by position."""
         xp = array_namespace(self.cells)
         if not isinstance(self.cells, np.ndarray):
             rows = xp.asarray(rows, device=self.cells.device)
@@ -210,12 +210,12 @@ class Encoded:
         return replace(self, cells=part, weights=weights, moments=None, tries=tries)
 
     def of_items(self, items: slice | Array) -> Encoded:
-        """The same rows of some items."""
+        """Return the same rows of some items."""
         tries = None if self.tries is None else self.tries[:, items]
         return replace(self, cells=self.cells[:, items], moments=None, tries=tries)
 
     def thinned(self, most: int) -> Encoded:
-        """About `most` evenly spaced rows that represent all; merged ones stay as they are.
+        """Return about `most` evenly spaced rows that represent all; merged ones stay as they are.
 
         Equal rows of few items are already one, and differ too much in weight to thin.
         """
@@ -228,7 +228,7 @@ class Encoded:
         return xp.float32 if self.single else xp.float64
 
     def in_single(self) -> Encoded:
-        """The same categories, read in float32.
+        """Return the same categories, read in float32.
 
         Scores stay in float64, because their statistics cancel. So do tables on a GPU, which sums
         too many rows at once.
@@ -237,11 +237,11 @@ class Encoded:
         return replace(self, single=True) if plain else self
 
     def rights(self, rows: slice) -> Array:
-        """The table of a complete binary block: 1 where the response is correct."""
+        """Return the table of a complete binary block: 1 where the response is correct."""
         return array_namespace(self.weights).astype(self.cells[rows], self.dtype)
 
     def right_or_wrong(self, rows: slice) -> ZerosAndOnes:
-        """The same, ready for products with vectors."""
+        """Return the same, ready for products with vectors."""
         if self.halves is not None and rows == slice(0, self.shape[0]):
             return self.halves
         rights = self.rights(rows)
@@ -269,7 +269,7 @@ class Encoded:
         return filled, xp.astype(asked, self.dtype)
 
     def block(self, rows: slice) -> Block:
-        """The responses of some rows as tables of numbers."""
+        """Return the responses of some rows as tables of numbers."""
         if self.tries is not None:
             xp = array_namespace(self.weights)
             right, tries = self.cells[rows], self.tries[rows]
@@ -284,7 +284,7 @@ class Encoded:
 
 
 def even_rows(rows: int) -> int:
-    """About so many rows a block, as a power of two from 64 to `MOST_ROWS`.
+    """Return about so many rows a block, as a power of two from 64 to `MOST_ROWS`.
 
     Sums in single precision depend on where blocks begin; with powers of two that is the same
     however a table is cut into parts.
@@ -302,7 +302,7 @@ def encode(
     lazy: bool = False,
     tries: Array | None = None,
 ) -> Encoded:
-    """Collapse equal rows if that saves work, and put the table on `device`.
+    """Return collapse equal rows if that saves work, and put the table on `device`.
 
     With `lazy`, complete scores are converted when they are used, for work that reads them once.
     `tries` are those behind each cell of right or wrong answers, which is then a share of them;
@@ -336,7 +336,7 @@ def encode_stored(
     *,
     complete: bool,
 ) -> Encoded:
-    """Rows that stay where they are, `StoredRows` in a file or others on workers.
+    """Return rows that stay where they are, `StoredRows` in a file or others on workers.
 
     Of few items, equal rows are merged on the way, if what is left of them is small.
     """
@@ -357,13 +357,13 @@ def encode_stored(
 
 
 def _distinct(rows: StoredRows, weights: Floats) -> tuple[Array, Floats] | None:
-    """Distinct rows of a table in a file; None where they are too many to be worth it."""
+    """Return distinct rows of a table in a file; None where they are too many to be worth it."""
     parts = row_blocks(rows.shape[0], MOST_DISTINCT)
     return merged_rows(collapse(rows[part], weights[part]) for part in parts)
 
 
 def merged_rows(parts: Iterable[tuple[Array, Floats]]) -> tuple[Array, Floats] | None:
-    """Distinct rows of all parts, and the weight of each; None where they are too many."""
+    """Return distinct rows of all parts, and the weight of each; None where they are too many."""
     found: tuple[Array, Floats] | None = None
     for part in parts:
         both = [part] if found is None else [found, part]
@@ -380,7 +380,7 @@ def _right_counts(data: Encoded, run: Run) -> Work:
 
 
 def effective_tries(tries: Array, dependence: float) -> Array:
-    """How many independent answers so many tries are worth, if they correlate.
+    """Return how many independent answers so many tries are worth, if they correlate.
 
     >>> effective_tries(np.array([1, 5]), 0.5).round(2).tolist()
     [1.0, 1.67]
@@ -394,7 +394,7 @@ def effective_tries(tries: Array, dependence: float) -> Array:
 def _encode_repeated(
     cells: Array, tries: Array, model: Reader, weights: Floats, device: str | None
 ) -> Encoded:
-    """Numbers of right answers beside numbers of tries."""
+    """Return numbers of right answers beside numbers of tries."""
     right = np.nan_to_num(cells) * tries
     if tries.dtype.kind in "iu":  # otherwise tries count for less than one each
         right = np.rint(right).astype(np.int32)
@@ -409,13 +409,13 @@ def _encode_repeated(
 
 
 def collapse(cells: Array, weights: Floats) -> tuple[Array, Floats]:
-    """Distinct rows and the total weight of each."""
+    """Return distinct rows and the total weight of each."""
     distinct, place = np.unique(cells, axis=0, return_inverse=True)
     return distinct, np.bincount(place.reshape(-1), weights).astype(np.float64)
 
 
 def _any_missing(cells: Array) -> bool:
-    """Whether a category is -1 or a score NaN: the sum of its block is then NaN."""
+    """Return True if a category is -1 or a score NaN: the sum of its block is then NaN."""
     graded = cells.dtype.kind in "iu"
 
     def missing(rows: slice) -> bool:

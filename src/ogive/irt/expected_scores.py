@@ -95,7 +95,7 @@ def total_scores(
 def expected_sums(
     model: MeasurementModel, coords: Floats, found: Abilities, counted: Floats
 ) -> Floats:
-    """Σ counted x expected response of each respondent, (n_rows,).
+    """Return σ counted x expected response of each respondent, (n_rows,).
 
     `counted` is (n_items,), or (n_rows, n_items) where it differs.
     """
@@ -116,7 +116,7 @@ def sum_errors(
     errors: ItemErrors,
     counted: Floats,
 ) -> Floats:
-    """Root of the mean square error of the `reported` expected sums, (n_rows,).
+    """Return root of the mean square error of the `reported` expected sums, (n_rows,).
 
     A sum moves with the ability, which moves with the items, and with the items' own curves. Where
     both move along the scale, they cancel.
@@ -136,7 +136,7 @@ def sum_errors(
 
 
 def _expected(model: MeasurementModel, coords: Floats, ability: Floats) -> tuple[Floats, Floats]:
-    """Expected response and its derivative in ability, (n_items, n_abilities)."""
+    """Return expected response and its derivative in ability, (n_items, n_abilities)."""
     up, down = (model.expected(coords, ability + step) for step in (NUDGE, -NUDGE))
     return model.expected(coords, ability), (up - down) / (2 * NUDGE)
 
@@ -157,7 +157,7 @@ def completed_means(
     coords: Floats,
     population: Population,
 ) -> Completion:
-    """Mean response over all items, given some of them; `cells` are the responses as stored.
+    """Return mean response over all items, given some of them; `cells` are the responses as stored.
 
     What was never asked is expected from the posterior of ability. The standard error holds both
     parts of what is not known: where the respondent stands, and how single responses will fall.
@@ -251,7 +251,7 @@ class Respondents:
         )
 
     def true_scores(self, keep: np.ndarray) -> ScoreSums:
-        """Expected sum of the responses to the items at `keep`."""
+        """Return expected sum of the responses to the items at `keep`."""
         weights = self._counted(keep)
         total, slope = self._sums(self.coords, self.found.ability, weights, "all")
         se = self._errors(total, slope, weights, "all")
@@ -268,7 +268,7 @@ class Respondents:
         return ScoreSums(earned + chance - taken, se, asked)
 
     def completed(self) -> Completion:
-        """Mean response over all items, given some of them."""
+        """Return mean response over all items, given some of them."""
         one = np.ones(len(self.coords))
         answered, asked = self._answers(one, one)
         mean, error = answered.copy(), np.zeros(answered.size)
@@ -305,7 +305,7 @@ class Respondents:
     def _sums(
         self, coords: Floats, ability: Floats, weights: Floats, which: Which
     ) -> tuple[Floats, Floats]:
-        """Σ weights x expected response at each ability, and its derivative."""
+        """Return σ weights x expected response at each ability, and its derivative."""
         if which == "all" or (which == "asked" and self.data.complete):
             return self._over_all(coords, ability, weights)
         asked = self._over_asked(coords, ability, weights)
@@ -326,7 +326,7 @@ class Respondents:
         return found[:, 0], found[:, 1]
 
     def _curve(self, coords: Floats, ability: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Σ weights x expected response to all items, and its derivative, place by place."""
+        """Return σ weights x expected response to all items, and its derivative, place by place."""
         parts = row_blocks(ability.size, max(1, CELLS // len(coords)))
         both = [self.model.expected_along(coords, ability[part]) for part in parts]
         value, slope = (
@@ -352,7 +352,7 @@ class Respondents:
         return value, slope
 
     def _errors(self, reported: Floats, slope: Floats, weights: Floats, which: Which) -> Floats:
-        """Standard errors of expected sums; with those of the items, if there are any."""
+        """Return standard errors of expected sums; with those of the items, if there are any."""
         if self.errors is None:
             return np.abs(slope) * self.found.se
         value, along = reported, slope
@@ -407,7 +407,7 @@ class Respondents:
         return expected, spread
 
     def _nodes(self, coords: Floats) -> Nodes:
-        """Nodes for posteriors; only items that somebody was asked can make one narrow."""
+        """Return nodes for posteriors; only items that somebody was asked can make one narrow."""
         seen = np.zeros(len(coords), dtype=bool)
         for rows in row_blocks(len(self.cells), max(1, CELLS // self.cells.shape[1])):
             seen |= ~np.isnan(as_floats(self.cells[rows])).all(axis=0)

@@ -104,7 +104,7 @@ class FactRegression(Result):
         return float(np.tanh(max(low, 0.0)) ** 2), float(np.tanh(high) ** 2)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per fact."""
+        """Return one row per fact."""
         return self.coefficients.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -181,7 +181,7 @@ class FactRegression(Result):
 def coefficient_frame(
     values: Floats, errors: Floats, confidence: float, columns: Columns
 ) -> pd.DataFrame:
-    """One row per fact: coefficient, se, low, high, p."""
+    """Return one row per fact: coefficient, se, low, high, p."""
     import pandas as pd
     from scipy.special import stdtr
 
@@ -204,7 +204,7 @@ def _left(columns: Columns) -> float:
 
 
 def quantile(confidence: float, columns: Columns) -> float:
-    """Student's t with as many degrees of freedom as rows leave."""
+    """Return Student's t with as many degrees of freedom as rows leave."""
     return float(t_reach(np.array(_left(columns)), confidence))
 
 
@@ -296,7 +296,7 @@ def _explained(
     confidence: float,
     picked: tuple[str, ...],
 ) -> AbilityExplanation:
-    """Coefficients in standard deviations of these respondents, by the delta method."""
+    """Return coefficients in standard deviations of these respondents, by the delta method."""
     import pandas as pd
 
     back = _of_standardised(columns.matrix)
@@ -305,7 +305,7 @@ def _explained(
     numbers[-1] += 0.5 * np.log(lost)  # a standard deviation about fitted means is too small
 
     def standard(at: Floats) -> Floats:
-        """Coefficients, residual sd, R²; then origin and unit of the scale."""
+        """Return coefficients, residual sd, R²; then origin and unit of the scale."""
         means, residual = columns.matrix @ at[:-1], np.exp(at[-1])
         explained = means.var()
         unit = np.sqrt(explained + residual**2)
@@ -355,13 +355,13 @@ def _explained(
 
 
 def _standardised(matrix: Floats) -> Floats:
-    """Columns with mean 0 and standard deviation 1, beside the first."""
+    """Return columns with mean 0 and standard deviation 1, beside the first."""
     inner = matrix[:, 1:]
     return np.concatenate([matrix[:, :1], (inner - inner.mean(axis=0)) / inner.std(axis=0)], axis=1)
 
 
 def _of_standardised(matrix: Floats) -> Floats:
-    """What turns coefficients of standardised columns into those of the columns."""
+    """Return what turns coefficients of standardised columns into those of the columns."""
     inner = matrix[:, 1:]
     back = np.diag(np.concatenate([[1.0], 1 / inner.std(axis=0)]))
     back[0, 1:] = -inner.mean(axis=0) / inner.std(axis=0)
@@ -463,7 +463,7 @@ def _item_explanation_explained(
     confidence: float,
     picked: Sequence[str],
 ) -> ItemExplanation:
-    """Coefficients, and R² by the delta method."""
+    """Return coefficients, and R² by the delta method."""
     import pandas as pd
 
     used = [name for name, kept in zip(bank.item_names, found.used, strict=True) if kept]
@@ -491,7 +491,7 @@ def _item_explanation_explained(
 
 
 def _share(found: ExplainedItems, matrix: Floats) -> tuple[float, float]:
-    """R² of true difficulty, and its error."""
+    """Return R² of true difficulty, and its error."""
     centered = matrix - matrix.mean(axis=0)
     explained, left = float((centered @ found.coefficients).var()), found.sd**2
     share = explained / (explained + left)

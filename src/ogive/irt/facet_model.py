@@ -44,7 +44,7 @@ class Ratings:
     def of(
         cls, respondent: Ints, item: Ints, judge: Ints, category: Ints, sizes: tuple[int, ...]
     ) -> Ratings:
-        """From one entry per rating; `sizes`: respondents, items, judges, categories."""
+        """Return from one entry per rating; `sizes`: respondents, items, judges, categories."""
         from scipy.sparse import coo_array
 
         n_respondents, n_items, n_judges, n_categories = sizes
@@ -87,19 +87,19 @@ class FacetParameters:
         return float(np.exp(self.log_response_sd))
 
     def vector(self) -> Floats:
-        """All numbers in a row."""
+        """Return all numbers in a row."""
         sds = [self.log_item_sd, self.log_response_sd]
         return np.concatenate([self.ability, self.severity, self.consistency, self.step, sds])
 
     def moved(self, step: Floats) -> FacetParameters:
-        """The same, `step` further."""
+        """Return the same, `step` further."""
         sizes = np.cumsum([x.size for x in (self.ability, self.severity, self.consistency)])
         ends = [*sizes, sizes[-1] + self.step.size]
         ability, severity, consistency, steps, sds = np.split(self.vector() + step, ends)
         return FacetParameters(ability, severity, consistency, steps, float(sds[0]), float(sds[1]))
 
     def log_chances(self, quality: Floats, severity: Any = None, slope: Any = None) -> Floats:
-        """Log-probability of each category, (n_judges, n_categories, n_qualities)."""
+        """Return log-probability of each category, (n_judges, n_categories, n_qualities)."""
         severity = self.severity if severity is None else severity
         slope = self.consistency if slope is None else slope
         x = np.arange(self.step.size + 1.0)
@@ -112,7 +112,7 @@ class FacetParameters:
 
 
 def pulls(parameters: FacetParameters) -> tuple[Floats, Floats]:
-    """Precision and centre of the weak priors, in the order of `vector`."""
+    """Return precision and centre of the weak priors, in the order of `vector`."""
     p = parameters
     sizes = (p.ability.size, p.severity.size, p.consistency.size, p.step.size, 2)
     sds = np.repeat(list(PRIORS.values()), sizes)
@@ -161,7 +161,7 @@ class FacetLikelihood:
         return float(self.by_item.sum() - (precision * away**2).sum() / 2)
 
     def slopes(self) -> Floats:
-        """Slope of each item's log-likelihood, (n_items, n_parameters), without priors."""
+        """Return slope of each item's log-likelihood, (n_items, n_parameters), without priors."""
         found, ratings = self.parameters, self.ratings
         share = self.weight[ratings.item] / self.inner
         to_items = ratings.to_items
@@ -186,7 +186,7 @@ class FacetLikelihood:
         return np.hstack([to_items @ each for each in parts])
 
     def _by_judges(self, qualities: Floats) -> list[Floats]:
-        """Slopes in severities, consistencies and steps, (n_responses, width) each."""
+        """Return slopes in severities, consistencies and steps, (n_responses, width) each."""
         found, ratings = self.parameters, self.ratings
         chance = np.exp(found.log_chances(self.grid))
         x = np.arange(ratings.n_categories, dtype=float)[:, None]
@@ -212,7 +212,7 @@ class FacetLikelihood:
         return [sums[0], sums[1], np.stack(steps, axis=1)]
 
     def gradient(self) -> Floats:
-        """Slope of the value."""
+        """Return slope of the value."""
         precision, centre = pulls(self.parameters)
         found: Floats = self.slopes().sum(axis=0)
         return found - precision * (self.parameters.vector() - centre)
@@ -234,7 +234,7 @@ def free_directions(ratings: Ratings) -> Floats:
 
 
 def _centred(n: int) -> Floats:
-    """An orthonormal basis of the vectors with mean 0, (n, n - 1)."""
+    """Return an orthonormal basis of the vectors with mean 0, (n, n - 1)."""
     if n == 1:
         return np.zeros((1, 0))
     basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, :-1]]))[0]
@@ -242,14 +242,14 @@ def _centred(n: int) -> Floats:
 
 
 def _nodes(ratings: Ratings) -> Floats:
-    """Difficulties in standard deviations, closer where many respondents answer an item."""
+    """Return difficulties in standard deviations, closer where many respondents answer an item."""
     most = int(np.bincount(ratings.item).max())
     n = int(np.clip(35 * np.sqrt(most), 41, MOST_NODES))
     return np.linspace(-FARTHEST, FARTHEST, n)
 
 
 def _grid(parameters: FacetParameters) -> Floats:
-    """Qualities, closer than peculiarities and the curves of the judges vary."""
+    """Return qualities, closer than peculiarities and the curves of the judges vary."""
     reach = FARTHEST * (parameters.item_sd + parameters.response_sd)
     steepest = max(1.0, float(np.abs(parameters.consistency).max()))
     width = min(0.7 * parameters.response_sd, 0.4 / steepest)
@@ -265,7 +265,7 @@ def _log_normal(nodes: Floats) -> Floats:
 
 
 def _kernel(parameters: FacetParameters, r: int, nodes: Floats, grid: Floats) -> Floats:
-    """Weights of qualities at each difficulty, (n_qualities, n_nodes)."""
+    """Return weights of qualities at each difficulty, (n_qualities, n_nodes)."""
     middle = parameters.ability[r] - parameters.item_sd * nodes
     away = (grid[:, None] - middle) / parameters.response_sd
     width = (grid[1] - grid[0]) / (parameters.response_sd * np.sqrt(2 * np.pi))
@@ -326,7 +326,7 @@ def fit_facets(ratings: Ratings, begin: FacetParameters) -> FacetFit:
 
 
 def _left_out(slopes: Floats, bends: Floats, inverse: Floats) -> Floats:
-    """Slopes of items as they would be had the item not drawn the estimates to itself.
+    """Return slopes of items as they would be had the item not drawn the estimates to itself.
 
     Estimates without an item differ by its slope and by its share of the information: this is the
     jackknife over items, to first order (CR3 of Bell and McCaffrey, 2002).
@@ -339,7 +339,7 @@ def _left_out(slopes: Floats, bends: Floats, inverse: Floats) -> Floats:
 
 
 def _polished(loss: Any, z: Floats, free: NDArray[np.bool_], bend: Floats) -> tuple[Floats, float]:
-    """A few steps of Newton's method; also the slope that is left."""
+    """Return a few steps of Newton's method; also the slope that is left."""
     value, slope = loss(z)
     for _ in range(6):
         step = np.zeros_like(z)

@@ -167,7 +167,7 @@ class GroupScale(Result):
         return f"{text[:1].upper()}{text[1:]} As a whole, {alike} ({ratio})."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group."""
+        """Return one row per group."""
         return self.populations.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -263,14 +263,14 @@ def group_scale(
 
 
 def _facts(split: RespondentGroups) -> Facts:
-    """The reference's mean, and how far every other group lies from it."""
+    """Return the reference's mean, and how far every other group lies from it."""
     others = [split.codes == k for k in range(1, len(split.names))]
     columns = np.stack([np.ones(split.codes.size), *others], axis=1).astype(float)
     return Facts(columns, split.codes)
 
 
 def _on_reference(numbers: Floats, n_groups: int) -> Floats:
-    """Means, then standard deviations, in units of the reference."""
+    """Return means, then standard deviations, in units of the reference."""
     means = np.concatenate([[0.0], numbers[1:n_groups]])
     sds = np.exp(numbers[n_groups:])
     return np.concatenate([means / sds[0], sds / sds[0]])
@@ -279,7 +279,7 @@ def _on_reference(numbers: Floats, n_groups: int) -> Floats:
 def _populations(
     found: ExplainedPopulation, split: RespondentGroups, confidence: float
 ) -> pd.DataFrame:
-    """One row per group, by the delta method."""
+    """Return one row per group, by the delta method."""
     import pandas as pd
     from scipy.special import ndtri
 
@@ -322,7 +322,7 @@ def _two_sided(values: Floats, errors: Floats) -> Floats:
 def _abilities(
     found: ExplainedPopulation, table: Responses, split: RespondentGroups
 ) -> pd.DataFrame:
-    """Posterior mean and standard deviation of each respondent, given its group."""
+    """Return posterior mean and standard deviation of each respondent, given its group."""
     import pandas as pd
 
     origin, unit = found.coefficients[0], found.sd[0]
@@ -337,7 +337,7 @@ def _abilities(
 def _invariance(
     table: Responses, split: RespondentGroups, found: ExplainedPopulation
 ) -> tuple[float, float, float]:
-    """Likelihood ratio of items that are free in each group against equal ones."""
+    """Return likelihood ratio of items that are free in each group against equal ones."""
     from scipy.special import chdtrc
 
     if not found.joint or split.sizes.min() < ENOUGH:
@@ -358,7 +358,7 @@ def _invariance(
 
 
 def _remarks(found: ExplainedPopulation, split: RespondentGroups, p: float) -> list[str]:
-    """What a reader should know besides the table."""
+    """Return what a reader should know besides the table."""
     said = []
     if not found.converged:
         said.append("The populations did not converge: means may be inaccurate.")

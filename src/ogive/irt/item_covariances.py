@@ -54,14 +54,14 @@ class KnownCovariances:
 
 
 def known(uncertainty: Uncertainty) -> KnownCovariances:
-    """The same, computed: what it comes from is let go."""
+    """Return the same, computed: what it comes from is let go."""
     return KnownCovariances(uncertainty.covariances, uncertainty.shared, uncertainty.pooled)
 
 
 def errors_of_items(
     uncertainty: Uncertainty, items: Sequence[int] | np.ndarray
 ) -> KnownCovariances:
-    """The errors of some of the items, by position."""
+    """Return the errors of some of the items, by position."""
     pooled = uncertainty.pooled
     if pooled is not None:
         pooled = PooledItems(

@@ -53,7 +53,7 @@ class Curves(Result):
     discrimination: Floats  # (n_items,)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item and ability."""
+        """Return one row per item and ability."""
         import pandas as pd
 
         n_items, n_abilities = self.expected.shape
@@ -69,7 +69,7 @@ class Curves(Result):
         )
 
     def plot(self, **kw: Any) -> Display:
-        """The curves in one figure."""
+        """Return the curves in one figure."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["curves"](self.to_frame()).plot(**kw)
@@ -86,7 +86,7 @@ class CategoryCurves(Result):
     probability_se: Floats  # (n_grades, n_abilities)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per grade and ability."""
+        """Return one row per grade and ability."""
         import pandas as pd
 
         n_grades, n_abilities = self.probability.shape
@@ -101,7 +101,7 @@ class CategoryCurves(Result):
         )
 
     def plot(self, **kw: Any) -> Display:
-        """A curve for each grade, with a band of two standard errors each way."""
+        """Return a curve for each grade, with a band of two standard errors each way."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["grades"](self.to_frame()).plot(**kw)
@@ -123,21 +123,21 @@ class TestInformation(Result):
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per ability."""
+        """Return one row per ability."""
         import pandas as pd
 
         columns = {"ability": self.abilities, "information": self.information, "se": self.se}
         return pd.DataFrame(columns)
 
     def plot(self, **kw: Any) -> Display:
-        """Information and standard error along the scale."""
+        """Return information and standard error along the scale."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["information"](self.to_frame()).plot(**kw)
 
 
 def curves_of(calibration: Calibration, chosen: np.ndarray, ability: Floats) -> Curves:
-    """Curves of the items at positions `chosen`."""
+    """Return curves of the items at positions `chosen`."""
     coords, model = calibration.coords[chosen], calibration.model.of_items(chosen)
     slopes, covariance = model.expected_slopes(coords, ability), calibration.uncertainty.covariances
     variance = np.einsum("wji,jwv,vji->ji", slopes, covariance[chosen], slopes)
@@ -152,7 +152,7 @@ def curves_of(calibration: Calibration, chosen: np.ndarray, ability: Floats) -> 
 
 
 def category_curves_of(calibration: Calibration, item: int, ability: Floats) -> CategoryCurves:
-    """Curves of the grades of the item at position `item`."""
+    """Return curves of the grades of the item at position `item`."""
     model, name = calibration.model, calibration.item_names[item]
     if not isinstance(model, Categorical):
         raise InputError(
@@ -175,7 +175,7 @@ def category_curves_of(calibration: Calibration, item: int, ability: Floats) -> 
 
 
 def as_abilities(abilities: Any) -> tuple[Floats, Any]:
-    """Abilities as an array, and the names to show beside them."""
+    """Return abilities as an array, and the names to show beside them."""
     import pandas as pd
 
     abilities = with_row_names(abilities)
@@ -203,7 +203,7 @@ def as_abilities(abilities: Any) -> tuple[Floats, Any]:
 
 
 def sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame:
-    """A score, its mean over items, and the standard errors of both."""
+    """Return a score, its mean over items, and the standard errors of both."""
     import pandas as pd
 
     per_item = np.where(sums.n_items > 0, sums.n_items, 1.0)
@@ -300,7 +300,7 @@ def nominal_items(items: pd.DataFrame) -> np.ndarray:
 
 
 def told_parameters(items: pd.DataFrame) -> pd.DataFrame:
-    """Items without the parameters that no response tells, for showing them.
+    """Return items without the parameters that no response tells, for showing them.
 
     What all solved is infinitely easy, and what none solved infinitely hard, whichever way a prior
     has turned the curve. Their discriminations are missing, as are all parameters of an item that
@@ -316,7 +316,7 @@ def told_parameters(items: pd.DataFrame) -> pd.DataFrame:
 
 
 def below_zero(items: pd.DataFrame) -> np.ndarray:
-    """Items of negative discrimination; of constant ones, the sign says nothing."""
+    """Return items of negative discrimination; of constant ones, the sign says nothing."""
     found: np.ndarray = (items["discrimination"] < 0).to_numpy(bool) & ~nominal_items(items)
     return found
 

@@ -139,7 +139,7 @@ def explain_population(calibration: Calibration, facts: Facts) -> ExplainedPopul
 
 
 def on_scale_of_reference(found: ExplainedPopulation) -> Calibration:
-    """The items where the first group has mean 0 and standard deviation 1."""
+    """Return the items where the first group has mean 0 and standard deviation 1."""
     bank, move = found.calibration, (float(found.coefficients[0]), float(found.sd[0]))
     if found.joint:  # they are there already
         return bank
@@ -179,7 +179,7 @@ class _Climb:
 
     @classmethod
     def of(cls, calibration: Calibration, table: Responses, facts: Facts) -> _Climb:
-        """Begin at the items of a calibration."""
+        """Return begin at the items of a calibration."""
         model, coords = calibration.model, calibration.coords
         data = encode(table.cells, model, collapsing=False, tries=table.tries)
         shared = model.shared
@@ -194,7 +194,7 @@ class _Climb:
         return plan_nodes(self.model, self.begin, narrow, REACH, often=self.data.often)
 
     def split(self, flat: Floats) -> tuple[Floats, Floats, Floats]:
-        """Items, coefficients and log standard deviations."""
+        """Return items, coefficients and log standard deviations."""
         coords, n_columns = self.begin.copy(), self.facts.columns.shape[1]
         population = np.zeros(n_columns + self.facts.n_groups)
         n_free = int(self.free_population.sum())
@@ -207,7 +207,7 @@ class _Climb:
         return coords, population[:n_columns], population[n_columns:]
 
     def start(self) -> Floats:
-        """The items as they are, one mean, one standard deviation."""
+        """Return the items as they are, one mean, one standard deviation."""
         n_free = int(self.free_population.sum())
         if self.free_items is None:
             return np.zeros(n_free)
@@ -218,7 +218,7 @@ class _Climb:
     def marginal(
         self, coords: Floats, coefficients: Floats, log_sd: Floats
     ) -> tuple[float, tuple[Floats, Floats, Floats], Floats, Floats]:
-        """Log-likelihood, its slopes, and mean and variance of every posterior."""
+        """Return log-likelihood, its slopes, and mean and variance of every posterior."""
         model, nodes, facts = self.model, self.nodes, self.facts
         likelihood = LogLikelihood(model.log_terms(coords, nodes.coarse))
         mean, sd = facts.columns @ coefficients, np.exp(log_sd)[facts.groups]
@@ -259,7 +259,7 @@ class _Climb:
         return value, slopes, ability, np.maximum(np.concatenate(variances), 0.0)
 
     def loss(self, flat: Floats) -> tuple[float, Floats]:
-        """Minus the log-likelihood with priors that count once, and its gradient."""
+        """Return minus the log-likelihood with priors that count once, and its gradient."""
         coords, coefficients, log_sd = self.split(flat)
         value, (of_items, *of_population), *_ = self.marginal(coords, coefficients, log_sd)
         parts = []
@@ -298,13 +298,13 @@ class _Climb:
         return best
 
     def leaves_the_nodes(self, flat: Floats) -> bool:
-        """Whether some respondents stand where no node is."""
+        """Return True if some respondents stand where no node is."""
         _, coefficients, log_sd = self.split(flat)
         ends = np.abs(self.facts.columns @ coefficients) + 5 * np.exp(log_sd)[self.facts.groups]
         return bool(ends.max() > REACH[1])
 
     def covariance(self, flat: Floats) -> Floats:
-        """Covariance of what is free of the population, from the observed information.
+        """Return covariance of what is free of the population, from the observed information.
 
         Differences of the gradient in every number that was found: also what items leave open.
         """
@@ -351,7 +351,7 @@ class ExplainedItems:
 
 
 def usable_items(calibration: Calibration) -> np.ndarray:
-    """Items whose difficulty is known, and on which better respondents do better."""
+    """Return items whose difficulty is known, and on which better respondents do better."""
     items = calibration.items
     error = items["difficulty_se"].to_numpy(dtype=float)
     found: np.ndarray = (
@@ -393,7 +393,7 @@ def explain_items_of(
 
 
 def _difficulties(calibration: Calibration, places: np.ndarray) -> tuple[Floats, Floats, Floats]:
-    """Estimates, their own errors, and directions in which all err together."""
+    """Return estimates, their own errors, and directions in which all err together."""
     slope = calibration.model.parameter_jacobian(calibration.coords)["difficulty"][places]
     known = calibration.uncertainty
     whole = np.einsum("ni,nij,nj->n", slope, known.covariances[places], slope)
@@ -412,7 +412,7 @@ def _centers(estimate: Floats, error: Floats) -> tuple[Floats, Floats]:
 
 
 def _of_scale(answer: Floats, shared: Floats, difficulty: Floats, n_respondents: int) -> Floats:
-    """What origin and unit of the scale add, but for the lot that drew these respondents."""
+    """Return what origin and unit of the scale add, but for the lot that drew these respondents."""
     together = answer @ shared.T
     origin, unit = answer.sum(axis=1), answer @ difficulty
     lot = (np.outer(origin, origin) + np.outer(unit, unit) / 2) / n_respondents
@@ -430,7 +430,7 @@ class _ExplainedItemsClimb:
         self.value = 0.0
 
     def at(self, log_sd: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """Best coefficients, weights of items, mean and variance of every difficulty."""
+        """Return best coefficients, weights of items, mean and variance of every difficulty."""
         precision, coefficients = np.exp(-2 * log_sd), self.begin
         for _ in range(NEWTON):
             mean, variance, value = self._posterior(coefficients, log_sd)
@@ -458,12 +458,12 @@ class _ExplainedItemsClimb:
         return mean, variance, value
 
     def loss(self, log_sd: float) -> float:
-        """Minus the restricted log-likelihood."""
+        """Return minus the restricted log-likelihood."""
         self.at(log_sd)
         return -self.value
 
     def to_top(self) -> tuple[float, float]:
-        """The log of the deviation, and its error."""
+        """Return the log of the deviation, and its error."""
         from scipy.optimize import minimize_scalar
 
         ends = np.log(LEAST_SD), np.log(MOST_SD)
@@ -508,7 +508,7 @@ def _along(
     coords: Floats,
     moved: Floats,
 ) -> Floats:
-    """Log-likelihood of one item at moved coordinates, less that where it was found."""
+    """Return log-likelihood of one item at moved coordinates, less that where it was found."""
     was = model.log_terms(coords[[place]], nodes)
     change = model.log_terms(moved, nodes) - was  # (1 + n_statistics, n_moved, n_nodes)
     asked = (

@@ -66,12 +66,12 @@ class Margins:
         return self.owner.size
 
     def of_feature(self, values: Floats) -> Floats:
-        """`values` of the features, with a last row for the constant one."""
+        """Return `values` of the features, with a last row for the constant one."""
         return np.concatenate([values, np.ones((1, *values.shape[1:]))])
 
 
 def margins(statistic: str, n_items: int, n_categories: int) -> Margins:
-    """The moments that belong to a statistic: "m2", "m2*" or "c2"."""
+    """Return the moments that belong to a statistic: "m2", "m2*" or "c2"."""
     items = np.arange(n_items)
     grades = np.arange(n_categories, dtype=float)[None]
     each = np.eye(n_categories)[1:]
@@ -92,7 +92,7 @@ def margins(statistic: str, n_items: int, n_categories: int) -> Margins:
 
 
 def n_moments(statistic: str, n_items: int, n_categories: int) -> int:
-    """How many moments a statistic compares, without listing them."""
+    """Return how many moments a statistic compares, without listing them."""
     each, pairs = n_categories - 1, n_items * (n_items - 1) // 2
     if statistic == "m2":
         return n_items * each + pairs * each**2
@@ -100,7 +100,7 @@ def n_moments(statistic: str, n_items: int, n_categories: int) -> int:
 
 
 def observed_moments(cells: Ints, weights: Floats, chosen: Margins) -> Floats:
-    """Weighted means over complete rows, (n_moments,)."""
+    """Return weighted means over complete rows, (n_moments,)."""
     n_features = chosen.owner.size
     products = np.zeros((n_features + 1, n_features + 1))
     for rows in row_blocks(cells.shape[0], ROWS_AT_A_TIME):
@@ -122,7 +122,7 @@ class Implied:
 
 
 def implied_moments(family: Family, chosen: Margins) -> Implied:
-    """Moments under the model, with their covariance and derivatives."""
+    """Return moments under the model, with their covariance and derivatives."""
     features = _conditional_means(family.prob, chosen)
     products = features[chosen.left] * features[chosen.right]
     values = products @ family.weights
@@ -168,7 +168,7 @@ def _add_shared_items(
 
 
 def _moments_of(own: list[int], chosen: Margins) -> tuple[dict[int, Ints], dict[int, Ints]]:
-    """For each feature: the moments it enters, and the feature that it meets there."""
+    """Return for each feature: the moments it enters, and the feature that it meets there."""
     place, other = {}, {}
     for g in own:
         left, right = np.flatnonzero(chosen.left == g), np.flatnonzero(chosen.right == g)
@@ -178,7 +178,7 @@ def _moments_of(own: list[int], chosen: Margins) -> tuple[dict[int, Ints], dict[
 
 
 def _jacobian(family: Family, chosen: Margins, features: Floats) -> Floats:
-    """Derivatives of the moments in the free numbers, (n_moments, n_free)."""
+    """Return derivatives of the moments in the free numbers, (n_moments, n_free)."""
     n_items, moments = family.prob.shape[1], np.arange(chosen.size)
     paired = chosen.right != chosen.one
     columns = []
@@ -194,7 +194,7 @@ def _jacobian(family: Family, chosen: Margins, features: Floats) -> Floats:
 
 
 def quadratic_form(residual: Floats, implied: Implied, count: float) -> tuple[float, int]:
-    """The statistic and its degrees of freedom.
+    """Return the statistic and its degrees of freedom.
 
     What the free numbers could explain is projected out of the residuals, so that the result is
     chi-square whatever consistent estimate the numbers come from.
@@ -213,7 +213,7 @@ def quadratic_form(residual: Floats, implied: Implied, count: float) -> tuple[fl
 
 
 def _whitened(correlation: Floats, columns: Floats) -> Floats:
-    """`columns` in coordinates in which the moments are uncorrelated with variance one."""
+    """Return `columns` in coordinates in which the moments are uncorrelated with variance one."""
     try:
         lower: Floats = np.linalg.cholesky(correlation).astype(float, copy=False)
         return _solved(lower, columns)
@@ -225,7 +225,7 @@ def _whitened(correlation: Floats, columns: Floats) -> Floats:
 
 
 def _solved(lower: Floats, columns: Floats) -> Floats:
-    """The solution of a lower triangular system, block by block.
+    """Return the solution of a lower triangular system, block by block.
 
     SciPy has a routine for this, but it brings a BLAS of its own, whose threads nobody holds.
     """
@@ -238,7 +238,7 @@ def _solved(lower: Floats, columns: Floats) -> Floats:
 
 
 def _basis(columns: Floats) -> Floats:
-    """Orthonormal columns that span the same directions."""
+    """Return orthonormal columns that span the same directions."""
     length = np.sqrt((columns**2).sum(axis=0))
     moving = columns[:, length > 0] / length[length > 0]
     if not moving.size:
@@ -278,7 +278,7 @@ def independence(
 
 
 def _shares(places: NDArray[np.bool_], weights: Floats) -> Floats:
-    """Weighted share of the rows that are in each place, (n_places,)."""
+    """Return weighted share of the rows that are in each place, (n_places,)."""
     found: Floats = places @ weights / weights.sum()
     return found
 
@@ -295,7 +295,7 @@ def implied_correlations(family: Family) -> Floats:
 
 
 def observed_correlations(cells: Ints, weights: Floats) -> Floats:
-    """Weighted correlations of the items' scores over complete rows; NaN for a constant."""
+    """Return weighted correlations of the items' scores over complete rows; NaN for a constant."""
     n_items = cells.shape[1]
     total, products = np.zeros(n_items), np.zeros((n_items, n_items))
     for rows in row_blocks(cells.shape[0], ROWS_AT_A_TIME):

@@ -17,7 +17,7 @@ HELD = "held"  # flag of an item that kept the parameters of a bank
 
 
 def parts_of(table: Responses, held: np.ndarray | None = None) -> tuple[Parts, Parts]:
-    """The part of each respondent and of each item; 0 for all where the table is linked.
+    """Return the part of each respondent and of each item; 0 for all where the table is linked.
 
     Items that are `held` are on the scale of a bank, which links whoever was asked any of them.
     """

@@ -85,7 +85,7 @@ def drift_in_responses(
 
 
 def _values(bank: Calibration, names: Sequence[str]) -> np.ndarray | None:
-    """Responses to the anchors by those who answered any; None if they are not at hand.
+    """Return responses to the anchors by those who answered any; None if they are not at hand.
 
     Chosen options become right and wrong, since one curve of each group is compared. Repeated
     answers are shares, of which no response function of single answers can be fitted.
@@ -104,7 +104,7 @@ NAMES = ("difficulty", "discrimination")
 def anchor_table(
     anchors: Anchors, names: Sequence[str], found: Comparison, drifted: np.ndarray, line: Line
 ) -> pd.DataFrame:
-    """One row per anchor: its parameters on the old scale by both banks, and the test."""
+    """Return one row per anchor: its parameters on the old scale by both banks, and the test."""
     import pandas as pd
 
     linked = line.moved(anchors.model, anchors.new)
@@ -141,7 +141,7 @@ def population_table(
 
 
 def _respondents(calibration: Calibration) -> tuple[float, float]:
-    """Mean and standard deviation of the respondents, on the scale of a calibration.
+    """Return mean and standard deviation of the respondents, on the scale of a calibration.
 
     They are the population's, except where a few respondents faced so many items that the scale
     was moved to them, and their prior with it (`estimation/few_respondents.py`).
@@ -157,7 +157,7 @@ def _respondents(calibration: Calibration) -> tuple[float, float]:
 def _parameters(
     model: MeasurementModel, coords: Floats, covariances: Floats
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Difficulty and discrimination with their standard errors."""
+    """Return difficulty and discrimination with their standard errors."""
     found, jacobian = model.parameters(coords), model.parameter_jacobian(coords)
     variances = {
         name: np.einsum("ni,nij,nj->n", jacobian[name], covariances, jacobian[name])
@@ -366,7 +366,7 @@ def _tied(
 
 
 def _by_responses(compared: Comparison, told: GroupDifferences | None) -> Comparison:
-    """The comparison with the tests that the responses gave, if there are any."""
+    """Return the comparison with the tests that the responses gave, if there are any."""
     if told is None:
         return compared
     found = told.found[0]
@@ -396,7 +396,7 @@ def _check(old: Calibration, method: str, drift: str, alpha: float) -> None:
 
 
 def _calibrated(old: Calibration, new: Calibration | Table, method: str) -> Calibration:
-    """The new items on their own scale."""
+    """Return the new items on their own scale."""
     if not isinstance(new, Calibration):
         return calibrate(as_responses(new, old.model.kind), old.model.unfitted())
     if not old.model.alike(new.model):
@@ -430,7 +430,7 @@ def _moved(new: Calibration, line: Line) -> Calibration:
 
 
 def _line_of_held(anchors: Anchors, new: Calibration, held: Calibration, near: Line) -> Line:
-    """The line from the mean and spread of the new respondents on either scale.
+    """Return the line from the mean and spread of the new respondents on either scale.
 
     Fixing items is nearly the same as fitting the line to their coordinates, weighted by the
     information in the new responses; its error follows from those of the anchors on both scales.
@@ -452,7 +452,7 @@ def _line_of_held(anchors: Anchors, new: Calibration, held: Calibration, near: L
 
 
 def _bank(old: Calibration, linked: Calibration, renewed: set[str]) -> Calibration:
-    """Old items, except the `renewed`, together with the new ones."""
+    """Return old items, except the `renewed`, together with the new ones."""
     kept = [name for name in old.item_names if name not in renewed]
     bank = join_banks(old.of_items(kept), linked) if kept else join_banks(linked, linked)
     added = len(bank.item_names) - len(kept)
@@ -461,7 +461,7 @@ def _bank(old: Calibration, linked: Calibration, renewed: set[str]) -> Calibrati
 
 
 def _flagged(linked: Calibration, frame: pd.DataFrame) -> tuple[tuple[str, ...], ...]:
-    """Flags of the linked items; drifted anchors get one."""
+    """Return flags of the linked items; drifted anchors get one."""
     gone = set(frame.index[frame["drifted"]])
     return tuple(
         (*words, DRIFTED) if name in gone else words
@@ -470,7 +470,7 @@ def _flagged(linked: Calibration, frame: pd.DataFrame) -> tuple[tuple[str, ...],
 
 
 def _remarks(old: Calibration, new: Calibration, frame: pd.DataFrame, method: str) -> list[str]:
-    """Notes on how far the line can be trusted."""
+    """Return notes on how far the line can be trusted."""
     notes = [
         f"The {name} bank did not converge: its items, and so the line, may be inaccurate."
         for name, bank in (("old", old), ("new", new))
@@ -490,7 +490,7 @@ def _remarks(old: Calibration, new: Calibration, frame: pd.DataFrame, method: st
 
 
 def _said_of_drift(pair: Anchors, compared: Comparison, *, by_responses: bool) -> list[str]:
-    """Notes on how drift was judged."""
+    """Return notes on how drift was judged."""
     if not by_responses and not (pair.old_covariances.any() or pair.new_covariances.any()):
         return ["The banks have no standard errors: drift was not tested."]
     notes = []

@@ -96,7 +96,7 @@ class Line:
     def errors(
         self, model: MeasurementModel, coords: Floats, known: Uncertainty
     ) -> KnownCovariances:
-        """Errors of items on the old scale; all of them err together where the line does."""
+        """Return errors of items on the old scale; all of them err together where the line does."""
         pooled = known.pooled
         if pooled is not None:
             pooled = PooledItems(
@@ -111,7 +111,7 @@ class Line:
         )
 
     def _together(self, model: MeasurementModel, coords: Floats, shared: Floats) -> Floats:
-        """Directions in which all items err together on the old scale."""
+        """Return directions in which all items err together on the old scale."""
         moved = moved_directions(model, coords, shared, self.shift, self.scale)
         ways = line_ways(model, coords, self)
         return np.concatenate([moved, np.einsum("mk,mni->kni", root_of(self.covariance), ways)])
@@ -126,7 +126,7 @@ class Grid:
 
 
 def robust_line(anchors: Anchors) -> Line:
-    """A first line from medians, which a few drifted anchors hardly affect."""
+    """Return a first line from medians, which a few drifted anchors hardly affect."""
     old, new = (anchors.model.parameters(coords) for coords in (anchors.old, anchors.new))
     slope = float(np.median(new["discrimination"] / old["discrimination"]))
     apart = old["difficulty"] - slope * new["difficulty"]
@@ -144,12 +144,12 @@ def line_ways(model: MeasurementModel, coords: Floats, line: Line) -> Floats:
 
 
 def is_shared(model: MeasurementModel) -> bool:
-    """Whether all items share one discrimination, which then determines the slope."""
+    """Return True if all items share one discrimination, which then determines the slope."""
     return bool(model.shared.any())
 
 
 def _by_curves(anchors: Anchors, grid: Grid, start: Line, *, together: bool) -> Line:
-    """Minimise the squared differences of the curves by damped Gauss-Newton."""
+    """Return minimise the squared differences of the curves by damped Gauss-Newton."""
     if is_shared(anchors.model):
         start = shared_slope(anchors, start)
     line = start
@@ -191,14 +191,14 @@ def _distance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> fl
 
 
 def _gap(anchors: Anchors, grid: Grid, line: Line) -> Floats:
-    """Old minus linked curves, (n_anchors, n_points)."""
+    """Return old minus linked curves, (n_anchors, n_points)."""
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
     found: Floats = model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
     return found
 
 
 def _joined(curves: Floats, *, together: bool) -> Floats:
-    """Curves (..., n_anchors, n_points), summed over the anchors if `together`."""
+    """Return curves (..., n_anchors, n_points), summed over the anchors if `together`."""
     return np.asarray(curves.sum(axis=-2)) if together else curves
 
 
@@ -211,7 +211,7 @@ def _solve(weighted: Floats, change: Floats, gap: Floats, *, shared: bool) -> Fl
 
 
 def _covariance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> Floats:
-    """Covariance by the delta method, from those of the anchors on both scales."""
+    """Return covariance by the delta method, from those of the anchors on both scales."""
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
     _, each = _gaps(anchors, grid, line)
     change = _joined(each, together=together)
@@ -237,7 +237,7 @@ def _spread(influence: Floats, covariances: Floats) -> Floats:
 
 
 def shared_slope(anchors: Anchors, line: Line) -> Line:
-    """The line whose slope is the ratio of the two common discriminations."""
+    """Return the line whose slope is the ratio of the two common discriminations."""
     k = int(np.flatnonzero(anchors.model.shared)[0])
     old, new = anchors.old[0, k], anchors.new[0, k]
     spread = anchors.new_covariances[0, k, k] / new**2 + anchors.old_covariances[0, k, k] / old**2
@@ -246,7 +246,7 @@ def shared_slope(anchors: Anchors, line: Line) -> Line:
 
 
 def _by_moments(anchors: Anchors, grid: Grid, start: Line, *, sigma: bool) -> Line:
-    """Match means and standard deviations of difficulties, or means of discriminations."""
+    """Return match means and standard deviations of difficulties, or means of discriminations."""
     del grid
     old = _Moments.of(anchors.model, anchors.old)
     new = _Moments.of(anchors.model, anchors.new)
@@ -384,7 +384,7 @@ def _refuse_unless_names(wanted: object) -> None:
 
 
 def paired(old: Calibration, new: Calibration, names: Sequence[str]) -> Anchors:
-    """The anchors with their parameters on both scales, in one shape."""
+    """Return the anchors with their parameters on both scales, in one shape."""
     first, second = old.of_items(names), new.of_items(names)
     width = max(first.coords.shape[1], second.coords.shape[1])
     wider = first.model if first.model.width == width else second.model

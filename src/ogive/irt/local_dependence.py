@@ -216,7 +216,7 @@ class Surest:
         self._parts, self.count = [found], len(found)
 
     def ordered(self) -> Floats:
-        """The surest first, ties in the order of the items."""
+        """Return the surest first, ties in the order of the items."""
         if not self._parts:
             return np.empty((0, 5))
         self._shorten()
@@ -273,7 +273,7 @@ class Scaled:
         )
 
     def total(self) -> tuple[int, float]:
-        """How many pairs there are, and the sum of their Q3."""
+        """Return how many pairs there are, and the sum of their Q3."""
         count = len(self.items)
         whole = (self.residual / self.size[:, None]).sum(axis=0)
         return count * (count - 1) // 2, float((whole @ whole - count) / 2)
@@ -290,7 +290,7 @@ class Scaled:
         return float(np.quantile(np.abs(z), 1 - share))
 
     def likely(self, left: slice, right: slice, least: float) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of two strips whose z may reach `least`."""
+        """Return pairs of two strips whose z may reach `least`."""
         height = self.products[left] @ self.products[right].T
         width = self.variances[left] @ self.variances[right].T
         lowest = max(least * (1 - MARGIN) - MARGIN, 0.0) ** 2
@@ -301,7 +301,7 @@ class Scaled:
         return rows + left.start, columns + right.start
 
     def exactly(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Floats, Floats]:
-        """Q3 and z of pairs."""
+        """Return Q3 and z of pairs."""
 
         def sums(kind: Floats) -> Floats:
             return np.asarray(np.einsum("kr,kr->k", kind[rows], kind[columns]))
@@ -314,7 +314,7 @@ class Scaled:
 
 
 def _compared(residuals: Residuals, left: slice, right: slice) -> tuple[Floats, Floats, Floats]:
-    """Q3, z and the number of common respondents of all pairs of two strips of items."""
+    """Return Q3, z and the number of common respondents of all pairs of two strips of items."""
     n_rows = len(residuals.rows)
     widest = max(left.stop - left.start, right.stop - right.start)
     totals: list[Floats] | None = None
@@ -339,7 +339,7 @@ def _compared(residuals: Residuals, left: slice, right: slice) -> tuple[Floats, 
 
 
 def _sums(one: Part, other: Part, weights: Floats) -> list[Floats]:
-    """What Q3 and its standard error are made of, summed over respondents."""
+    """Return what Q3 and its standard error are made of, summed over respondents."""
     residual, asked = (weights * one.residual).T, (weights * one.asked).T
     square = (weights * one.residual**2).T
     return [
@@ -356,7 +356,7 @@ def _sums(one: Part, other: Part, weights: Floats) -> list[Floats]:
 
 
 def are_dependent(p_adjusted: Floats, q3_adjusted: Floats) -> np.ndarray:
-    """Pairs beyond chance, and strong enough to matter."""
+    """Return pairs beyond chance, and strong enough to matter."""
     found: np.ndarray = (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
     return found
 
@@ -375,7 +375,7 @@ def dependence(
     population: Population,
     weights: Floats | None = None,
 ) -> float:
-    """Intraclass correlation of the answers within a cell, given ability and difficulty.
+    """Return intraclass correlation of the answers within a cell, given ability and difficulty.
 
     By the method of moments: squares of (right - expected) exceed the binomial variance by the
     factor 1 + (n - 1) r. Items and abilities were fitted to the same answers, which is allowed for
@@ -402,7 +402,7 @@ def dependence(
 
 
 def said_of_dependence(found: float, tries: np.ndarray) -> str:
-    """What to say of it, with the worth of the most tries."""
+    """Return what to say of it, with the worth of the most tries."""
     most = int(tries.max())
     worth = float(effective_tries(np.array([most]), found)[0])
     return (
@@ -418,7 +418,7 @@ LEAST_Z = 1.9  # of a pair that may be called dependent
 
 
 def dependence_note(calibration: Calibration) -> str | None:
-    """What to say of pairs of items that depend on each other; None where none is seen.
+    """Return what to say of pairs of items that depend on each other; None where none is seen.
 
     Nothing is said of more than some 1,400 items, nor of repeated answers.
     """

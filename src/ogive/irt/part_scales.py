@@ -61,12 +61,12 @@ def _to_the_mean(found: Calibration, rows: Parts, counts: Floats) -> Floats:
 
 
 def _varied(values: Floats) -> bool:
-    """Whether responses differ: where all are right, no origin is the mean."""
+    """Return True if responses differ: where all are right, no origin is the mean."""
     return bool(np.nanmin(values, initial=np.inf) < np.nanmax(values, initial=-np.inf))
 
 
 def _shifted(model: MeasurementModel, coords: Floats, items: Parts, shift: Floats) -> Floats:
-    """Coordinates of items after the origin of each part moved."""
+    """Return coordinates of items after the origin of each part moved."""
     moved = coords.copy()
     for k in np.flatnonzero(shift):
         moved[items == k] = model.of_items(np.flatnonzero(items == k)).rescale(
@@ -78,7 +78,7 @@ def _shifted(model: MeasurementModel, coords: Floats, items: Parts, shift: Float
 def _moved_errors(
     model: MeasurementModel, coords: Floats, errors: Uncertainty, items: Parts, shift: Floats
 ) -> DeferredCovariances:
-    """The errors of items after the origin of each part moved."""
+    """Return the errors of items after the origin of each part moved."""
 
     def moved(covariances: Floats, shared: Floats, at: Floats) -> tuple[Floats, Floats]:
         covariances, shared = covariances.copy(), shared.copy()
@@ -119,7 +119,7 @@ def scales_of_parts(found: Calibration) -> list[Calibration]:
 
 
 def _without_remarks(found: Calibration) -> list[str]:
-    """The notes of a fit that are about no part of its table."""
+    """Return the notes of a fit that are about no part of its table."""
     assert found.responses is not None  # noqa: S101 - asked for by the caller
     table = found.responses
     said = {*table_notes(table, found.model, found.weights), *flag_notes(table, found.flags)}

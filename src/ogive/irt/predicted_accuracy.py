@@ -90,7 +90,7 @@ def reached(
     masked: tuple[Floats, int] | None = None,
     ends: tuple[float, float] = (-np.inf, np.inf),
 ) -> Reached:
-    """Mean response of each respondent to some items; NaN where nothing was asked.
+    """Return mean response of each respondent to some items; NaN where nothing was asked.
 
     Missing responses are predicted by the model, plus the respondent's mean residual on the items
     it answered (the regression estimator of survey sampling): a badly fitting model makes the mean
@@ -220,7 +220,7 @@ def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:
 
 
 def expected_at(scale: Calibration, ability: Floats, se: Floats) -> Expectation:
-    """What the model expects of respondents with these abilities on all items."""
+    """Return what the model expects of respondents with these abilities on all items."""
     mean, low, high = (
         scale.model.expected(scale.coords, at).T for at in (ability, ability - se, ability + se)
     )
@@ -240,7 +240,7 @@ class Whole:
     bounded: bool
 
     def masked(self) -> tuple[Floats, int]:
-        """Error of predicted accuracy, (n_respondents,), and how many respondents showed it.
+        """Return error of predicted accuracy, (n_respondents,), and how many respondents showed it.
 
         NaN for respondents who were asked nearly all items or none, and for everybody where fewer
         than five were.
@@ -268,7 +268,7 @@ class Whole:
         return found, known.size
 
     def reached(self, confidence: float, masked: tuple[Floats, int]) -> Reached:
-        """Accuracy of each respondent on all items of the part it belongs to."""
+        """Return accuracy of each respondent on all items of the part it belongs to."""
         rows, columns = self.parts
         found = np.empty((4, self.table.n_respondents))
         asked = np.empty(self.table.n_respondents, dtype=np.intp)
@@ -283,7 +283,7 @@ class Whole:
         return Reached(mean, se, low, high, asked)
 
     def _mean(self, values: Floats, expectation: Expectation) -> Floats:
-        """Mean response to all items, from responses with gaps."""
+        """Return mean response to all items, from responses with gaps."""
         return self._on(np.arange(self.table.n_items), values, expectation, 0.95).mean
 
     def _on(
@@ -308,7 +308,7 @@ class Whole:
 
 
 def _evenly_chosen(rows: Ints, truth: Floats) -> Ints:
-    """At most forty respondents, from the worst to the best."""
+    """Return at most forty respondents, from the worst to the best."""
     order = rows[np.argsort(truth, kind="stable")]
     places = np.linspace(0, rows.size - 1, min(rows.size, MOST_MASKED)).round().astype(int)
     return np.asarray(np.sort(order[places]))

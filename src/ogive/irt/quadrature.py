@@ -62,7 +62,7 @@ class Nodes:
         return float(self.fine[1] - self.fine[0])
 
     def beside(self, other: Array) -> Nodes:
-        """The same nodes where `other` lies, brought there once."""
+        """Return the same nodes where `other` lies, brought there once."""
         if isinstance(other, np.ndarray):
             return self
         if other.device not in self._copies:
@@ -107,7 +107,7 @@ def plan(
 
 
 def interpolation_matrix(coarse: Floats, fine: Floats, stencil: int = STENCIL) -> Floats:
-    """Local Lagrange interpolation from equally spaced `coarse` points to `fine` ones.
+    """Return local Lagrange interpolation from equally spaced `coarse` points to `fine` ones.
 
     Column k holds the weights of the `stencil` coarse points around fine point k, so that
     values_on_fine = values_on_coarse @ matrix.
@@ -136,19 +136,19 @@ class Population(Protocol):
         """Standard deviation of ability."""
 
     def reach(self, deviations: float = REACH) -> tuple[float, float]:
-        """The ends of the scale, that many standard deviations from the mean."""
+        """Return the ends of the scale, that many standard deviations from the mean."""
 
     def log_density(self, points: Floats) -> Floats:
-        """Logarithm of the density."""
+        """Return logarithm of the density."""
 
     def slope(self, points: Floats) -> Floats:
-        """Derivative of the log-density."""
+        """Return derivative of the log-density."""
 
     def curvature(self, points: Floats) -> Floats:
-        """Minus the second derivative of the log-density."""
+        """Return minus the second derivative of the log-density."""
 
     def moved(self, shift: float, scale: float) -> Population:
-        """The population of (ability - shift) / scale."""
+        """Return the population of (ability - shift) / scale."""
 
 
 @dataclass(frozen=True)
@@ -166,25 +166,25 @@ class NormalPopulation:
             )
 
     def reach(self, deviations: float = REACH) -> tuple[float, float]:
-        """The ends of the scale, that many standard deviations from the mean."""
+        """Return the ends of the scale, that many standard deviations from the mean."""
         return self.mean - deviations * self.sd, self.mean + deviations * self.sd
 
     def log_density(self, points: Floats) -> Floats:
-        """Logarithm of the density."""
+        """Return logarithm of the density."""
         found: Floats = -0.5 * ((points - self.mean) / self.sd) ** 2 - log(sqrt(2 * pi) * self.sd)
         return found
 
     def slope(self, points: Floats) -> Floats:
-        """Derivative of the log-density."""
+        """Return derivative of the log-density."""
         found: Floats = (self.mean - points) / self.sd**2
         return found
 
     def curvature(self, points: Floats) -> Floats:
-        """Minus the second derivative of the log-density."""
+        """Return minus the second derivative of the log-density."""
         return np.full(np.shape(points), 1 / self.sd**2)
 
     def moved(self, shift: float, scale: float) -> NormalPopulation:
-        """The population of (ability - shift) / scale."""
+        """Return the population of (ability - shift) / scale."""
         return NormalPopulation((self.mean - shift) / scale, self.sd / abs(scale))
 
 
@@ -221,35 +221,35 @@ class HistogramPopulation:
         return float(np.sqrt(self.mass @ (self.points - self.mean) ** 2))
 
     def reach(self, deviations: float = REACH) -> tuple[float, float]:
-        """The ends of the scale, that many standard deviations from the mean."""
+        """Return the ends of the scale, that many standard deviations from the mean."""
         return self.mean - deviations * self.sd, self.mean + deviations * self.sd
 
     def log_density(self, points: Floats) -> Floats:
-        """Logarithm of the density."""
+        """Return logarithm of the density."""
         inside, beyond = self._split(points)
         found: Floats = self._spline(inside) + self._spline(inside, 1) * beyond
         return found - 0.5 * (beyond / self.sd) ** 2
 
     def slope(self, points: Floats) -> Floats:
-        """Derivative of the log-density."""
+        """Return derivative of the log-density."""
         inside, beyond = self._split(points)
         found: Floats = self._spline(inside, 1) - beyond / self.sd**2
         return found
 
     def curvature(self, points: Floats) -> Floats:
-        """Minus the second derivative of the log-density."""
+        """Return minus the second derivative of the log-density."""
         inside, beyond = self._split(points)
         return np.where(beyond == 0, -self._spline(inside, 2), 1 / self.sd**2)
 
     def moved(self, shift: float, scale: float) -> HistogramPopulation:
-        """The population of (ability - shift) / scale."""
+        """Return the population of (ability - shift) / scale."""
         points = (self.points - shift) / scale
         if scale < 0:
             return HistogramPopulation(points[::-1].copy(), self.mass[::-1].copy())
         return HistogramPopulation(points, self.mass)
 
     def _split(self, points: Floats) -> tuple[Floats, Floats]:
-        """The nearest place on the histogram, and how far beyond it a point lies."""
+        """Return the nearest place on the histogram, and how far beyond it a point lies."""
         inside = np.clip(points, self.points[0], self.points[-1])
         return inside, points - inside
 
@@ -265,7 +265,7 @@ STANDARD = NormalPopulation()
 
 
 def scale_scores(population: Population, points: Floats) -> tuple[Floats, Floats]:
-    """Derivatives of the log-density in the population's origin and log-unit, at `points`.
+    """Return derivatives of the log-density in the population's origin and log-unit, at `points`.
 
     Scores (n_points, 2), and minus the second derivatives (n_points, 3): origin twice, both,
     unit twice. Moving every item is the same as moving the population the other way.
@@ -290,7 +290,7 @@ class LogLikelihood:
         self._constant = xp.sum(terms[0], axis=0)
 
     def __call__(self, block: Block) -> Array:
-        """Log-likelihood of each row at each ability, (n_rows, n_abilities)."""
+        """Return log-likelihood of each row at each ability, (n_rows, n_abilities)."""
         total = block.statistics[0] @ self._terms[1]
         for statistic, term in zip(block.statistics[1:], self._terms[2:], strict=True):
             total += statistic @ term
@@ -299,7 +299,7 @@ class LogLikelihood:
 
 
 def normalised(joint: Array) -> tuple[Array, Array]:
-    """Rows of log weights into rows that sum to one, and the log of what they summed to.
+    """Return rows of log weights into rows that sum to one, and the log of what they summed to.
 
     Works in place: `joint` is used up.
     """
@@ -331,7 +331,7 @@ class Posterior:
         self._refine = None if nodes.interpolation is None else read(nodes.interpolation)
 
     def __call__(self, block: Block) -> tuple[Array, Array]:
-        """Posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""
+        """Return posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""
         joint = self._likelihood(block)
         if self._refine is not None:
             # What is all but impossible must not swamp the rest between the nodes.
@@ -343,11 +343,11 @@ class Posterior:
         return normalised(joint)
 
     def on_fine(self, values: Array) -> Array:
-        """Values on the coarse nodes, (..., n_coarse), as they are on the fine ones."""
+        """Return values on the coarse nodes, (..., n_coarse), as they are on the fine ones."""
         return values if self._refine is None else values @ self._refine
 
     def on_coarse(self, weights: Array) -> Array:
-        """Weights on the fine nodes, (n_rows, n_fine), as the coarse ones carry them."""
+        """Return weights on the fine nodes, (n_rows, n_fine), as the coarse ones carry them."""
         return weights if self._refine is None else weights @ self._refine.T
 
 
@@ -359,7 +359,7 @@ def plan_nodes(
     coarsening: float = 1.0,
     often: Floats | None = None,
 ) -> Nodes:
-    """Nodes fine enough for the narrowest posterior that these items can give.
+    """Return nodes fine enough for the narrowest posterior that these items can give.
 
     `often` says how many answers to each item there may be, if that is more than one.
     """
@@ -410,7 +410,7 @@ class LinearCurves:
 
     @classmethod
     def at(cls, coords: Array, nodes: Nodes) -> LinearCurves:
-        """The curves of items at `coords`."""
+        """Return the curves of items at `coords`."""
         xp = array_namespace(coords)
         placed = nodes.beside(coords)
         refine = placed.interpolation
@@ -426,11 +426,11 @@ class LinearCurves:
         return cls(placed.fine, rise, fall, log_base, refine)
 
     def where_items_are(self, on_fine: Array) -> Array:
-        """Numbers on the fine nodes, (n_fine, n), as the nodes of the items carry them."""
+        """Return numbers on the fine nodes, (n_fine, n), as the nodes of the items carry them."""
         return on_fine if self.interpolation is None else self.interpolation @ on_fine
 
     def posterior(self, scores: Array) -> tuple[Array, Array]:
-        """Posterior weights of each score, (n_scores, n_nodes), and its log-likelihood.
+        """Return posterior weights of each score, (n_scores, n_nodes), and its log-likelihood.
 
         The latter lacks the intercepts of what was right, which do not depend on ability.
         """
@@ -438,7 +438,7 @@ class LinearCurves:
 
 
 def posterior_of_scores(scores: Array, abilities: Array, log_base: Array) -> tuple[Array, Array]:
-    """The same from what it takes of the curves."""
+    """Return the same from what it takes of the curves."""
     return normalised(scores[:, None] * abilities + log_base)
 
 
@@ -451,17 +451,17 @@ class ScoreGrid:
 
     @classmethod
     def of(cls, slopes: Array) -> ScoreGrid:
-        """The grid of items with these slopes, (n_items,)."""
+        """Return the grid of items with these slopes, (n_items,)."""
         xp = array_namespace(slopes)
         low = float(xp.sum(xp.where(slopes < 0, slopes, 0 * slopes))) - 2 * TABLE_STEP
         return cls(low, int(float(xp.sum(xp.abs(slopes))) / TABLE_STEP) + 6)
 
     def pays(self, n_rows: int, n_nodes: int) -> bool:
-        """Whether posteriors on the grid are less work than those of so many rows."""
+        """Return True if posteriors on the grid are less work than those of so many rows."""
         return n_rows > 2 * self.size and self.size * n_nodes < TABLE_CELLS
 
     def points(self, other: Array) -> Array:
-        """The scores themselves, where `other` lies."""
+        """Return the scores themselves, where `other` lies."""
         xp = array_namespace(other)
         return self.low + TABLE_STEP * xp.arange(self.size, dtype=other.dtype, device=other.device)
 
@@ -476,7 +476,7 @@ class ScoreGrid:
 
 
 def cubic_weights(u: Array) -> tuple[Array, Array, Array, Array]:
-    """Lagrange weights of the points -1, 0, 1, 2 for a place `u` in [0, 1)."""
+    """Return lagrange weights of the points -1, 0, 1, 2 for a place `u` in [0, 1)."""
     v, w = u - 1, u - 2
     outer = u * v / 6
     inner = (u + 1) * w / 2

@@ -28,7 +28,7 @@ class Repeats(NamedTuple):
     spread: NDArray[np.float64] | None  # None for right and wrong: the share tells it
 
     def of(self, rows: Any, columns: Any) -> Repeats:
-        """The same of some rows and columns."""
+        """Return the same of some rows and columns."""
         part = np.ix_(rows, columns)
         return Repeats(self.tries[part], None if self.spread is None else self.spread[part])
 
@@ -36,7 +36,7 @@ class Repeats(NamedTuple):
 def checked_repeats(
     tries: ArrayLike, spread: ArrayLike | None, cells: NDArray[Any], where: Where
 ) -> Repeats | None:
-    """Tries as whole numbers beside cells; None if no cell has more than one."""
+    """Return tries as whole numbers beside cells; None if no cell has more than one."""
     seen = ~np.isnan(cells) if cells.dtype.kind == "f" else np.ones(cells.shape, dtype=bool)
     given = np.asarray(tries)
     if given.ndim == 0:
@@ -95,7 +95,7 @@ def check_spread(found: NDArray[np.float64], where: Where) -> None:
 def kind_of_repeated(
     values: NDArray[Any], tries: Tries, kind: Kind | None, where: Where, *, told: bool
 ) -> Kind:
-    """Binary if every share is a whole number of tries, and no spread was `told`."""
+    """Return binary if every share is a whole number of tries, and no spread was `told`."""
     right = values * tries
     with np.errstate(invalid="ignore"):
         whole = np.abs(right - np.rint(right)) <= _ROUNDING * np.maximum(tries, 1)
@@ -118,7 +118,7 @@ def kind_of_repeated(
 def repeated_cells(
     values: NDArray[Any], repeats: Repeats, kind: Kind | None, where: Where
 ) -> tuple[NDArray[np.float64], Kind, Repeats]:
-    """Cells of repeated answers, which are floats whatever their kind."""
+    """Return cells of repeated answers, which are floats whatever their kind."""
     cells, _ = coded(values, "continuous", where)
     told = repeats.spread is not None
     found = kind_of_repeated(cells, repeats.tries, kind, where, told=told)
@@ -128,7 +128,7 @@ def repeated_cells(
 
 
 def exact_shares(values: NDArray[Any], tries: Tries) -> NDArray[np.float64]:
-    """Shares without what rounding did to them on their way through a file."""
+    """Return shares without what rounding did to them on their way through a file."""
     asked = np.maximum(tries, 1)
     found: NDArray[np.float64] = np.where(tries > 0, np.rint(values * asked) / asked, np.nan)
     return found
@@ -155,7 +155,7 @@ def without_single_tries(
 
 
 def tries_or_one(tries: Tries | None, observed: NDArray[np.bool_]) -> Tries:
-    """The tries of each cell, also where there is one everywhere."""
+    """Return the tries of each cell, also where there is one everywhere."""
     return observed.astype(np.int32) if tries is None else tries
 
 
@@ -174,7 +174,7 @@ def combined(
     tries: NDArray[Any] | None = None,
     spread: NDArray[np.float64] | None = None,
 ) -> Combined:
-    """Mean, number and spread of the scores of each pair; missing scores do not count.
+    """Return mean, number and spread of the scores of each pair; missing scores do not count.
 
     Scores may be means of `tries` themselves, with their `spread`.
 
@@ -204,7 +204,7 @@ def combined(
 
 
 def tries_in_words(tries: Tries) -> str:
-    """How many tries stand behind the cells: 5 tries per cell, or 1 to 5."""
+    """Return how many tries stand behind the cells: 5 tries per cell, or 1 to 5."""
     asked = tries[tries > 0]
     low, high = int(asked.min()), int(asked.max())
     return f"{low:,} tries per cell" if low == high else f"{low:,} to {high:,} tries per cell"
@@ -213,7 +213,7 @@ def tries_in_words(tries: Tries) -> str:
 def repeat_notes(
     tries: Tries | None, respondents: Sequence[str], items: Sequence[str]
 ) -> list[str]:
-    """A note on pairs that a table of single responses holds several times."""
+    """Return a note on pairs that a table of single responses holds several times."""
     if tries is None:
         return []
     row, column = divmod(int(np.argmax(tries)), tries.shape[1])

@@ -61,13 +61,13 @@ class Placed:
     bottom: Floats
 
     def mixed(self, inside: Floats) -> Floats:
-        """The expected score, from that of a respondent inside the range."""
+        """Return the expected score, from that of a respondent inside the range."""
         rest = 1.0 - self.above - self.below
         found: Floats = rest * inside + self.above * self.if_above + self.below * self.if_below
         return found
 
     def raised(self, inside: Floats) -> Floats:
-        """The expected score if nobody lies below the range."""
+        """Return the expected score if nobody lies below the range."""
         found: Floats = (1.0 - self.above) * inside + self.above * self.if_above
         return found
 
@@ -146,7 +146,7 @@ class ScoreRange:
         )
 
     def numbers(self) -> dict[str, Floats]:
-        """What was learned, as arrays."""
+        """Return what was learned, as arrays."""
         return {
             "curves": self.curves,
             "modelled": self.modelled,
@@ -174,7 +174,7 @@ class ScoreRange:
         return below / max(below.sum(), 1e-300), above / max(above.sum(), 1e-300)
 
     def place(self, responses: Floats, confidence: float) -> Placed:
-        """Where respondents stand; NaN for items that were not asked."""
+        """Return where respondents stand; NaN for items that were not asked."""
         likely, scores, possible = self._likelihood(responses)
         sides = [_Part.of(likely * density, scores, possible) for density in self._sides]
         within = (likely * self.inside).sum(axis=(0, 2))
@@ -231,7 +231,7 @@ class _Part:
 
     @classmethod
     def of(cls, weight: Floats, scores: Floats, possible: tuple[Floats, Floats]) -> _Part:
-        """`weight` and `scores` are (2, n_respondents, POINTS), one for either curves."""
+        """Return `weight` and `scores` are (2, n_respondents, POINTS), one for either curves."""
         at_points = weight.sum(axis=0)
         mass = at_points.sum(axis=1)
         safe = np.maximum(mass, 1e-300)
@@ -242,7 +242,7 @@ class _Part:
         return cls(mass, summed.sum(axis=1) / safe, at, share, possible)
 
     def beyond(self, chance: Floats, level: Floats) -> tuple[Floats, Floats]:
-        """The point up to which the share `level` lies, and the score there.
+        """Return the point up to which the share `level` lies, and the score there.
 
         NaN if the chance is no larger than that. If curves are a little off, so is the score; the
         point as far as it is possible is the other estimate of the same.
@@ -261,14 +261,14 @@ def _at_all_points(curves: Floats) -> Floats:
 
 
 def score_edges(score: Floats) -> Floats:
-    """The lowest and the highest score seen, (2,); one in five hundred may lie beyond."""
+    """Return the lowest and the highest score seen, (2,); one in five hundred may lie beyond."""
     ordered, rare = np.sort(score), len(score) // RARE
     low, high = ordered[rare], ordered[len(score) - 1 - rare]
     return np.array([max(low, LEAST_EDGE), min(high, 1 - LEAST_EDGE)])
 
 
 def odds_beyond(score: Floats) -> Floats:
-    """Share of new respondents below the lowest score seen, and above the highest, (2,).
+    """Return share of new respondents below the lowest score seen, and above the highest, (2,).
 
     The density of scores goes on beyond an edge in the line in which it ends there, and falls to
     none at the latest at the end. Where it thins out towards the edge, as in a sample, hardly
@@ -286,7 +286,7 @@ def odds_beyond(score: Floats) -> Floats:
 
 
 def item_curves(responses: Floats, score: Floats, points: Floats) -> Floats:
-    """Expected response to each item at some scores, (n_points, n_items), by local lines.
+    """Return expected response to each item at some scores, (n_points, n_items), by local lines.
 
     Beyond the scores seen, curves go straight to the worst and the best response at the ends.
     """
@@ -308,7 +308,7 @@ def item_curves(responses: Floats, score: Floats, points: Floats) -> Floats:
 
 
 def _width(score: Floats) -> float:
-    """Width of the kernel over scores (Silverman's rule)."""
+    """Return width of the kernel over scores (Silverman's rule)."""
     return float(max(1.06 * score.std() * len(score) ** -0.2, LEAST_WIDTH))
 
 
@@ -353,7 +353,7 @@ class RealError:
         )
 
     def reach(self, asked: int, confidence: float) -> float:
-        """Half the width of an interval after `asked` items, in standard errors plus floor.
+        """Return half the width of an interval after `asked` items, in standard errors plus floor.
 
         It is interpolated between the sizes replayed, and infinite if too few models were replayed.
         """
@@ -365,7 +365,7 @@ class RealError:
     def reaches(
         self, asked: int, accuracy: float, se: float, confidence: float
     ) -> tuple[float, float]:
-        """How far down and up the interval of a predicted accuracy reaches."""
+        """Return how far down and up the interval of a predicted accuracy reaches."""
         unit = se + float(np.interp(asked, self.sizes, self.floors))
         plain = self.reach(asked, confidence) * unit
         weak, strong = (
@@ -378,7 +378,7 @@ class RealError:
         return down, up
 
     def _of_extreme(self, misses: tuple[Floats, ...], asked: int, confidence: float) -> float:
-        """The reach that an extreme needed; 0 if it was not replayed."""
+        """Return the reach that an extreme needed; 0 if it was not replayed."""
         if not misses:
             return 0.0
         wide = [float(np.quantile(missed, confidence, method="higher")) for missed in misses]
@@ -398,7 +398,7 @@ class RealError:
             )
 
     def range_of(self, items: Sequence[str]) -> ScoreRange | None:
-        """The accuracies seen, with the curves of some items."""
+        """Return the accuracies seen, with the curves of some items."""
         if self.within is None:
             return None
         place = {name: k for k, name in enumerate(self.items)}
@@ -426,7 +426,7 @@ class RealError:
         )
 
     def document(self) -> dict[str, Any]:
-        """What a bank writes of it; the items are those of the bank."""
+        """Return what a bank writes of it; the items are those of the bank."""
         return {
             "selector": self.selector,
             "sizes": list(self.sizes),
@@ -443,7 +443,7 @@ class RealError:
 
 
 def _compared_errors(mine: float, theirs: float, whom: str) -> str:
-    """Which of two errors is smaller, and both."""
+    """Return which of two errors is smaller, and both."""
     side = "smaller" if mine < theirs else "larger" if mine > theirs else "equal"
     return f"{side} for {whom} ({mine:.4f} against {theirs:.4f})"
 
@@ -484,7 +484,7 @@ def _lists(numbers: Mapping[str, Floats]) -> dict[str, Any]:
 
 
 def _within(written: Any, n_items: int) -> ScoreRange | None:
-    """The accuracies that a bank has seen; curves lie between 0 and 1."""
+    """Return the accuracies that a bank has seen; curves lie between 0 and 1."""
     if written is None:
         return None
     tall = POINTS // THIN + 1
@@ -503,7 +503,7 @@ def _within(written: Any, n_items: int) -> ScoreRange | None:
 
 
 def _compared(written: Any, n_sizes: int) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Errors of each way to ask by size; null where the strongest were not replayed."""
+    """Return errors of each way to ask by size; null where the strongest were not replayed."""
     found = {}
     for way, pairs in written.items():
         rows = [[float("nan") if each is None else each for each in pair] for pair in pairs]

@@ -28,7 +28,7 @@ from ogive.stats.array_backend import Floats, in_threads, row_blocks
 
 
 def number(cell: object) -> float | None:
-    """The cell as a float: NaN if it is missing, None if it is not a number."""
+    """Return the cell as a float: NaN if it is missing, None if it is not a number."""
     if cell is None or type(cell).__name__ in ("NAType", "MaskedConstant"):
         return math.nan
     try:
@@ -108,7 +108,7 @@ def refuse_text(cell: str, value: object, n_more: int = 0, hint: str = "") -> No
 
 
 def _how_to_write(value: object) -> str:
-    """What to do about a number as spreadsheets show it."""
+    """Return what to do about a number as spreadsheets show it."""
     text = str(value).strip()
     if _PERCENT.fullmatch(text):
         share = float(text.rstrip("% ").replace(",", ".")) / 100
@@ -158,7 +158,7 @@ def recoded(compact: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDA
 
 
 def as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
-    """A new float64 array in which NaN means never asked."""
+    """Return a new float64 array in which NaN means never asked."""
     floats = cells.astype(np.float64)
     if cells.dtype.kind != "f":
         floats[cells == NEVER_ASKED] = np.nan
@@ -166,7 +166,7 @@ def as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def compact(block: NDArray[np.float64]) -> NDArray[Any]:
-    """Floats as int8 with -1 for NaN if that loses nothing, otherwise as they are."""
+    """Return floats as int8 with -1 for NaN if that loses nothing, otherwise as they are."""
     missing = np.isnan(block)
     filled = np.where(missing, 0.0, block)
     if ((filled >= 0) & (filled <= 127) & (filled == np.floor(filled))).all():
@@ -209,7 +209,7 @@ def _blocks(values: NDArray[Any]) -> list[slice]:
 
 
 def extent_of(values: NDArray[Any], where: Where) -> Extent:
-    """The range of the responses; infinite and immense ones are refused."""
+    """Return the range of the responses; infinite and immense ones are refused."""
     if not values.size:
         return Extent()
     read = _extent if values.dtype.kind == "f" else _extent_of_integers
@@ -272,7 +272,7 @@ def _check_range(extent: Extent, values: NDArray[Any], kind: Kind, where: Where)
 def _first(
     values: NDArray[Any], test: Callable[[NDArray[Any]], NDArray[np.bool_]]
 ) -> tuple[int, int]:
-    """The first position in C order where the test holds, and how many more there are."""
+    """Return the first position in C order where the test holds, and how many more there are."""
     first, count = -1, 0
     for rows in _blocks(values):
         found = np.flatnonzero(test(values[rows]))
@@ -403,7 +403,7 @@ class Tally:
 
 
 def _counted(block: NDArray[Any], n_codes: int) -> tuple[Counts, NDArray[np.intp]]:
-    """How often each item got each code, and the rows of a block without any."""
+    """Return how often each item got each code, and the rows of a block without any."""
     n_rows, n_items = block.shape
     counts = np.zeros((n_items, n_codes), dtype=np.int64)
     complete = bool(block.min() >= 0)
@@ -418,7 +418,7 @@ def _counted(block: NDArray[Any], n_codes: int) -> tuple[Counts, NDArray[np.intp
 
 
 def _ones(block: NDArray[Any]) -> Counts:
-    """Column sums of zeros and ones; bytes are added up to where they would overflow."""
+    """Return column sums of zeros and ones; bytes are added up to where they would overflow."""
     n_rows, n_items = block.shape
     small = block.view(np.int8) if block.dtype.itemsize == 1 else block.astype(np.int8)
     whole = n_rows // FOLDED * FOLDED
@@ -429,7 +429,7 @@ def _ones(block: NDArray[Any]) -> Counts:
 
 
 def _places(blocks: list[slice], found: list[Any]) -> NDArray[np.intp]:
-    """Positions within the blocks as positions within the table."""
+    """Return positions within the blocks as positions within the table."""
     parts = [places + part.start for part, (_, places) in zip(blocks, found, strict=True)]
     return np.concatenate(parts)
 
@@ -453,7 +453,7 @@ class SeenCells:
 
     @classmethod
     def of_codes(cls, cells: NDArray[np.int8]) -> SeenCells:
-        """What is seen of a block of grades, (n_rows, n_items)."""
+        """Return what is seen of a block of grades, (n_rows, n_items)."""
         n_rows, n_items = cells.shape
         counts = np.zeros((n_items, 1 + MOST_GRADES), dtype=np.int64)
         if not n_rows:
@@ -466,13 +466,13 @@ class SeenCells:
 
     @classmethod
     def of_scores(cls, cells: Floats) -> SeenCells:
-        """What is seen of a block of scores, (n_rows, n_items)."""
+        """Return what is seen of a block of scores, (n_rows, n_items)."""
         missing = np.isnan(cells)
         n_empty = int(missing.all(axis=1).sum())
         return cls(len(cells), int(missing.sum()), n_empty, outermost=_outermost(cells))
 
     def joined(self, other: SeenCells) -> SeenCells:
-        """What is seen of both."""
+        """Return what is seen of both."""
         counts = outermost = None
         if self.counts is not None and other.counts is not None:
             counts = self.counts + other.counts
@@ -493,7 +493,7 @@ class SeenCells:
         return int(np.flatnonzero(self.counts.any(axis=0)).max(initial=0)) - 1
 
     def rows(self) -> NDArray[np.int8] | Floats:
-        """Rows that hold, column by column, what each item was seen with."""
+        """Return rows that hold, column by column, what each item was seen with."""
         if self.counts is None:
             assert self.outermost is not None  # noqa: S101 - one of the two is always there
             return self.outermost

@@ -72,7 +72,7 @@ class ItemErrors:
         return cls(coords, root_of(own), np.ascontiguousarray(shared))
 
     def alone(self, derivatives: Floats) -> Floats:
-        """Errors through single items, (n_rows, width x n_items), each of variance one."""
+        """Return errors through single items, (n_rows, width x n_items), each of variance one."""
         n_rows, n_items, width = derivatives.shape
         found = np.empty((n_rows, width, n_items))
         for k in range(width):  # faster than einsum, since it is never wide
@@ -82,7 +82,7 @@ class ItemErrors:
         return found.reshape(n_rows, -1)
 
     def together(self, derivatives: Floats) -> Floats:
-        """Errors through the scale, (n_rows, n_shared)."""
+        """Return errors through the scale, (n_rows, n_shared)."""
         found = np.zeros((len(derivatives), len(self.shared)))
         for w in range(derivatives.shape[2]):
             found += derivatives[..., w] @ self.shared[..., w].T
@@ -103,7 +103,7 @@ def ability_derivatives(
     method: str,
     found: Abilities,
 ) -> Iterator[tuple[slice, Floats]]:
-    """How abilities change with the items, block by block: (n_rows, n_items, width).
+    """Yield how abilities change with the items, block by block: (n_rows, n_items, width).
 
     `found` are the abilities that `method` gave at `coords`; those at a bound do not move.
     """
@@ -141,7 +141,7 @@ class PosteriorSlopes:
         return Posterior(self._model.log_terms(self._coords, self._nodes.coarse), self._nodes)
 
     def covariances(self, block: Block, weights: Floats) -> Floats:
-        """Derivatives of the log-likelihood averaged with `weights` on the nodes."""
+        """Return derivatives of the log-likelihood averaged with `weights` on the nodes."""
         refine = self._nodes.interpolation
         coarse = weights if refine is None else weights @ refine.T
         self._reach(coarse)
@@ -168,7 +168,7 @@ class PosteriorSlopes:
 def averaged_scores(
     block: Block, slopes: Array, weights: Array, out: Floats | None = None
 ) -> list[Array]:
-    """Derivatives of each response's log-likelihood, averaged over nodes with `weights`.
+    """Return derivatives of each response's log-likelihood, averaged over nodes with `weights`.
 
     `slopes` are `model.term_slopes` at the nodes; one (n_rows, n_items) for each coordinate, in
     `out` if there is one: large arrays that come and go cost more than what is done with them.
@@ -211,18 +211,18 @@ FINE = 4_097  # abilities to which those are interpolated
 
 
 def averages(model: MeasurementModel, n_respondents: int, tries: object) -> bool:
-    """Whether there are so many respondents that an average does, and the model knows it."""
+    """Return True if there are so many respondents that an average does, and the model knows it."""
     return n_respondents > MOST_JOINT and tries is None and isinstance(model, Categorical)
 
 
 def points_among(ability: Floats) -> Floats:
-    """Equally spaced abilities from the lowest of these to the highest."""
+    """Return equally spaced abilities from the lowest of these to the highest."""
     low, high = float(ability.min()), float(ability.max())
     return np.linspace(low, max(high, low + 1e-3), POINTS)
 
 
 def sums_at(data: Encoded, ability: Floats, points: Floats, tables: Array) -> Floats:
-    """Σ over the items that a row was asked of `tables` at its ability, (n_rows, n_tables).
+    """Return σ over the items that a row was asked of `tables` at its ability, (n_rows, n_tables).
 
     `tables` (n_tables, n_items, n_points) are known at `points`.
     """
@@ -245,7 +245,7 @@ def sums_at(data: Encoded, ability: Floats, points: Floats, tables: Array) -> Fl
 
 
 def whole_at(ability: Floats, points: Floats, tables: Array) -> Floats:
-    """The same over all items."""
+    """Return the same over all items."""
     refine, nearest = _refined(ability, points)
     whole: Floats = as_numpy(array_namespace(tables).sum(tables, axis=1)) @ refine
     taken: Floats = np.take(whole.T, nearest, axis=0)
@@ -260,7 +260,7 @@ def _refined(ability: Floats, points: Floats) -> tuple[Floats, NDArray[np.intp]]
 
 
 def item_tables(model: Categorical, errors: ItemErrors, points: Floats, data: Encoded) -> Array:
-    """How far each item moves an ability that is known to a variance of one.
+    """Return how far each item moves an ability that is known to a variance of one.
 
     (1 + n_shared, n_items, n_points): the mean square through the item's own errors, and the mean
     through each shared one.
@@ -277,7 +277,7 @@ def item_tables(model: Categorical, errors: ItemErrors, points: Floats, data: En
 
 
 def curve_tables(model: Categorical, errors: ItemErrors, points: Floats, data: Encoded) -> Array:
-    """How far errors of an item move the response that is expected at a given ability.
+    """Return how far errors of an item move the response that is expected at a given ability.
 
     (2 + n_shared, n_items, n_points): the square through the item's own errors, their product
     with what they do to an ability that is known to a variance of one, and what each shared one
@@ -299,7 +299,7 @@ def curve_tables(model: Categorical, errors: ItemErrors, points: Floats, data: E
 def _crossed(
     model: Categorical, errors: ItemErrors, points: Floats, data: Encoded
 ) -> tuple[Array, Array]:
-    """Derivatives of log P in ability and coordinates, and P, for each category.
+    """Return derivatives of log P in ability and coordinates, and P, for each category.
 
     (width, n_categories, n_items, n_points), and without the first axis.
     """
@@ -309,7 +309,7 @@ def _crossed(
 
 
 def _along(slopes: Array, direction: Array) -> Array:
-    """Derivatives (width, ..., n_items, n_points) along (n_items, width) of each item."""
+    """Return derivatives (width, ..., n_items, n_points) along (n_items, width) of each item."""
     total = slopes[0] * direction[:, 0][:, None]
     for w in range(1, slopes.shape[0]):
         total = total + slopes[w] * direction[:, w][:, None]

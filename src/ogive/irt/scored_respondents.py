@@ -79,7 +79,7 @@ class EncodedResponses:
     dependence: float
 
     def _table(self, responses: Table | None) -> Responses:
-        """The responses, these or the calibration's own."""
+        """Return the responses, these or the calibration's own."""
         table = self._own_responses() if responses is None else responses
         return as_responses(table, self.model.kind)
 
@@ -108,7 +108,7 @@ class EncodedResponses:
         return found
 
     def _to_score(self, responses: Responses) -> Encoded:
-        """The same where abilities are computed: many respondents on the engine's device."""
+        """Return the same where abilities are computed: many respondents on the engine's device."""
         device = getattr(self.fitted_by, "device", None)
         if device is None or not averages(self.model, responses.n_respondents, responses.tries):
             return self._encode(responses)
@@ -136,17 +136,17 @@ class EncodedResponses:
         return np.asarray(self._encode(table).cells)
 
     def placed(self, responses: Responses) -> np.ndarray:
-        """Responses in the order of this bank; items that were not asked stay empty."""
+        """Return responses in the order of this bank; items that were not asked stay empty."""
         never = np.nan if responses.cells.dtype.kind == "f" else -1
         return self._in_order(responses.cells, responses, never)
 
     def placed_tries(self, responses: Responses) -> np.ndarray | None:
-        """The tries behind `placed`; None if there is one everywhere."""
+        """Return the tries behind `placed`; None if there is one everywhere."""
         tries = responses.tries
         return None if tries is None else self._in_order(tries, responses, 0)
 
     def _in_order(self, table: np.ndarray, responses: Responses, never: float) -> np.ndarray:
-        """A table beside the items of `responses`, in the order of this bank."""
+        """Return a table beside the items of `responses`, in the order of this bank."""
         if responses.items == self.item_names:
             return table
         place = {name: k for k, name in enumerate(self.item_names)}
@@ -172,7 +172,7 @@ class ScoredRespondents(EncodedResponses):
     flags: tuple[tuple[str, ...], ...]
 
     def abilities(self, method: str = "eap", *, items_known: bool = False) -> pd.DataFrame:
-        """Ability of each respondent of the calibration, with its standard error.
+        """Return ability of each respondent of the calibration, with its standard error.
 
         `method` is "eap", "map", "ml" or "wle". `at_bound` marks respondents for whom no finite
         estimate exists (all right, all wrong, nothing asked): they stand at the end of the scale,
@@ -224,7 +224,7 @@ class ScoredRespondents(EncodedResponses):
         return write_scores(path, given, score)
 
     def _bare(self) -> Any:
-        """The bank alone, as it can be sent elsewhere."""
+        """Return the bank alone, as it can be sent elsewhere."""
         bank: Any = self
         left = dict.fromkeys(("responses", "scanned", "encoded", "weights", "fitted_by"))
         return replace(bank, uncertainty=known(self.uncertainty), **left)
@@ -232,7 +232,7 @@ class ScoredRespondents(EncodedResponses):
     def score(
         self, responses: Table | ScannedResponses, method: str = "eap", *, items_known: bool = False
     ) -> pd.DataFrame:
-        """Ability of respondents who answered some items of this bank, known by item name.
+        """Return ability of respondents who answered some items of this bank, known by item name.
 
         Columns and errors as in `abilities`.
         """
@@ -256,7 +256,7 @@ class ScoredRespondents(EncodedResponses):
         *,
         items_known: bool = False,
     ) -> AbilityCovariance:
-        """The joint covariance of abilities, of which differences and ranks are made.
+        """Return the joint covariance of abilities, of which differences and ranks are made.
 
         It is kept as a diagonal and a few shared directions, so that it also serves many
         thousands of respondents; `difference_se` gives the errors of any pairs by position.
@@ -281,7 +281,7 @@ class ScoredRespondents(EncodedResponses):
         correction: Correction = "holm",
         items_known: bool = False,
     ) -> AbilityComparison:
-        """Differences of abilities: `a` minus `b`, two names of respondents or several.
+        """Return differences of abilities: `a` minus `b`, two names of respondents or several.
 
         Without `b`, each of `a` is compared with all others; without both, all with all. The
         error is that of the difference itself: both respondents rest on the same items and the
@@ -307,7 +307,7 @@ class ScoredRespondents(EncodedResponses):
         items_known: bool = False,
         random_state: int = 0,
     ) -> pd.DataFrame:
-        """Plausible values: draws of all abilities together, respondents × draws.
+        """Return plausible values: draws of all abilities together, respondents × draws.
 
         Whatever is computed of each column, a rank or a correlation, spreads over the columns as
         far as it is unknown. Errors as in `abilities`.
@@ -331,7 +331,7 @@ class ScoredRespondents(EncodedResponses):
         keep_negative: bool = True,
         items_known: bool = False,
     ) -> pd.DataFrame:
-        """Expected sum of responses to all items (binary: number right, Σ P), and its mean.
+        """Return expected sum of responses to all items (binary: number right, Σ P), and its mean.
 
         With `keep_negative=False`, items of negative discrimination are left out of the sum.
         Errors count the items, unless `items_known`; the scale cancels from a sum.
@@ -355,7 +355,7 @@ class ScoredRespondents(EncodedResponses):
         keep_negative: bool = True,
         items_known: bool = False,
     ) -> pd.DataFrame:
-        """Σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
+        """Return σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
 
         Responses other than right and wrong count with their place between worst and best. With
         `keep_negative=False`, items of negative discrimination are left out of the sum. Errors
@@ -427,7 +427,7 @@ class ScoredRespondents(EncodedResponses):
         return parts_of(self.responses, np.array([HELD in words for words in self.flags]))
 
     def part_of(self, responses: Responses) -> Parts:
-        """The part of each respondent: that of the items it was asked."""
+        """Return the part of each respondent: that of the items it was asked."""
         own, items = self.parts
         if responses is self.responses:
             return own
@@ -458,7 +458,7 @@ class ScoredRespondents(EncodedResponses):
         return ItemErrors.of(items.coords, items.covariances, items.shared)
 
     def _on_scale(self, columns: Any, names: pd.Index, *, items_known: bool) -> pd.DataFrame:
-        """A frame with one row per respondent, which says on which scale it is."""
+        """Return a frame with one row per respondent, which says on which scale it is."""
         import pandas as pd
 
         frame = pd.DataFrame(columns, index=names)
@@ -494,7 +494,7 @@ class ScoredRespondents(EncodedResponses):
     def _with_items(
         self, sums: ScoreSums, table: Responses, method: str, counted: Floats
     ) -> ScoreSums:
-        """Sums of `counted` items, with errors that count the items."""
+        """Return sums of `counted` items, with errors that count the items."""
         if self._item_errors is None:
             return sums
         here = expected_sums(self.model, self.coords, self._scored(table, method), counted)
@@ -503,7 +503,7 @@ class ScoredRespondents(EncodedResponses):
         return ScoreSums(sums.total, se, sums.n_items)
 
     def _kept(self, *, keep_negative: bool) -> np.ndarray:
-        """Positions of the items that count; negative ones only where they are wanted."""
+        """Return positions of the items that count; negative ones only where they are wanted."""
         slope = self.model.parameters(self.coords)["discrimination"]
         keep = np.arange(slope.size) if keep_negative else np.flatnonzero(slope >= 0)
         if keep.size == 0:

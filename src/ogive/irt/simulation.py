@@ -98,7 +98,7 @@ def simulate(
 def simulate_again(
     calibration: Calibration, random: np.random.Generator
 ) -> tuple[Responses, Floats | None]:
-    """Responses as a calibration would have them of others, and how often each row counts.
+    """Return responses as a calibration would have them of others, and how often each row counts.
 
     Abilities come from its population; the cells that its own responses lack stay empty. A row that
     stands for several respondents becomes as many rows, because each would have answered by itself;
@@ -124,7 +124,7 @@ def simulate_again(
 
 
 def _again(table: Responses, rows: np.ndarray) -> Sequence[str]:
-    """The names of these rows; new ones where rows became several."""
+    """Return the names of these rows; new ones where rows became several."""
     whole = rows.size == table.n_respondents
     return table.respondents if whole else [f"respondent_{k}" for k in range(1, rows.size + 1)]
 
@@ -136,7 +136,7 @@ def _repeated_again(
     ability: Floats,
     random: np.random.Generator,
 ) -> Responses:
-    """As many tries as there were, as alike as they were: beta-binomial."""
+    """Return as many tries as there were, as alike as they were: beta-binomial."""
     tries = tries_or_one(table.tries, table.observed)[rows]
     chance = calibration.model.expected(calibration.coords, ability).T
     if calibration.dependence:
@@ -149,7 +149,7 @@ def _repeated_again(
 
 
 def _of_population(population: Population, n: int, random: np.random.Generator) -> Floats:
-    """Abilities of a population of any shape, by inversion."""
+    """Return abilities of a population of any shape, by inversion."""
     if isinstance(population, NormalPopulation):
         return population.mean + population.sd * random.standard_normal(n)
     points = np.linspace(*population.reach(), POINTS)
@@ -165,7 +165,7 @@ def _draw(
     missing: float,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Responses as they are stored, in blocks of rows that bound the memory."""
+    """Return responses as they are stored, in blocks of rows that bound the memory."""
     parts = []
     for rows in row_blocks(ability.size, max(1, CELLS_AT_A_TIME // coords.shape[0])):
         block = model.draw(coords, ability[rows], random)
@@ -177,7 +177,7 @@ def _draw(
 
 
 def _columns(given: Any, names: list[str]) -> dict[str, Floats]:
-    """Columns of numbers of one length; zero where a name is not given."""
+    """Return columns of numbers of one length; zero where a name is not given."""
     try:
         columns = {
             name: np.atleast_1d(np.asarray(given[name], dtype=float))
@@ -194,7 +194,7 @@ def _columns(given: Any, names: list[str]) -> dict[str, Floats]:
 
 
 def _names(given: Any) -> Any:
-    """Names from the index of a frame or series; None where there is none."""
+    """Return names from the index of a frame or series; None where there is none."""
     index = getattr(given, "index", None)
     return index if hasattr(index, "dtype") and type(index).__name__ != "RangeIndex" else None
 

@@ -29,7 +29,7 @@ LEAF = 32  # items whose scores are joined to the rest by matrix products
 def joint_with_score(
     prob: Floats, weights: Floats, scores: np.ndarray | None = None
 ) -> Iterator[tuple[int, Floats]]:
-    """Of each item, its position and the probability of score and category together.
+    """Yield of each item, its position and the probability of score and category together.
 
     `prob` is (n_categories, n_items, n_nodes), `weights` (n_nodes,); an array of the result is
     (n_scores, n_categories), where the score counts the item itself. With `scores`, only these:
@@ -75,7 +75,7 @@ def _outside(
 
 
 def _inside(prob: Floats, items: range) -> Floats:
-    """Distribution of the summed score of some items, (n_scores, n_nodes)."""
+    """Return distribution of the summed score of some items, (n_scores, n_nodes)."""
     if len(items) == 1:
         return prob[:, items.start]
     middle = len(items) // 2
@@ -83,7 +83,7 @@ def _inside(prob: Floats, items: range) -> Floats:
 
 
 def convolved(left: Floats, right: Floats) -> Floats:
-    """Distribution of the sum of two independent scores, node by node."""
+    """Return distribution of the sum of two independent scores, node by node."""
     if len(left) < len(right):
         left, right = right, left
     total = np.zeros((len(left) + len(right) - 1, left.shape[1]))
@@ -156,7 +156,7 @@ def _trimmed(first: int, chance: Floats, least: float) -> tuple[int, Floats]:
 
 
 def without_one(whole: Floats, right: Floats, scores: np.ndarray) -> Floats:
-    """Chance of some scores without an item, from the distribution with it.
+    """Return chance of some scores without an item, from the distribution with it.
 
     `whole` is (n_items + 1, n_nodes), `right` (n_kinds, n_nodes): one kind of item per row.
     `scores` rise, from 0 to n_items - 1; the result is (n_scores, n_kinds, n_nodes).
@@ -191,7 +191,7 @@ def without_one(whole: Floats, right: Floats, scores: np.ndarray) -> Floats:
 def joint_with_number_right(
     right: Floats, weights: Floats, scores: np.ndarray
 ) -> Iterator[tuple[slice, Floats]]:
-    """Of blocks of items, the chance of a number right together with each response.
+    """Yield of blocks of items, the chance of a number right together with each response.
 
     `right` is (n_items, n_nodes), `weights` (n_nodes,), and `scores` rise, from 1 to n_items - 1.
     The arrays are (2, n_scores, items in the block): first the item is wrong, then it is right.
@@ -213,7 +213,7 @@ def joint_with_number_right(
 
 
 def _divided(whole: Floats, right: Floats, weights: Floats, scores: np.ndarray) -> Floats:
-    """The chance of scores together with each response, by division item by item."""
+    """Return the chance of scores together with each response, by division item by item."""
     asked = np.union1d(scores, scores - 1)
     at, before = np.searchsorted(asked, scores), np.searchsorted(asked, scores - 1)
     joint = np.empty((2, len(scores), len(right)))
@@ -278,7 +278,7 @@ def _series(
 
 
 def _terms(whole: Floats, low: Floats, width: Floats, asked: np.ndarray, n_points: int) -> Floats:
-    """Coefficients of the series of each score and node."""
+    """Return coefficients of the series of each score and node."""
     angle = (np.arange(n_points) + 0.5) * np.pi / n_points
     points = np.clip(low + width * (1 + np.cos(angle))[:, None] / 2, 0.0, 1.0)
     found = without_one(whole, points, asked)
@@ -298,20 +298,20 @@ def _within_reach(right: Floats, weights: Floats, scores: np.ndarray) -> tuple[F
 
 
 def _mattering(chance: Floats) -> slice:
-    """The nodes that matter to scores, from their chances (n_scores, n_nodes)."""
+    """Return the nodes that matter to scores, from their chances (n_scores, n_nodes)."""
     share = chance / chance.sum(axis=1, keepdims=True)
     nodes = np.flatnonzero(share.max(axis=0) > NEGLIGIBLE)
     return slice(int(nodes[0]), int(nodes[-1]) + 1)
 
 
 def _parts(chance: Floats, rows: np.ndarray) -> list[tuple[np.ndarray, slice]]:
-    """Scores that are worked on together, and the nodes that matter to them."""
+    """Return scores that are worked on together, and the nodes that matter to them."""
     blocks = [rows[block] for block in row_blocks(len(rows), SCORES_AT_A_TIME)]
     return [(block, _mattering(chance[block])) for block in blocks if len(block)]
 
 
 def _polynomials(x: Floats, count: int) -> Floats:
-    """Chebyshev polynomials of x, in a first axis."""
+    """Return chebyshev polynomials of x, in a first axis."""
     found = np.empty((count, *x.shape))
     found[0], found[1] = 1.0, x
     for k in range(2, count):

@@ -103,7 +103,7 @@ def who_leads(occupancy: pd.DataFrame) -> str:
 
 
 def _said_of_ties(share: pd.Series[float]) -> str:
-    """Why shares add up to more than all problems, if they do."""
+    """Return why shares add up to more than all problems, if they do."""
     total = float(share.sum())
     if total < 1 + LEAST:
         return ""
@@ -118,7 +118,7 @@ def _percent(share: float) -> str:
 
 
 def references(performances: Performances) -> str:
-    """The single best and the virtual best algorithm, in the unit of the measure."""
+    """Return the single best and the virtual best algorithm, in the unit of the measure."""
     gains = performances.gains
     filled = worst_where_missing(gains)
     means = fair_means(gains)
@@ -141,7 +141,7 @@ def references(performances: Performances) -> str:
 
 
 def better_on_harder(algorithms: pd.DataFrame) -> str:
-    """Which algorithms do better on harder problems, as the end of a sentence."""
+    """Return which algorithms do better on harder problems, as the end of a sentence."""
     odd = algorithms[algorithms["anomalous"]]
     sure = odd.index[odd["anomalous_chance"] > SURE]
     if len(sure):
@@ -263,7 +263,7 @@ class Portfolio(Result):
         )
 
     def strengths(self, epsilon: float = 0.0) -> pd.DataFrame:
-        """Regions of difficulty where an algorithm is within `epsilon` of the best curve."""
+        """Return regions of difficulty where an algorithm is within `epsilon` of the best curve."""
         return self._regions(epsilon, best=True)
 
     def weaknesses(self, epsilon: float = 0.0) -> pd.DataFrame:
@@ -277,7 +277,7 @@ class Portfolio(Result):
     def occupancy(
         self, epsilon: float = 0.0, *, confidence: float = CONFIDENCE, random_state: int = 0
     ) -> pd.DataFrame:
-        """Share of the problems at which each algorithm is strong, with its interval.
+        """Return share of the problems at which each algorithm is strong, with its interval.
 
         The interval is for problems like these: it counts that curves, difficulties and the choice
         of problems vary. In simulations, 95 % intervals held the truth in 87 to 100 % of cases
@@ -356,7 +356,7 @@ class Portfolio(Result):
         return f"{said} {references(self.performances)}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per algorithm."""
+        """Return one row per algorithm."""
         return self.algorithms
 
     def tables(

@@ -68,7 +68,7 @@ class Goodness:
         return np.abs(self.actual - predicted), predicted
 
     def frame(self, algorithms: pd.Index) -> pd.DataFrame:
-        """Measures and their standard errors over problems, one row per algorithm."""
+        """Return measures and their standard errors over problems, one row per algorithm."""
         import pandas as pd
 
         gaps, predicted = self._gaps_and_predicted
@@ -87,7 +87,7 @@ class Goodness:
         return pd.DataFrame(columns, index=algorithms)
 
     def curves(self, algorithms: pd.Index) -> pd.DataFrame:
-        """Tidy: algorithm, curve, tolerance, share of problems within the tolerance."""
+        """Return tidy: algorithm, curve, tolerance, share of problems within the tolerance."""
         import pandas as pd
 
         gaps, predicted = self._gaps_and_predicted
@@ -112,7 +112,7 @@ class Goodness:
         return pd.concat(parts, ignore_index=True)
 
     def _area(self, cells: Floats, *, lower: bool) -> Any:
-        """Area under the share of cells up to (or from) each threshold.
+        """Return area under the share of cells up to (or from) each threshold.
 
         The paper's grid has thresholds 0, 0.01, ..., 0.99 of residuals and 1, 0.99, ..., 0.01 of
         performances, but spreads their 100 shares over the whole unit.
@@ -128,7 +128,7 @@ class Goodness:
 
 
 def _share_within(cells: Floats, limits: Floats) -> Floats:
-    """Share of the cells of each column at or below each limit, (n_limits, n_columns)."""
+    """Return share of the cells of each column at or below each limit, (n_limits, n_columns)."""
     shares = np.empty((len(limits), cells.shape[1]))
     for column in range(cells.shape[1]):
         seen = np.sort(cells[~np.isnan(cells[:, column]), column])
@@ -137,7 +137,7 @@ def _share_within(cells: Floats, limits: Floats) -> Floats:
 
 
 def _error_of_mean(cells: Floats) -> Floats:
-    """Standard error of the mean of each column; NaN with fewer than two values."""
+    """Return standard error of the mean of each column; NaN with fewer than two values."""
     count = (~np.isnan(cells)).sum(axis=0)
     enough = np.where(count > 1, count, np.nan)
     apart = np.nan_to_num(cells - means(cells))
@@ -148,7 +148,7 @@ def _error_of_mean(cells: Floats) -> Floats:
 def goodness_of(
     calibration: Calibration, performances: Performances, difficulty: Floats, grades: Floats | None
 ) -> Goodness:
-    """Actual and predicted performances; with `grades`, those of the graded model."""
+    """Return actual and predicted performances; with `grades`, those of the graded model."""
     low, high = performances.bounds
     top = 1.0 if grades is None else float(np.nanmax(grades))
     actual = (performances.cells - low) / (high - low) if grades is None else grades / top
@@ -198,7 +198,7 @@ def _predicted(calibration: Calibration, difficulty: Floats) -> Floats:
 def published_goodness(
     performance: Floats, bounds: tuple[float, float], items: pd.DataFrame
 ) -> Goodness:
-    """Goodness as printed in the AIRT paper, which predicts differently.
+    """Return goodness as printed in the AIRT paper, which predicts differently.
 
     Problems are scored again with bounds 0 and 1, the scores get mean 0 and standard deviation 1,
     and log-odds are predicted as (θ - β) γ where the model says (θ - β) / γ.
@@ -253,7 +253,7 @@ def traits_of_algorithms(calibration: Calibration, performances: Performances) -
 
 
 def _limits(calibration: Calibration) -> tuple[Floats, Floats]:
-    """The easiness at which each algorithm reaches its limit, and its standard error.
+    """Return the easiness at which each algorithm reaches its limit, and its standard error.
 
     Where runs are cut off, half of the runs on such problems end in time.
     """
@@ -272,7 +272,7 @@ def _limits(calibration: Calibration) -> tuple[Floats, Floats]:
 
 
 def notes_on_left_out(few: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Notes on algorithms that are not calibrated: too few runs, or constant performance."""
+    """Return notes on algorithms that are not calibrated: too few runs, or constant performance."""
     notes = []
     if few:
         notes.append(
@@ -288,7 +288,7 @@ def notes_on_left_out(few: Sequence[str], alike: Sequence[str]) -> list[str]:
 
 
 def notes_on_calibration(calibration: Calibration) -> list[str]:
-    """Notes on the fit, one sentence each."""
+    """Return notes on the fit, one sentence each."""
     notes = []
     items, flags = calibration.items, _flags(calibration)
     if calibration.n_respondents < FEW_RESPONDENTS:
@@ -320,6 +320,6 @@ def _flags(calibration: Calibration) -> dict[str, str]:
 
 
 def _limit_name(items: pd.DataFrame) -> str:
-    """The column of item difficulty; with grades, that of the highest grade."""
+    """Return the column of item difficulty; with grades, that of the highest grade."""
     steps = [name for name in map(str, items) if re.fullmatch(r"difficulty_\d+", name)]
     return steps[-1] if steps else "difficulty"

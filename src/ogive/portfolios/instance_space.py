@@ -36,7 +36,7 @@ __all__ = ["InstanceSpace", "instance_space"]
 
 
 def feature_rows(performance: Any, X: Any, table: Performances) -> Any:
-    """Features in the order of the table; by name where both have names."""
+    """Return features in the order of the table; by name where both have names."""
     if X is None and isinstance(performance, AslibScenario):
         X = performance.features
     if X is None:
@@ -114,7 +114,7 @@ class InstanceSpace(Result):
         return f"Two directions in {count} {said}. They go most with {' and '.join(along)}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per problem: place, difficulty and the algorithm that does best."""
+        """Return one row per problem: place, difficulty and the algorithm that does best."""
         return self.frame
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -122,14 +122,14 @@ class InstanceSpace(Result):
         return {"instance_space": self.frame, "feature_loadings": self.loadings}
 
     def plot(self, **kw: Any) -> Display:
-        """Problems in the plane, coloured by difficulty and by who leads."""
+        """Return problems in the plane, coloured by difficulty and by who leads."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["instance_space"](self.frame).plot(**kw)
 
 
 def instance_space(performance: Any, X: Any = None, **settings: Any) -> InstanceSpace:
-    """Place problems in a plane of their features, with difficulty and who leads.
+    """Return place problems in a plane of their features, with difficulty and who leads.
 
     `performance` is a `Portfolio`, or what `portfolio` takes, with its arguments as `settings`. `X`
     holds features, one row per problem; a scenario of `read_aslib` has its own. Features are
@@ -173,7 +173,7 @@ def instance_space(performance: Any, X: Any = None, **settings: Any) -> Instance
 
 
 def _named(performance: Any, X: Any) -> Any:
-    """What names the problems; of a portfolio its table, by place if `X` has other names."""
+    """Return what names the problems; of a portfolio its table, by place if `X` has other names."""
     if not isinstance(performance, Portfolio):
         return performance
     table = performance.performances.given
@@ -182,7 +182,7 @@ def _named(performance: Any, X: Any) -> Any:
 
 
 def _ranked(features: Any) -> tuple[Floats, list[str]]:
-    """Numeric features as ranks from -1 to 1, without those that do not vary."""
+    """Return numeric features as ranks from -1 to 1, without those that do not vary."""
     import pandas as pd
 
     frame = pd.DataFrame(features)
@@ -199,7 +199,7 @@ def _ranked(features: Any) -> tuple[Floats, list[str]]:
 
 
 def _target(table: Performances) -> Floats:
-    """Ranks of the performances of each algorithm in units of their spread."""
+    """Return ranks of the performances of each algorithm in units of their spread."""
     cells = rankdata(worst_where_missing(table.cells), axis=0)
     spread = cells.std(axis=0)
     found: Floats = (cells - cells.mean(axis=0))[:, spread > 0] / spread[spread > 0]

@@ -123,7 +123,7 @@ def compare_measures(performance: Any, **settings: Any) -> MeasureComparison:
 
 
 def pareto_front(gains: Floats) -> NDArray[np.bool_]:
-    """Which rows no other row beats, higher being better in every column.
+    """Return which rows no other row beats, higher being better in every column.
 
     >>> pareto_front(np.array([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0]])).tolist()
     [True, True, False]
@@ -133,7 +133,7 @@ def pareto_front(gains: Floats) -> NDArray[np.bool_]:
 
 
 def _chance_of_front(cells: Floats) -> Floats:
-    """Share of resamples of the problems in which each algorithm is on the front."""
+    """Return share of resamples of the problems in which each algorithm is on the front."""
     random = np.random.default_rng(0)
     counts = random.multinomial(len(cells), np.full(len(cells), 1 / len(cells)), RESAMPLES)
     means = np.tensordot(counts / len(cells), cells, axes=1)
@@ -142,7 +142,7 @@ def _chance_of_front(cells: Floats) -> Floats:
 
 
 def _common_problems(tables: Mapping[str, Performances]) -> list[str]:
-    """The problems that all measures have, in the order of the first."""
+    """Return the problems that all measures have, in the order of the first."""
     first, *others = (each.modelled.index for each in tables.values())
     kept = [name for name in first if all(name in index for index in others)]
     if len(kept) < 2:
@@ -151,7 +151,7 @@ def _common_problems(tables: Mapping[str, Performances]) -> list[str]:
 
 
 def _gains(table: Performances, names: list[str], problems: list[str]) -> Floats:
-    """Performances with higher better, of these; a gap is the worst of its row."""
+    """Return performances with higher better, of these; a gap is the worst of its row."""
     import pandas as pd
 
     columns = table.algorithms.get_indexer(pd.Index(names))

@@ -79,7 +79,7 @@ def timed_out(
 def _said_of_cutoff(
     values: Floats, unsolved: NDArray[np.bool_] | None, cutoff: float
 ) -> str | None:
-    """Whether the cut-off fits the runs of a plain table; a scenario says so itself."""
+    """Return whether the cut-off fits the runs of a plain table; a scenario says so itself."""
     if unsolved is not None or np.isnan(values).all():
         return None
     longest = float(np.nanmax(values))
@@ -113,7 +113,7 @@ def at_worst(
 
 
 def checked_penalty(penalty: object) -> float:
-    """The multiple of the cut-off that a timed-out run counts as: 1 or more."""
+    """Return the multiple of the cut-off that a timed-out run counts as: 1 or more."""
     number = as_number(penalty)
     if not 1 <= number < np.inf:
         raise InputError(f"penalty is {penalty!r}, but it should be a number, 1 or more.")
@@ -144,7 +144,7 @@ def solved_by_somebody(
 
 
 def ranges(cells: Floats) -> Floats:
-    """From the least to the greatest number of each column; 0 where it has none."""
+    """Return from the least to the greatest number of each column; 0 where it has none."""
     seen = ~np.isnan(cells)
     most = np.where(seen, cells, -np.inf).max(axis=0)
     least = np.where(seen, cells, np.inf).min(axis=0)
@@ -153,7 +153,7 @@ def ranges(cells: Floats) -> Floats:
 
 
 def means(cells: Floats) -> Floats:
-    """Of each column over its numbers; NaN where it has none."""
+    """Return of each column over its numbers; NaN where it has none."""
     seen = ~np.isnan(cells)
     count = np.where(seen.any(axis=0), seen.sum(axis=0), np.nan)
     found: Floats = np.where(seen, cells, 0.0).sum(axis=0) / count
@@ -161,14 +161,14 @@ def means(cells: Floats) -> Floats:
 
 
 def worst_where_missing(cells: Floats) -> Floats:
-    """Gaps at the least number of their row, which is the worst where higher is better."""
+    """Return gaps at the least number of their row, which is the worst where higher is better."""
     worst = np.fmin.reduce(cells, axis=1)[:, None]
     filled: Floats = np.where(np.isnan(cells), worst, cells)
     return filled
 
 
 def fair_means(cells: Floats) -> Floats:
-    """Mean of each column with gaps at the worst of their rows; -inf where it is empty.
+    """Return mean of each column with gaps at the worst of their rows; -inf where it is empty.
 
     A mean over its own numbers would prefer a column that is known in good rows only.
     """
@@ -193,7 +193,7 @@ def virtual_best_shapley(performance: Floats, worst: float) -> Floats:
 
 
 def shapley_shares(performance: Floats, worst: float) -> Floats:
-    """The same problem by problem, (n_problems, n_algorithms); values are their means."""
+    """Return the same problem by problem, (n_problems, n_algorithms); values are their means."""
     order, shares = _ordered_shares(performance, worst)
     found = np.empty(shares.shape)
     np.put_along_axis(found, order, shares, axis=1)
@@ -201,7 +201,7 @@ def shapley_shares(performance: Floats, worst: float) -> Floats:
 
 
 def _ordered_shares(performance: Floats, worst: float) -> tuple[NDArray[np.intp], Floats]:
-    """Who is how good on each problem, the worst first, and the share of each."""
+    """Return who is how good on each problem, the worst first, and the share of each."""
     reached = np.where(np.isnan(performance), worst, performance)
     order = np.argsort(reached, axis=1, kind="stable")
     heights = np.take_along_axis(reached, order, axis=1)
@@ -261,7 +261,7 @@ class Performances:
         return table if self.better == "higher" else -table
 
     def in_unit(self, modelled: Floats) -> Floats:
-        """Modelled values in the unit of the measure."""
+        """Return modelled values in the unit of the measure."""
         if self.transform == "reciprocal":
             found: Floats = 1 / np.clip(modelled, 1e-12, None) - 1
             return found
@@ -271,7 +271,7 @@ class Performances:
         return np.asarray(given[low] + (modelled - cells[low]) * rise)
 
     def of_problems(self, rows: NDArray[np.intp]) -> Performances:
-        """The performances on some problems, with the bounds of the whole table."""
+        """Return the performances on some problems, with the bounds of the whole table."""
         given, modelled = self.given.iloc[rows], self.modelled.iloc[rows]
         unsolved = None if self.unsolved is None else self.unsolved.iloc[rows]
         return replace(self, given=given, modelled=modelled, notes=(), unsolved=unsolved)
@@ -287,7 +287,7 @@ class Performances:
             )
 
     def grades(self, count: int) -> Floats:
-        """Grades from 0, at most `count` of them, with the same limits for all algorithms.
+        """Return grades from 0, at most `count` of them, with the same limits for all algorithms.
 
         With no more than `count` different values, each value is a grade.
         """
@@ -306,7 +306,7 @@ class Performances:
         return np.where(np.isnan(values), np.nan, found)
 
     def notes_on_grades(self, grades: Floats, count: int) -> list[str]:
-        """A note if ties leave fewer grades than were asked for."""
+        """Return a note if ties leave fewer grades than were asked for."""
         got = int(np.nanmax(grades)) + 1
         if got == min(count, len(self._different)):
             return []
@@ -330,7 +330,7 @@ def as_performances(
     unsolved: Unsolved = "keep",
     fewest: int = FEWEST_ALGORITHMS,
 ) -> Performances:
-    """A table, `Responses` or ASlib scenario as performances; see `portfolio`."""
+    """Return a table, `Responses` or ASlib scenario as performances; see `portfolio`."""
     if isinstance(performance, Performances):
         return performance
     failed: NDArray[np.bool_] | None = None
@@ -386,7 +386,7 @@ def as_performances(
 
 
 def _pairs(given: Any, table: pd.DataFrame) -> NDArray[np.bool_] | None:
-    """Which runs did not end, as `read_runs` has it from a column of status."""
+    """Return which runs did not end, as `read_runs` has it from a column of status."""
     told = getattr(given, "attrs", {}).get("failed")
     if not told:
         return None
@@ -426,7 +426,7 @@ def _cut(made: Performances, table: pd.DataFrame, stopped: float) -> Cut:
 
 
 def _table(performance: Any) -> pd.DataFrame:
-    """Problems x algorithms as floats, with unique names as text."""
+    """Return problems x algorithms as floats, with unique names as text."""
     table = _frame(performance)
     table = table.set_axis(table.columns.map(str), axis=1).set_axis(table.index.map(str), axis=0)
     for axis, kind in ((table.columns, "algorithm"), (table.index, "problem")):
@@ -442,14 +442,14 @@ def _table(performance: Any) -> pd.DataFrame:
 
 
 def _filled(table: pd.DataFrame, values: Any) -> pd.DataFrame:
-    """A frame of other values under the same names."""
+    """Return a frame of other values under the same names."""
     import pandas as pd
 
     return pd.DataFrame(values, index=table.index, columns=table.columns)
 
 
 def _with_runs(table: pd.DataFrame, notes: list[str], fewest: int) -> pd.DataFrame:
-    """The algorithms and problems with a run; the others are dropped and noted."""
+    """Return the algorithms and problems with a run; the others are dropped and noted."""
     empty = table.columns[table.isna().all()]
     if len(empty):
         notes.append(f"Left out (no runs): {listed(list(empty), 'algorithm')}.")
@@ -593,14 +593,14 @@ def _transformed(
 
 
 def _said(value: float) -> str:
-    """A number on an axis: whole from 100 on."""
+    """Return a number on an axis: whole from 100 on."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _limits(
     table: pd.DataFrame, bounds: tuple[float, float] | None, counts: float | None
 ) -> tuple[float, float]:
-    """Smallest and largest possible value; by default those of the table."""
+    """Return smallest and largest possible value; by default those of the table."""
     values = table.to_numpy(dtype=float)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if bounds is None:

@@ -54,7 +54,7 @@ def strongest(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
 
 
 def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
-    """Share of problems on which each is best, ties shared evenly; and mean performance."""
+    """Return share of problems on which each is best, ties shared evenly; and mean performance."""
     del epsilon
     share = _wins_of_problems(candidates).mean(axis=0)
     if candidates.first_wins:
@@ -63,7 +63,7 @@ def wins(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
 
 
 def _wins_of_problems(candidates: Candidates) -> Floats:
-    """The win on each problem, shared among the algorithms that are best on it."""
+    """Return the win on each problem, shared among the algorithms that are best on it."""
     values = np.where(np.isnan(candidates.cells), -np.inf, candidates.cells)
     best = values >= values.max(axis=1, keepdims=True) - TIED
     if candidates.first_wins:
@@ -73,7 +73,7 @@ def _wins_of_problems(candidates: Candidates) -> Floats:
 
 
 def contributions(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
-    """Exact Shapley values of the virtual-best game; and mean performance."""
+    """Return exact Shapley values of the virtual-best game; and mean performance."""
     del epsilon
     values = virtual_best_shapley(worst_where_missing(candidates.cells), candidates.worst)
     return values, fair_means(candidates.cells)
@@ -94,7 +94,7 @@ AXES = {AIRT: "occupancy", TOPSET: "share of wins", SHAPLEY: "Shapley value"}
 
 
 def find_method(method: str) -> Callable[[Candidates, float], tuple[Floats, Floats]]:
-    """The method of this name."""
+    """Return the method of this name."""
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method is {method!r}, but it should be one of {', '.join(METHODS)}.")
     return METHODS[method]
@@ -108,7 +108,7 @@ def ranked(candidates: Candidates, method: str, epsilon: float) -> tuple[np.ndar
 
 
 def _intervals(candidates: Candidates, method: str, epsilon: float) -> tuple[Floats, Floats]:
-    """Lower and upper end of the 95 % interval of each value, (n_algorithms,) each.
+    """Return lower and upper end of the 95 % interval of each value, (n_algorithms,) each.
 
     A share of wins and a Shapley value are means over problems; no such mean is below 0.
     """
@@ -159,7 +159,7 @@ class ChosenPortfolio(Result):
         )
 
     def _unsure(self) -> str:
-        """For whom that value may be 0."""
+        """Return for whom that value may be 0."""
         unsure = self.unsure
         if not unsure:
             return ""
@@ -168,7 +168,7 @@ class ChosenPortfolio(Result):
         return f"; for {who}, its 95% interval includes 0"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per kept algorithm: rank, value with its interval, mean performance."""
+        """Return one row per kept algorithm: rank, value with its interval, mean performance."""
         return self.frame
 
     def plot(self, **kw: Any) -> Display:
@@ -190,7 +190,7 @@ def choose(
     size: int | None,
     mean_performance: Floats | None = None,
 ) -> ChosenPortfolio:
-    """The best `size` algorithms; by default, as many as are strong somewhere.
+    """Return the best `size` algorithms; by default, as many as are strong somewhere.
 
     `mean_performance` (n_algorithms,) is in the unit of the measure; by default, as modelled.
     """

@@ -45,7 +45,7 @@ FEWEST_TO_CHOOSE_BY = 5  # problems outside a fold
 def folds_of_problems(
     table: Performances, cv: Any, *, fewest: int, n_resamples: int = 1, random_state: int = 0
 ) -> list[NDArray[np.intp]]:
-    """The fold of each problem, for each of the `n_resamples` shuffles.
+    """Return the fold of each problem, for each of the `n_resamples` shuffles.
 
     `cv` is the number of folds, or a Series with the fold of each problem, by name; with None, the
     folds of the table are used, or ten. Outside each fold there must be `fewest` problems.
@@ -144,7 +144,7 @@ class PortfolioComparison(Result):
         return f"{text}."
 
     def _size(self, chosen: pd.DataFrame) -> tuple[int, str]:
-        """The size to speak of, and why: as many as `select` keeps, unless these are all."""
+        """Return the size to speak of, and why: as many as `select` keeps, unless these are all."""
         sizes = sorted(map(int, chosen["size"].unique()))
         if self.strong in sizes:
             return self.strong, f", as many as are strong somewhere at ε = {max(self.epsilons):g}"
@@ -155,16 +155,16 @@ class PortfolioComparison(Result):
         return int(self.folds["fold"].nunique()) // self.passes
 
     def _level_with_single(self, method: str, size: int) -> bool:
-        """Whether a portfolio is not significantly better than the single best."""
+        """Return True if a portfolio is not significantly better than the single best."""
         return bool(self._level([(method, size), (SINGLE, 1)])[1])
 
     def _level_with_first(self, methods: list[str], size: int) -> list[str]:
-        """The first of `methods`, and those not significantly behind it."""
+        """Return the first of `methods`, and those not significantly behind it."""
         level = self._level([(name, size) for name in methods])
         return [name for k, name in enumerate(methods) if k == 0 or level[k]]
 
     def _level(self, portfolios: list[tuple[str, int]]) -> NDArray[np.bool_]:
-        """Which portfolios are not significantly behind the first, paired by fold."""
+        """Return which portfolios are not significantly behind the first, paired by fold."""
         rows = self.folds[self.folds["definition"] == BEST_MEMBER]
         lost = [
             -rows.loc[(rows["method"] == name) & (rows["size"] == size), "gap"].to_numpy(
@@ -175,11 +175,11 @@ class PortfolioComparison(Result):
         return differences_over_units(np.stack(lost), self._folds_of_a_pass).level_with(0)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per method, size and definition."""
+        """Return one row per method, size and definition."""
         return self.frame
 
     def plot(self, **kw: Any) -> Display:
-        """Gap against size."""
+        """Return gap against size."""
         from ogive.results.plots import DISPLAYS
 
         return DISPLAYS["portfolio_gap"](self.frame).plot(**kw)
@@ -240,14 +240,14 @@ def compare_portfolios(
 
 
 def _strong(performance: Any, table: Performances, how: Settings, epsilon: float) -> int | None:
-    """How many algorithms `select` keeps at this epsilon; None if these are all."""
+    """Return how many algorithms `select` keeps at this epsilon; None if these are all."""
     whole = performance if isinstance(performance, Portfolio) else fit_portfolio(table, how)
     count = int((whole.candidates.curves.shares(epsilon) > 0).sum())
     return count if count < len(table.algorithms) else None
 
 
 def _said(row: pd.Series[Any]) -> str:
-    """A gap with its interval."""
+    """Return a gap with its interval."""
     return with_interval(row["gap"], row["gap_high"] - row["gap"], least=0.0)
 
 
@@ -296,7 +296,7 @@ def _checked_sizes(sizes: Sequence[int] | None, algorithms: int) -> list[int]:
 def _orders(
     training: Performances, how: Settings, methods: Sequence[str], epsilons: Sequence[float]
 ) -> dict[str, np.ndarray]:
-    """Positions of the algorithms by each method, the first to keep first."""
+    """Return positions of the algorithms by each method, the first to keep first."""
     candidates = fit_portfolio(training, how).candidates
     orders = {SINGLE: np.argsort(-fair_means(training.gains), kind="stable")}
     for method in methods:
@@ -310,7 +310,7 @@ def _orders(
 def _gaps(
     gains: Floats, orders: dict[str, np.ndarray], sizes: Sequence[int]
 ) -> list[tuple[str, int, str, float]]:
-    """Mean gap of each method and size; a missing run counts as the worst on its problem."""
+    """Return mean gap of each method and size; a missing run counts as the worst on its problem."""
     achieved = worst_where_missing(gains)
     best = achieved.max(axis=1)
     rows = []

@@ -244,7 +244,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         return Path(path)
 
     def _scores(self, X: Any) -> Floats:
-        """Lower is better, (n_problems, n_kept)."""
+        """Return lower is better, (n_problems, n_kept)."""
         check_is_fitted(self)
         X = self._checked_features(X, reset=False)
         if len(self.algorithms_) == 1:
@@ -329,7 +329,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         checked_epsilon(self.epsilon)
 
     def _promise(self, X: Any) -> Floats:
-        """Expected performance of each algorithm, (n_problems, n_kept); higher is better."""
+        """Return expected performance of each algorithm, (n_problems, n_kept); higher is better."""
         found: Floats = self.regressor_.predict(X)
         return found if self.kind == PERFORMANCE else self.curves_.at(found)[:, self._of_curves]
 

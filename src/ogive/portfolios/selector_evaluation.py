@@ -100,7 +100,7 @@ class SelectorEvaluation(Result):
         return frame
 
     def difference(self, one: str, other: str) -> tuple[float, float]:
-        """Difference of the closed gaps of two selectors, and its standard error."""
+        """Return difference of the closed gaps of two selectors, and its standard error."""
         for name in (one, other):
             if name not in self.achieved:
                 known = ", ".join(map(repr, self.achieved.columns))
@@ -113,7 +113,7 @@ class SelectorEvaluation(Result):
         return values if self.better == "lower" else -values
 
     def _ratio(self, above: Floats, below: Floats) -> tuple[float, float]:
-        """Ratio of two sums over problems, and its standard error by leaving out each fold.
+        """Return ratio of two sums over problems, and its standard error by leaving out each fold.
 
         The error is NaN where one fold holds the whole denominator.
         """
@@ -268,7 +268,7 @@ def learnt_from(
 def _scored(
     performance: Any, better: Better | None, cutoff: float | None, penalty: float
 ) -> tuple[Performances, float | None]:
-    """Performances with penalties, and what an unsolved run counts as."""
+    """Return performances with penalties, and what an unsolved run counts as."""
     checked_penalty(penalty)
     if isinstance(performance, AslibScenario) and cutoff is None:
         cutoff = performance.cutoff
@@ -283,7 +283,7 @@ def _scored(
 def _selectors(
     given: Any, table: Performances, limit: float | None, random_state: int
 ) -> dict[str, Any]:
-    """Selectors by name, each told which performances are good."""
+    """Return selectors by name, each told which performances are good."""
     if given is None:
         given = {"auto": AlgorithmSelector(random_state=random_state)}
     if not isinstance(given, Mapping) or not given:
@@ -350,7 +350,7 @@ def _paid(
 
 @heeded()
 def _picked(job: _Job, rows: Any, table: Performances, costs: Costs) -> _Pick:
-    """What one selector picks for its test problems."""
+    """Return what one selector picks for its test problems."""
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
 
@@ -373,7 +373,7 @@ def _picked(job: _Job, rows: Any, table: Performances, costs: Costs) -> _Pick:
 
 
 def _costs(performance: Any, table: Performances, feature_costs: Any, limit: float | None) -> Costs:
-    """What runs and features cost, in the order of the table."""
+    """Return what runs and features cost, in the order of the table."""
     runs = -worst_where_missing(table.gains)
     late = np.zeros(runs.shape, dtype=bool) if table.unsolved is None else table.unsolved.to_numpy()
     index, before, solved = table.modelled.index, np.zeros(len(runs)), None
@@ -402,7 +402,7 @@ def _evaluation(
     costs: Costs,
     parts: NDArray[np.intp],
 ) -> SelectorEvaluation:
-    """What the choices achieved, beside the virtual best."""
+    """Return what the choices achieved, beside the virtual best."""
     import pandas as pd
 
     sign = 1.0 if table.better == "lower" else -1.0

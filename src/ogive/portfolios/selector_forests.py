@@ -69,7 +69,7 @@ def log_rank_scores(costs: Floats, late: NDArray[np.bool_]) -> Floats:
 
 
 def relative_costs(costs: Floats) -> Floats:
-    """Logarithms of costs, less their mean on each problem: what depends on the choice."""
+    """Return logarithms of costs, less their mean on each problem: what depends on the choice."""
     logs = np.log1p(costs - min(0.0, float(costs.min())))
     found: Floats = logs - logs.mean(axis=1, keepdims=True)
     return found
@@ -100,7 +100,7 @@ class LeafForest:
         return self
 
     def predict(self, rows: Floats) -> Preferences:
-        """Mean costs as scores."""
+        """Return mean costs as scores."""
         places = self.forest.apply(rows)
         width = self.leaves[0].shape[1]
         total, first = np.zeros((len(rows), width)), np.zeros((len(rows), width))
@@ -145,7 +145,7 @@ class PairForest:
     def _grown(
         self, rows: Floats, costs: Floats, one: int, other: int, random: np.random.Generator
     ) -> list[Any]:
-        """Trees for one pair; a number where the samples leave nothing to learn."""
+        """Return trees for one pair; a number where the samples leave nothing to learn."""
         from sklearn.tree import DecisionTreeClassifier
 
         apart = np.abs(costs[:, one] - costs[:, other])
@@ -165,7 +165,7 @@ class PairForest:
         return grown
 
     def predict(self, rows: Floats) -> Preferences:
-        """Lost pairs as scores; the share of trees for the winner of each pair."""
+        """Return lost pairs as scores; the share of trees for the winner of each pair."""
         won = np.zeros((len(rows), self.width))
         share = np.zeros((len(rows), self.width))
         for one, other, grown in self.pairs:
@@ -185,13 +185,13 @@ class PairForest:
 
 
 def _says(tree: Any, rows: Floats) -> Floats:
-    """1 where a tree takes the first of its pair for cheaper."""
+    """Return 1 where a tree takes the first of its pair for cheaper."""
     found: Floats = tree.predict_proba(rows, check_input=False)[:, -1] > 0.5
     return found
 
 
 def _adding_most(costs: Floats) -> list[int]:
-    """The algorithms that add most to the virtual best, one after the other."""
+    """Return the algorithms that add most to the virtual best, one after the other."""
     kept = [int(costs.mean(axis=0).argmin())]
     best = costs[:, kept[0]].copy()
     while len(kept) < min(costs.shape[1], MOST_PAIRED):
@@ -225,7 +225,7 @@ class Costs:
     presolved: NDArray[np.bool_] | None = None  # problems that computing features solves
 
     def of(self, rows: NDArray[np.intp]) -> Costs:
-        """The costs on some problems."""
+        """Return the costs on some problems."""
         solved = None if self.presolved is None else self.presolved[rows]
         cells = self.runs[rows], self.late[rows], self.features[rows]
         return Costs(*cells, self.cutoff, self.limit, solved)
@@ -233,7 +233,7 @@ class Costs:
     def paid(
         self, chosen: NDArray[np.intp], first: First | None = None, *, features: bool = True
     ) -> Floats:
-        """What each problem costs with the chosen algorithm, (n_problems,)."""
+        """Return what each problem costs with the chosen algorithm, (n_problems,)."""
         every = np.arange(len(self.runs))
         run, late = self.runs[every, chosen], self.late[every, chosen]
         if self.cutoff is None or self.limit is None:
@@ -267,7 +267,7 @@ class Chosen(NamedTuple):
 
 
 def grown(ways: tuple[str, ...], rows: Floats, costs: Costs, seed: int) -> dict[str, Any]:
-    """The forests that these ways need."""
+    """Return the forests that these ways need."""
     found: dict[str, Any] = {}
     runs = costs.runs
     if SURVIVAL in ways:
@@ -281,21 +281,21 @@ def grown(ways: tuple[str, ...], rows: Floats, costs: Costs, seed: int) -> dict[
 
 
 def preferences(forests: dict[str, Any], way: str, rows: Floats) -> Preferences:
-    """What one way says, or the mean of those that expect costs."""
+    """Return what one way says, or the mean of those that expect costs."""
     if way != TOGETHER:
         return forests[way].predict(rows)  # type: ignore[no-any-return]
     return together({name: forests[name].predict(rows) for name in EXPECTING})
 
 
 def together(found: dict[str, Preferences]) -> Preferences:
-    """Means of the expected costs of several forests, and of their shares."""
+    """Return means of the expected costs of several forests, and of their shares."""
     kept = [found[name] for name in EXPECTING]
     cost: Floats = np.mean([each.cost for each in kept], axis=0)
     return Preferences(cost, np.mean([each.first for each in kept], axis=0), cost)
 
 
 def choose_way(rows: Floats, costs: Costs, seed: int, ways: tuple[str, ...] = FORESTS) -> Chosen:
-    """The way whose out-of-fold choices cost least; the single best where none pays."""
+    """Return the way whose out-of-fold choices cost least; the single best where none pays."""
     parts = np.random.default_rng(seed).permutation(len(rows)) % min(INNER_FOLDS, len(rows))
     names = [*ways, TOGETHER] if len(ways) > 1 else list(ways)
     picks = {name: np.zeros(len(rows), dtype=np.intp) for name in [*names, SINGLE]}
@@ -353,7 +353,7 @@ PENALTY = 10.0  # PAR10
 
 
 def table_of(X: Any, y: Any) -> tuple[pd.DataFrame, Any]:
-    """Performances under numbered columns, in the order of the features; and the names."""
+    """Return performances under numbered columns, in the order of the features; and the names."""
     import pandas as pd
 
     if y is None:
@@ -379,7 +379,7 @@ def table_of(X: Any, y: Any) -> tuple[pd.DataFrame, Any]:
 
 
 def with_runs(X: Any, table: pd.DataFrame) -> tuple[Any, pd.DataFrame, list[str]]:
-    """The problems with at least one run."""
+    """Return the problems with at least one run."""
     ran = table.notna().any(axis=1).to_numpy()
     if ran.sum() < FEWEST:
         raise InputError(
@@ -393,7 +393,7 @@ def with_runs(X: Any, table: pd.DataFrame) -> tuple[Any, pd.DataFrame, list[str]
 
 
 def gains_of(table: pd.DataFrame, better: str, scale: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Performances as given and on the learning scale, both with higher better."""
+    """Return performances as given and on the learning scale, both with higher better."""
     sign = 1.0 if better == "higher" else -1.0
     least = float(np.nanmin(table.to_numpy()))
     if scale == "raw" or (scale == "auto" and (better == "higher" or least < 0)):
@@ -423,7 +423,7 @@ def costs_of(
 
 
 def enough_runs(table: pd.DataFrame, columns: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Which of the columns have as many runs as it takes to learn from."""
+    """Return which of the columns have as many runs as it takes to learn from."""
     runs = table.notna().to_numpy().sum(axis=0)
     found: NDArray[np.bool_] = runs[columns] >= FEWEST
     return found
@@ -440,7 +440,7 @@ class FeatureCoder(DifficultyRegressor):
         return _plain(self.coder_.fit_transform(rows))
 
     def rows(self, X: Any) -> Floats:
-        """Code new rows."""
+        """Return code new rows."""
         return _plain(self.coder_.transform(self._new_rows(X)))
 
 
@@ -461,13 +461,13 @@ class OfEach(DifficultyRegressor):
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Expected performance of each algorithm, (n_problems, n_algorithms)."""
+        """Return expected performance of each algorithm, (n_problems, n_algorithms)."""
         rows = self._new_rows(X)
         return np.column_stack([one.predict(rows) for one in self.regressors_])
 
 
 def checked_costs(given: Any, n_problems: int) -> Floats:
-    """Costs of computing features, 0 where they are not known."""
+    """Return costs of computing features, 0 where they are not known."""
     if given is None:
         return np.zeros(n_problems)
     costs: Floats = np.asarray(given, dtype=float).reshape(-1)
@@ -480,7 +480,7 @@ def checked_costs(given: Any, n_problems: int) -> Floats:
 
 
 def _plain(matrix: Any) -> Floats:
-    """Dense numbers in the precision of trees."""
+    """Return dense numbers in the precision of trees."""
     dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
     widest = float(np.finfo(np.float32).max)
     found: Floats = np.ascontiguousarray(np.clip(dense, -widest, widest), dtype=np.float32)

@@ -59,7 +59,7 @@ class ModelledCurves:
     splines: Splines  # of algorithms that the model leaves out
 
     def drawn(self, draws: int, random: np.random.Generator) -> Floats:
-        """Curves as the parameters may be, (draws, n_places, n_algorithms).
+        """Return curves as the parameters may be, (draws, n_places, n_algorithms).
 
         Places are quantiles of the abilities of the problems, which are known with an error.
         """
@@ -83,7 +83,7 @@ class ModelledCurves:
         return found
 
     def _late(self) -> float:
-        """What a run that did not end counts as; all of them may be on problems left out."""
+        """Return what a run that did not end counts as; all of them may be on problems left out."""
         table = self.performances
         assert table.unsolved is not None  # noqa: S101 - a censored model has such runs
         assert table.cut is not None  # noqa: S101 - it is where the model is censored
@@ -91,7 +91,7 @@ class ModelledCurves:
         return float(np.nanmean(cells)) if len(cells) else max(table.cut.limit, table.bounds[0])
 
     def _expected(self, coords: Floats, abilities: Floats) -> Floats:
-        """Expected performance, (n_abilities, n_items), with runs that did not end."""
+        """Return expected performance, (n_abilities, n_items), with runs that did not end."""
         table, model = self.performances, self.calibration.model
         low, high = (np.asarray(end)[..., None] for end in model.extent())
         noise = np.exp(coords[:, 2:3])
@@ -113,7 +113,7 @@ class ModelledCurves:
 
 
 def drawn_coords(calibration: Calibration, draws: int, random: np.random.Generator) -> Floats:
-    """Coordinates of the items as they may be, (draws, n_items, width).
+    """Return coordinates of the items as they may be, (draws, n_items, width).
 
     Items err each by itself, and all together where origin and unit of the scale are not known.
     """
@@ -134,7 +134,7 @@ TIED = 1e-12
 
 
 def checked_epsilon(epsilon: object) -> float:
-    """The distance from the best curve that still counts as strong: 0 or more."""
+    """Return the distance from the best curve that still counts as strong: 0 or more."""
     number = as_number(epsilon)
     if not 0 <= number < np.inf:
         raise InputError(f"epsilon is {epsilon!r}, but it should be a number, 0 or more.")
@@ -142,7 +142,7 @@ def checked_epsilon(epsilon: object) -> float:
 
 
 def checked_epsilons(epsilons: Any) -> list[float]:
-    """One epsilon or several, each once, in the order given."""
+    """Return one epsilon or several, each once, in the order given."""
     levels: list[Any] = [epsilons] if np.ndim(epsilons) == 0 else list(epsilons)
     if not levels:
         raise InputError("epsilons is empty. Give at least one, such as 0.01.")
@@ -159,7 +159,7 @@ def by_epsilon(
 
 
 def notes_on_epsilon(epsilon: float, bounds: tuple[float, float]) -> list[str]:
-    """A note if epsilon covers the whole range of performance."""
+    """Return a note if epsilon covers the whole range of performance."""
     low, high = bounds
     if epsilon < high - low:
         return []
@@ -176,7 +176,7 @@ Bounds: TypeAlias = "tuple[float, float] | None"
 def within(
     curves: Floats, epsilon: float, bounds: Bounds = None, *, best: bool = True
 ) -> np.ndarray:
-    """Which curves (last axis) lie within `epsilon` of the best (or worst) at each point.
+    """Return which curves (last axis) lie within `epsilon` of the best (or worst) at each point.
 
     None does where all are as bad (or good) as the `bounds` allow: nobody leads there.
     """
@@ -189,7 +189,7 @@ def within(
 
 
 def contested(first: Floats, end: float | None) -> np.ndarray:
-    """Where the best curve lies above the end of the scale; everywhere if it never does."""
+    """Return where the best curve lies above the end of the scale; everywhere if it never does."""
     above: np.ndarray = np.ones(first.shape, bool) if end is None else first > end + TIED
     return above | ~above.any(axis=-2, keepdims=True)
 
@@ -210,7 +210,7 @@ def share_within(
 def regions(
     splines: Splines, difficulty: Floats, algorithms: pd.Index, epsilon: float, *, best: bool
 ) -> pd.DataFrame:
-    """One row per region: algorithm, start, end, problems in it and their share."""
+    """Return one row per region: algorithm, start, end, problems in it and their share."""
     import pandas as pd
 
     low, high = float(difficulty.min()), float(difficulty.max())
@@ -239,7 +239,7 @@ def entering_epsilon(curves: Floats, bounds: Bounds = None) -> Floats:
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
-    """First and last position of each run of true flags."""
+    """Return first and last position of each run of true flags."""
     edges = np.diff(np.concatenate([[0], flags.astype(np.int8), [0]]))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
@@ -276,7 +276,7 @@ class FittedCurves:
     def interval(
         self, epsilon: float, confidence: float = CONFIDENCE, random_state: int = 0
     ) -> tuple[Floats, Floats]:
-        """Lower and upper end of the interval of each share, (n_algorithms,) each."""
+        """Return lower and upper end of the interval of each share, (n_algorithms,) each."""
         share, bounds = self.shares(epsilon), self.splines.bounds
         drawn = self._drawn(random_state)
         found = np.array([share_within(s.at(x), epsilon, bounds) for s, x in drawn.resampled])
@@ -294,7 +294,7 @@ class FittedCurves:
         return np.minimum(low, share), np.maximum(high, share)
 
     def _drawn(self, random_state: int) -> Drawn:
-        """Curves of this seed, drawn once."""
+        """Return curves of this seed, drawn once."""
         if random_state not in self.kept:
             random = np.random.default_rng(random_state)
             resampled = [self._resampled(random) for _ in range(DRAWS)]
@@ -323,7 +323,7 @@ class FittedCurves:
         return filled
 
     def _resampled(self, random: np.random.Generator) -> tuple[Splines, Floats]:
-        """Curves fitted to a resample of the problems, and the difficulties of these."""
+        """Return curves fitted to a resample of the problems, and the difficulties of these."""
         n = len(self.difficulty)
         rows = random.integers(0, n, min(n, MOST_RESAMPLED))
         places = self.difficulty[rows]
@@ -344,7 +344,7 @@ def occupancy(
     confidence: float = CONFIDENCE,
     random_state: int = 0,
 ) -> pd.DataFrame:
-    """Share of problems at whose difficulty each algorithm is within `epsilon` of the best.
+    """Return share of problems at whose difficulty each algorithm is within `epsilon` of the best.
 
     Where curves are equal, each of them is the best, so that shares may add up to more than 1;
     where all are as bad as possible, none is.
@@ -383,7 +383,7 @@ def curves(portfolio: Portfolio, **kw: Any) -> Display:
 def strengths(
     portfolio: Portfolio, epsilons: Sequence[float] | float = EPSILONS, **kw: Any
 ) -> Display:
-    """Regions of strengths and weaknesses for each epsilon."""
+    """Return regions of strengths and weaknesses for each epsilon."""
     import pandas as pd
 
     levels = checked_epsilons(epsilons)
@@ -401,7 +401,7 @@ def strengths(
 
 
 def densities(portfolio: Portfolio, **kw: Any) -> Display:
-    """Density of performance along the easiness of problems."""
+    """Return density of performance along the easiness of problems."""
     import pandas as pd
 
     calibration = portfolio.calibration
@@ -428,7 +428,7 @@ def densities(portfolio: Portfolio, **kw: Any) -> Display:
 
 
 def traces(portfolio: Portfolio, **kw: Any) -> Display:
-    """Density at some levels of performance, along the easiness of problems."""
+    """Return density at some levels of performance, along the easiness of problems."""
     import pandas as pd
 
     calibration = portfolio.calibration
@@ -459,17 +459,17 @@ def traces(portfolio: Portfolio, **kw: Any) -> Display:
 
 
 def goodness(portfolio: Portfolio, **kw: Any) -> Display:
-    """Residuals, actual and predicted effectiveness."""
+    """Return residuals, actual and predicted effectiveness."""
     return _display("goodness", portfolio.goodness_curves, order=_order(portfolio), **kw)
 
 
 def effectiveness(portfolio: Portfolio, **kw: Any) -> Display:
-    """Actual against predicted effectiveness."""
+    """Return actual against predicted effectiveness."""
     return _display("effectiveness", portfolio.goodness, **kw)
 
 
 def runs(portfolio: Portfolio, **kw: Any) -> Display:
-    """Every run along difficulty, with the curve of its algorithm."""
+    """Return every run along difficulty, with the curve of its algorithm."""
     table = portfolio.performances
     frame = _by_run(portfolio, performance=table.cells)
     frame["difficulty"] = np.tile(portfolio.difficulty, len(table.algorithms))
@@ -481,26 +481,26 @@ def runs(portfolio: Portfolio, **kw: Any) -> Display:
 
 
 def performances(portfolio: Portfolio, **kw: Any) -> Display:
-    """How often each algorithm performs how well."""
+    """Return how often each algorithm performs how well."""
     scale = portfolio.performances.scale
     frame = _by_run(portfolio, **{scale: portfolio.performances.cells})
     return _display("run_histograms", frame.dropna(), value=scale, **kw)
 
 
 def residuals(portfolio: Portfolio, **kw: Any) -> Display:
-    """How far runs of each algorithm are from what the model predicts."""
+    """Return how far runs of each algorithm are from what the model predicts."""
     name = "absolute residual"
     frame = _by_run(portfolio, **{name: portfolio.residuals})
     return _display("run_histograms", frame.dropna(), value=name, **kw)
 
 
 def difficulties(portfolio: Portfolio, **kw: Any) -> Display:
-    """How many problems are how hard."""
+    """Return how many problems are how hard."""
     return _display("histogram", portfolio.problems, value="difficulty", **kw)
 
 
 def _by_run(portfolio: Portfolio, **cells: Floats) -> pd.DataFrame:
-    """One row per algorithm and problem, with cells of (n_problems, n_algorithms)."""
+    """Return one row per algorithm and problem, with cells of (n_problems, n_algorithms)."""
     import pandas as pd
 
     names = portfolio.performances.algorithms
@@ -544,7 +544,7 @@ def figure(portfolio: Portfolio, kind: str, **kw: Any) -> Display:
 
 
 def _order(portfolio: Portfolio) -> list[Any]:
-    """Algorithms in the order of their colours in the figure of curves."""
+    """Return algorithms in the order of their colours in the figure of curves."""
     drawn: Any = curves(portfolio)
     order: list[Any] = drawn.order
     return order
@@ -559,7 +559,7 @@ def _display(name: str, frame: pd.DataFrame, **kw: Any) -> Display:
 
 
 def _log_odds(portfolio: Portfolio) -> Floats:
-    """Log-odds of all performances strictly between the bounds, or of runs that ended."""
+    """Return log-odds of all performances strictly between the bounds, or of runs that ended."""
     table = portfolio.performances
     low, high = table.bounds if not _is_cut(portfolio) else table.cut.reach  # type: ignore[union-attr]
     cells = table.cells.ravel()
@@ -571,12 +571,12 @@ def _log_odds(portfolio: Portfolio) -> Floats:
 
 
 def _is_cut(portfolio: Portfolio) -> bool:
-    """Whether the model knows that some runs did not end."""
+    """Return True if the model knows that some runs did not end."""
     return isinstance(portfolio.calibration.model, Censored)
 
 
 def _in_unit(portfolio: Portfolio, log_odds: Floats) -> Floats:
-    """Log-odds in the unit of the measure."""
+    """Return log-odds in the unit of the measure."""
     from scipy.special import expit
 
     table = portfolio.performances
@@ -594,13 +594,13 @@ def _log_odds_range(portfolio: Portfolio) -> tuple[float, float]:
 
 
 def _parameters(items: pd.DataFrame) -> list[Floats]:
-    """Discrimination, difficulty and scaling, (n_algorithms, 1, 1) each."""
+    """Return discrimination, difficulty and scaling, (n_algorithms, 1, 1) each."""
     names = ("discrimination", "difficulty", "scaling")
     return [items[name].to_numpy()[:, None, None] for name in names]
 
 
 def _around_peaks(items: pd.DataFrame, log_odds: Floats) -> Floats:
-    """Abilities at which lines of these levels are drawn, (n_algorithms, n_abilities)."""
+    """Return abilities at which lines of these levels are drawn, (n_algorithms, n_abilities)."""
     alpha, beta, gamma = _parameters(items)
     peaks = beta + gamma * log_odds[:, None] + AROUND_PEAK / np.abs(alpha)
     even = np.broadcast_to(np.linspace(-REACH, REACH, ABILITIES), (len(items), ABILITIES))
@@ -609,7 +609,7 @@ def _around_peaks(items: pd.DataFrame, log_odds: Floats) -> Floats:
 
 
 def _density(items: pd.DataFrame, abilities: Floats, log_odds: Floats) -> Floats:
-    """f(z | θ) of the continuous model, (n_algorithms, n_abilities, n_log_odds).
+    """Return f(z | θ) of the continuous model, (n_algorithms, n_abilities, n_log_odds).
 
     Abilities are the same for all algorithms, or one row per algorithm.
     """

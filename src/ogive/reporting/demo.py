@@ -106,7 +106,7 @@ class Stop:
         return {name: one.fit(self.split.X_train, self.split.y_train) for name, one in made.items()}
 
     def confusion(self) -> Result:
-        """The items behind the confusion matrix."""
+        """Return the items behind the confusion matrix."""
         names = np.array(self.split.classes, dtype=object)
         fitted, rows = {name: self.fitted[name] for name in COMPARED}, self.split.X_test
         positive = names.tolist().index(max(names))  # of two, the last in alphabetical order
@@ -120,7 +120,7 @@ class Stop:
         )
 
     def algorithms(self) -> Result:
-        """Classifiers as algorithms on instances, by the probability of the true class."""
+        """Return classifiers as algorithms on instances, by the probability of the true class."""
         import pandas as pd
 
         rows = np.arange(len(self.split.y_test))
@@ -134,7 +134,7 @@ class Stop:
         return portfolio(chances, better="higher", bounds=(0.0, 1.0))
 
     def difficulty(self) -> Result:
-        """Difficulty predicted from features."""
+        """Return difficulty predicted from features."""
         features = self.dataset.features.iloc[self.split.test]
         known = informative(self.calibration) & upright_items(self.calibration)
         difficulty = self.calibration.items["difficulty"].clip(-FARTHEST, FARTHEST)
@@ -159,7 +159,7 @@ class Stop:
         )
 
     def capability(self) -> Result:
-        """Up to what difficulty a classifier can be trusted."""
+        """Return up to what difficulty a classifier can be trusted."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
@@ -221,7 +221,7 @@ def tour(many: Stop, two: Stop) -> Tour:
 
 
 def said_of_pool(answered: Responses, evaluated: Responses) -> str:
-    """Who calibrated the items: classifiers that are evaluated as well, and perceptrons."""
+    """Return who calibrated the items: classifiers that are evaluated as well, and perceptrons."""
     n_more = len(set(answered.respondents) - set(evaluated.respondents))
     more = f" and {counted(n_more, 'MLP')} trained for 1 to 121 iterations" if n_more else ""
     return f"{_evaluated(evaluated)}{more}"
@@ -232,7 +232,7 @@ def _evaluated(evaluated: Responses) -> str:
 
 
 def _with_note(work: Callable[[], Result], note: str) -> Result:
-    """The result with a note on its respondents before its own notes."""
+    """Return the result with a note on its respondents before its own notes."""
     found: Any = work()
     with_note: Result = replace(found, notes=(note, *found.notes))
     return with_note
@@ -282,7 +282,7 @@ class Demonstration:
         )
 
     def section(self) -> Section:
-        """What was changed beforehand, for the page: who reads it should know the answer."""
+        """Return what was changed beforehand, for the page: who reads it should know the answer."""
         return Section(
             title="Labels changed on purpose",
             about="Which of the suspects have a label that was changed beforehand.",

@@ -63,7 +63,7 @@ def _bits(cells: np.ndarray) -> dict[str, Any]:
 
 
 def _code_of(levels: np.ndarray | None) -> np.dtype[Any]:
-    """The smallest type that names every distinct response and "never asked", or floats."""
+    """Return the smallest type that names every distinct response and "never asked", or floats."""
     n_codes = 2 if levels is None else len(levels) + 1
     small = next((kind for kind in ("<u1", "<u2") if n_codes - 1 <= np.iinfo(kind).max), "<f4")
     return np.dtype(small)
@@ -138,7 +138,7 @@ def _frame(sums: Floats, responses: Responses) -> pd.DataFrame:
 
 
 def _ends(correlation: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Ends of 95 % intervals of correlations over n respondents, by Fisher's transformation.
+    """Return ends of 95 % intervals of correlations over n respondents, by Fisher's transformation.
 
     Three respondents or fewer say nothing. That n of them lie on a line is no certainty.
     """

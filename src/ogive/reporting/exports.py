@@ -72,7 +72,7 @@ class Contents:
 
 
 def _prefixed(result: Result, named: Mapping[str, Any]) -> dict[str, Any]:
-    """What a result has, under names that tell whose it is."""
+    """Return what a result has, under names that tell whose it is."""
     own = result.name()
     return {name if name == own else f"{own}_{name}": each for name, each in named.items()}
 
@@ -147,7 +147,7 @@ def _write_table(path: Path, frame: pd.DataFrame) -> Path:
 
 
 def _earlier(home: Path) -> dict[str, str]:
-    """The files that an earlier report wrote, as its summary says, and what they held."""
+    """Return the files that an earlier report wrote, as its summary says, and what they held."""
     try:
         sums = read_json(home / SUMMARY, KIND, FORMAT).get("sha256")
     except FileError:
@@ -254,7 +254,7 @@ def model_card(
 
 
 def _named(results: Any) -> dict[str, Result]:
-    """Results by name: of the data set, or of the study."""
+    """Return results by name: of the data set, or of the study."""
     if isinstance(results, Result):
         results = [results]
     if isinstance(results, Mapping):
@@ -306,7 +306,7 @@ def _rows(frame: pd.DataFrame, respondent: str) -> pd.DataFrame:
 
 
 def _with_uncertainty(row: pd.Series[Any]) -> Iterator[tuple[str, float, float, float]]:
-    """Name, value and 95 % interval of each figure that has a standard error or an interval.
+    """Yield name, value and 95 % interval of each figure that has a standard error or an interval.
 
     Ranks are left out: they depend on who else was compared.
     """
@@ -330,7 +330,7 @@ def _number(value: Any) -> float:
 
 
 def _header(figures: list[Measured], title: str, task: str, metadata: Mapping[str, Any]) -> str:
-    """The metadata between two lines of dashes; JSON's texts and numbers are YAML's, too."""
+    """Return the metadata between two lines of dashes; JSON's texts and numbers are YAML's, too."""
     if taken := {"model-index"} & set(metadata):
         raise InputError(f"metadata holds {', '.join(taken)}, which the card writes itself.")
     lines = ["---", "model-index:", f"- name: {_yaml(title)}", "  results:"]

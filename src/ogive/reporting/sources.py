@@ -77,7 +77,7 @@ def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[An
 
 
 def _holds_logs(folder: Path) -> bool:
-    """Whether it is a folder of evaluation logs, not one that a command wrote."""
+    """Return True if it is a folder of evaluation logs, not one that a command wrote."""
     if is_plain(folder / SUMMARY):
         return False
     return any(one.format is not None for one in find_logs([folder], MOST_LOG_BYTES))

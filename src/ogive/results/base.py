@@ -202,7 +202,7 @@ def picked(named: Mapping[str, Kept], *names: str) -> dict[str, Kept]:
 
 
 def gathered(works: Mapping[str, Callable[[], Found]]) -> tuple[dict[str, Found], dict[str, str]]:
-    """Results by name, and the reasons why others are missing."""
+    """Return results by name, and the reasons why others are missing."""
     found: dict[str, Found] = {}
     missing: dict[str, str] = {}
     for name, work in works.items():
@@ -220,7 +220,7 @@ def _said_rows(count: int, shown: int) -> str:
 
 
 def _said_columns(hidden: list[object]) -> list[str]:
-    """Names of columns that are not shown, where there are any."""
+    """Return names of columns that are not shown, where there are any."""
     if not hidden:
         return []
     return [f"; more columns: {html.escape(', '.join(map(_cell, hidden)))}"]
@@ -243,7 +243,7 @@ def _for_terminal(frame: pd.DataFrame) -> str:
 
 
 def _cell(value: Any, widest: int = WIDEST_CELL) -> str:
-    """A value on one line, without escape codes; gaps as a dash."""
+    """Return a value on one line, without escape codes; gaps as a dash."""
     import pandas as pd
 
     if isinstance(value, float):
@@ -255,7 +255,7 @@ def _cell(value: Any, widest: int = WIDEST_CELL) -> str:
 
 
 def _number(value: float) -> str:
-    """Four digits; neither the noise of a rounding error nor powers of ten."""
+    """Return four digits; neither the noise of a rounding error nor powers of ten."""
     if math.isnan(value):
         return "–"
     if 0 < abs(value) < SMALLEST:
@@ -264,7 +264,7 @@ def _number(value: float) -> str:
 
 
 def printable(text: str) -> str:
-    """The text on one line and without escape codes."""
+    """Return the text on one line and without escape codes."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
         for sign in text
@@ -272,7 +272,7 @@ def printable(text: str) -> str:
 
 
 def table_html(frame: pd.DataFrame, widest: int = WIDEST_IN_NOTEBOOK) -> str:
-    """The frame as HTML, in which names are text and never markup."""
+    """Return the frame as HTML, in which names are text and never markup."""
 
     def cell(value: object) -> str:
         return _cell(value, widest)
@@ -283,7 +283,7 @@ def table_html(frame: pd.DataFrame, widest: int = WIDEST_IN_NOTEBOOK) -> str:
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its index as columns, so that no format loses the names."""
+    """Return the frame with its index as columns, so that no format loses the names."""
     import pandas as pd
 
     if isinstance(frame.index, pd.RangeIndex) and frame.index.name is None:
@@ -312,7 +312,7 @@ def _json(result: Result) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON can hold. JSON has no infinity, so it is written as text."""
+    """Return a value that JSON can hold. JSON has no infinity, so it is written as text."""
     import pandas as pd
 
     if isinstance(value, list | tuple | dict):

@@ -18,7 +18,7 @@ MARK = "'"
 
 
 def csv_text(frame: pd.DataFrame, *, index: bool = True) -> str:
-    """The frame as CSV.
+    """Return the frame as CSV.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"model": ["=1+1", "plain"], "ability": [-1.5, 2]})
@@ -45,7 +45,7 @@ def csv_text(frame: pd.DataFrame, *, index: bool = True) -> str:
 
 
 def restored(frame: pd.DataFrame) -> pd.DataFrame:
-    """What `csv_text` wrote, as it was."""
+    """Return what `csv_text` wrote, as it was."""
     changed = frame.set_axis([_plain(name) for name in frame.columns], axis=1)
     for place, kind in enumerate(changed.dtypes):
         if str(kind) in ("object", "str"):

@@ -22,7 +22,7 @@ LEAST_BEGUN = 4  # letters of a name that is not written to its end
 
 
 def counted(n: int, noun: str) -> str:
-    """A number and its noun: 1 item, 2 items, 1,000 items."""
+    """Return a number and its noun: 1 item, 2 items, 1,000 items."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -32,23 +32,23 @@ def mean_called(kind: str) -> str:
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """Names that occur more than once, each once, in the order of their first place."""
+    """Return names that occur more than once, each once, in the order of their first place."""
     return [name for name, n in Counter(names).items() if n > 1]
 
 
 def listed(names: Sequence[str], noun: str, shown: int = 3) -> str:
-    """How many there are, and the first of them by name: 5 items (a, b, c, ...)."""
+    """Return how many there are, and the first of them by name: 5 items (a, b, c, ...)."""
     first = ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")
     return f"{counted(len(names), noun)} ({first})"
 
 
 def joined(names: Sequence[str]) -> str:
-    """All names in a sentence: a, b and c."""
+    """Return all names in a sentence: a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def meant(name: str, known: Iterable[object]) -> str:
-    """A question to who mistyped a name, to put after a sentence; empty if nothing is close.
+    """Return a question to who mistyped a name, to put after a sentence; empty if nothing is close.
 
     >>> meant("calibate", ["calibrate", "score"])
     " Did you mean 'calibrate'?"
@@ -63,7 +63,7 @@ def meant(name: str, known: Iterable[object]) -> str:
 
 
 def who_has(names: Sequence[str], noun: str = "respondent", shown: int = 3) -> str:
-    """Who has something, as the beginning of a sentence; where several do, they share it.
+    """Return who has something, as the beginning of a sentence; where several do, they share it.
 
     >>> who_has(["a"]), who_has(["a", "b"]), who_has(list("abcd"))
     ('a has', 'a and b share', '4 respondents (a, b, c, ...) share')
@@ -89,7 +89,7 @@ def with_interval(value: float, reach: float, least: float = -inf) -> str:
 
 
 def with_reach(value: float, reach: float) -> str:
-    """A number and half of its interval, both to the second digit of the latter.
+    """Return a number and half of its interval, both to the second digit of the latter.
 
     A number without an interval stands alone, and both next to nothing are said to be so.
 
@@ -113,7 +113,7 @@ def with_reach(value: float, reach: float) -> str:
 def beyond_scale(
     values: Sequence[float | None], among: Sequence[float | None] | None = None
 ) -> list[str | None]:
-    """How difficulties far from all respondents are shown: not exactly; None for the others.
+    """Return how difficulties far from all respondents are shown: not exactly; None for the others.
 
     On a scale of another unit, most difficulties are far from 0, and none is shown so: `among` are
     all of the scale, if values are a part. What all or none solved has none. A page does the same.
@@ -136,7 +136,7 @@ def beyond_scale(
 
 
 def said_p(p: float) -> str:
-    """A p-value in a sentence; below 0.001 it is not given exactly."""
+    """Return a p-value in a sentence; below 0.001 it is not given exactly."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
@@ -146,7 +146,7 @@ def clean(text: str) -> str:
 
 
 def half_character(texts: Iterable[str]) -> str | None:
-    """The first text with half of a surrogate pair, which no file can hold."""
+    """Return the first text with half of a surrogate pair, which no file can hold."""
     several = list(texts)
     if _is_whole("".join(several)):
         return None
@@ -172,7 +172,7 @@ def shown(value: object) -> str:
 
 
 def said_of_level(near: Sequence[str], test: str) -> str:
-    """Who is not significantly lower than the best, and by which test; empty if nobody is.
+    """Return who is not significantly lower than the best, and by which test; empty if nobody is.
 
     Other sections compare the same models by other tests, so that others may be level there.
     """

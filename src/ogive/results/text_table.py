@@ -87,7 +87,7 @@ def terminal_table(
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with one line of names: those of several levels are joined."""
+    """Return the table with one line of names: those of several levels are joined."""
     if frame.columns.nlevels == 1:
         return frame
     names = [" ".join(str(part) for part in name if part != "") for name in frame.columns]
@@ -95,13 +95,13 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_part(frame: pd.DataFrame, whole: pd.DataFrame) -> bool:
-    """Whether a frame shows rows and columns of another one, and not something else."""
+    """Return True if a frame shows rows and columns of another one, and not something else."""
     rows = whole.index.is_unique and bool(frame.index.isin(whole.index).all())
     return rows and not set(frame.columns).isdisjoint(whole.columns)
 
 
 def _with_errors(top: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the errors or intervals that the whole table has of their estimates."""
+    """Return the rows with the errors or intervals that the whole table has of their estimates."""
     added = top
     for name in map(str, top.columns):
         error, ends = name + SE, [name + LOW, name + HIGH]
@@ -113,7 +113,7 @@ def _with_errors(top: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
 
 
 def _names(top: pd.DataFrame, widest: int) -> Column | None:
-    """The column of row names; rows that are only counted have none."""
+    """Return the column of row names; rows that are only counted have none."""
     if top.index.nlevels == 1 and top.index.name is None and _counted(top.index):
         return None
     if top.index.nlevels > 1:
@@ -129,7 +129,7 @@ def _counted(index: pd.Index[Any]) -> bool:
 
 
 def _columns(top: pd.DataFrame, whole: pd.DataFrame, of: pd.DataFrame) -> list[Column]:
-    """All columns of `whole` that have a value, estimates with their uncertainty.
+    """Return all columns of `whole` that have a value, estimates with their uncertainty.
 
     `of` has all rows, which say what the scale of difficulties is.
     """
@@ -170,14 +170,14 @@ def _column(top: pd.DataFrame, there: Sequence[str], place: int) -> Column:
 
 
 def _far(column: Column) -> bool:
-    """Whether difficulties of the column may lie beyond the scale."""
+    """Return True if difficulties of the column may lie beyond the scale."""
     return any(re.fullmatch(r"difficulty(_\d+)?", name) for name in column.made_of)
 
 
 def _within_scale(
     column: Column, values: Sequence[float | None], among: Sequence[float | None]
 ) -> Column:
-    """The column with difficulties of items that are beyond the scale not given exactly."""
+    """Return the column with difficulties of items that are beyond the scale not given exactly."""
     told = zip(beyond_scale(values, among), column.cells, strict=True)
     return replace(column, cells=[cell if far is None else far for far, cell in told])
 
@@ -192,7 +192,7 @@ def _has_plain_ends(top: pd.DataFrame, there: Sequence[str], place: int) -> bool
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:
-    """The cells of a column, with None where there is no value."""
+    """Return the cells of a column, with None where there is no value."""
     return [None if lost else value for value, lost in zip(column, column.isna(), strict=True)]
 
 
@@ -217,7 +217,7 @@ def _with_error(value: float | None, error: float | None) -> str:
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    """An estimate and its interval, to two digits of the standard error that it implies."""
+    """Return an estimate and its interval, to two digits of the standard error that it implies."""
     if value is None:
         return UNKNOWN
     if low is None or high is None:
@@ -230,7 +230,7 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
 
 
 def _numbers(values: Sequence[float | None]) -> list[str]:
-    """Numbers of one column with the same places: shares have three, others three digits."""
+    """Return numbers of one column with the same places: shares have three, others three digits."""
     known = [float(value) for value in values if value is not None and isfinite(value)]
     largest = max(map(abs, known), default=0.0)
     if all(value.is_integer() for value in known):
@@ -249,7 +249,7 @@ def _number(value: float | None, places: int) -> str:
 
 
 def _cut(column: Column, left: int) -> Column | None:
-    """The column in the room that is left; None if it does not fit, even with text cut."""
+    """Return the column in the room that is left; None if it does not fit, even with text cut."""
     if not column.text:
         return column if column.width <= left else None
     room = min(left, WIDEST_TEXT)
@@ -259,7 +259,7 @@ def _cut(column: Column, left: int) -> Column | None:
 
 
 def _lines(names: Column | None, shown: Sequence[Column]) -> list[str]:
-    """The table as text: headings below each other where they are wider than their cells."""
+    """Return the table as text: headings below each other where they are wider than their cells."""
     columns = ([names] if names else []) + list(shown)
     heads = [_heading(column) for column in columns]
     tall = max(map(len, heads), default=0)
@@ -280,7 +280,7 @@ def _heading(column: Column) -> list[str]:
 
 
 def _pieces(heading: str) -> list[str]:
-    """The parts of a heading, between which it may be broken."""
+    """Return the parts of a heading, between which it may be broken."""
     return re.findall(r"± se|\(low to high\)|[^_ ]+[_ ]?|[_ ]", heading)
 
 
@@ -293,7 +293,7 @@ def _row(cells: Sequence[str], columns: Sequence[Column]) -> str:
 
 
 def _said(rows: int, hidden: Sequence[str]) -> list[str]:
-    """What is not shown: rows, and columns by name as far as they are few."""
+    """Return what is not shown: rows, and columns by name as far as they are few."""
     said = [counted(rows, "more row")] if rows > 0 else []
     if hidden:
         more = len(hidden) - MOST_NAMED

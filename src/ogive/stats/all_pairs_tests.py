@@ -39,14 +39,14 @@ class PairTests(Protocol):
         """Number of pairs."""
 
     def ahead(self, limit: float) -> Iterator[Block]:
-        """Who is better than whom with a p-value of at most `limit`, by blocks of rows.
+        """Return who is better than whom with a p-value of at most `limit`, by blocks of rows.
 
         Columns of a block are all respondents from its first row on; each pair occurs once.
         """
 
 
 def rank_limits_of_many(tests: PairTests, n: int, alpha: float) -> tuple[Ranks, Ranks]:
-    """Lowest and highest rank of each of `n` respondents, by Holm's step-down method."""
+    """Return lowest and highest rank of each of `n` respondents, by Holm's step-down method."""
     found = -1
     better, worse = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
     for _ in range(PASSES):
@@ -121,7 +121,7 @@ class ClusteredPairs:
 
 
 def critical_counts(most: int, limit: float) -> Floats:
-    """The smallest count of right alone, out of 0 to `most` that differ, with p <= `limit`.
+    """Return the smallest count of right alone, out of 0 to `most` that differ, with p <= `limit`.
 
     Infinite where not even all of them would do.
     """
@@ -138,18 +138,18 @@ def critical_counts(most: int, limit: float) -> Floats:
 
 
 def _shared(seen: NDArray[np.bool_], rows: slice) -> NDArray[np.bool_]:
-    """Whether pairs share an item."""
+    """Return whether pairs share an item."""
     found: NDArray[np.bool_] = seen[rows].astype(np.float32) @ seen[rows.start :].T > 0
     return found
 
 
 def blocks_of(n: int) -> list[slice]:
-    """Rows whose pairs are tested at once."""
+    """Return rows whose pairs are tested at once."""
     return [slice(start, min(start + ROWS, n)) for start in range(0, n, ROWS)]
 
 
 def each_once(shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Each pair once: columns right of the diagonal."""
+    """Return each pair once: columns right of the diagonal."""
     return np.arange(shape[1]) > np.arange(shape[0])[:, None]
 
 
@@ -184,7 +184,7 @@ class GappyPairs:
         return sum(int(np.isfinite(p).sum()) for _, _, p in self._tested)
 
     def ahead(self, limit: float) -> Iterator[Block]:
-        """Who is better than whom with a p-value of at most `limit`, by blocks of rows."""
+        """Yield who is better than whom with a p-value of at most `limit`, by blocks of rows."""
         for rows, better, p in self._tested:
             sure = p <= limit
             yield rows, sure & better, sure & ~better
@@ -208,14 +208,14 @@ class GappyPairs:
         return found
 
     def _sums(self, rows: slice, part: slice) -> tuple[Floats, Floats]:
-        """Shared items of some columns, and the sum of differences on them."""
+        """Return shared items of some columns, and the sum of differences on them."""
         rest = slice(rows.start, None)
         seen, x = self._seen[rows, part], self._x[rows, part]
         count = seen @ self._seen[rest, part].T
         return count, x @ self._seen[rest, part].T - seen @ self._x[rest, part].T
 
     def _items(self, rows: slice) -> _Moments:
-        """Each item is a cluster of its own: by sums of squares."""
+        """Return each item is a cluster of its own: by sums of squares."""
         rest, whole = slice(rows.start, None), slice(None)
         count, total = self._sums(rows, whole)
         square = self._x[rows] ** 2 @ self._seen[rest].T + self._seen[rows] @ (self._x[rest] ** 2).T
@@ -227,7 +227,7 @@ class GappyPairs:
         return _Moments(total / n, variance, np.maximum(n - 1, 1.0), count)
 
     def _clusters(self, rows: slice) -> _Moments:
-        """The jackknife over clusters, one cluster after the other."""
+        """Return the jackknife over clusters, one cluster after the other."""
         count, total = self._sums(rows, slice(None))
         n = np.maximum(count, 1.0)
         mean = total / n

@@ -49,7 +49,7 @@ _pool_around = threading.local()  # the pool in whose thread this work runs
 
 
 def array_namespace(array: Array) -> Any:
-    """The Array API namespace of `array`: NumPy itself, or torch in its standard dress."""
+    """Return the Array API namespace of `array`: NumPy itself, or torch in its standard dress."""
     if isinstance(array, np.ndarray):
         return np
     return _torch_namespace()
@@ -86,12 +86,12 @@ def _moved(tensor: Array, device: str) -> Array:
 
 
 def as_numpy(array: Array) -> NDArray[Any]:
-    """A NumPy view or copy of `array`."""
+    """Return a NumPy view or copy of `array`."""
     return array if isinstance(array, np.ndarray) else np.asarray(array.cpu())
 
 
 def like(values: Any, other: Array) -> Array:
-    """`values` as float64 in the namespace and on the device of `other`."""
+    """Return `values` as float64 in the namespace and on the device of `other`."""
     if isinstance(other, np.ndarray):
         there = values.cpu() if hasattr(values, "cpu") else values
         return np.asarray(there, dtype=np.float64)
@@ -100,7 +100,7 @@ def like(values: Any, other: Array) -> Array:
 
 
 def numbers(values: Sequence[float], other: Array) -> Array:
-    """A few numbers that never change, as `like` would place them; a device keeps them."""
+    """Return a few numbers that never change, as `like` would place them; a device keeps them."""
     if isinstance(other, np.ndarray):
         return np.asarray(values, dtype=np.float64)
     return _kept_numbers(tuple(values), other.device)
@@ -113,7 +113,7 @@ def _kept_numbers(values: tuple[float, ...], device: Any) -> Array:
 
 
 def histogram(index: Array, weights: Array, size: int) -> Array:
-    """Sum `weights` that share an `index`, of any shape; the Array API has no bincount."""
+    """Return sum `weights` that share an `index`, of any shape; the Array API has no bincount."""
     index, weights = index.reshape(-1), weights.reshape(-1)
     if isinstance(index, np.ndarray):
         return np.bincount(index, weights, minlength=size)
@@ -121,7 +121,7 @@ def histogram(index: Array, weights: Array, size: int) -> Array:
 
 
 def free_bytes(array: Array) -> int:
-    """Memory that is free on the GPU on which `array` lies; 0 where it lies on none."""
+    """Return memory that is free on the GPU on which `array` lies; 0 where it lies on none."""
     if isinstance(array, np.ndarray) or not array.is_cuda:
         return 0
     import torch
@@ -154,7 +154,7 @@ def _torch_namespace() -> Any:
 
 
 def row_blocks(n_rows: int, rows: int) -> list[slice]:
-    """Cut `n_rows` into slices of `rows`; the cut never depends on the number of workers."""
+    """Return cut `n_rows` into slices of `rows`; the cut never depends on the number of workers."""
     return [slice(first, min(first + rows, n_rows)) for first in range(0, n_rows, rows)]
 
 
@@ -209,7 +209,7 @@ def _raise_stopped() -> None:
 
 
 def in_threads(work: Callable[[Any], Value], parts: Sequence[Any]) -> list[Value]:
-    """What `work` returns of each part, in order; many parts are shared by all cores.
+    """Return what `work` returns of each part, in order; many parts are shared by all cores.
 
     For work inside NumPy that needs no BLAS.
     """
@@ -221,7 +221,7 @@ def in_threads(work: Callable[[Any], Value], parts: Sequence[Any]) -> list[Value
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Return cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -249,7 +249,7 @@ def by_items(run: Run, coords: Any, nodes: int, work: Callable[[slice], Any]) ->
 
 
 def add(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
-    """Sums, pair by pair."""
+    """Return sums, pair by pair."""
     return [left + right for left, right in zip(old, new, strict=True)]
 
 
@@ -269,7 +269,7 @@ def fold(
 
 
 def evenly_spaced(count: int, most: int) -> NDArray[np.intp]:
-    """At most `most` of `count` positions, evenly spaced from first to last."""
+    """Return at most `most` of `count` positions, evenly spaced from first to last."""
     if count <= most:
         return np.arange(count)
     return np.linspace(0, count - 1, most).round().astype(np.intp)
@@ -294,7 +294,7 @@ class Recordings:
         self._known: dict[Hashable, _Recording | None] = {}
 
     def __call__(self, name: Hashable, work: Steps, *arrays: Array) -> tuple[Array, ...]:
-        """What `work` makes of the arrays; the first of them says where they lie."""
+        """Return what `work` makes of the arrays; the first of them says where they lie."""
         if isinstance(arrays[0], np.ndarray) or not arrays[0].is_cuda:
             return work(*arrays)
         key = name, *(array.shape for array in arrays)
@@ -370,14 +370,14 @@ class ZerosAndOnes:
         return "float16" in str(self.table.dtype)
 
     def times(self, vector: Array) -> Array:
-        """Σ over the columns, one number for each row."""
+        """Return σ over the columns, one number for each row."""
         if not self.exact_by_digits:
             return self.table @ vector
         digits, worth = in_digits(_filled_up(vector, self.table.shape[1]))
         return (_product(self.table, digits).double() @ worth)[: self.n_rows]
 
     def summed(self, vector: Array) -> Array:
-        """Σ over the rows, one number for each column."""
+        """Return σ over the rows, one number for each column."""
         if not self.exact_by_digits:
             return vector @ self.table
         length, wide = self.table.shape
@@ -388,7 +388,7 @@ class ZerosAndOnes:
 
 
 def halved(cells: Array) -> ZerosAndOnes:
-    """Zeros and ones of a torch table in float16, filled up to what the hardware takes."""
+    """Return zeros and ones of a torch table in float16, filled up to what the hardware takes."""
     n_rows, n_columns = cells.shape
     step = MOST_SUMMED if n_rows > MOST_SUMMED else DIGITS
     shape = _multiple(n_rows, step), _multiple(n_columns, DIGITS)
@@ -410,19 +410,19 @@ def in_digits(vector: Array) -> tuple[Array, Array]:
 
 
 def _filled_up(vector: Array, length: int) -> Array:
-    """A vector with zeros at its end."""
+    """Return a vector with zeros at its end."""
     if vector.shape[0] == length:
         return vector
     return _torch().nn.functional.pad(vector, (0, length - vector.shape[0]))
 
 
 def _multiple(number: int, step: int) -> int:
-    """The least multiple of `step` that is not below `number`."""
+    """Return the least multiple of `step` that is not below `number`."""
     return -(-number // step) * step
 
 
 def _product(left: Array, right: Array) -> Array:
-    """The product of float16 matrices of whole numbers, in float32."""
+    """Return the product of float16 matrices of whole numbers, in float32."""
     if not left.is_cuda:
         return left.float() @ right.float()
     torch = _torch()

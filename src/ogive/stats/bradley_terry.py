@@ -61,7 +61,7 @@ class Cells:
         return self.won + self.tied + self.lost
 
     def halved(self) -> Cells:
-        """The same with every tie counted as half a win and half a loss."""
+        """Return the same with every tie counted as half a win and half a loss."""
         half = self.tied / 2
         return replace(self, won=self.won + half, lost=self.lost + half, tied=0.0 * half)
 
@@ -82,14 +82,14 @@ class Strengths:
         return np.exp(self.log_discrimination)[cells.group] * apart + self.advantage
 
     def chances(self, lean: Floats) -> tuple[Floats, Floats, Floats]:
-        """Probabilities that the first wins, of a tie, and that the second wins."""
+        """Return probabilities that the first wins, of a tie, and that the second wins."""
         top = np.maximum(np.abs(lean) / 2, self.log_tie)
         parts = [np.exp(x - top) for x in (lean / 2, self.log_tie + 0 * lean, -lean / 2)]
         total = parts[0] + parts[1] + parts[2]
         return parts[0] / total, parts[1] / total, parts[2] / total
 
     def log_likelihood(self, cells: Cells) -> float:
-        """Log-probability of the outcomes, with the prior of the log discriminations."""
+        """Return log-probability of the outcomes, with the prior of the log discriminations."""
         lean = self.lean(cells)
         top = np.maximum(np.abs(lean) / 2, self.log_tie)
         total = np.exp(lean / 2 - top) + np.exp(-lean / 2 - top) + np.exp(self.log_tie - top)
@@ -112,7 +112,7 @@ class Curvature:
 
     @classmethod
     def at(cls, found: Strengths, cells: Cells, penalty: Floats) -> Curvature:
-        """At some parameters; `penalty` is the precision of a prior of the strengths."""
+        """Return at some parameters; `penalty` is the precision of a prior of the strengths."""
         lean = found.lean(cells)
         won, tied, lost = found.chances(lean)
         edge, n = (won - lost) / 2, cells.n
@@ -171,13 +171,13 @@ class Problem:
         return found
 
     def centred(self, strength: Floats) -> Floats:
-        """Strengths with mean 0 in each part."""
+        """Return strengths with mean 0 in each part."""
         size = np.bincount(self.part)
         found: Floats = strength - (np.bincount(self.part, strength) / size)[self.part]
         return found
 
     def start(self) -> Strengths:
-        """Equal strengths, and ties as often as they were."""
+        """Return equal strengths, and ties as often as they were."""
         cells = self.cells
         share = cells.tied.sum() / max(cells.n.sum() - cells.tied.sum(), 1.0)
         log_tie = float(np.log(2 * share)) if share else -np.inf
@@ -185,12 +185,12 @@ class Problem:
         return Strengths(np.zeros(cells.n_rivals), log_tie, 0.0, nothing, 0.0)
 
     def value(self, found: Strengths) -> float:
-        """What is climbed."""
+        """Return what is climbed."""
         pull = found.strength @ self.penalty @ found.strength / 2
         return found.log_likelihood(self.cells) - float(pull)
 
     def anchored(self, information: Floats) -> Floats:
-        """Information, of one or more, with the mean of each part held fixed."""
+        """Return information, of one or more, with the mean of each part held fixed."""
         m, size = self.cells.n_rivals, np.bincount(self.part)
         same = (self.part[:, None] == self.part) / size[self.part]
         fixed = information.copy()
@@ -207,7 +207,7 @@ class Problem:
         return found
 
     def identified(self) -> bool:
-        """Whether the battles determine all that is estimated, infinite strengths aside."""
+        """Return True if the battles determine all that is estimated, infinite strengths aside."""
         start = self.start()
         whole = self.anchored(Curvature.at(start, self.cells, self.penalty).information)
         free = np.flatnonzero(self.free)
@@ -216,7 +216,7 @@ class Problem:
         return bool(np.linalg.eigvalsh(inner)[0] > 1e-9)
 
     def climb(self, begin: Strengths, close: float = CLOSE) -> tuple[Strengths, bool]:
-        """Newton's method with halved steps; whether it came to rest."""
+        """Return Newton's method with halved steps; whether it came to rest."""
         found, value = begin, self.value(begin)
         for _ in range(MOST_STEPS):
             curve = Curvature.at(found, self.cells, self.penalty)
@@ -261,7 +261,7 @@ class Problem:
 
 
 def inverse_of_groups(own: Floats, x: Floats) -> Floats:
-    """The inverse of the information of log discriminations times x, on its last axis.
+    """Return the inverse of the information of log discriminations times x, on its last axis.
 
     Log discriminations have mean 0, which is what gives strengths their unit.
     """
@@ -281,7 +281,7 @@ def design_of(found: Strengths, cells: Cells) -> Any:
 
 
 def grouped(group: Ints, n_groups: int) -> Any:
-    """Which row belongs to which group: sparse, (n_rows, n_groups)."""
+    """Return which row belongs to which group: sparse, (n_rows, n_groups)."""
     from scipy.sparse import csr_array
 
     n = group.size
@@ -289,7 +289,7 @@ def grouped(group: Ints, n_groups: int) -> Any:
 
 
 def spread_of(problem: Problem, begin: Strengths) -> tuple[Strengths, tuple[float, float]]:
-    """Strengths where discriminations differ, and the interval of their spread.
+    """Return strengths where discriminations differ, and the interval of their spread.
 
     The standard deviation of the log discriminations has the largest marginal likelihood by
     Laplace's approximation; the interval is that of likelihood ratios, 95 %. It begins at 0 where
@@ -315,7 +315,7 @@ def spread_of(problem: Problem, begin: Strengths) -> tuple[Strengths, tuple[floa
 
 
 def _marginal(problem: Problem, found: Strengths) -> float:
-    """Log-likelihood with the log discriminations integrated out."""
+    """Return log-likelihood with the log discriminations integrated out."""
     own = Curvature.at(found, problem.cells, problem.penalty).own
     free = own.size - 1  # log discriminations have mean 0
     bend = np.log(own).sum() + np.log((1 / own).mean()) + 2 * free * np.log(found.spread)
@@ -323,7 +323,7 @@ def _marginal(problem: Problem, found: Strengths) -> float:
 
 
 def _crossing(tried: Floats, height: Floats, best: int, side: int) -> float:
-    """Where the marginal likelihood falls by the critical value of likelihood ratios."""
+    """Return where the marginal likelihood falls by the critical value of likelihood ratios."""
     below = height - height[best] + RATIO
     k = best
     while 0 <= k + side < tried.size and below[k + side] >= 0:
@@ -335,7 +335,7 @@ def _crossing(tried: Floats, height: Floats, best: int, side: int) -> float:
 
 
 def _peak(x: Floats, y: Floats) -> float:
-    """Exponential of where the parabola through three points has its top."""
+    """Return exponential of where the parabola through three points has its top."""
     bend, slope, _ = np.polyfit(x - x[1], y - y[1], 2)
     away = -slope / (2 * bend) if bend < 0 else 0.0
     return float(np.exp(x[1] + np.clip(away, x[0] - x[1], x[2] - x[1])))

@@ -36,7 +36,7 @@ class Errors:
 
 
 def errors_of(problem: Problem, found: Strengths, clusters: list[Ints]) -> Errors:
-    """By a jackknife over clusters; without clusters, over single comparisons."""
+    """Return by a jackknife over clusters; without clusters, over single comparisons."""
     kinds = clusters or [np.arange(problem.cells.place.size)]
     jackknife = _Jackknife.of(problem, found)
     covariance = np.zeros_like(jackknife.inverse)
@@ -87,7 +87,7 @@ class _Jackknife:
         )
 
     def over(self, cluster: Ints) -> Floats:
-        """Covariance by leaving out one cluster at a time; NaN if one is all."""
+        """Return covariance by leaving out one cluster at a time; NaN if one is all."""
         n, width = int(cluster.max()) + 1, self.inverse.shape[0]
         if n < 2:
             return np.full_like(self.inverse, np.nan)
@@ -142,7 +142,7 @@ class _Jackknife:
         return found
 
     def _informations(self, cluster: Ints, n: int) -> Floats:
-        """Information of each cluster, (n_clusters, width, width)."""
+        """Return information of each cluster, (n_clusters, width, width)."""
         cells, width = self.problem.cells, self.inverse.shape[0]
         slope = np.exp(self.found.log_discrimination)[cells.group]
         ends = (cells.first, cells.second, np.full_like(cells.first, width - 2))
@@ -160,7 +160,7 @@ class _Jackknife:
         return found.reshape(n, width, width)
 
     def _without(self, slopes: Floats, informations: Floats) -> Floats:
-        """How far the estimates move if each cluster is left out."""
+        """Return how far the estimates move if each cluster is left out."""
         free = np.flatnonzero(self.problem.free)
         rest = self.problem.anchored(self.curve.information - NEARLY * informations)
         inner = rest[:, free[:, None], free]
@@ -170,7 +170,7 @@ class _Jackknife:
 
 
 def crossed(kinds: list[Ints]) -> Ints:
-    """Clusters of comparisons that are in the same cluster of every kind."""
+    """Return clusters of comparisons that are in the same cluster of every kind."""
     code = kinds[0]
     for each in kinds[1:]:
         code = np.unique(code * (int(each.max()) + 1) + each, return_inverse=True)[1]
@@ -178,7 +178,7 @@ def crossed(kinds: list[Ints]) -> Ints:
 
 
 def _positive(matrix: Floats) -> Floats:
-    """Without the negative parts that a difference of covariances may have."""
+    """Return without the negative parts that a difference of covariances may have."""
     if np.isnan(matrix).any():
         return matrix
     values, vectors = np.linalg.eigh(matrix)
@@ -204,7 +204,7 @@ WIDEST = 3.0  # standard deviation, in logits, of the prior where data leave a s
 
 
 def always_ahead(cells: Cells) -> tuple[Ints, Ints]:
-    """The connected part of each rival, and its strongly connected one.
+    """Return the connected part of each rival, and its strongly connected one.
 
     Strengths are finite and their differences identified only within one of the latter, where
     nobody wins all comparisons with the rest (Ford, 1957).
@@ -222,7 +222,7 @@ def always_ahead(cells: Cells) -> tuple[Ints, Ints]:
 
 
 def ties_explain_all(cells: Cells) -> bool:
-    """Whether strengths and ties may grow together without end.
+    """Return True if strengths and ties may grow together without end.
 
     So it is if strengths exist by which every winner is ahead by one or more, and no two that tie
     are further apart than one: differences without a negative cycle (Bellman and Ford).
@@ -247,7 +247,7 @@ def ties_explain_all(cells: Cells) -> bool:
 
 
 def by_size(label: NDArray[np.int32]) -> Ints:
-    """Labels numbered by size, the largest 0."""
+    """Return labels numbered by size, the largest 0."""
     size = np.bincount(label)
     place = np.empty(size.size, dtype=np.intp)
     place[np.argsort(-size, kind="stable")] = np.arange(size.size)
@@ -256,7 +256,7 @@ def by_size(label: NDArray[np.int32]) -> Ints:
 
 
 def prior_of(part: Ints, strong: Ints, *, whole: bool = False) -> tuple[Floats, NDArray[np.bool_]]:
-    """Precision of the prior that open strengths need, and which strengths are open.
+    """Return precision of the prior that open strengths need, and which strengths are open.
 
     They are drawn to the mean of the largest set of rivals that beat each other, or where there is
     none, or with `whole`, all to the mean of all.

@@ -25,7 +25,7 @@ HALVINGS = 64  # after these, the two ends are neighbouring doubles
 def conformal_interval(
     centres: Floats, residuals: Sequence[Floats], confidence: float
 ) -> tuple[Floats, Floats]:
-    """Lower and upper bound for each row of `centres`.
+    """Return lower and upper bound for each row of `centres`.
 
     `centres` has one row per new item and one column per group: what the regressor of that group
     predicts.
@@ -61,7 +61,7 @@ def held_out_part(n: int, test_size: float, seed: int) -> tuple[Indices, Indices
 
 
 def _upper(centres: Floats, residuals: Sequence[Floats], confidence: float) -> Floats:
-    """The value of rank `conformal_rank` among centre + residual over all held-out items.
+    """Return the value of rank `conformal_rank` among centre + residual over all held-out items.
 
     A table of new × held-out items could be huge; bisection needs only counts, which are quick.
     """

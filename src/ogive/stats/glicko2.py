@@ -74,7 +74,7 @@ def new_players(
     deviation: float = START_DEVIATION,
     volatility: float = START_VOLATILITY,
 ) -> Ratings:
-    """Players of whom nothing is known."""
+    """Return players of whom nothing is known."""
     return Ratings(*(np.full(count, value) for value in (rating, deviation, volatility)))
 
 
@@ -98,7 +98,7 @@ def round_robin(scores: ArrayLike, tolerance: float = 0.0) -> Floats:
 
 
 def rate_period(ratings: Ratings, results: ArrayLike | Games, tau: float = 0.5) -> Ratings:
-    """The ratings after one rating period, in which all games count as played at once.
+    """Return the ratings after one rating period, in which all games count as played at once.
 
     `results` is a table, (n_players, n_players), of what the row scored against the column, NaN
     where there was no game and anything on the diagonal; or a list of `Games`. `tau` bounds
@@ -141,7 +141,7 @@ def _of_table(mu: Floats, weight: Floats, outcomes: Floats) -> tuple[Floats, Flo
 
 
 def _of_games(mu: Floats, weight: Floats, games: Games) -> tuple[Floats, Floats]:
-    """The same, from a list; each game counts for both who played it."""
+    """Return the same, from a list; each game counts for both who played it."""
     first = np.concatenate([games.player, games.opponent])
     second = np.concatenate([games.opponent, games.player])
     score = np.concatenate([games.score, 1.0 - games.score])
@@ -155,7 +155,7 @@ def _of_games(mu: Floats, weight: Floats, games: Games) -> tuple[Floats, Floats]
 
 
 def _expected(lead: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Expected score of a game and its variance; both stay exact in the tails."""
+    """Return expected score of a game and its variance; both stay exact in the tails."""
     lead = np.clip(lead * weight, -FARTHEST, FARTHEST)
     odds = np.exp(-lead)
     expected = 1.0 / (1.0 + odds)
@@ -165,7 +165,7 @@ def _expected(lead: Floats, weight: Floats) -> tuple[Floats, Floats]:
 def _volatility(
     volatility: Floats, phi: Floats, surplus: Floats, information: Floats, tau: float
 ) -> Floats:
-    """Glickman's step 5: the root of f by the Illinois variant of false position."""
+    """Return glickman's step 5: the root of f by the Illinois variant of false position."""
     start = 2.0 * np.log(volatility)
     variance = 1.0 / information
     known = phi**2 + variance
@@ -195,7 +195,7 @@ def _volatility(
 
 
 def _other_end(f: Any, start: Floats, excess: Floats, tau: float) -> Floats:
-    """A point on the other side of the root: f falls from there to `start`, or back."""
+    """Return a point on the other side of the root: f falls from there to `start`, or back."""
     surprised = excess > 0
     end = np.where(surprised, np.log(np.where(surprised, excess, 1.0)), start - tau)
     steps = 1
@@ -337,12 +337,12 @@ def play(
 
 
 def best_first(rating: Floats) -> NDArray[np.intp]:
-    """Positions of the players, the highest rating first."""
+    """Return positions of the players, the highest rating first."""
     return np.argsort(-np.round(rating, FINEST), kind="stable")
 
 
 def ranks(rating: Floats) -> NDArray[np.intp]:
-    """1 is best; who has the same rating has the same rank."""
+    """Return 1 is best; who has the same rating has the same rank."""
     falling = np.sort(-np.round(rating, FINEST))
     return 1 + np.searchsorted(falling, -np.round(rating, FINEST))
 
@@ -398,5 +398,5 @@ def play_steadily(
 
 
 def erratic(ratings: Ratings, start: Ratings) -> np.ndarray:
-    """Whose volatility grew out of proportion."""
+    """Return whose volatility grew out of proportion."""
     return np.asarray(ratings.volatility > MOST_GROWTH * start.volatility)

@@ -22,7 +22,7 @@ from ogive.stats.array_backend import Floats
 
 
 def normal_reach(confidence: float) -> float:
-    """Standard errors each way of an interval of a normal error.
+    """Return standard errors each way of an interval of a normal error.
 
     >>> round(normal_reach(0.95), 2)
     1.96
@@ -39,7 +39,7 @@ def t_reach(freedom: Floats, confidence: float) -> Floats:
 
 
 def reach_of_parts(n_parts: int, confidence: float = 0.95) -> float:
-    """Standard errors each way of an interval of a mean over so many parts (Student's t)."""
+    """Return standard errors each way of an interval of a mean over so many parts (Student's t)."""
     return float(t_reach(np.array(n_parts - 1.0), confidence))
 
 
@@ -65,7 +65,7 @@ def conformal_quantile(values: Floats, confidence: float) -> float:
 def paired_difference(
     better: Any, worse: Any, n: Any, confidence: Any, inflation: Any = 1.0
 ) -> tuple[Any, Any]:
-    """Interval of the difference of two paired shares (Agresti and Min, 2005).
+    """Return interval of the difference of two paired shares (Agresti and Min, 2005).
 
     Of `n` cases, one is right alone in `better`, the other alone in `worse`. Half a case is added
     to each cell of the table, so that the interval has a width even where they never differ. The
@@ -83,7 +83,7 @@ def paired_difference(
 def exact_difference(
     better: Floats, worse: Floats, n: Floats, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Interval of the difference of two paired shares, given on how many cases they differ.
+    """Return interval of the difference of two paired shares, given on how many cases they differ.
 
     Holds 0 exactly where McNemar's exact test does not reject it: the share of the cases that
     differ in which the first is right has the interval of Clopper and Pearson.
@@ -105,14 +105,14 @@ def mcnemar(better: Floats, worse: Floats) -> Floats:
 
 
 def wilson(right: Floats, n: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Interval of a share that counts `right` of `n` (Wilson, 1927); NaN where n is 0."""
+    """Return interval of a share that counts `right` of `n` (Wilson, 1927); NaN where n is 0."""
     from scipy.special import ndtri
 
     return wilson_limits(right, n, float(ndtri(0.5 + confidence / 2)))
 
 
 def wilson_limits(right: Floats, n: Floats, z: float | Floats) -> tuple[Floats, Floats]:
-    """Wilson's interval that reaches `z` standard errors each way."""
+    """Return Wilson's interval that reaches `z` standard errors each way."""
     total: Any = np.where(n > 0, n, np.nan)
     middle = (right + z**2 / 2) / (total + z**2)
     reach = z / (total + z**2) * np.sqrt(right * (total - right) / total + z**2 / 4)
@@ -164,7 +164,7 @@ class Grouping:
 
     @classmethod
     def of(cls, tasks: NDArray[np.intp], clusters: NDArray[np.intp]) -> Grouping:
-        """From the task and the cluster of each item, numbered from 0."""
+        """Return from the task and the cluster of each item, numbered from 0."""
         order = np.lexsort((clusters, tasks))
         pairs = np.stack([tasks[order], clusters[order]])
         new = np.r_[True, (pairs[:, 1:] != pairs[:, :-1]).any(axis=0)]
@@ -176,7 +176,7 @@ class Grouping:
 
 
 def clustered_means(values: Floats, grouping: Grouping) -> Means:
-    """Mean over tasks of the means over their items, of each row; NaN is not asked."""
+    """Return mean over tasks of the means over their items, of each row; NaN is not asked."""
     mean, pulls, freedom, clusters = cluster_pulls(values, grouping)
     se = np.where(clusters > 1, np.sqrt((pulls**2).sum(axis=1)), np.nan)
     return Means(mean, se, freedom, clusters)
@@ -227,7 +227,7 @@ def _pulls(
 
 
 def _summed(values: Floats, groups: NDArray[np.intp]) -> Floats:
-    """Sums over columns of the same group, (n_rows, n_groups)."""
+    """Return sums over columns of the same group, (n_rows, n_groups)."""
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -235,7 +235,7 @@ def _summed(values: Floats, groups: NDArray[np.intp]) -> Floats:
 
 
 def _freedom(shares: Floats, grouping: Grouping) -> Floats:
-    """Degrees of freedom after Satterthwaite, were all items equally noisy.
+    """Return degrees of freedom after Satterthwaite, were all items equally noisy.
 
     Clusters count by what they weigh: a large one among small ones is nearly alone.
     """
@@ -249,7 +249,7 @@ def _freedom(shares: Floats, grouping: Grouping) -> Floats:
 
 
 def t_test(means: Means) -> Floats:
-    """Two-sided p-value that a mean is zero.
+    """Return two-sided p-value that a mean is zero.
 
     Where all clusters agree to the digit, the sign test over clusters takes the place of a
     quotient without a divisor. NaN where nothing was seen, 1 where only one cluster was.

@@ -116,7 +116,7 @@ class _Fit:
 
 
 def _fitted(logs: Floats, labels: Codes, loss: Floats, spread: float) -> _Fit:
-    """Rates and shares in turn; with two classes there is one other class, so no shares."""
+    """Return rates and shares in turn; with two classes there is one other class, so no shares."""
     n_classes = logs.shape[1]
     anyone = (1 - np.eye(n_classes)) / max(n_classes - 1, 1)
     task = _Task(logs, labels, loss, spread, anyone)
@@ -133,7 +133,7 @@ def _fitted(logs: Floats, labels: Codes, loss: Floats, spread: float) -> _Fit:
 
 
 def _changed(truth: Floats, labels: Codes) -> Floats:
-    """Expected number of labels by true and given class; 0 where both are the same."""
+    """Return expected number of labels by true and given class; 0 where both are the same."""
     n_classes = truth.shape[1]
     found = np.zeros((n_classes, n_classes))
     np.add.at(found.T, labels, truth)
@@ -142,7 +142,7 @@ def _changed(truth: Floats, labels: Codes) -> Floats:
 
 
 def _shares(changed: Floats) -> Floats:
-    """Into which class the changed labels of each class go: any alike, or few, weighed."""
+    """Return into which class the changed labels of each class go: any alike, or few, weighed."""
     from scipy.special import gammaln
 
     n_classes = len(changed)
@@ -160,7 +160,7 @@ def _shares(changed: Floats) -> Floats:
 
 
 def _doubted(wrong: Floats) -> Floats:
-    """The evidence of one classifier, nearer to even where it is above."""
+    """Return the evidence of one classifier, nearer to even where it is above."""
     sure = wrong.clip(0.5, 1 - 1e-12)
     odds = ALONE * (np.log(sure) - np.log1p(-sure))
     found: Floats = np.where(wrong > 0.5, 1 / (1 + np.exp(-odds)), wrong)
@@ -179,7 +179,7 @@ def _log_loss(probabilities: Floats, labels: Codes) -> float:
 
 
 def _logs(probabilities: Floats) -> Floats:
-    """Logarithms that stay finite, (n_items, n_classes, n_members)."""
+    """Return logarithms that stay finite, (n_items, n_classes, n_members)."""
     smooth = (1 - FLOOR) * probabilities + FLOOR / probabilities.shape[2]
     return np.ascontiguousarray(np.moveaxis(np.log(smooth), 0, 2))
 
@@ -193,7 +193,7 @@ def _chance(logs: Floats, weights: Floats, shift: Floats) -> Floats:
 
 
 def _joint(chance: Floats, labels: Codes, rates: Floats, shares: Floats) -> Floats:
-    """Probability of each true class together with the label given, (n_items, n_classes)."""
+    """Return probability of each true class together with the label given, (n_items, n_classes)."""
     n_items, n_classes = chance.shape
     joint: Floats = (1 - ODD) * chance * (rates * shares.T[labels])
     own = (np.arange(n_items), labels)
@@ -202,7 +202,7 @@ def _joint(chance: Floats, labels: Codes, rates: Floats, shares: Floats) -> Floa
 
 
 def _truth(chance: Floats, labels: Codes, rates: Floats, shares: Floats) -> Floats:
-    """Probability of each true class, given the label, (n_items, n_classes)."""
+    """Return probability of each true class, given the label, (n_items, n_classes)."""
     joint = _joint(chance, labels, rates, shares)
     joint /= joint.sum(axis=1, keepdims=True)
     return joint
@@ -234,13 +234,13 @@ class _Task:
         return point
 
     def parts(self, point: Floats) -> tuple[Floats, Floats, Floats]:
-        """Weights, shifts and noise rates."""
+        """Return weights, shifts and noise rates."""
         _, n_classes, n_members = self.logs.shape
         weights, shift, odds = np.split(point, [n_members, n_members + n_classes])
         return np.exp(weights), shift, 1 / (1 + np.exp(-odds))
 
     def lack(self, point: Floats) -> tuple[float, Floats]:
-        """The negative log-posterior, and its derivatives."""
+        """Return the negative log-posterior, and its derivatives."""
         weights, shift, rates = self.parts(point)
         n_items, n_classes, _ = self.logs.shape
         chance = _chance(self.logs, weights, shift)

@@ -13,7 +13,7 @@ Parts = NDArray[np.intp]
 
 
 def linked_parts(observed: NDArray[np.bool_]) -> tuple[Parts, Parts]:
-    """The connected part that each row and each column belongs to; that of most rows is 0.
+    """Return the connected part that each row and each column belongs to; that of most rows is 0.
 
     Rows and columns without any entry belong to no part of their own: they count to the first.
 
@@ -39,7 +39,7 @@ def linked_parts(observed: NDArray[np.bool_]) -> tuple[Parts, Parts]:
 
 
 def _all_linked(observed: NDArray[np.bool_]) -> bool:
-    """Whether a walk from the fullest row reaches every row: cheap, and nearly always so."""
+    """Return True if a walk from the fullest row reaches every row: cheap, and nearly always so."""
     some = observed.any(axis=1)
     if not some.any():
         return True

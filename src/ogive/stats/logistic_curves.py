@@ -43,12 +43,12 @@ class Curves:
     floor: float = 0.0
 
     def success(self, difficulty: Floats) -> Floats:
-        """Probability of a right response, (n_curves, n_points)."""
+        """Return probability of a right response, (n_curves, n_points)."""
         z = self.intercept[:, None] - self.slope[:, None] * difficulty
         return np.asarray(self.floor + (1 - self.floor) * sigmoid_pair(z)[0])
 
     def quantile(self, values: Floats, share: float) -> float:
-        """The value, one a curve, below which this share of the weight lies."""
+        """Return the value, one a curve, below which this share of the weight lies."""
         order = np.argsort(values, kind="stable")
         weight = self.weight[order]
         return float(
@@ -57,7 +57,7 @@ class Curves:
 
 
 def points(difficulty: Floats, right: Floats) -> Points:
-    """A sample as points; where it is large, neighbouring difficulties share their mean."""
+    """Return a sample as points; where it is large, neighbouring difficulties share their mean."""
     order = np.argsort(difficulty, kind="stable")
     count = min(len(order), MOST_POINTS)
     starts = np.linspace(0, len(order), count + 1).astype(np.intp)[:-1]
@@ -70,7 +70,7 @@ def points(difficulty: Floats, right: Floats) -> Points:
 
 
 def curves_of(sample: Points, floor: float) -> Curves:
-    """The curves that a sample leaves possible: location and slope are both free.
+    """Return the curves that a sample leaves possible: location and slope are both free.
 
     The sample must hold more than one difficulty. A grid is laid around the most likely curve,
     then once more around the mean of the first, which few errors may pull far to one side.
@@ -97,7 +97,7 @@ def curves_of(sample: Points, floor: float) -> Curves:
 
 
 def curves_at_mean(difficulty: float, n: int, right: int, steps: int = 400) -> Curves:
-    """Curves of slope one that pass the share of right responses at one difficulty."""
+    """Return curves of slope one that pass the share of right responses at one difficulty."""
     from scipy.special import betaincinv
 
     level = (np.arange(steps) + 0.5) / steps
@@ -107,7 +107,7 @@ def curves_at_mean(difficulty: float, n: int, right: int, steps: int = 400) -> C
 
 
 def _likely(ease: Floats, sample: Points, floor: float) -> Floats:
-    """Intercept and slope in `ease` of the likeliest curve; above a floor, close to it.
+    """Return intercept and slope in `ease` of the likeliest curve; above a floor, close to it.
 
     Some right responses are owed to the floor; how many, the curve found so far says (EM).
     """
@@ -155,13 +155,13 @@ class Predicted:
     weight: Floats
 
     def p(self, right: int) -> float:
-        """Chance of a count at least as far out as this one, on either side."""
+        """Return chance of a count at least as far out as this one, on either side."""
         count = self.total - right if self.counts_wrong else right
         tails = self._at_most(count), 1.0 - self._at_most(count - 1)
         return float(min(1.0, 2.0 * max(0.0, min(tails))))
 
     def limits(self, rate: float) -> tuple[int, int]:
-        """The least and the largest count of right responses whose `p` is above `rate`."""
+        """Return the least and the largest count of right responses whose `p` is above `rate`."""
         counts = range(self.total + 1)
         low = bisect_right(counts, rate / 2, key=self._at_most)
         high = bisect_left(counts, 1 - rate / 2, key=self._at_most)
@@ -170,7 +170,7 @@ class Predicted:
         return low, high
 
     def _at_most(self, count: int) -> float:
-        """Chance that the rarer outcome is seen at most this often."""
+        """Return chance that the rarer outcome is seen at most this often."""
         from scipy.special import betainc
 
         if count < 0:
@@ -180,7 +180,7 @@ class Predicted:
 
 
 def predicted_right(curves: Curves, difficulty: Floats, n: Floats) -> Predicted:
-    """What the curves say about `n` new responses at each `difficulty`."""
+    """Return what the curves say about `n` new responses at each `difficulty`."""
     chance = curves.success(difficulty)
     total = float(n.sum())
     expected = float(curves.weight @ (chance @ n)) / total
@@ -194,7 +194,7 @@ def predicted_right(curves: Curves, difficulty: Floats, n: Floats) -> Predicted:
 def logistic_curves(
     cells: Floats, along: Floats, weights: Floats | None = None, start: Floats | None = None
 ) -> Floats:
-    """Intercept and slope of each row's curve, (n_rows, 2).
+    """Return intercept and slope of each row's curve, (n_rows, 2).
 
     `cells` (n_rows, n_columns) holds 0, 1, a share of ones, or NaN for none; `along` (n_columns,)
     must vary, or the slope is 0. A cell counts `weights` (n_columns,) times.
@@ -220,12 +220,12 @@ def _standard(along: Floats) -> tuple[float, float]:
 
 
 def _onto(curves: Floats, middle: float, unit: float) -> Floats:
-    """Curves on the standardised axis."""
+    """Return curves on the standardised axis."""
     return np.stack([curves[:, 0] + curves[:, 1] * middle, curves[:, 1] * unit], axis=1)
 
 
 def _step(curves: Floats, x: Floats, right: Floats, seen: Floats) -> Floats:
-    """A step of scoring on the penalised likelihood, of limited length.
+    """Return a step of scoring on the penalised likelihood, of limited length.
 
     The penalty adds `leverage` cells to each, half of them right: as cells with such counts, the
     score is exact and its information steadies the step.
@@ -245,7 +245,7 @@ def _step(curves: Floats, x: Floats, right: Floats, seen: Floats) -> Floats:
 
 
 def information(weight: Floats, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Entries of the information on intercept and slope of each row, and its determinant."""
+    """Return entries of the information on intercept and slope of each row, and its determinant."""
     first, cross, second = weight.sum(axis=1), weight @ x, weight @ x**2
     # A ridge of rounding size: where all cells lie at one value, there is no slope.
     ridge = FAINTEST * (1 + first + second)

@@ -48,7 +48,7 @@ def pair_signs(values: Floats) -> Signs:
 
 
 def sign_agreement(signs: Signs, others: Signs) -> Floats:
-    """Kendall's tau-b of rankings given as `pair_signs`; 0 where one of them is all ties."""
+    """Return Kendall's tau-b of rankings given as `pair_signs`; 0 where one of them is all ties."""
     # Signs are 1, 0 and -1, so that their squares count the pairs that are no ties.
     return _ratio(_dot(signs, others), np.sqrt(_dot(signs, signs) * _dot(others, others)))
 
@@ -59,14 +59,14 @@ def kendall(values: Floats, others: Floats) -> Floats:
 
 
 def correlation(values: Floats, others: Floats) -> Floats:
-    """Pearson's correlation over the last axis; 0 where one of the two is constant."""
+    """Return Pearson's correlation over the last axis; 0 where one of the two is constant."""
     x = values - values.mean(axis=-1, keepdims=True)
     y = others - others.mean(axis=-1, keepdims=True)
     return _ratio((x * y).sum(axis=-1), np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1)))
 
 
 def spearman(values: Floats, others: Floats) -> Floats:
-    """Spearman's rho over the last axis, ties sharing their mean rank."""
+    """Return Spearman's rho over the last axis, ties sharing their mean rank."""
     from scipy.stats import rankdata
 
     return correlation(rankdata(values, axis=-1), rankdata(others, axis=-1))
@@ -84,7 +84,7 @@ def rank_agreement(values: Floats, others: Floats) -> dict[str, float]:
 
 
 def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, float]:
-    """95 % interval of a correlation over `n` pairs, by Fisher's transformation.
+    """Return 95 % interval of a correlation over `n` pairs, by Fisher's transformation.
 
     For ranks with the variance of Bonett and Wright (2000). NaN for three pairs or fewer, and where
     all points lie on a line: nothing says how far it holds.
@@ -96,7 +96,7 @@ def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, flo
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether all values are exactly the same; by rounding, their sd need not be 0 then."""
+    """Return True if all values are exactly the same; by rounding, their sd need not be 0 then."""
     return values.size > 0 and bool(values.min() == values.max())
 
 
@@ -121,7 +121,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def runs_within(ascending: Floats, reach: float) -> list[tuple[int, int]]:
-    """Slices of at least two neighbours less than `reach` apart, none inside another."""
+    """Return slices of at least two neighbours less than `reach` apart, none inside another."""
     runs: list[tuple[int, int]] = []
     for start in range(len(ascending)):
         stop = int(np.searchsorted(ascending, ascending[start] + reach - ROUNDING))
@@ -136,7 +136,7 @@ Codes = NDArray[np.integer[Any]]
 def confusion_counts(
     true: Codes, predicted: Codes, n_classes: int, weights: NDArray[Any] | None = None
 ) -> Floats:
-    """How many items of each class (rows) are predicted as each class (columns).
+    """Return how many items of each class (rows) are predicted as each class (columns).
 
     `true` is (n_items,) and `predicted` (n_models, n_items), codes from 0; any other code, such as
     -1 for no answer, is counted nowhere. Without `weights` the counts are (n_models, k, k); with
@@ -200,7 +200,7 @@ def auc_of_scores(true: Codes, scores: Floats, weights: NDArray[Any] | None = No
 
 
 def auc_error(true: Codes, scores: Floats) -> float:
-    """Standard error of the ROC AUC (DeLong, DeLong and Clarke-Pearson, 1988).
+    """Return standard error of the ROC AUC (DeLong, DeLong and Clarke-Pearson, 1988).
 
     `true` (n_items,) is 1 for positive and 0 for negative, `scores` (n_items,) as above. To each of
     the two classes an item is added that wins half of its comparisons: without it, a perfect order
@@ -218,7 +218,7 @@ def auc_error(true: Codes, scores: Floats) -> float:
 
 
 def _one_against_all(counts: Floats) -> dict[str, Floats]:
-    """The metrics of each class as the positive one, (..., k) each."""
+    """Return the metrics of each class as the positive one, (..., k) each."""
     hits = np.diagonal(counts, axis1=-2, axis2=-1)
     members, predicted = counts.sum(axis=-1), counts.sum(axis=-2)
     total = members.sum(axis=-1, keepdims=True)
@@ -240,26 +240,26 @@ def _weights(weights: NDArray[Any] | None, n_items: int) -> Floats:
 
 
 def _share(part: Floats, whole: NDArray[Any]) -> Floats:
-    """Part of a whole; 0 where the whole is nothing."""
+    """Return part of a whole; 0 where the whole is nothing."""
     empty = np.zeros(np.broadcast_shapes(part.shape, whole.shape))
     found: Floats = np.divide(part, whole, out=empty, where=whole > 0)
     return found
 
 
 def edges_by_quantile(values: Floats, n_bins: int) -> Floats:
-    """Edges between which equally many values lie; equal values are never parted."""
+    """Return edges between which equally many values lie; equal values are never parted."""
     return np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_bins + 1)))
 
 
 def edges_by_width(values: Floats, n_bins: int) -> Floats:
-    """Edges at equal distances; the outer bins also hold what lies far out."""
+    """Return edges at equal distances; the outer bins also hold what lies far out."""
     edges = np.linspace(*robust_limits(values), n_bins + 1)
     edges[0], edges[-1] = values.min(), values.max()
     return np.unique(edges)
 
 
 def places(values: Floats, edges: Floats) -> NDArray[np.intp]:
-    """In which bin each value lies, from 0: bins hold their lower edge, the last holds both.
+    """Return in which bin each value lies, from 0: bins hold their lower edge, the last holds both.
 
     -1 where a value lies outside, or is NaN. A single edge makes one bin of that value.
     """
@@ -283,7 +283,7 @@ SMALLEST, LARGEST = 0.05, 20.0  # errors in units; what lies beyond counts as th
 
 
 def error_unit(target: Floats) -> float:
-    """Median error of always predicting the median, from a target of the training part.
+    """Return median error of always predicting the median, from a target of the training part.
 
     If more than half of the values are the same, it is the mean error.
 
@@ -301,7 +301,7 @@ def error_unit(target: Floats) -> float:
 
 
 def error_scores(errors: Floats, unit: float) -> Floats:
-    """Score 1 / (1 + error / unit): 1/2 at one unit, more below it; NaN stays.
+    """Return score 1 / (1 + error / unit): 1/2 at one unit, more below it; NaN stays.
 
     The log-odds of a score are minus the logarithm of the error in units. An error that happens to
     be almost zero is no better than a small one, so errors count as at least a twentieth of the
@@ -331,7 +331,7 @@ def prediction_error(
     groups: NDArray[np.int64],
     reach: Floats | tuple[Floats, Floats] | None = None,
 ) -> dict[str, float]:
-    """The figures of `COLUMNS`; all arguments are (n,).
+    """Return the figures of `COLUMNS`; all arguments are (n,).
 
     Predictions of one of the `groups` (numbered from 0) are dependent, and count as one for
     standard errors. `reach` is half the width of each interval, or how far it reaches down and up;
@@ -359,7 +359,7 @@ def prediction_error(
 def mean_error_ends(
     mean: Floats, se: Floats, n_parts: int, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Ends of the interval of a mean absolute error over so many folds (Student's t).
+    """Return ends of the interval of a mean absolute error over so many folds (Student's t).
 
     Errors within a fold share what was learned, so that a mean over them is as uncertain as one
     over so many folds.
@@ -369,7 +369,7 @@ def mean_error_ends(
 
 
 def grouped_se(values: Floats, groups: NDArray[np.int64]) -> float:
-    """Standard error of a mean whose values come in groups; NaN where there is but one."""
+    """Return standard error of a mean whose values come in groups; NaN where there is but one."""
     sums = np.bincount(groups, values - values.mean())[np.bincount(groups) > 0]
     if sums.size < 2:
         return float("nan")
@@ -377,13 +377,13 @@ def grouped_se(values: Floats, groups: NDArray[np.int64]) -> float:
 
 
 def confidence_bins(confidence: Floats, n_bins: int = N_BINS) -> NDArray[np.intp]:
-    """In which of equally wide bins from 0 to 1 each confidence lies; the last holds 1."""
+    """Return in which of equally wide bins from 0 to 1 each confidence lies; the last holds 1."""
     found: NDArray[np.intp] = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
     return found
 
 
 def calibration_error(confidence: Floats, right: Floats, place: NDArray[np.intp]) -> float:
-    """Distance of confidence and accuracy in each bin, over bins by their size (ECE)."""
+    """Return distance of confidence and accuracy in each bin, over bins by their size (ECE)."""
     return float(np.abs(np.bincount(place, confidence - right)).sum() / confidence.size)
 
 
@@ -395,7 +395,7 @@ def error_interval(
     n_resamples: int,
     random: Generator,
 ) -> tuple[float, float]:
-    """Interval of the calibration error: true errors under which this one is no surprise.
+    """Return interval of the calibration error: true errors under which this one is no surprise.
 
     Distances add up whatever their sign, so that chance only ever makes the error larger, and
     plain draws of the items would start from an error that is too large already. So the gaps of
@@ -432,7 +432,7 @@ def _gaps(
 def error_by_chance(
     confidence: Floats, place: NDArray[np.intp], n_resamples: int, random: Generator
 ) -> float:
-    """Mean calibration error on so many items of a model whose confidence is right."""
+    """Return mean calibration error on so many items of a model whose confidence is right."""
     n = confidence.size
     right = ((random.uniform(size=n) < confidence).astype(np.float64) for _ in range(n_resamples))
     return float(np.mean([calibration_error(confidence, drawn, place) for drawn in right]))
@@ -441,7 +441,7 @@ def error_by_chance(
 def mean_interval(
     values: Floats, level: float, lowest: float, highest: float
 ) -> tuple[float, float, float]:
-    """Mean of values between two bounds, and its interval; of one value, all is possible."""
+    """Return mean of values between two bounds, and its interval; of one value, all is possible."""
     from scipy.special import stdtrit
 
     mean, n = float(values.mean()), values.size

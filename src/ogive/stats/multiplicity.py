@@ -36,7 +36,7 @@ def benjamini_hochberg(p: Floats, n_tests: int | None = None) -> Floats:
 
 
 def benjamini_yekutieli(p: Floats) -> Floats:
-    """P-values adjusted for the false discovery rate under any dependence of the tests.
+    """Return p-values adjusted for the false discovery rate under any dependence of the tests.
 
     Benjamini and Yekutieli (2001).
     """
@@ -46,7 +46,7 @@ def benjamini_yekutieli(p: Floats) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """P-values adjusted for any false discovery under any dependence (Holm, 1979)."""
+    """Return p-values adjusted for any false discovery under any dependence (Holm, 1979)."""
     order = _ascending(p)
     raised = p[order] * np.arange(order.size, 0, -1)
     return _placed(np.maximum.accumulate(raised), order, p.shape)
@@ -98,7 +98,7 @@ class StandingOut:
 
 
 def stand_out(effects: Floats, covariances: Floats, ways: Floats) -> StandingOut:
-    """Judge `effects`, (n, n_contrasts), by their covariances and by each other.
+    """Return judge `effects`, (n, n_contrasts), by their covariances and by each other.
 
     `ways`, (n, n_contrasts, n_ways), are directions in which all items may move together, such as
     a shift of the scale; that part is removed. Rows with an effect that is not finite stay NaN.
@@ -119,7 +119,7 @@ def stand_out(effects: Floats, covariances: Floats, ways: Floats) -> StandingOut
 def _common_and_scatter(
     effects: Floats, covariances: Floats, ways: Floats
 ) -> tuple[Floats, Floats]:
-    """What all items share, and the scatter of the rest; each is found given the other."""
+    """Return what all items share, and the scatter of the rest; each is found given the other."""
     from scipy.special import chdtri
 
     mild, far = (float(chdtri(effects.shape[1], 1 - q)) for q in (MILD, FAR))
@@ -209,7 +209,7 @@ def _tested(effects: Floats, covariances: Floats, scatter: Floats) -> tuple[Floa
 
 
 def _successive(effects: Floats, covariances: Floats) -> Floats:
-    """Each effect given those before it, in its standard errors; 0 without variance."""
+    """Return each effect given those before it, in its standard errors; 0 without variance."""
     left, spread = effects.copy(), covariances.copy()
     found = np.zeros_like(effects)
     largest = np.maximum(np.diagonal(spread, axis1=1, axis2=2).max(axis=1), 1e-300)

@@ -44,7 +44,7 @@ def solve_blocks(information: Array, gradient: Array, shared: tuple[bool, ...]) 
 
 
 def _solve_narrow(matrices: Array, rights: Array) -> Array:
-    """Elimination for all items at once; positive matrices need no pivots.
+    """Return elimination for all items at once; positive matrices need no pivots.
 
     On a GPU, a library looks at what it solved, and everything waits.
     """
@@ -77,7 +77,7 @@ def symmetric(upper: list[Array]) -> Array:
 
 
 def safe_information(observed: Array, expected: Array) -> Array:
-    """Observed information where it `is_safe`, the expected one elsewhere.
+    """Return observed information where it `is_safe`, the expected one elsewhere.
 
     Observed information is the better guide near the maximum, but far from it, or with few
     responses, it need not be positive.
@@ -89,7 +89,7 @@ def safe_information(observed: Array, expected: Array) -> Array:
 
 
 def is_safe(observed: Array, expected: Array) -> Array:
-    """Where observed information is safely positive, (n_items,).
+    """Return where observed information is safely positive, (n_items,).
 
     Its leading minors are held against the expected ones.
     """
@@ -108,7 +108,7 @@ def is_safe(observed: Array, expected: Array) -> Array:
 
 
 def _minor(matrices: Array, k: int) -> Array:
-    """The leading minor of size `k` of symmetric matrices; small ones are spelt out."""
+    """Return the leading minor of size `k` of symmetric matrices; small ones are spelt out."""
     if k > 3:
         return array_namespace(matrices).linalg.det(matrices[:, :k, :k])
     a, b, d = matrices[:, 0, 0], matrices[:, 0, 1], matrices[:, 1, 1]
@@ -119,7 +119,7 @@ def _minor(matrices: Array, k: int) -> Array:
 
 
 def positive_inverse(matrices: Floats) -> Floats:
-    """Inverse of one or more matrices that should be positive.
+    """Return inverse of one or more matrices that should be positive.
 
     A flat direction, which rounding may even have turned negative, gets a very large variance.
     """
@@ -216,7 +216,7 @@ class Anderson:
         self._steps.clear()
 
     def advance(self, x: Array, step: Array, metric: Array) -> Array:
-        """The next point from `x`, given the plain `step` of the map there."""
+        """Return the next point from `x`, given the plain `step` of the map there."""
         self._points = [*self._points, x][-self.memory - 1 :]
         self._steps = [*self._steps, step][-self.memory - 1 :]
         if len(self._points) == 1:

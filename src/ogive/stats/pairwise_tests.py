@@ -56,11 +56,11 @@ class Differences:
     def of_tests(
         cls, n: int, difference: Floats, p: Floats, correction: str = "holm"
     ) -> Differences:
-        """Tests that were made of all pairs, adjusted for their number."""
+        """Return tests that were made of all pairs, adjusted for their number."""
         return cls(n, difference, p, CORRECTIONS[correction](p))
 
     def behind(self, best: int, alpha: float = ALPHA) -> NDArray[np.bool_]:
-        """Which rivals are significantly lower than `best`, (n,)."""
+        """Return which rivals are significantly lower than `best`, (n,)."""
         first, second = np.triu_indices(self.n, 1)
         sure = self.p_adjusted <= alpha
         found = np.zeros(self.n, dtype=bool)
@@ -69,17 +69,17 @@ class Differences:
         return found
 
     def level_with(self, best: int, alpha: float = ALPHA) -> NDArray[np.bool_]:
-        """Which others are not significantly lower than `best`, (n,)."""
+        """Return which others are not significantly lower than `best`, (n,)."""
         found: NDArray[np.bool_] = ~self.behind(best, alpha)
         found[best] = False
         return found
 
     def significant(self, alpha: float = ALPHA) -> NDArray[np.bool_]:
-        """Whether each pair differs, (n, n)."""
+        """Return whether each pair differs, (n, n)."""
         return self._square(self.p_adjusted <= alpha)
 
     def compared(self) -> NDArray[np.bool_]:
-        """Whether each pair could be tested, (n, n); everybody is level with itself."""
+        """Return whether each pair could be tested, (n, n); everybody is level with itself."""
         found: NDArray[np.bool_] = self._square(np.isfinite(self.p)) | np.eye(self.n, dtype=bool)
         return found
 
@@ -89,7 +89,7 @@ class Differences:
         return found | found.T
 
     def tied_with(self, names: Sequence[str], alpha: float = ALPHA) -> list[str]:
-        """For each rival, the names of those that cannot be distinguished from it."""
+        """Return for each rival, the names of those that cannot be distinguished from it."""
         alike = self.compared() & ~self.significant(alpha) & ~np.eye(self.n, dtype=bool)
         called = np.array(names, dtype=object)
         return [", ".join(called[row]) for row in alike]
@@ -100,7 +100,7 @@ class Differences:
         return tuple(np.array(names, dtype=object)[level])
 
     def rank_limits(self, confidence: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Lowest and highest rank of each rival, from who is significantly better or worse.
+        """Return lowest and highest rank of each rival, from who is significantly better or worse.
 
         With Holm's correction all intervals hold simultaneously with probability `confidence`, even
         where rivals are equally good (Mogstad, Romano, Shaikh and Wilhelm, 2024).
@@ -120,7 +120,7 @@ class Differences:
 def differences_over_units(
     values: Floats, n_units: int | None = None, correction: str = "holm"
 ) -> Differences:
-    """Student's t of paired differences: `values` are rivals × units, such as data sets.
+    """Return Student's t of paired differences: `values` are rivals × units, such as data sets.
 
     A pair is compared on the units that both have. `n_units` says how many of them count as
     independent, if that are fewer than all.
@@ -135,7 +135,7 @@ def differences_over_units(
 
 
 def _t_tests(away: Floats, n_units: int | None) -> Floats:
-    """Mean of each row and the p-value that it is zero, (2, n_rows)."""
+    """Return mean of each row and the p-value that it is zero, (2, n_rows)."""
     from scipy.special import stdtr
 
     seen = ~np.isnan(away)
@@ -206,7 +206,7 @@ def differences_of_estimates(
     freedom: float | Floats = np.inf,
     correction: str = "holm",
 ) -> Differences:
-    """Tests of all pairs of estimates by their joint covariance, or by their variances.
+    """Return tests of all pairs of estimates by their joint covariance, or by their variances.
 
     `covariance` is a matrix, or one variance each for estimates that are independent. `freedom`
     are the degrees of freedom with which it is known; of independent estimates, those of each, so
@@ -228,7 +228,7 @@ def differences_of_estimates(
 
 
 def _welch(variance: Floats, freedom: Floats) -> Floats:
-    """Degrees of freedom of the difference of each pair of independent estimates."""
+    """Return degrees of freedom of the difference of each pair of independent estimates."""
     first, second = np.triu_indices(variance.size, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = variance[first] / (variance[first] + variance[second])
@@ -258,7 +258,7 @@ LEAST_ASKED = 5  # items, below which a respondent does not stand before others 
 
 
 def first_places(value: Floats, within: float = 0.0) -> NDArray[np.intp]:
-    """Positions of all that share the highest value; NaN has none.
+    """Return positions of all that share the highest value; NaN has none.
 
     Values that a search has found are equal if they differ by no more than `within`.
 
@@ -272,7 +272,7 @@ def first_places(value: Floats, within: float = 0.0) -> NDArray[np.intp]:
 
 
 def answered_few(asked: NDArray[np.intp], part: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Who answered too few items to be first: one lucky answer would lead every table.
+    """Return who answered too few items to be first: one lucky answer would lead every table.
 
     Where nobody of a part answered enough, nobody has to stand back.
 
@@ -318,7 +318,7 @@ def _largest(groups: list[frozenset[int]]) -> list[frozenset[int]]:
 
 
 def letter(place: int) -> str:
-    """a, b, ..., z, then 27, 28, ... in brackets."""
+    """Return a, b, ..., z, then 27, 28, ... in brackets."""
     return chr(ord("a") + place) if place < 26 else f"({place + 1})"
 
 
@@ -374,14 +374,14 @@ def compare_pairs(
 
 
 def n_compared(n_respondents: int) -> int:
-    """How many respondents, from the first, are compared in pairs."""
+    """Return how many respondents, from the first, are compared in pairs."""
     return n_respondents if n_respondents <= MOST else BEST
 
 
 def _exact(
     better: Floats, worse: Floats, shared: Floats, confidence: float
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """McNemar's exact test, from the items on which only one of the two is right."""
+    """Return mcNemar's exact test, from the items on which only one of the two is right."""
     with np.errstate(divide="ignore", invalid="ignore"):
         difference = (better - worse) / shared
         spread = (better + worse) / shared - difference**2
@@ -418,7 +418,7 @@ def _agreeing(
 def _by_clusters(
     values: Floats, grouping: Grouping, confidence: float, *, bounded: bool
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Student's t test of the differences, with clustered standard errors."""
+    """Return Student's t test of the differences, with clustered standard errors."""
     parts = []
     span = 1.0 if bounded else float(np.nanmax(values) - np.nanmin(values))
     for k in range(len(values) - 1):
@@ -432,7 +432,7 @@ def _by_clusters(
 def _limits(
     means: Means, confidence: float, span: float, *, bounded: bool
 ) -> tuple[Floats, Floats]:
-    """Interval of a difference; where nothing varies, that of two shares of the `span`."""
+    """Return interval of a difference; where nothing varies, that of two shares of the `span`."""
     reach = t_reach(means.freedom, confidence) * means.se
     low, high = means.mean - reach, means.mean + reach
     still = ~(means.se > 1e-12) & (means.clusters > 0)

@@ -128,7 +128,7 @@ class _Row:
         return self.y.size + 4 * self.size
 
     def estimates(self, weight: float, *, rest: bool = True) -> tuple[float, float]:
-        """The estimate, and the middle of its interval."""
+        """Return the estimate, and the middle of its interval."""
         away = self.y - weight * self.f
         shift = weight * float(self.rest.mean()) if rest and weight else 0.0
         if not self.y.size:
@@ -137,7 +137,7 @@ class _Row:
         return float(away.mean()) + shift, float(away.sum() + added) / self.cases + shift
 
     def moved(self, weight: float, cluster: Ints, n: int, *, rest: bool = True) -> Floats:
-        """How far each cluster moves the estimate, (n_clusters,)."""
+        """Return how far each cluster moves the estimate, (n_clusters,)."""
         away = self.y - weight * self.f
         apart = away - (self.estimates(weight, rest=False)[1] if away.size else 0.0)
         count = max(np.unique(cluster[self.at]).size + 4 * self.size, 1.0)
@@ -149,14 +149,14 @@ class _Row:
         return np.asarray(found, dtype=np.float64)
 
     def added(self, weight: float) -> float:
-        """Variance by the cases that are added."""
+        """Return variance by the cases that are added."""
         if not self.size or not self.y.size:
             return 0.0
         apart = HUMAN - weight * JUDGE - self.estimates(weight, rest=False)[1]
         return self.size * float((apart**2).sum()) / (self.cases * (self.cases - 1.0))
 
     def _leverage(self, weight: float) -> Floats:
-        """How far each case draws the fitted weight to itself; other weights are given."""
+        """Return how far each case draws the fitted weight to itself; other weights are given."""
         if weight in (0.0, 1.0):
             return np.zeros_like(self.f)
         total = self.size * float(JUDGE.sum()) + float(self.f.sum())
@@ -168,12 +168,12 @@ class _Row:
         return found
 
     def freedom(self, cluster: Ints, n: int) -> float:
-        """Effective number of clusters that people scored, less one."""
+        """Return effective number of clusters that people scored, less one."""
         size = np.bincount(cluster[self.at], minlength=n).astype(float)
         return float(size.sum() ** 2 / max((size**2).sum(), 1.0)) - 1.0
 
     def shifted(self) -> float:
-        """Standard errors by which the judge's scores differ where people scored."""
+        """Return standard errors by which the judge's scores differ where people scored."""
         if self.f.size < 2 or self.rest.size < 2:
             return 0.0
         both = np.r_[self.f, self.rest]
@@ -196,7 +196,7 @@ def _alike(y: Floats, cluster: Ints) -> float:
 
 
 def _weight(y: Floats, f: Floats, rest: Floats, top: float) -> float:
-    """The weight of the judge that makes the variance smallest, from 0 to `top`."""
+    """Return the weight of the judge that makes the variance smallest, from 0 to `top`."""
     if y.size < 2 or not rest.size:
         return 0.0
     spread = float(np.var(np.r_[f, rest], ddof=1))

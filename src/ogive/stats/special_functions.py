@@ -10,7 +10,7 @@ FARTHEST = 700.0  # the exponential of anything farther leaves the range of floa
 
 
 def sigmoid_pair(x: Array) -> tuple[Array, Array]:
-    """The logistic function and its complement, neither by subtraction from one."""
+    """Return the logistic function and its complement, neither by subtraction from one."""
     xp = array_namespace(x)
     odds_against = xp.exp(-xp.clip(x, -FARTHEST, FARTHEST))
     rise = 1 / (1 + odds_against)
@@ -30,7 +30,7 @@ def log_fall(x: Array, rise: Array) -> Array:
 
 
 def logit(p: Array) -> Array:
-    """Log-odds of a probability inside (0, 1)."""
+    """Return log-odds of a probability inside (0, 1)."""
     xp = array_namespace(p)
     return xp.log(p) - xp.log1p(-p)
 
@@ -82,7 +82,7 @@ def log_gamma(x: Array) -> Array:
 
 
 def digamma(x: Array) -> Array:
-    """Derivative of log-gamma."""
+    """Return derivative of log-gamma."""
     if isinstance(x, np.ndarray):
         from scipy.special import digamma
 
@@ -91,7 +91,7 @@ def digamma(x: Array) -> Array:
 
 
 def polygamma(order: int, x: Array) -> Array:
-    """First or second derivative of the digamma function, for x > 0.
+    """Return first or second derivative of the digamma function, for x > 0.
 
     Recurrence up to where the asymptotic series is exact: SciPy's takes ten times as long, and
     torch's holds nine digits.
@@ -123,7 +123,7 @@ STIRLING = {
 
 
 def gamma_drop(order: int, x: Array, y: Array) -> Array:
-    """Log-gamma (-1), digamma (0) or its derivatives (1, 2) at x, less that at x + y.
+    """Return log-gamma (-1), digamma (0) or its derivatives (1, 2) at x, less that at x + y.
 
     Where x is large, both lose the digits in which they differ; there, Stirling's series is
     subtracted term by term.
@@ -143,7 +143,7 @@ def gamma_drop(order: int, x: Array, y: Array) -> Array:
 
 
 def _far_drop(order: int, x: Array, y: Array) -> Array:
-    """`gamma_drop` for large x."""
+    """Return `gamma_drop` for large x."""
     xp = array_namespace(x)
     grow = xp.log1p(y / x)
 
@@ -178,7 +178,7 @@ def log_lower_gamma(shape: Array, x: Array) -> Array:
 
 
 def _log_long_gamma(shape: Array, x: Array) -> Array:
-    """`log_lower_gamma` for x that is not small."""
+    """Return `log_lower_gamma` for x that is not small."""
     xp = array_namespace(shape)
     share = _lower_gamma_share(shape, x)
     seen = share > 1e-200  # elsewhere x is far below the shape
@@ -189,7 +189,7 @@ def _log_long_gamma(shape: Array, x: Array) -> Array:
 
 
 def _lower_gamma_share(shape: Array, x: Array) -> Array:
-    """The regularised lower incomplete gamma function."""
+    """Return the regularised lower incomplete gamma function."""
     if isinstance(x, np.ndarray):
         from scipy.special import gammainc
 

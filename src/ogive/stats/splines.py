@@ -48,21 +48,21 @@ class Splines:
         return np.isfinite(self.level)
 
     def at(self, places: Floats) -> Floats:
-        """Values of the curves, (n_places, n_series)."""
+        """Return values of the curves, (n_places, n_series)."""
         with workers(1):
             return self.bounded(self.level + self._directions(places) @ self.weights)
 
     def bounded(self, values: Floats) -> Floats:
-        """Values moved to the bounds that they leave, if there are bounds."""
+        """Return values moved to the bounds that they leave, if there are bounds."""
         return values if self.bounds is None else np.clip(values, *self.bounds)
 
     def se_at(self, places: Floats) -> Floats:
-        """Their standard errors, (n_places, n_series), given the strength of the penalty."""
+        """Return their standard errors, (n_places, n_series), given the strength of the penalty."""
         variance = self._directions(places) ** 2 @ self.weights_se**2 + self.level_se**2
         return np.sqrt(variance)
 
     def draws_at(self, places: Floats, draws: int, random: np.random.Generator) -> Floats:
-        """Curves as they may be, (draws, n_places, n_series).
+        """Return curves as they may be, (draws, n_places, n_series).
 
         Series of one table err together, as their residuals do, so that the difference of two
         curves is known better than each of them.
@@ -83,7 +83,7 @@ class Splines:
 
 
 def too_few(series: Floats) -> NDArray[np.bool_]:
-    """Which columns have too few values for a curve; one without gaps always has enough."""
+    """Return which columns have too few values for a curve; one without gaps always has enough."""
     few: NDArray[np.bool_] = (~np.isnan(series)).sum(axis=0) < min(FEWEST_VALUES, len(series))
     return few
 
@@ -119,7 +119,7 @@ def fit_splines(
 
 
 def _fit(knots: Floats, basis: Floats, penalty: Floats, series: Floats, smoothing: str) -> Splines:
-    """All columns at once: they share basis and penalty."""
+    """Return all columns at once: they share basis and penalty."""
     rotation, sizes = _independent(basis, penalty)
     level = series.mean(axis=0)
     around = series - level
@@ -147,7 +147,7 @@ def _fit(knots: Floats, basis: Floats, penalty: Floats, series: Floats, smoothin
 def _fit_with_gaps(
     whole: Splines, basis: Floats, penalty: Floats, series: Floats, smoothing: str
 ) -> Splines:
-    """Columns with gaps each by itself, in the directions that the whole table has."""
+    """Return columns with gaps each by itself, in the directions that the whole table has."""
     parts: dict[str, Any] = {name: np.array(getattr(whole, name)) for name in _PER_SERIES}
     for column in np.flatnonzero(np.isnan(series).any(axis=0)):
         seen = ~np.isnan(series[:, column])
@@ -165,7 +165,7 @@ _PER_SERIES = ("level", "level_se", "weights", "weights_se", "freedom")
 def _fit_alone(
     whole: Splines, basis: Floats, penalty: Floats, column: Floats, smoothing: str
 ) -> tuple[float, float, Floats, Floats, float]:
-    """One series with gaps, turned into the directions of the whole table.
+    """Return one series with gaps, turned into the directions of the whole table.
 
     Its own directions are centred at other places, so level and weights move; their errors are
     then no longer independent, and the small part that this adds is left out.
@@ -185,7 +185,7 @@ def _fit_alone(
 
 
 def _means(places: Floats, series: Floats) -> Splines:
-    """Level lines: there are too few different places to bend anything."""
+    """Return level lines: there are too few different places to bend anything."""
     seen = ~np.isnan(series)
     count = np.where(seen.any(axis=0), seen.sum(axis=0), np.nan)
     level = np.where(seen, series, 0.0).sum(axis=0) / count
@@ -205,7 +205,7 @@ def _means(places: Floats, series: Floats) -> Splines:
 
 
 def _correlation(residuals: Floats) -> Floats:
-    """Of the columns, around 0; a column without any is like itself alone."""
+    """Return of the columns, around 0; a column without any is like itself alone."""
     products = residuals.T @ residuals
     size = np.sqrt(np.diag(products))
     size = np.where(size > 0, size, 1.0)
@@ -223,7 +223,7 @@ def _basis(places: Floats, knots: Floats) -> Floats:
 
 
 def _penalty(knots: Floats) -> Floats:
-    """Integral of the squared second derivative as a form in the values at the knots."""
+    """Return integral of the squared second derivative as a form in the values at the knots."""
     gaps, inner = np.diff(knots), knots.size - 2
     bends, products = np.zeros((inner, knots.size)), np.zeros((inner, inner))
     for i in range(inner):
@@ -240,7 +240,7 @@ def _penalty(knots: Floats) -> Floats:
 
 
 def _independent(basis: Floats, penalty: Floats) -> tuple[Floats, Floats]:
-    """Directions of mean 0 and unit size in which the penalty is diagonal, and its sizes."""
+    """Return directions of mean 0 and unit size in which the penalty is diagonal, and its sizes."""
     from scipy.linalg import eigh
 
     centre = np.linalg.qr(basis.sum(axis=0)[:, None], mode="complete")[0][:, 1:]
@@ -254,7 +254,7 @@ def _independent(basis: Floats, penalty: Floats) -> tuple[Floats, Floats]:
 
 
 def _strengths(along: Floats, total: Floats, sizes: Floats, n: int, smoothing: str) -> Floats:
-    """Log-penalty of each series: the best of a grid, then finer grids around it."""
+    """Return log-penalty of each series: the best of a grid, then finer grids around it."""
     criterion = _restricted_likelihood if smoothing == "reml" else _cross_validation
     candidates: Floats = np.repeat(STRENGTHS[:, None], total.size, axis=1)
     best: Floats = candidates[0]
@@ -270,7 +270,7 @@ def _strengths(along: Floats, total: Floats, sizes: Floats, n: int, smoothing: s
 def _restricted_likelihood(
     strength: Floats, along: Floats, total: Floats, sizes: Floats, n: int
 ) -> Floats:
-    """Minus the restricted log-likelihood, with the sd of the noise at its own maximum."""
+    """Return minus the restricted log-likelihood, with the sd of the noise at its own maximum."""
     scaled = np.exp(strength) * sizes[:, None]
     left = total - (along**2 / (1 + scaled)).sum(axis=0)
     free = (np.log1p(scaled) - np.log(scaled)).sum(axis=0)
@@ -281,7 +281,7 @@ def _restricted_likelihood(
 def _cross_validation(
     strength: Floats, along: Floats, total: Floats, sizes: Floats, n: int
 ) -> Floats:
-    """Generalised cross-validation: mean squared error over squared freedom left."""
+    """Return generalised cross-validation: mean squared error over squared freedom left."""
     kept = 1 / (1 + np.exp(strength) * sizes[:, None])
     left = total - ((2 * kept - kept**2) * along**2).sum(axis=0)
     free = np.clip(n - 1 - kept.sum(axis=0), 1e-9, None)

@@ -48,7 +48,7 @@ _OTHER, _MISSING = STATUSES.index("other"), STATUSES.index("missing")
 def runs_by_problem(
     path: Path, runs: pd.DataFrame, measure: str, max_bytes: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Values and statuses, problems × algorithms in order of appearance, and notes on them.
+    """Return values and statuses, problems × algorithms in order of appearance, and notes on them.
 
     Repeated runs of a pair are averaged, and have the status of most of them.
     """
@@ -91,7 +91,7 @@ def require_columns(path: Path, frame: pd.DataFrame, wanted: tuple[str, ...]) ->
 
 
 def names_in(path: Path, frame: pd.DataFrame, column: str) -> NDArray[Any]:
-    """The names in a column as text, even if the file holds them as numbers."""
+    """Return the names in a column as text, even if the file holds them as numbers."""
     cells = frame[column].astype(object)
     absent = np.flatnonzero(cells.isna() | (cells == ""))
     if len(absent):
@@ -112,7 +112,7 @@ def _numbers(path: Path, runs: pd.DataFrame, measure: str) -> NDArray[np.float64
 
 
 def _statuses(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
-    """Positions in STATUSES; an unknown status is "other"."""
+    """Return positions in STATUSES; an unknown status is "other"."""
     known = {name: code for code, name in enumerate(STATUSES[:_MISSING])}
     text = column.astype(object).where(column.notna(), "?").astype(str)
     codes = text.str.lower().map(known)
@@ -129,7 +129,7 @@ def _statuses(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
 def _means(
     cells: NDArray[np.intp], values: NDArray[np.float64], shape: tuple[int, int]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The mean of the values in each cell, NaN if there is none, and the number of runs."""
+    """Return the mean of the values in each cell, NaN if there is none, and the number of runs."""
     size = shape[0] * shape[1]
     given = ~np.isnan(values)
     sums = np.bincount(cells[given], weights=values[given], minlength=size)
@@ -180,7 +180,7 @@ def _notes_on_repeats(
 
 
 def _notes_on_ends(performance: pd.DataFrame, status: pd.DataFrame, noun: str) -> list[str]:
-    """Notes on runs that are missing, failed or have no value, and on unsolved problems."""
+    """Return notes on runs that are missing, failed or have no value, and on unsolved problems."""
     values, ends = performance.to_numpy(), status.to_numpy()
     counts = {name: int((ends == name).sum()) for name in STATUSES}
     absent = counts.pop("missing")
@@ -359,7 +359,7 @@ def _scenario_folder(folder: PathLike) -> Path:
 
 
 def _file(folder: Path, name: str) -> Path | None:
-    """The file, plain or compressed; None if there is neither."""
+    """Return the file, plain or compressed; None if there is neither."""
     try:
         found = [path for path in (folder / name, folder / f"{name}.gz") if is_there(path)]
     except OSError as error:
@@ -370,7 +370,7 @@ def _file(folder: Path, name: str) -> Path | None:
 
 
 def _no_scenario(folder: Path) -> FileError:
-    """The error for a folder without a scenario, which may be one level down."""
+    """Return the error for a folder without a scenario, which may be one level down."""
     lacking = [name for name in (_DESCRIPTION, _RUNS) if _file(folder, name) is None]
     said = f"'{folder}' is not an ASlib scenario: it has no {' and no '.join(lacking)} (or .gz)."
     try:
@@ -413,7 +413,7 @@ def _notes_on_cutoff(
 def _features(
     path: Path | None, problems: pd.Index, max_bytes: int
 ) -> tuple[pd.DataFrame | None, list[str]]:
-    """Features of the problems that have runs; numbers are averaged over repetitions."""
+    """Return features of the problems that have runs; numbers are averaged over repetitions."""
     if path is None:
         return None, []
     frame = read_table(path, max_bytes)
@@ -461,7 +461,7 @@ def _by_step(
 
 
 def _averaged(frame: pd.DataFrame, numeric: list[str]) -> pd.DataFrame:
-    """One row per problem: the mean of numbers, the first text."""
+    """Return one row per problem: the mean of numbers, the first text."""
     first = frame[~frame.index.duplicated()].copy()
     if numeric:
         means = frame[numeric].groupby(level=0, sort=False).mean()
@@ -483,7 +483,7 @@ def _notes_on_problems(path: Path, what: str, problems: pd.Index, named: pd.Inde
 def _folds(
     path: Path | None, problems: pd.Index, max_bytes: int
 ) -> tuple[pd.Series | None, list[str]]:
-    """The fold of each problem in the first repetition; None if some have none."""
+    """Return the fold of each problem in the first repetition; None if some have none."""
     if path is None:
         return None, []
     frame = read_table(path, max_bytes)
@@ -501,7 +501,7 @@ def _folds(
 
 
 def _first_repetition(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the lowest repetition, or of the first if repetitions are not numbers."""
+    """Return the rows of the lowest repetition, or of the first if repetitions are not numbers."""
     if REPETITION not in frame.columns or frame[REPETITION].isna().any():
         return frame
     column = frame[REPETITION]

@@ -87,7 +87,7 @@ def read_description(path: Path) -> Description:
 
 
 def _entries(path: Path, lines: Iterable[str]) -> dict[str, _Entry]:
-    """The needed keys of the first level; everything else is skipped."""
+    """Return the needed keys of the first level; everything else is skipped."""
     found: dict[str, _Entry] = {}
     current: _Entry | None = None
     for number, raw in enumerate(lines, start=1):
@@ -109,7 +109,7 @@ def _entries(path: Path, lines: Iterable[str]) -> dict[str, _Entry]:
 
 
 def _without_comment(line: str) -> str:
-    """The line up to a number sign at its beginning or after a space, outside quotes."""
+    """Return the line up to a number sign at its beginning or after a space, outside quotes."""
     quote = ""
     for at, sign in enumerate(line if "#" in line else ""):
         begins = at == 0 or line[at - 1] in " \t[,"
@@ -130,7 +130,7 @@ def _not_read(path: Path, number: int, text: str) -> FileError:
 
 
 def _values(path: Path, number: int, text: str) -> list[str]:
-    """Values between commas, without quotes."""
+    """Return values between commas, without quotes."""
     found, place = [], 0
     while True:
         match = _VALUE.match(text, place)
@@ -148,7 +148,7 @@ def _values(path: Path, number: int, text: str) -> list[str]:
 
 
 def _several(path: Path, entries: dict[str, _Entry], key: str) -> list[str]:
-    """The values of a key, in any of the three forms of a list in scenarios."""
+    """Return the values of a key, in any of the three forms of a list in scenarios."""
     entry = entries.get(key)
     if entry is None or not (entry.inline or entry.items):
         raise FileError(
@@ -175,7 +175,7 @@ _EXAMPLES = {_MEASURES: "runtime", _MAXIMIZE: "false", _TYPE: "runtime"}
 
 
 def _one(path: Path, number: int, text: str) -> str:
-    """A single value; a comma in it is part of it."""
+    """Return a single value; a comma in it is part of it."""
     text = text.strip()
     if text.startswith((*_OTHER_YAML, "[")):
         raise _not_read(path, number, text)
@@ -193,7 +193,7 @@ def _as_many(path: Path, entries: dict[str, _Entry], key: str, measures: list[st
 
 
 def _single(path: Path, entries: dict[str, _Entry], key: str) -> str | None:
-    """A plain value; None if it is absent or a question mark."""
+    """Return a plain value; None if it is absent or a question mark."""
     entry = entries.get(key)
     if entry is None:
         return None
@@ -220,7 +220,7 @@ def _kind(path: Path, text: str) -> MeasureKind:
 
 
 def _cutoff(path: Path, text: str | None) -> float | None:
-    """A positive number; scenarios without a limit write 0 or a question mark."""
+    """Return a positive number; scenarios without a limit write 0 or a question mark."""
     try:
         value = float(text or 0)
     except ValueError:

@@ -115,7 +115,7 @@ def _check_features(dataset: Dataset) -> None:
 
 
 def _checked_positions(dataset: Dataset) -> NDArray[np.intp]:
-    """The test part as positions, after checking that it is a part of the data set."""
+    """Return the test part as positions, after checking that it is a part of the data set."""
     test = np.asarray(dataset.test)
     n = len(dataset)
     if test.ndim != 1 or test.dtype.kind not in "iu":
@@ -144,7 +144,7 @@ MOST_NUMBERS = 200  # distinct whole numbers
 
 
 def target_column(columns: Sequence[object], target: str | None, what: str) -> object:
-    """The column that `target` names; by default the one called class, target or label."""
+    """Return the column that `target` names; by default the one called class, target or label."""
     names = {str(column): column for column in columns}
     if target is None:
         usual = [name for name in names if name.strip().lower() in USUAL_TARGETS]
@@ -222,7 +222,7 @@ def check_complete(target: pd.Series[Any], what: str) -> None:
 
 
 def coded(target: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes from 0, and their classes in numeric order, or else in alphabetical order."""
+    """Return codes from 0, and their classes in numeric order, or else in alphabetical order."""
     texts = [as_name(label) for label in target]
     classes = tuple(in_order(texts))
     place = {text: code for code, text in enumerate(classes)}
@@ -240,7 +240,7 @@ def _is_measurement(target: pd.Series[Any], n_values: int) -> bool:
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
-    """The distinct labels in numeric order, or alphabetically if not all are numbers."""
+    """Return the distinct labels in numeric order, or alphabetically if not all are numbers."""
     different = sorted(set(labels))
     try:
         return sorted(different, key=float)
@@ -288,7 +288,7 @@ def metadata(dataset: Dataset) -> dict[str, float]:
 
 
 def _metadata_of_numbers(dataset: Dataset) -> dict[str, float]:
-    """The qualities that a target of numbers has."""
+    """Return the qualities that a target of numbers has."""
     n_features = dataset.features.shape[1] + 1
     incomplete = dataset.features.isna().to_numpy().any(axis=1)
     return {
@@ -480,7 +480,7 @@ def _drawn(
 
 
 def _n_test(name: str, n: int, n_classes: int, test_size: float, max_test_size: int | None) -> int:
-    """The number of test instances: as asked for, with room for each class in both parts."""
+    """Return the number of test instances: as asked for, with room for each class in both parts."""
     if _is_count(test_size):
         wanted = int(test_size)
         if not n_classes <= wanted <= n - n_classes:
@@ -547,7 +547,7 @@ def _given(
 
 
 def prepared(name: str, features: pd.DataFrame, train: Positions, test: Positions) -> Prepared:
-    """Both parts as numbers: missing values filled, numbers scaled, categories encoded."""
+    """Return both parts as numbers: missing values filled, numbers scaled, categories encoded."""
     frame, dates, remarks = plain(features)
     plan = plan_columns(frame, frame.iloc[train], dates)
     if not plan.numbers and not plan.categories:

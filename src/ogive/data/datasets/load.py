@@ -117,7 +117,7 @@ def load_datasets(
 
 
 def _each(sources: Any) -> Iterable[Any]:
-    """The sources as a list; a single source becomes a list of one."""
+    """Return the sources as a list; a single source becomes a list of one."""
     import pandas as pd
 
     sources = as_pandas(sources)
@@ -138,7 +138,7 @@ def _expanded(
 
 
 def _name(name: str | None, source: Any) -> str:
-    """The name of a source in a mapping of targets."""
+    """Return the name of a source in a mapping of targets."""
     if name is None and isinstance(source, str | os.PathLike):
         return name_of(_path_and_target(source, None)[0])
     return name or ""
@@ -151,7 +151,7 @@ def _by_prefix(
     server: Server | None,
     kind: str,
 ) -> Dataset | None:
-    """A data set of scikit-learn or OpenML; None for a path."""
+    """Return a data set of scikit-learn or OpenML; None for a path."""
     if not isinstance(source, str) or _exists(source):
         return None
     if source in (*SHIPPED, *DRAWN, *PREDICTED):
@@ -185,7 +185,7 @@ def _exists(path: PathLike) -> bool:
 
 
 def _path_and_target(source: PathLike, target: str | None) -> tuple[PathLike, str | None]:
-    """A path, and the target that may follow it: kc1.csv#defects."""
+    """Return a path, and the target that may follow it: kc1.csv#defects."""
     path, mark, named = str(source).rpartition("#")
     if not mark or not named or _exists(source):
         return source, target
@@ -207,7 +207,7 @@ def _from_frame(
 
 
 def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None, kind: str) -> Dataset:
-    """A training and a test part with the same columns; the test part stays as it is."""
+    """Return a training and a test part with the same columns; the test part stays as it is."""
     import pandas as pd
 
     parts = tuple(map(as_pandas, parts))
@@ -239,7 +239,7 @@ def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None, ki
 
 
 def _same_categories(train: pd.DataFrame, test: pd.DataFrame) -> list[pd.DataFrame]:
-    """Both parts, with categories of either in both: otherwise they would become text."""
+    """Return both parts, with categories of either in both: otherwise they would become text."""
     import pandas as pd
 
     parts = [train.copy(), test.copy()]
@@ -284,7 +284,7 @@ PREDICTED: dict[str, dict[str, Any]] = {  # numbers to predict: shipped, or draw
 
 
 def builtin_dataset(name: str) -> Dataset:
-    """A data set that ships with scikit-learn, or that it draws with a fixed seed."""
+    """Return a data set that ships with scikit-learn, or that it draws with a fixed seed."""
     if name in PREDICTED:
         return _predicted(name)
     if name in SHIPPED:
@@ -298,7 +298,7 @@ def builtin_dataset(name: str) -> Dataset:
 
 
 def _predicted(name: str) -> Dataset:
-    """A data set of scikit-learn with a number to predict."""
+    """Return a data set of scikit-learn with a number to predict."""
     import pandas as pd
     from sklearn import datasets
 

@@ -69,13 +69,13 @@ class Server(Protocol):
     """Everything that needs the network; failures are `FileError`, unknown ids `InputError`."""
 
     def dataset(self, number: int) -> RemoteDataset:
-        """A data set with its file."""
+        """Return a data set with its file."""
 
     def task(self, number: int) -> RemoteTask:
-        """A supervised classification task."""
+        """Return a supervised classification task."""
 
     def suite(self, name: str) -> tuple[int, ...]:
-        """The tasks of a suite, by its number or alias."""
+        """Return the tasks of a suite, by its number or alias."""
 
     def evaluations(
         self, tasks: list[int], measure: str, flows: list[int] | None, limit: int
@@ -87,7 +87,7 @@ class OpenMLServer:
     """OpenML itself, at the address that the package `openml` is configured for."""
 
     def dataset(self, number: int) -> RemoteDataset:
-        """Download the description and the ARFF file, whose checksum is compared."""
+        """Return download the description and the ARFF file, whose checksum is compared."""
         with _downloading(f"data set {number}") as openml:
             found = openml.datasets.get_dataset(
                 number,
@@ -148,7 +148,7 @@ def openml_package() -> Any:
 
 
 def said_by(error: Exception, key: str | None) -> str:
-    """The first line of an error of the package `openml`, without the API key."""
+    """Return the first line of an error of the package `openml`, without the API key."""
     text = str(getattr(error, "message", error)).strip().partition("\n")[0]
     text = text.removesuffix(" - None")  # appended by the package if it knows no more
     return text.replace(key, "(API key)") if key else text
@@ -201,7 +201,7 @@ def _checked_files_only() -> Iterator[None]:
 
 
 def number_of(text: str, noun: str) -> int:
-    """The number of a data set or task of OpenML."""
+    """Return the number of a data set or task of OpenML."""
     if not (text.isascii() and text.isdigit() and len(text) < 12):
         raise InputError(
             f"{shown(text)} is not the number of an OpenML {noun}. Give a whole number, like 61."
@@ -282,7 +282,7 @@ def openml_task(
 def suite_tasks(
     name: str, *, cache: PathLike | None = None, server: Server | None = None
 ) -> tuple[int, ...]:
-    """The numbers of the tasks of a suite; OpenML-CC18 is suite 99."""
+    """Return the numbers of the tasks of a suite; OpenML-CC18 is suite 99."""
     if not ALIAS.fullmatch(name):
         raise InputError(
             f"{shown(name)} is not an OpenML suite. Give its number or alias, like openml-suite:99."
@@ -346,7 +346,7 @@ MAX_BYTES = 4 * 1024**3
 
 
 def cache_folder(cache: PathLike | None = None) -> Path:
-    """The given folder, that of OGIVE_CACHE, or the usual cache folder of the system."""
+    """Return the given folder, that of OGIVE_CACHE, or the usual cache folder of the system."""
     given = cache or os.environ.get("OGIVE_CACHE")
     if given:
         return Path(given).expanduser()

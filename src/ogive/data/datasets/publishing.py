@@ -51,7 +51,7 @@ class Publication:
         return f"{what} is published: {self.address}, or 'openml-suite:{self.suite}'."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per data set, with its task."""
+        """Return one row per data set, with its task."""
         import pandas as pd
 
         return pd.DataFrame({"task": self.tasks}, index=pd.Index(self.datasets, name="dataset"))
@@ -100,7 +100,7 @@ def publish_suite(
 
 
 def _tasks(datasets: Any) -> dict[str, int]:
-    """The task of each data set by name; one error lists all that have none."""
+    """Return the task of each data set by name; one error lists all that have none."""
     found = {name: _task(source) for name, source in _named(datasets)}
     lacking = [shown(name) for name, task in found.items() if task is None]
     if lacking:
@@ -118,7 +118,7 @@ def _tasks(datasets: Any) -> dict[str, int]:
 
 
 def _named(datasets: Any) -> list[tuple[str, Any]]:
-    """Each source with a name; a single source becomes a list of one."""
+    """Return each source with a name; a single source becomes a list of one."""
     if isinstance(datasets, Mapping):
         return [(str(name), source) for name, source in datasets.items()]
     if isinstance(datasets, str | Dataset) or not isinstance(datasets, Iterable):
@@ -131,7 +131,7 @@ def _named(datasets: Any) -> list[tuple[str, Any]]:
 
 
 def _task(source: Any) -> int | None:
-    """The number of the task of a source; None if it names none."""
+    """Return the number of the task of a source; None if it names none."""
     if isinstance(source, Dataset):
         return source.task
     if isinstance(source, Integral) and not isinstance(source, bool):
@@ -167,7 +167,7 @@ def _checked_alias(alias: Any) -> str | None:
 
 
 def _checked_address(server: Any) -> str:
-    """The address, if a key may be sent there: encrypted, or on this machine."""
+    """Return the address, if a key may be sent there: encrypted, or on this machine."""
     try:
         parts = urlsplit(server)
         host = parts.hostname

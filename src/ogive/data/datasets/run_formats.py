@@ -68,7 +68,7 @@ def leaderboards(tables: Mapping[Any, Any], metric: str | None) -> pd.DataFrame:
 
 
 def _autogluon(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
-    """A leaderboard: model, score_test or score_val (higher is better), times.
+    """Return a leaderboard: model, score_test or score_val (higher is better), times.
 
     Its data set is in the column `dataset`, if there is one.
     """
@@ -96,7 +96,7 @@ _AUTOGLUON = ("score_test", "score_val", "fit_time", "pred_time_test", "pred_tim
 
 
 def _tabarena(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
-    """Results of TabArena (TabRepo): one row per method, data set and fold."""
+    """Return results of TabArena (TabRepo): one row per method, data set and fold."""
     there = [name for name in _TABARENA if name in frame.columns]
     chosen = there[0] if metric is None else chosen_metric(metric, there, "The table")
     method, problem = _first(frame, ("method", "framework")), _first(frame, ("dataset", "tid"))
@@ -117,7 +117,7 @@ _TABARENA = ("metric_error", "metric_error_val", "time_train_s", "time_infer_s")
 
 
 def _automl_benchmark(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
-    """Results of the AutoML benchmark: `result` is always higher for the better."""
+    """Return results of the AutoML benchmark: `result` is always higher for the better."""
     there = [name for name in ("result", "training_duration", "predict_duration") if name in frame]
     chosen = there[0] if metric is None else chosen_metric(metric, there, "The table")
     better = "higher" if chosen == "result" else "lower"
@@ -125,7 +125,7 @@ def _automl_benchmark(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
 
 
 def _openml(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
-    """Evaluations as `openml.evaluations.list_evaluations` returns them, as a frame."""
+    """Return evaluations as `openml.evaluations.list_evaluations` returns them, as a frame."""
     measure, notes = metric or VALUE, []
     if "function" in frame.columns:
         names = sorted(frame["function"].dropna().astype(str).unique())
@@ -222,7 +222,7 @@ def openml_performance(
 
 
 def _tasks(tasks: Any, cache: PathLike | None, server: Server | None) -> list[int]:
-    """The numbers of the tasks, given or from a suite."""
+    """Return the numbers of the tasks, given or from a suite."""
     if isinstance(tasks, str) and tasks.startswith("openml-suite:"):
         name = tasks.removeprefix("openml-suite:")
         return list(suite_tasks(name, cache=cache, server=server))
@@ -230,7 +230,7 @@ def _tasks(tasks: Any, cache: PathLike | None, server: Server | None) -> list[in
 
 
 def _numbers(given: Any, noun: str) -> list[int]:
-    """The distinct numbers, in the order given."""
+    """Return the distinct numbers, in the order given."""
     several = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     texts = [str(one).removeprefix(f"openml-{noun}:") for one in several]
     if not texts:
@@ -288,7 +288,7 @@ def _table(runs: pd.DataFrame, tasks: list[int], measure: str, repeated: Repeate
 
 
 def _flow_names(flows: pd.Index, names: pd.Series) -> list[str]:
-    """The name of each flow, with its number if two flows have the same name."""
+    """Return the name of each flow, with its number if two flows have the same name."""
     texts = [str(names[flow]) for flow in flows]
     shared = set(repeated(texts))
     return [
@@ -345,7 +345,7 @@ class Run:
 
 
 def is_mlflow(path: Path) -> bool:
-    """Whether a path is a store of MLflow."""
+    """Return True if a path is a store of MLflow."""
     try:
         if is_folder(path):
             return any(is_plain(each / "meta.yaml") for each in path.iterdir() if is_folder(each))
@@ -441,7 +441,7 @@ def _of_folder(folder: Path, max_bytes: int) -> Iterator[Run]:
 
 
 def _about(file: Path) -> dict[str, str]:
-    """The plain values of a meta.yaml: one `name: value` per line."""
+    """Return the plain values of a meta.yaml: one `name: value` per line."""
     text = _text(file, MAX_ENTRY)
     pairs = (line.partition(": ") for line in text.splitlines() if re.match(r"\w+: ", line))
     return {name: _scalar(value.strip()) for name, _, value in pairs}
@@ -464,7 +464,7 @@ def _entries(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _metrics(folder: Path, max_bytes: int) -> Iterator[tuple[str, float]]:
-    """The last value of each metric: that of the highest step, then of the latest time."""
+    """Yield the last value of each metric: that of the highest step, then of the latest time."""
     for file in _files(folder):
         last: tuple[float, float, float] | None = None
         for line in _text(file, max_bytes).splitlines():
@@ -495,7 +495,7 @@ def _text(file: Path, max_bytes: int) -> str:
 
 
 def _of_database(file: Path, max_bytes: int) -> Iterator[Run]:
-    """The runs of a SQLite store, opened to read only."""
+    """Yield the runs of a SQLite store, opened to read only."""
     address = f"{readable_file(file, max_bytes).resolve().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True)) as store:

@@ -38,7 +38,7 @@ def better_of(measure: str) -> str:
 def table_of(
     rows: pd.DataFrame, measure: str, better: str, notes: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """Pivot rows of problem, algorithm and value; several runs of a pair become their mean.
+    """Return pivot rows of problem, algorithm and value; several runs of a pair become their mean.
 
     Problems and algorithms are in order of appearance. `attrs` holds `measure`, `better`, `notes`.
     """

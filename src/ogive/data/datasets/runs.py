@@ -42,7 +42,7 @@ def measure_of(
     known: Sequence[str],
     metric: str | None,
 ) -> str | None:
-    """The column of a long table that is measured; asks where there are several."""
+    """Return the column of a long table that is measured; asks where there are several."""
     beside = {*names, *(c for c in frame.columns if _plain(c) in (*STATUS, *BESIDE))}
     further = [str(name) for name in frame.columns if name not in beside]
     if metric is not None:
@@ -65,7 +65,7 @@ def measure_of(
 def failed_runs(
     frame: pd.DataFrame, problem: str, algorithm: str, names_in: Callable[[Any], list[str]]
 ) -> dict[str, Any]:
-    """Which runs of a long table did not end well, if it has a status."""
+    """Return which runs of a long table did not end well, if it has a status."""
     status = next((c for c in frame.columns if _plain(c) in STATUS), None)
     if status is None:
         return {}
@@ -79,7 +79,7 @@ def failed_runs(
 def algorithms_only(
     path: PathLike, table: pd.DataFrame, features: Sequence[str] | None
 ) -> pd.DataFrame:
-    """A wide table without features of problems; asks about columns on another scale."""
+    """Return a wide table without features of problems; asks about columns on another scale."""
     if features is not None:
         lacking = [name for name in features if name not in table.columns]
         if lacking:
@@ -101,7 +101,7 @@ def algorithms_only(
 
 
 def _on_another_scale(table: pd.DataFrame) -> list[Any]:
-    """Columns whose large values are far from those of most others."""
+    """Return columns whose large values are far from those of most others."""
     numeric = table.columns[[kind.kind in "fiu" for kind in table.dtypes]]
     if len(numeric) < FEWEST:
         return []
@@ -210,7 +210,7 @@ def read_runs(
 
 
 def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose index, if it says something, is its first column."""
+    """Return a frame whose index, if it says something, is its first column."""
     if frame.index.nlevels > 1:
         return frame.reset_index()
     plain = frame.index.name is None and is_numbered(frame.index)
@@ -244,7 +244,7 @@ def _plain_runs_plain(
 
 
 def _stated(measure: str) -> dict[str, str]:
-    """The measure and its better direction, if the name of the measure implies it."""
+    """Return the measure and its better direction, if the name of the measure implies it."""
     better = _BETTER.get(measure.strip().lower())
     return {} if better is None else {"measure": measure, "better": better}
 
@@ -252,7 +252,7 @@ def _stated(measure: str) -> dict[str, str]:
 def _long_columns(
     path: PathLike, frame: pd.DataFrame, layout: str, metric: str | None
 ) -> _LongColumns | None:
-    """The columns of a long table, or None if it is wide."""
+    """Return the columns of a long table, or None if it is wide."""
     plain = {str(name).strip().lower(): str(name) for name in frame.columns}
     problem, algorithm = (
         next((plain[name] for name in names if name in plain), None)
@@ -283,7 +283,7 @@ def _wide(path: PathLike, frame: pd.DataFrame) -> pd.DataFrame:
 def _pivoted(
     path: PathLike, frame: pd.DataFrame, columns: _LongColumns, max_bytes: int
 ) -> pd.DataFrame:
-    """Pivot a long table; problems and algorithms are in order of appearance."""
+    """Return pivot a long table; problems and algorithms are in order of appearance."""
     import pandas as pd
 
     _require_names(path, frame, (columns.problem, columns.algorithm))

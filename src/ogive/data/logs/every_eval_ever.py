@@ -130,19 +130,19 @@ class _Teller:
 
 
 def _aggregate(path: Path) -> Path:
-    """The results that belong to samples: <uuid>.json beside <uuid>_samples.jsonl."""
+    """Return the results that belong to samples: <uuid>.json beside <uuid>_samples.jsonl."""
     return path.with_name(f"{path.name.partition('_samples')[0]}.json")
 
 
 def _result(results: Mapping[str, Any], task: str) -> object:
-    """The first result of a task."""
+    """Return the first result of a task."""
     several = results.get("evaluation_results")
     listed = several if isinstance(several, list) else []
     return next((one for one in listed if part(one, "evaluation_name") == task), None)
 
 
 def bounds(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
-    """The lowest and the highest score of a task, where the results state both."""
+    """Return the lowest and the highest score of a task, where the results state both."""
     told = part(_result(results, task), "metric_config")
     ends = as_score(part(told, "min_score")), as_score(part(told, "max_score"))
     return {} if None in ends else dict(zip((LOWEST, HIGHEST), ends, strict=True))
@@ -157,7 +157,7 @@ def conditions(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
 
 
 def _metric(path: Path, like: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> str:
-    """A requested metric, or the one that most of the first rows have."""
+    """Return a requested metric, or the one that most of the first rows have."""
     if wanted:
         found = [name for name in wanted if name in METRICS]
         if not found:
@@ -201,7 +201,7 @@ def _extra(
 
 
 def _content(row: dict[str, Any]) -> str:
-    """The hash that the schema describes: of question and references."""
+    """Return the hash that the schema describes: of question and references."""
     return content_hash(part(row, "input", "raw"), part(row, "input", "reference") or [])
 
 

@@ -106,7 +106,7 @@ class Helm:
         yield run
 
     def _asked(self, path: Path, run: Run, wanted: LogSettings) -> dict[str, _Asked]:
-        """The questions by id, from the scenario state; a broken one is remarked on."""
+        """Return the questions by id, from the scenario state; a broken one is remarked on."""
         try:
             return _questions(path.with_name(STATE), wanted)
         except FileError as error:
@@ -137,7 +137,7 @@ _TEMPLATE = (
 
 
 def conditions(adapter: object) -> dict[str, Fact]:
-    """Shots, temperature, method, template and deployment."""
+    """Return shots, temperature, method, template and deployment."""
     given: Mapping[str, Any] = adapter if isinstance(adapter, Mapping) else {}
     template = [given.get(name) for name in _TEMPLATE]
     found = {
@@ -152,7 +152,7 @@ def conditions(adapter: object) -> dict[str, Fact]:
 
 
 def _task(name: str) -> str:
-    """The name of a run without its model: scenario and arguments."""
+    """Return the name of a run without its model: scenario and arguments."""
     scenario, _, rest = name.partition(":")
     kept = [text for text in rest.split(",") if text.partition("=")[0] not in _NO_TASK]
     return f"{scenario}:{','.join(kept)}" if any(kept) else scenario
@@ -231,7 +231,7 @@ class _Teller:
 
 
 def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
-    """Mean and split of each statistic; an empty statistic has neither."""
+    """Return mean and split of each statistic; an empty statistic has neither."""
     found: dict[str, tuple[float | None, Fact]] = {}
     several = part(instance, "stats")
     for stat in several if isinstance(several, list) else []:
@@ -246,7 +246,7 @@ def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
 
 
 def _questions(path: Path, wanted: LogSettings) -> dict[str, _Asked]:
-    """Question and right answer of each instance, if the scenario state exists."""
+    """Return question and right answer of each instance, if the scenario state exists."""
     found: dict[str, _Asked] = {}
     if not is_plain(path):
         return found
@@ -271,7 +271,7 @@ def _questions(path: Path, wanted: LogSettings) -> dict[str, _Asked]:
 
 
 def _chosen(state: object) -> str | None:
-    """The text of the option that a model named by its letter."""
+    """Return the text of the option that a model named by its letter."""
     options, answers = part(state, "output_mapping"), part(state, "result", "completions")
     if not isinstance(options, dict) or not isinstance(answers, list) or not answers:
         return None

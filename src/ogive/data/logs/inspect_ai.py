@@ -108,7 +108,7 @@ def conditions(header: Mapping[str, Any]) -> dict[str, Fact]:
 
 
 def _solver(steps: object) -> Fact:
-    """The names of the solvers, with a hash of their settings, such as a template."""
+    """Return the names of the solvers, with a hash of their settings, such as a template."""
     if not isinstance(steps, list) or not steps:
         return None
     names = [str(part(step, "solver")) for step in steps]
@@ -177,7 +177,7 @@ class _Teller:
                     self.run.choose(self.items, place, *found)
 
     def _value(self, scores: Mapping[str, Any]) -> object:
-        """The value of the chosen scorer, or one of its several values."""
+        """Return the value of the chosen scorer, or one of its several values."""
         self.scorers.update(dict.fromkeys(scores))
         if self.metric is None:
             self.metric = self._metric(scores)
@@ -269,7 +269,7 @@ _CUT = "...\n(content truncated)"
 
 
 def asked(sample: object) -> str | None:
-    """A hash of question and right answer; None if the log holds no question.
+    """Return a hash of question and right answer; None if the log holds no question.
 
     It is the same whether it is made from a sample or from its summary, which cuts long texts and
     leaves out images. The order of choices does not matter.
@@ -287,7 +287,7 @@ def asked(sample: object) -> str | None:
 
 
 def _texts(said: object) -> list[str]:
-    """The texts of an input or target, as a summary holds them."""
+    """Return the texts of an input or target, as a summary holds them."""
     if isinstance(said, str):
         return [said.removesuffix(_CUT)[:LONGEST_SUMMARY]]
     if not isinstance(said, list):
@@ -306,7 +306,7 @@ def _texts(said: object) -> list[str]:
 
 
 def _said(text: object) -> object:
-    """The input of a sample: text, or the content of its last message."""
+    """Return the input of a sample: text, or the content of its last message."""
     return part(text[-1], "content") if isinstance(text, list) and text else text
 
 
@@ -348,7 +348,7 @@ def _member(archive: Archive, name: str) -> Any:
 
 
 def _samples(archive: Archive, *, options: bool) -> Iterator[Any]:
-    """All samples: from the summaries, which are short and have the scores, or one by one.
+    """Yield all samples: from the summaries, which are short and have the scores, or one by one.
 
     Only samples themselves hold their `options`.
     """

@@ -62,7 +62,7 @@ class Archive:
         return name in self._members
 
     def names(self, folder: str) -> list[str]:
-        """The JSON members of a folder, sorted."""
+        """Return the JSON members of a folder, sorted."""
         return sorted(
             name for name in self._members if name.startswith(folder) and name.endswith(".json")
         )
@@ -93,7 +93,7 @@ class Archive:
         return content
 
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
-        """The stored bytes of a member, after its own header."""
+        """Return the stored bytes of a member, after its own header."""
         self._file.seek(member.header_offset)
         header = self._file.read(_LOCAL_HEADER)
         if len(header) < _LOCAL_HEADER or not header.startswith(b"PK\x03\x04"):
@@ -147,7 +147,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], max_bytes: int) -
 
 
 def _unpacked(member: zipfile.ZipInfo, packed: bytes) -> bytes:
-    """The content, cut off one byte after the size that the archive states."""
+    """Return the content, cut off one byte after the size that the archive states."""
     limit = member.file_size + 1
     if member.compress_type == zipfile.ZIP_STORED:
         return packed[:limit]
@@ -187,7 +187,7 @@ def loads(content: bytes) -> Any:
 
 
 def _mended(text: str) -> str:
-    """JSON in which half of a surrogate pair, which is no character, is spelled out instead.
+    """Return JSON in which half of a surrogate pair, which is no character, is spelled out instead.
 
     Answers of models may be cut in the middle of a character, but two names stay two.
     """
@@ -237,7 +237,7 @@ class Pieces:
                 return
 
     def elements(self) -> Iterator[Any]:
-        """The values of a list, one by one."""
+        """Yield the values of a list, one by one."""
         self._expect("[")
         if self._next() == "]":
             self._at += 1
@@ -366,7 +366,7 @@ class Trouble:
 
 
 def first_records(path: Path, max_bytes: int) -> list[dict[str, Any]]:
-    """The first intact rows, which show what the others hold."""
+    """Return the first intact rows, which show what the others hold."""
     return list(islice(records(path, max_bytes, SURVEYED_LINES), PEEKED_ROWS))
 
 
@@ -476,7 +476,7 @@ def _typed(pa: Any, tree: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _by_arrow(block: bytes, schema: Any, fields: Sequence[Field]) -> Columns | None:
-    """The columns of a block; None if it does not fit the schema, or lines are invalid."""
+    """Return the columns of a block; None if it does not fit the schema, or lines are invalid."""
     import pyarrow as pa
     import pyarrow.json as pj
 
@@ -509,14 +509,14 @@ def _column(pa: Any, table: Any, wanted: Field) -> list[Any]:
 
 
 def _all_names(pc: Any, column: Any) -> bool:
-    """Whether every text is certainly a name, so that none needs a check."""
+    """Return True if every text is certainly a name, so that none needs a check."""
     longest = pc.max(pc.utf8_length(column)).as_py() or 0
     visible = pc.all(pc.match_substring_regex(column, "[!-~]")).as_py()
     return longest <= LONGEST_NAME and visible is not False
 
 
 def _one_row_a_line(block: bytes, rows: int) -> bool:
-    """Whether every line holds exactly one row."""
+    """Return True if every line holds exactly one row."""
     if rows == block.count(b"\n") + (not block.endswith(b"\n")):
         return True
     return rows == sum(1 for line in block.split(b"\n") if line.strip())

@@ -89,7 +89,7 @@ class Survey:
         return [key for key in self.named if self.numbers[key]]
 
     def usual(self) -> str | None:
-        """The metric that most rows have; of several, a preferred one or the first."""
+        """Return the metric that most rows have; of several, a preferred one or the first."""
         there = self.metrics
         ranked = [*(name for name in PREFERRED if name in there), *there]
         return max(ranked, key=lambda name: self.named[name], default=None)
@@ -98,7 +98,7 @@ class Survey:
 def chosen_metric(
     path: Path, like: Sequence[Mapping[str, Any]], wanted: LogSettings
 ) -> tuple[str, list[str]]:
-    """The metric to read, requested or usual, and remarks on it."""
+    """Return the metric to read, requested or usual, and remarks on it."""
     if not like:
         raise FileError(f"'{path}' has no intact row among its first lines. Check how it was made.")
     survey = Survey().of(like)
@@ -123,7 +123,7 @@ def _choice(survey: Survey, wanted: Sequence[str]) -> str | None:
 
 
 def _odd(survey: Survey, metric: str) -> list[str]:
-    """Remarks on the choice that a reader should know."""
+    """Return remarks on the choice that a reader should know."""
     said = []
     lacking = survey.rows - survey.named[metric]
     others = [name for name in survey.metrics if name != metric and survey.named[name] <= lacking]
@@ -145,7 +145,7 @@ def _spells_number(value: object) -> bool:
 
 
 def unread_metrics(like: Sequence[Mapping[str, Any]], metric: str) -> dict[str, list[str]]:
-    """The other metrics of these rows, whatever they hold."""
+    """Return the other metrics of these rows, whatever they hold."""
     listed = [row["metrics"] for row in like if isinstance(row.get("metrics"), list)]
     named = [str(name) for names in listed for name in names] or Survey().of(like).metrics
     others = [name for name in dict.fromkeys(named) if name != metric]
@@ -157,7 +157,7 @@ NO_CONDITION = ("until", "stop")
 
 
 def model_name(results: Mapping[str, Any]) -> str | None:
-    """The name of the model, or what its arguments call it."""
+    """Return the name of the model, or what its arguments call it."""
     name = as_name(results.get("model_name"))
     if name is not None:
         return name
@@ -169,7 +169,7 @@ def model_name(results: Mapping[str, Any]) -> str | None:
 
 
 def about(results: Mapping[str, Any], date: str) -> dict[str, Fact]:
-    """Facts about the model and the run."""
+    """Return facts about the model and the run."""
     config = part(results, "config")
     precision = part(config, "model_dtype")
     return {
@@ -184,7 +184,7 @@ def about(results: Mapping[str, Any], date: str) -> dict[str, Fact]:
 
 
 def conditions(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
-    """Shots, generation, templates, arguments of the model, and versions."""
+    """Return shots, generation, templates, arguments of the model, and versions."""
     config = part(results, "configs", task)
     generation = settings(part(config, "generation_kwargs"))
     shots = part(results, "n-shot", task)
@@ -206,7 +206,7 @@ def _short(digest: object) -> Fact:
 
 
 def _model_arguments(given: object) -> dict[str, Fact]:
-    """Arguments of the model, as an object or as a=1,b=2, without those that name it."""
+    """Return arguments of the model, as an object or as a=1,b=2, without those that name it."""
     if isinstance(given, str):
         pairs = (one.partition("=") for one in given.split(","))
         given = {name.strip(): value for name, sign, value in pairs if sign}
@@ -215,7 +215,7 @@ def _model_arguments(given: object) -> dict[str, Fact]:
 
 
 def groups(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
-    """The group that a task belongs to, and the smaller one within it."""
+    """Return the group that a task belongs to, and the smaller one within it."""
     told = results.get("group_subtasks")
     parents = {
         str(name): group
@@ -234,7 +234,7 @@ def groups(results: Mapping[str, Any], task: str) -> dict[str, Fact]:
 
 
 def prompt_hashes(like: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The prompts of the first rows, by the documents that they ask about."""
+    """Return the prompts of the first rows, by the documents that they ask about."""
     found: dict[str, str] = {}
     for row in like:
         document, prompt = as_name(row.get("doc_hash")), as_name(row.get("prompt_hash"))
@@ -310,7 +310,7 @@ class LmEval:
         return run, -1.0 if lower else 1.0
 
     def _told(self, path: Path, date: str, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
-        """The results of the same date, or others in the folder if all are of one model."""
+        """Return the results of the same date, or others in the folder if all are of one model."""
         folder = path.parent
         if folder not in self._results:
             files = sorted(folder.glob("results_*.json"))
@@ -327,7 +327,7 @@ class LmEval:
 
 
 def _kept(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The needed part of results, which may be long."""
+    """Return the needed part of results, which may be long."""
     names = (
         *("model_name", "config", "higher_is_better", "lm_eval_version", "git_hash"),
         *("configs", "n-shot", "versions", "group_subtasks", "system_instruction_sha"),
@@ -337,7 +337,7 @@ def _kept(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields(metric: str, like: Sequence[Mapping[str, Any]]) -> list[Field]:
-    """The fields to read; subject and passage only if the documents have them."""
+    """Return the fields to read; subject and passage only if the documents have them."""
     fields = [
         Field("id", ("doc_id",)),
         Field("key", ("doc_hash",)),
@@ -357,7 +357,7 @@ def _fields(metric: str, like: Sequence[Mapping[str, Any]]) -> list[Field]:
 
 
 def _further(wanted: LogSettings) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """What is made from whole rows, if anything is asked of them."""
+    """Return what is made from whole rows, if anything is asked of them."""
     if wanted.keep_choices:
         texts = _texts if wanted.keep_text else lambda _: {}
         return lambda row: {**texts(row), CHOSEN: likeliest(row)}
@@ -365,7 +365,7 @@ def _further(wanted: LogSettings) -> Callable[[dict[str, Any]], dict[str, Any]] 
 
 
 def _texts(row: dict[str, Any]) -> dict[str, Fact]:
-    """Question and target of a row; without a known question field, the prompt."""
+    """Return question and target of a row; without a known question field, the prompt."""
     text = question(row.get("doc"))
     if text is None:
         text = shortened(part(row, "arguments", "gen_args_0", "arg_0"))

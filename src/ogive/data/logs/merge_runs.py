@@ -60,7 +60,7 @@ class Told:
     def of(
         cls, answers: Sequence[Answers], names: Sequence[str], items: Items, used: NDArray[np.int64]
     ) -> Told:
-        """A fact of respondents; of items if a respondent has several and each task has one.
+        """Return a fact of respondents; of items if a respondent has several and each task has one.
 
         Shots, for example, often differ from task to task, and are the same for all models.
         """
@@ -87,7 +87,7 @@ class Told:
 
 
 def _collected(answers: Sequence[Answers]) -> tuple[dict[str, Values], dict[str, Values]]:
-    """All values of each fact, by respondent and by task."""
+    """Return all values of each fact, by respondent and by task."""
     by_name: dict[str, Values] = defaultdict(lambda: defaultdict(list))
     by_task: dict[str, Values] = defaultdict(lambda: defaultdict(list))
     for one in answers:
@@ -100,7 +100,7 @@ def _collected(answers: Sequence[Answers]) -> tuple[dict[str, Values], dict[str,
 
 
 def _means(answers: Sequence[Answers], name: str) -> dict[str, Fact]:
-    """What an answer of each respondent took on average, where logs tell."""
+    """Return what an answer of each respondent took on average, where logs tell."""
     sums: dict[str, tuple[float, float]] = {}
     for one in answers:
         total, count = sums.get(one.respondent, (0.0, 0.0))
@@ -110,7 +110,7 @@ def _means(answers: Sequence[Answers], name: str) -> dict[str, Fact]:
 
 
 def _one(name: str, values: Sequence[Fact]) -> Fact:
-    """Several values are joined; of dates the latest is kept."""
+    """Return several values are joined; of dates the latest is kept."""
     if len(values) < 2:
         return values[0] if values else None
     texts = [str(value) for value in values]
@@ -121,7 +121,7 @@ LONGEST = 80  # characters of an option that are kept
 
 
 def as_label(option: object) -> str | None:
-    """An option as text, short and without control characters."""
+    """Return an option as text, short and without control characters."""
     text = shortened(option if isinstance(option, str) else None)
     return clean(text[:LONGEST]).strip() or None if text else None
 
@@ -135,7 +135,7 @@ def lettered(letter: object, choices: object) -> str | None:
 
 
 def likeliest(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """The option with the highest log-likelihood and the target, in a row of lm-eval.
+    """Return the option with the highest log-likelihood and the target, in a row of lm-eval.
 
     They are named by their texts; by their numbers where options have one text.
     """
@@ -164,7 +164,7 @@ def chosen_options(
     used: NDArray[np.int64],
     item_names: Sequence[str],
 ) -> Responses | None:
-    """Who chose what, if logs tell it; the right option is told, or was scored as right.
+    """Return who chose what, if logs tell it; the right option is told, or was scored as right.
 
     Of several answers to an item, the newest log counts. An item without a single right option is
     left out.
@@ -251,7 +251,7 @@ def merged(
 
 
 def _table(triples: Triples) -> Responses:
-    """The table of all answers; of its kind, single scores decide, not their means."""
+    """Return the table of all answers; of its kind, single scores decide, not their means."""
     kind = _kind(triples.responses)
     if kind == "graded" and triples.repeated(triples.responses) is not None:
         kind = "continuous"
@@ -289,7 +289,7 @@ def _same_items(runs: Sequence[Run], items: Items) -> tuple[NDArray[np.int64], l
 
 
 def _label(items: Items, place: int) -> tuple[str, str]:
-    """The id of an item and the arguments of its task."""
+    """Return the id of an item and the arguments of its task."""
     return items.ids[place], items.arguments.get(place, "")
 
 
@@ -343,7 +343,7 @@ def _item_names(items: Items, used: NDArray[np.int64]) -> tuple[list[str], list[
 
 
 def _longer_names(items: Items, name: str, places: Sequence[int]) -> Iterator[list[str]]:
-    """Ways to name items that share a name, the plainest first."""
+    """Yield ways to name items that share a name, the plainest first."""
     if all(items.arguments.get(place) for place in places):
         yield [
             f"{items.tasks[place]}({items.arguments[place]})/{items.ids[place]}" for place in places
@@ -377,7 +377,7 @@ def _kind(scores: NDArray[np.float64]) -> Kind:
 
 
 def _kind_notes(answers: Sequence[Answers], kind: str) -> list[str]:
-    """A note on tasks whose scores are not 0 and 1, and the resulting kind."""
+    """Return a note on tasks whose scores are not 0 and 1, and the resulting kind."""
     if kind == "binary":
         return []
     odd: set[str] = set()
@@ -416,7 +416,7 @@ def _version_notes(answers: Sequence[Answers]) -> list[str]:
 
 
 def _source_notes(answers: Sequence[Answers]) -> list[str]:
-    """Notes on tasks from several harnesses, which may number items differently."""
+    """Return notes on tasks from several harnesses, which may number items differently."""
     return [
         f"Task {shown(task)} comes from logs of {' and '.join(sorted(found))}; items with the "
         "same id or content hash were merged."
@@ -425,7 +425,7 @@ def _source_notes(answers: Sequence[Answers]) -> list[str]:
 
 
 def _several_by_task(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, set[str]]]:
-    """The tasks with more than one value, and their values."""
+    """Return the tasks with more than one value, and their values."""
     values: dict[str, set[str]] = defaultdict(set)
     for task, value in pairs:
         values[task].add(value)

@@ -78,18 +78,18 @@ class LogFile:
 
 
 def is_log(path: Path, max_bytes: int) -> bool:
-    """Whether one of the formats recognises this file."""
+    """Return True if one of the formats recognises this file."""
     formats = [make() for make in LOG_FORMATS.values()]
     return _may_be_log(path) and _inspected(path, formats, max_bytes).format is not None
 
 
 def _may_be_log(path: Path) -> bool:
-    """Whether the name has the ending of a log."""
+    """Return True if the name has the ending of a log."""
     return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
 def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
-    """The logs among these files and in these folders, in order of their names.
+    """Return the logs among these files and in these folders, in order of their names.
 
     A file that was named explicitly must be a log. Unreadable files of a folder are reported, but
     JSON documents of another kind are skipped.
@@ -115,12 +115,12 @@ def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
 
 
 def is_summary(path: Path) -> bool:
-    """Whether a file has the name of lm-eval's results, which hold no answers."""
+    """Return True if a file has the name of lm-eval's results, which hold no answers."""
     return path.name.startswith("results_") and path.name.endswith(".json")
 
 
 def _files(folder: Path, closed: list[OSError]) -> Iterator[Path]:
-    """All files that may be logs, without hidden folders and links to folders."""
+    """Yield all files that may be logs, without hidden folders and links to folders."""
     for directory, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -151,7 +151,7 @@ def _inspected(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> LogF
 
 
 def _beginning(path: Path) -> bytes:
-    """The first bytes, unpacked."""
+    """Return the first bytes, unpacked."""
     try:
         with path.open("rb") as file:
             if path.suffix.lower() == ".gz":
@@ -407,7 +407,7 @@ def _checked(
 def _runs(
     one: LogFile, wanted: LogSettings, items: Items, done: int, total: int, progress: Progress
 ) -> list[Run]:
-    """The runs of a log; progress is reported as its bytes are read."""
+    """Return the runs of a log; progress is reported as its bytes are read."""
     if one.format is None:
         raise FileError(one.reason)
 
@@ -447,7 +447,7 @@ def _refusals(refused: dict[Path, str]) -> list[str]:
 
 
 def _unread(runs: Sequence[Run]) -> list[str]:
-    """One note on all scores that the logs hold beside those that were read."""
+    """Return one note on all scores that the logs hold beside those that were read."""
     tasks: dict[tuple[str, str], dict[str, None]] = {}
     for run in runs:
         for what, names in run.unread.items():
@@ -464,7 +464,7 @@ def _unread(runs: Sequence[Run]) -> list[str]:
 
 
 def _remarks(runs: Sequence[Run]) -> list[str]:
-    """Remarks on single logs; the frame of files has them all."""
+    """Return remarks on single logs; the frame of files has them all."""
     said = [f"'{run.file}': {'; '.join(run.remarks)}." for run in runs if run.remarks]
     more = [f"{counted(len(said) - 5, 'more remark')} on logs: see files."] if len(said) > 5 else []
     return said[:5] + more
@@ -491,7 +491,7 @@ def _check_filter(wanted: str | None, runs: Sequence[Run]) -> None:
 def _log_reading_files(
     found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]
 ) -> pd.DataFrame:
-    """One row per run, and one per file that was refused."""
+    """Return one row per run, and one per file that was refused."""
     import pandas as pd
 
     by_file: dict[Path, list[Run]] = {}
@@ -558,6 +558,6 @@ class LogReading(Result):
 
 
 def _short(models: Sequence[str]) -> list[str]:
-    """Model names without their organisation, if they are still distinct."""
+    """Return model names without their organisation, if they are still distinct."""
     short = [model.rpartition("/")[2] for model in models]
     return short if len(set(short)) == len(short) else list(models)

@@ -98,7 +98,7 @@ def _is_at(run: Run, old: str) -> bool:
 
 
 def respondents(runs: Sequence[Run], variants: Variants) -> Named:
-    """The name of the respondent of each run."""
+    """Return the name of the respondent of each run."""
     _name_prompts(runs)
     by_model: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
@@ -160,7 +160,7 @@ class _Parted:
         return cls(tuple(names), tasks, tuple(keys))
 
     def name(self, run: Run) -> str:
-        """The name of the variant of a run.
+        """Return the name of the variant of a run.
 
         A task that was asked in one way only belongs to the variant that it has most in common
         with, or else to the oldest: as a respondent of its own it would be linked to nothing.
@@ -174,7 +174,7 @@ class _Parted:
 
 
 def _conflicts(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
-    """Pairs of runs of a task that share an item and differ in a condition."""
+    """Return pairs of runs of a task that share an item and differ in a condition."""
     found = []
     by_task: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
@@ -191,12 +191,12 @@ def _conflicts(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
 
 
 def _order(name: str) -> int:
-    """Plain conditions first; what follows from others, or says little, last."""
+    """Return plain conditions first; what follows from others, or says little, last."""
     return 1 + LAST.index(name) if name in LAST else 0
 
 
 def _enough(pairs: Sequence[tuple[Run, Run]], names: list[str]) -> list[str]:
-    """The first of these conditions that separate all pairs."""
+    """Return the first of these conditions that separate all pairs."""
     unlike = [set(_unlike(one, other)) for one, other in pairs]
     kept = list(names)
     for name in reversed(names):
@@ -207,7 +207,7 @@ def _enough(pairs: Sequence[tuple[Run, Run]], names: list[str]) -> list[str]:
 
 
 def _unlike(one: Run, other: Run) -> list[str]:
-    """The conditions in which two runs differ.
+    """Return the conditions in which two runs differ.
 
     What a log does not tell is a default if it tells of other conditions, and unknown otherwise.
     """
@@ -223,7 +223,7 @@ def _unlike(one: Run, other: Run) -> list[str]:
 
 
 def _tells(run: Run) -> bool:
-    """Whether a log tells how its model was asked."""
+    """Return True if a log tells how its model was asked."""
     return any(name not in (PROMPT, "filter") for name in run.conditions)
 
 
@@ -300,7 +300,7 @@ def _were_asked(by_model: Mapping[str, Sequence[Run]], parted: Mapping[str, _Par
 
 
 def same_content(one: Path, other: Path) -> bool:
-    """Whether two files are equal byte by byte; not if one is gone."""
+    """Return True if two files are equal byte by byte; not if one is gone."""
     try:
         return filecmp.cmp(one, other, shallow=False)
     except OSError:
@@ -331,7 +331,7 @@ def adopt_copies(runs: Sequence[Run]) -> list[str]:
 
 
 def _equal_runs(runs: Sequence[Run]) -> Iterator[tuple[Run, Run]]:
-    """Pairs of runs of equal files, of which the first may be without results beside it."""
+    """Yield pairs of runs of equal files, of which the first may be without results beside it."""
     alike: dict[tuple[str, str, bytes], list[Run]] = defaultdict(list)
     for run in runs:
         alike[run.format, run.task, bytes(memoryview(run.scores))].append(run)
@@ -362,7 +362,7 @@ class Answers:
 
     @classmethod
     def of(cls, run: Run, respondent: str, same: Ints) -> Answers:
-        """The rows of a run; `same` maps the items of logs to those of the table."""
+        """Return the rows of a run; `same` maps the items of logs to those of the table."""
         places = same[np.frombuffer(run.places, dtype=np.int64)]
         scores = np.frombuffer(run.scores, dtype=np.float64)
         numbers = np.frombuffer(run.numbers, dtype=np.int64)
@@ -378,7 +378,7 @@ class Answers:
             self.numbers = None if self.numbers is None else self.numbers[which]
 
     def tries(self) -> Ints:
-        """The number of each row among those of its item: as logged, or by order."""
+        """Return the number of each row among those of its item: as logged, or by order."""
         if self.numbers is not None:
             return self.numbers
         order = np.argsort(self.places, kind="stable")
@@ -391,7 +391,7 @@ class Answers:
 
 
 def _together(answers: Sequence[Answers]) -> dict[tuple[str, str], list[Answers]]:
-    """Answers of a respondent to a task, from the newest run to the oldest."""
+    """Return answers of a respondent to a task, from the newest run to the oldest."""
     found: dict[tuple[str, str], list[Answers]] = defaultdict(list)
     for one in sorted(answers, key=lambda one: age(one.run), reverse=True):
         if one.places.size:
@@ -400,7 +400,7 @@ def _together(answers: Sequence[Answers]) -> dict[tuple[str, str], list[Answers]
 
 
 def drop_copies(answers: Sequence[Answers]) -> list[str]:
-    """Of a run that is logged twice, or was taken up again, every answer counts once."""
+    """Return of a run that is logged twice, or was taken up again, every answer counts once."""
     copied: list[str] = []
     for several in _together(answers).values():
         for at, one in enumerate(several):
@@ -432,7 +432,7 @@ def _keys(one: Answers) -> Ints:
 
 
 def reruns(answers: Sequence[Answers]) -> list[str]:
-    """A note on respondents who answered the same items in several runs."""
+    """Return a note on respondents who answered the same items in several runs."""
     twice = []
     for (respondent, task), several in _together(answers).items():
         seen = np.concatenate([np.unique(one.places) for one in several])
@@ -494,7 +494,7 @@ def grades(answers: Sequence[Answers]) -> None:
 
 
 def epoch_notes(answers: Sequence[Answers], epochs: Epochs) -> list[str]:
-    """Notes on tasks with several epochs."""
+    """Return notes on tasks with several epochs."""
     several: dict[str, set[int]] = defaultdict(set)
     words: dict[str, str] = {}
     for one in answers:

@@ -34,7 +34,7 @@ _DATE = re.compile(
 
 
 def moment(text: str) -> float:
-    """Seconds since 1970 of an ISO 8601 date, UTC without a time zone; -inf for other text.
+    """Return seconds since 1970 of an ISO 8601 date, UTC without a time zone; -inf for other text.
 
     Logs also write dashes in the time.
 
@@ -71,7 +71,7 @@ def as_score(value: object) -> float | None:
 
 
 def as_name(value: object) -> str | None:
-    """A name from text or a number; None if it is empty or too long."""
+    """Return a name from text or a number; None if it is empty or too long."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, float):  # 1 and 1.0 are one name
@@ -83,7 +83,7 @@ def as_name(value: object) -> str | None:
 
 
 def as_fact(value: object) -> Fact:
-    """A short fact; None if the value is nested or long."""
+    """Return a short fact; None if the value is nested or long."""
     if isinstance(value, bool | int):
         return value
     if isinstance(value, float) and math.isfinite(value):
@@ -124,7 +124,7 @@ _SENDING = {
 
 
 def settings(arguments: object) -> dict[str, Fact]:
-    """Arguments of a model or of its generation that change what is asked or answered."""
+    """Return arguments of a model or of its generation that change what is asked or answered."""
     return {
         name: value
         for name, value in plain_arguments(arguments).items()
@@ -142,17 +142,17 @@ def _brief(value: object) -> Fact:
 
 
 def in_words(arguments: object) -> str:
-    """Arguments as in language=fr, cot=True; empty if there are none."""
+    """Return arguments as in language=fr, cot=True; empty if there are none."""
     return ", ".join(f"{name}={value}" for name, value in plain_arguments(arguments).items())
 
 
 def shortened(text: object) -> str | None:
-    """Text cut to the longest that is kept; None if there is none."""
+    """Return text cut to the longest that is kept; None if there is none."""
     return clean(text[:LONGEST_TEXT]) if isinstance(text, str) and text else None
 
 
 def part(record: object, *path: str) -> Any:
-    """The value at a path of keys; None if there is none."""
+    """Return the value at a path of keys; None if there is none."""
     for key in path:
         if not isinstance(record, dict):
             return None
@@ -166,27 +166,27 @@ QUESTIONS = ("question", "query", "problem", "prompt", "sentence", "input", "tex
 
 
 def field_of(record: object, names: tuple[str, ...]) -> str | None:
-    """The name of the first of these fields that holds text."""
+    """Return the name of the first of these fields that holds text."""
     if not isinstance(record, Mapping):
         return None
     return next((name for name in names if isinstance(record.get(name), str)), None)
 
 
 def content_hash(*parts: object) -> str:
-    """A hash of what an item asks: texts, in this order."""
+    """Return a hash of what an item asks: texts, in this order."""
     told = json.dumps(parts, ensure_ascii=True, sort_keys=True, default=str)
     return hashlib.sha256(told.encode("utf-8")).hexdigest()
 
 
 def fingerprint(passage: object) -> str | None:
-    """A short hash of a text, the same for all items that share it."""
+    """Return a short hash of a text, the same for all items that share it."""
     if not isinstance(passage, str) or not passage.strip():
         return None
     return hashlib.blake2b(passage.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def subject_and_document(record: object) -> dict[str, Fact]:
-    """Subject and document of one item, from its fields."""
+    """Return subject and document of one item, from its fields."""
     subject, passage = field_of(record, SUBJECTS), field_of(record, PASSAGES)
     found: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
     return {
@@ -196,7 +196,7 @@ def subject_and_document(record: object) -> dict[str, Fact]:
 
 
 def question(record: object) -> str | None:
-    """The question, if a field of a known name holds it."""
+    """Return the question, if a field of a known name holds it."""
     name = field_of(record, QUESTIONS)
     return None if name is None else shortened(record[name])  # type: ignore[index]
 
@@ -257,7 +257,7 @@ class Items:
         arguments: str = "",
         together: bool = False,
     ) -> int:
-        """The number of an item with this id or hash; a new one if it is not known yet.
+        """Return the number of an item with this id or hash; a new one if it is not known yet.
 
         Without a hash, a task with other arguments has other items.
         """
@@ -373,14 +373,14 @@ class LogFormat(Protocol):
         """Its name in the table of files."""
 
     def recognises(self, path: Path, beginning: bytes) -> bool:
-        """Whether this file, whose first unpacked bytes are given, is such a log."""
+        """Return True if this file, whose first unpacked bytes are given, is such a log."""
 
     def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
         """Yield the runs of a log; raises a `FileError` if it is not one."""
 
 
 def no_metric(path: Path, wanted: Sequence[str], found: Iterable[str]) -> FileError:
-    """The error for a log without the requested metrics, listing those it has."""
+    """Return the error for a log without the requested metrics, listing those it has."""
     asked = " or ".join(map(shown, wanted[:3])) or "that is known"
     there = ", ".join(f"{name:.60}" for name in islice(found, 20))
     if not there:

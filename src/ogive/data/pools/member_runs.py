@@ -104,7 +104,7 @@ def answer(task: Task) -> Outcome:
 
 
 def _advice(part: Part) -> str:
-    """What to do if a member failed that may not take columns as they are."""
+    """Return what to do if a member failed that may not take columns as they are."""
     if not part.untidy:
         return ""
     return (
@@ -114,7 +114,7 @@ def _advice(part: Part) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """The type of an error and the first line of its message."""
+    """Return the type of an error and the first line of its message."""
     first = same_everywhere((str(error).strip().splitlines() or [""])[0])
     text = f"{type(error).__name__}: {first}" if first else type(error).__name__
     return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
@@ -162,7 +162,7 @@ def _checked(given: Any, n_items: int, n_classes: int) -> NDArray[Any]:
 
 
 def _cross_validated(task: Task) -> tuple[list[float], list[str]]:
-    """Accuracy in each usable fold, and remarks on folds that were left out."""
+    """Return accuracy in each usable fold, and remarks on folds that were left out."""
     accuracies, lacking, problems = [], 0, []
     folds = list(folds_of(task.part.y_train, task.cv, task.random_state))
     numbers = not task.part.classes
@@ -203,7 +203,7 @@ def _folds(n: int, folds: list[Any]) -> str:
 def folds_of(
     y: NDArray[Any], cv: int, random_state: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Folds of codes, stratified, or of numbers, at random."""
+    """Yield folds of codes, stratified, or of numbers, at random."""
     from sklearn.model_selection import KFold
 
     if y.dtype.kind != "f":
@@ -215,7 +215,7 @@ def folds_of(
 def fold_rows(
     codes: NDArray[np.int64], cv: int, random_state: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Stratified folds, the same for every member; fewer if no class has as many members."""
+    """Yield stratified folds, the same for every member; fewer if no class has as many members."""
     from sklearn.model_selection import StratifiedKFold
 
     n_folds = min(cv, int(np.bincount(codes).max()))
@@ -230,7 +230,7 @@ def fold_rows(
 
 
 def _mean_and_se(accuracies: list[float]) -> tuple[float | None, float | None]:
-    """Mean over folds and its standard error, as if folds were independent."""
+    """Return mean over folds and its standard error, as if folds were independent."""
     n = len(accuracies)
     mean = math.fsum(accuracies) / n if n else None
     if mean is None or n < 2:
@@ -266,12 +266,12 @@ class Store:
     folder: Path
 
     def path(self, task: Task) -> Path:
-        """The file of a task."""
+        """Return the file of a task."""
         slug = re.sub(r"[^A-Za-z0-9]+", "-", task.member.name).strip("-")[:40] or "member"
         return self.folder / f"{slug}-{_digest(self._header(task))[:20]}.json"
 
     def read(self, task: Task) -> Outcome | None:
-        """The outcome, or None if it is not stored; a damaged file is a `FileError`."""
+        """Return the outcome, or None if it is not stored; a damaged file is a `FileError`."""
         path = self.path(task)
         if not path.exists():
             return None
@@ -299,7 +299,7 @@ class Store:
         write_json(self.path(task), KIND, FORMAT, payload)
 
     def strangers(self, tasks: list[Task]) -> int:
-        """How many stored members in the folder belong to other tasks."""
+        """Return how many stored members in the folder belong to other tasks."""
         own = {self.path(task).name for task in tasks}
         files = (path.name for path in self.folder.glob("*.json"))
         return sum(
@@ -328,7 +328,7 @@ def _digest(content: dict[str, Any]) -> str:
 
 
 def _outcome(path: Path, document: dict[str, Any], task: Task) -> Outcome:
-    """The stored outcome, after its digest and values were checked."""
+    """Return the stored outcome, after its digest and values were checked."""
     content = document.get("outcome")
     if not isinstance(content, dict) or document.get("sha256") != _digest(content):
         raise FileError(f"'{path}' was changed after it was written. Delete it.")
@@ -394,7 +394,7 @@ class _Worker(Child):
 
     @classmethod
     def ready(cls) -> _Worker:
-        """An idle worker, or a new one."""
+        """Return an idle worker, or a new one."""
         while True:
             try:
                 worker = _idle.pop()

@@ -109,7 +109,7 @@ class Part:
         )
 
     def copy(self) -> Part:
-        """Features and codes that a member may change without affecting the others."""
+        """Return features and codes that a member may change without affecting the others."""
         return replace(
             self,
             X_train=self.X_train.copy(),
@@ -140,7 +140,7 @@ class Part:
 
 
 def _contents(table: Any) -> Iterator[bytes]:
-    """The bytes of an array; of a frame, the name, the type and the cells of each column."""
+    """Yield the bytes of an array; of a frame, the name, the type and the cells of each column."""
     from pandas import CategoricalDtype
     from pandas.util import hash_pandas_object
 
@@ -161,7 +161,7 @@ def _contents(table: Any) -> Iterator[bytes]:
 
 
 def _rows(X: Any, places: NDArray[Any]) -> Any:
-    """Some rows of a frame or an array."""
+    """Return some rows of a frame or an array."""
     return X.iloc[places].reset_index(drop=True) if hasattr(X, "iloc") else X[places]
 
 
@@ -210,7 +210,7 @@ def member_of(name: str, estimator: Any, *, prepared: bool = False) -> Member:
 
 
 def _checked_kind(name: str, estimator: Any) -> str:
-    """Whether an estimator is a classifier or a regressor; anything else is refused."""
+    """Return whether an estimator is a classifier or a regressor; anything else is refused."""
     from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
     if isinstance(estimator, type):
@@ -244,7 +244,7 @@ def check_kinds(members: Iterable[Member], part: Part) -> None:
 
 
 def same_everywhere(text: str) -> str:
-    """A repr without what differs between processes: addresses, and the order of sets."""
+    """Return a repr without what differs between processes: addresses, and the order of sets."""
     ordered = SET_OF_TEXTS.sub(
         lambda found: "{" + ", ".join(sorted(found[1].split(", "))) + "}",
         MEMORY_ADDRESS.sub("", text),
@@ -253,7 +253,7 @@ def same_everywhere(text: str) -> str:
 
 
 def _settings(estimator: Any) -> str:
-    """Class and parameters as one line, the same in every process."""
+    """Return class and parameters as one line, the same in every process."""
     kind = type(estimator)
     given = estimator.get_params(deep=True)
     pairs = ", ".join(f"{name}={given[name]!r}" for name in sorted(given))
@@ -266,7 +266,7 @@ HalfFloats = NDArray[np.float16]
 
 
 def class_scores(predictor: Any, part: Part) -> HalfFloats:
-    """Probabilities of every class, (n_items, n_classes); 0 for one that it never saw."""
+    """Return probabilities of every class, (n_items, n_classes); 0 for one that it never saw."""
     given = np.asarray(predictor.predict_proba(part.X_test), dtype=float)
     codes = np.asarray(getattr(predictor, "classes_", range(len(part.classes))))
     shape = (len(part.test), len(codes))
@@ -282,7 +282,7 @@ def class_scores(predictor: Any, part: Part) -> HalfFloats:
 
 
 def packed(scores: HalfFloats) -> str:
-    """The same as text."""
+    """Return the same as text."""
     return base64.b64encode(scores.astype("<f2").tobytes()).decode("ascii")
 
 

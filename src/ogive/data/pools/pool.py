@@ -168,7 +168,7 @@ class Answers(Result):
     unit: float | None = None  # of errors, if numbers are predicted
 
     def responses(self, y_true: ArrayLike, members: Iterable[str] | None = None) -> Responses:
-        """1 where a member predicts the true code, 0 elsewhere; failed members are left out.
+        """Return 1 where a member predicts the true code, 0 elsewhere; failed members are left out.
 
         Of regressors, the score of each error; `y_true` are then numbers. `members` selects some
         of them, such as those of a pool that calibrate.
@@ -189,7 +189,7 @@ class Answers(Result):
         return Responses.from_codes(cells, names, self.items, "binary")
 
     def accuracy(self, y_true: ArrayLike) -> NDArray[np.float64]:
-        """Share of right answers of each member, or its mean score; NaN if it failed."""
+        """Return share of right answers of each member, or its mean score; NaN if it failed."""
         if self.unit is not None:
             scores = error_scores(self.predictions - np.asarray(y_true), self.unit)
             some = np.isfinite(scores).any(axis=1)
@@ -203,7 +203,7 @@ class Answers(Result):
         return np.where(failed, np.nan, np.nansum(right, axis=1) / asked)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per member."""
+        """Return one row per member."""
         import pandas as pd
 
         columns = {

@@ -63,7 +63,7 @@ class Perceptron:
     passes: int
 
     def __call__(self, _split: Part, seed: int) -> Unfinished:
-        """A perceptron that is not trained yet."""
+        """Return a perceptron that is not trained yet."""
         from sklearn.neural_network import MLPClassifier
 
         return Unfinished(MLPClassifier(max_iter=self.passes, random_state=seed))
@@ -91,7 +91,7 @@ class Unfinished:
 
 
 def deep_perceptrons(deepest: int = N_PERCEPTRONS) -> tuple[Member, ...]:
-    """Multilayer perceptrons of 1, 2, ... `deepest` hidden layers of the default width."""
+    """Return multilayer perceptrons of 1, 2, ... `deepest` hidden layers of the default width."""
     from sklearn.neural_network import MLPClassifier
 
     return tuple(
@@ -103,7 +103,7 @@ def deep_perceptrons(deepest: int = N_PERCEPTRONS) -> tuple[Member, ...]:
 
 
 def real_classifiers() -> tuple[Member, ...]:
-    """Twelve classifiers of six families."""
+    """Return twelve classifiers of six families."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.naive_bayes import BernoulliNB, GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
@@ -127,7 +127,7 @@ def real_classifiers() -> tuple[Member, ...]:
 
 
 def artificial_classifiers() -> tuple[Member, ...]:
-    """The two ends of the scale, and guessing; none of them learns."""
+    """Return the two ends of the scale, and guessing; none of them learns."""
     rules: dict[str, Callable[[Part, int], Codes]] = {
         OPTIMAL: _optimal,
         PESSIMAL: _pessimal,
@@ -222,24 +222,24 @@ class Draws:
         self._random = Random(seed).random  # noqa: S311 - configurations, no secrets
 
     def one_of(self, *options: Any) -> Any:
-        """Any of the options."""
+        """Return any of the options."""
         return options[int(self._random() * len(options))]
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`."""
+        """Return a whole number from `low` to `high`."""
         return low + int(self._random() * (high - low + 1))
 
     def share(self, low: float, high: float) -> float:
-        """A number from `low` to `high`, to two decimals."""
+        """Return a number from `low` to `high`, to two decimals."""
         return round(low + self._random() * (high - low), 2)
 
     def power(self, low: float, high: float) -> float:
-        """Ten to a power from `low` to `high`, to three digits."""
+        """Return ten to a power from `low` to `high`, to three digits."""
         return float(f"{10 ** (low + self._random() * (high - low)):.2e}")
 
 
 def configurations() -> list[tuple[str, Settings]]:
-    """Algorithm and settings: always the same twenty for each algorithm."""
+    """Return algorithm and settings: always the same twenty for each algorithm."""
     return [
         (algorithm, settings)
         for algorithm, draw in ALGORITHMS.items()
@@ -248,7 +248,7 @@ def configurations() -> list[tuple[str, Settings]]:
 
 
 def random_classifiers() -> tuple[Member, ...]:
-    """One member per configuration, named after its algorithm and a number."""
+    """Return one member per configuration, named after its algorithm and a number."""
     kinds = algorithm_classes()
     return tuple(
         member_of(
@@ -368,7 +368,7 @@ ALGORITHMS: dict[str, Draw] = {
 
 
 def algorithm_classes() -> dict[str, Any]:
-    """The scikit-learn class of each algorithm."""
+    """Return the scikit-learn class of each algorithm."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.ensemble import (
         AdaBoostClassifier,
@@ -428,7 +428,7 @@ GRIDS: dict[str, Grid] = {
 
 
 def tuned_classifiers() -> tuple[Member, ...]:
-    """One member per algorithm, which chooses its settings on the training part."""
+    """Return one member per algorithm, which chooses its settings on the training part."""
     makers = (GridSearch(algorithm, grid) for algorithm, grid in GRIDS.items())
     return tuple(Member(maker.algorithm, maker, repr(maker), prepared=True) for maker in makers)
 
@@ -442,7 +442,7 @@ class GridSearch:
     cv: int = FOLDS
 
     def __call__(self, split: Part, seed: int) -> Tuned:
-        """A classifier that has not searched yet."""
+        """Return a classifier that has not searched yet."""
         classifier = FromEstimator(algorithm_classes()[self.algorithm]())(split, seed)
         return Tuned(classifier, self.grid, self.cv, seed)
 
@@ -481,7 +481,7 @@ class Tuned:
         return predictor.predict(X)
 
     def _chosen(self, X: NDArray[Any], y: NDArray[Any]) -> tuple[Settings, str]:
-        """The best settings of the grid, and a remark on how accurate they are."""
+        """Return the best settings of the grid, and a remark on how accurate they are."""
         from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
         _, place, sizes = np.unique(y, return_inverse=True, return_counts=True)
@@ -501,7 +501,7 @@ class Tuned:
 
 
 def regressors() -> tuple[Member, ...]:
-    """Seventy-three members that train in milliseconds on a few hundred rows."""
+    """Return seventy-three members that train in milliseconds on a few hundred rows."""
     return tuple(member_of(name, made, prepared=True) for name, made in _configurations().items())
 
 

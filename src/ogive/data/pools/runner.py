@@ -148,7 +148,7 @@ def _whole(value: Any) -> bool:
 def _stored(
     store: Store | None, tasks: list[Task], time_limit: float | None
 ) -> tuple[dict[int, Outcome], list[str]]:
-    """The members that an earlier run finished, and notes on what else is in its folder."""
+    """Return the members that an earlier run finished, and notes on what else is in its folder."""
     outcomes: dict[int, Outcome] = {}
     notes: list[str] = []
     if store is None:
@@ -195,7 +195,7 @@ def _answered(
     *,
     apart: bool = False,
 ) -> Generator[tuple[int, Outcome], None, None]:
-    """Outcomes as they come, with the position of their task."""
+    """Yield outcomes as they come, with the position of their task."""
     from joblib import delayed
 
     if not waiting:
@@ -225,7 +225,7 @@ class _Watch:
         self.progress(len(self.outcomes), len(self.tasks), self._running())
 
     def _running(self) -> str:
-        """Members start in the order of the pool, so the first unfinished ones run."""
+        """Return members start in the order of the pool, so the first unfinished ones run."""
         from joblib import effective_n_jobs
 
         names = [t.member.name for k, t in enumerate(self.tasks) if k not in self.outcomes]
@@ -290,7 +290,7 @@ class CombinedProgress:
     done: int = 0  # members of the runs before
 
     def of(self, name: str, members: int) -> Progress:
-        """The callable to pass to `run_pool` for one of the runs."""
+        """Return the callable to pass to `run_pool` for one of the runs."""
         before = self.done
         self.done += members
         return _OneRun(self, name, before)
@@ -328,7 +328,7 @@ def dataset_responses(
     progress: Progress | bool = True,
     members: Iterable[str] | None = None,
 ) -> Responses:
-    """Right and wrong of a pool on every instance of a data set; items are row_0, row_1, ...
+    """Return right and wrong of a pool on every instance of a data set; items are row_0, row_1, ...
 
     Of regressors, where the data set has numbers to predict, the responses are scores of errors.
 
@@ -358,7 +358,7 @@ def dataset_responses(
 
 
 def _said(answers: Answers) -> list[str]:
-    """Notes on what is missing in the table, and why; members that failed are warned of."""
+    """Return notes on what is missing in the table, and why; members that failed are warned of."""
     notes = [
         f"{name} failed in every fold and was left out: {reason}"
         for name, reason in answers.failures.items()
@@ -422,14 +422,14 @@ def dataset_answers(
 
 
 def target_values(dataset: Dataset) -> NDArray[Any]:
-    """Codes of classes, or the numbers to predict."""
+    """Return codes of classes, or the numbers to predict."""
     if dataset.kind == NUMBERS:
         return dataset.target.to_numpy(dtype=np.float64)
     return coded(dataset.target)[0]
 
 
 def _tests(name: str, truth: NDArray[Any], cv: int, random_state: int) -> list[Positions]:
-    """The test part of each fold; the only member of a class is in none."""
+    """Return the test part of each fold; the only member of a class is in none."""
     whole_number(cv, "cv", 2)
     numbers = truth.dtype.kind == "f"
     asked = np.arange(truth.size) if numbers else np.flatnonzero(np.bincount(truth)[truth] > 1)
@@ -483,7 +483,7 @@ def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[Any]) -> Answ
 
 
 def _scores(parts: list[tuple[Positions, Answers]], n_items: int) -> dict[str, NDArray[np.float16]]:
-    """The probabilities of all folds, for members that gave them in each."""
+    """Return the probabilities of all folds, for members that gave them in each."""
     found = {}
     for name in parts[0][1].scores:
         if all(name in answers.scores for _, answers in parts):
@@ -495,7 +495,7 @@ def _scores(parts: list[tuple[Positions, Answers]], n_items: int) -> dict[str, N
 
 
 def _remarks(parts: list[tuple[Positions, Answers]]) -> dict[str, str]:
-    """The distinct remarks on each member, and the folds in which it failed."""
+    """Return the distinct remarks on each member, and the folds in which it failed."""
     found = {}
     for name in parts[0][1].members:
         said = [answers.remarks.get(name, "") for _, answers in parts]

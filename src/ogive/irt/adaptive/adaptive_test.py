@@ -117,7 +117,7 @@ def not_usable(file: Path, error: Exception) -> FileError:
 
 
 def _written(given: Any, role: str) -> Any:
-    """A part as JSON: its name, its class with settings, or a list of such parts."""
+    """Return a part as JSON: its name, its class with settings, or a list of such parts."""
     if isinstance(given, str):
         return given
     if isinstance(given, list | tuple):
@@ -391,7 +391,7 @@ class AdaptiveSession:
         return pd.DataFrame(self._rows, columns=list(COLUMNS))
 
     def next_item(self) -> str | None:
-        """The item to ask, the same until it is answered; None when the test is finished."""
+        """Return the item to ask, the same until it is answered; None when the test is finished."""
         if self.done:
             return None
         if self._next is None:
@@ -399,7 +399,7 @@ class AdaptiveSession:
         return self._next
 
     def next_items(self, count: int) -> list[str]:
-        """Up to `count` items to ask at once; an empty list when the test is finished.
+        """Return up to `count` items to ask at once; an empty list when the test is finished.
 
         They are chosen together: see `AdaptiveTest.choose_several`.
         """

@@ -28,7 +28,7 @@ class Initializer(Protocol):
     """Says where the first item should lie."""
 
     def begin(self, bank: Bank) -> float:
-        """A place on the scale."""
+        """Return a place on the scale."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PopulationMean:
     """The mean of the population: the best guess for an unknown respondent."""
 
     def begin(self, bank: Bank) -> float:
-        """The mean ability."""
+        """Return the mean ability."""
         return bank.population.mean
 
 
@@ -50,7 +50,7 @@ class FixedAbility:
         refuse_unless_number(self.ability, "ability", -inf, inf)
 
     def begin(self, bank: Bank) -> float:
-        """That ability, in any bank."""
+        """Return that ability, in any bank."""
         del bank
         return float(self.ability)
 
@@ -65,7 +65,7 @@ class DifficultyPercentile:
         refuse_unless_number(self.percent, "percent", 0, 100, ends=True)
 
     def begin(self, bank: Bank) -> float:
-        """The difficulty below which that percentage of the items lies."""
+        """Return the difficulty below which that percentage of the items lies."""
         return float(np.percentile(bank.difficulty, self.percent))
 
 
@@ -115,7 +115,7 @@ class PosteriorMode:
     """MAP: the mode of the posterior, and a standard error from its curvature."""
 
     def estimate(self, state: State) -> Standing:
-        """A polynomial through the five nodes around the best one."""
+        """Return a polynomial through the five nodes around the best one."""
         nodes, height = state.bank.nodes, state.log_posterior
         middle = height.argmax(axis=1).clip(2, nodes.size - 3)
         a, b, c, d, e = np.take_along_axis(height, middle[:, None] + np.arange(-2, 3), axis=1).T
@@ -227,7 +227,7 @@ class Budget(Stopper):
         return self.max_items
 
     def reasons(self, state: State) -> Reasons:
-        """All rows at once."""
+        """Return all rows at once."""
         return np.full(len(state.se), "budget spent" if state.step >= self.max_items else "")
 
 
@@ -305,7 +305,7 @@ class AnyOf(Stopper):
         return min(limits, default=None)
 
     def reasons(self, state: State) -> Reasons:
-        """The reason of the first rule that has one."""
+        """Return the reason of the first rule that has one."""
         found = self.stoppers[0].reasons(state)
         for rule in self.stoppers[1:]:
             found = np.where(found == "", rule.reasons(state), found)

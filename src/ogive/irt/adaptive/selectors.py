@@ -35,7 +35,7 @@ class MaximumInformation:
     """The most informative item at the target: short tests, but a few items are asked of all."""
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """The first free item in the order of information."""
+        """Return the first free item in the order of information."""
         return _best(state, free, np.zeros(len(free), dtype=int))
 
 
@@ -49,7 +49,7 @@ class Randomesque:
         whole_number(self.among, "among", 1)
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """A free item among the first, in the order of information."""
+        """Return a free item among the first, in the order of information."""
         enough = np.minimum(free.sum(axis=1), self.among)
         return _best(state, free, (state.draws("selector") * enough).astype(int))
 
@@ -59,7 +59,7 @@ class NearestDifficulty:
     """The item whose difficulty is nearest to the target; the first in the bank on a tie."""
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """The nearest free item."""
+        """Return the nearest free item."""
         away = np.abs(state.bank.difficulty - state.target[:, None])
         found: Ints = np.where(free, away, np.inf).argmin(axis=1)
         return found
@@ -79,7 +79,7 @@ class NearestByLot:
         whole_number(self.among, "among", 1)
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """A free item of each row."""
+        """Return a free item of each row."""
         away = np.abs(state.bank.difficulty - state.target[:, None])
         away = np.where(free, away, np.inf)
         last = np.minimum(self.among, free.sum(axis=1)) - 1
@@ -95,7 +95,7 @@ class RandomItem:
     """Any item, at random: a baseline for the other selectors."""
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """A free item."""
+        """Return a free item."""
         nth = (state.draws("selector") * free.sum(axis=1)).astype(int)
         found: Ints = (np.cumsum(free, axis=1) > nth[:, None]).argmax(axis=1)
         return found
@@ -122,7 +122,7 @@ class ContentBalance:
             refuse_unless_number(share, f"The share of {group!r}", 0, inf)
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """An item of the group that is furthest behind."""
+        """Return an item of the group that is furthest behind."""
         codes = self._codes(state.bank)
         wanted = np.array(list(self.shares.values()), dtype=float)
         kinds = np.arange(wanted.size)
@@ -133,7 +133,7 @@ class ContentBalance:
         return self.selector.choose(state, free & (codes == lag.argmax(axis=1)[:, None]))
 
     def _codes(self, bank: Bank) -> Ints:
-        """The group of each item, as its position in `shares`."""
+        """Return the group of each item, as its position in `shares`."""
         place = {group: k for k, group in enumerate(self.shares)}
         lost = [name for name in bank.names if self.groups.get(name) not in place]
         if lost:
@@ -177,7 +177,7 @@ class FullScore:
     """
 
     def choose(self, state: State, free: Bools) -> Ints:
-        """The free item of the largest gain, in each row."""
+        """Return the free item of the largest gain, in each row."""
         return self.choose_several(state, free, 1)[:, 0]
 
     def choose_several(self, state: State, free: Bools, count: int) -> Ints:
@@ -216,14 +216,14 @@ class FullScore:
 
 
 def _posterior(state: State) -> Floats:
-    """Posterior weights of the nodes, (n, n_nodes)."""
+    """Return posterior weights of the nodes, (n, n_nodes)."""
     weights = np.exp(state.log_posterior - state.log_posterior.max(axis=1, keepdims=True))
     found: Floats = weights / weights.sum(axis=1, keepdims=True)
     return found
 
 
 def _with_sum(state: State, weights: Floats) -> Floats:
-    """Covariance of each item's expectation with that of the sum over unanswered items."""
+    """Return covariance of each item's expectation with that of the sum over unanswered items."""
     unanswered = np.ones(state.free.shape)
     np.put_along_axis(unanswered, state.items, 0.0, axis=1)
     left = unanswered @ state.bank.expected

@@ -60,7 +60,7 @@ class AdaptiveSimulation(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent."""
+        """Return one row per respondent."""
         return self.respondents.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -72,7 +72,7 @@ class AdaptiveSimulation(Result):
         return {kind: partial(self.plot, kind) for kind in FIGURES}
 
     def plot(self, kind: str = "error", **kw: Any) -> Display:
-        """`kind` is "error", by groups of true ability, or "exposure" of the items asked."""
+        """Return `kind` is "error", by groups of true ability, or "exposure" of the items asked."""
         from ogive.results.plots import DISPLAYS
 
         one_of(kind, "kind", FIGURES)
@@ -85,7 +85,7 @@ class AdaptiveSimulation(Result):
         return display.plot(**kw)
 
     def _errors(self) -> pd.DataFrame:
-        """Ability minus truth, by groups of true ability."""
+        """Return ability minus truth, by groups of true ability."""
         truth = self.respondents["truth"].to_numpy()
         edges = truth.mean() + self.population_sd * np.array([-1.0, 1.0])
         low, high = (f"{edge:.2g}" for edge in edges)
@@ -209,13 +209,13 @@ def _served(
 
 
 def _observed(read: np.ndarray) -> Bools:
-    """Which responses exist."""
+    """Return which responses exist."""
     found: Bools = read >= 0 if read.dtype.kind in "iu" else ~np.isnan(read)
     return found
 
 
 def _said(value: float, se: float, sign: str = "") -> str:
-    """A figure with its 95 % interval, unless there is only one respondent."""
+    """Return a figure with its 95 % interval, unless there is only one respondent."""
     low, high = value - 1.96 * se, value + 1.96 * se
     low = low if sign else max(low, 0.0)  # without a sign, it cannot be negative
     ends = "" if np.isnan(se) else f" ({low:{sign}.3f} to {high:{sign}.3f})"
@@ -223,7 +223,7 @@ def _said(value: float, se: float, sign: str = "") -> str:
 
 
 def _figures(frame: pd.DataFrame) -> dict[str, float]:
-    """Bias, error, length, correlation and coverage."""
+    """Return bias, error, length, correlation and coverage."""
     error = (frame["ability"] - frame["truth"]).to_numpy()
     n, square = error.size, error**2
     rmse = float(np.sqrt(square.mean()))
@@ -268,7 +268,7 @@ def asked_of_recorded(
 def _asked(
     test: AdaptiveTest, respondents: Ints, read: np.ndarray, count: int, batch_size: int
 ) -> Ints:
-    """One block of respondents, in step."""
+    """Return one block of respondents, in step."""
     free = _observed(read)
     statistics, rows = test.items.statistics(read), np.arange(len(read))
     state = test.begin(respondents, free)

@@ -81,7 +81,7 @@ class Bank:
         return found
 
     def ranking(self, abilities: Floats, width: int) -> NDArray[np.int32]:
-        """The `width` most informative items near each ability, the best first, (n, width).
+        """Return the `width` most informative items near each ability, the best first, (n, width).
 
         Abilities are rounded to a hundredth of a population standard deviation, so items are ranked
         once per rounded ability, not once per respondent.
@@ -99,13 +99,13 @@ class Bank:
         return found
 
     def information(self, item: int, ability: float) -> float:
-        """Information of one item at an ability."""
+        """Return information of one item at an ability."""
         one = np.array([item])
         told = self.model.of_items(one).information(self.coords[one], np.array([ability]))
         return float(told.item())
 
     def place(self, item: object) -> int:
-        """Position of an item in the bank."""
+        """Return position of an item in the bank."""
         if not isinstance(item, str) or item not in self.place_of:
             raise InputError(
                 f"There is no item {item!r} in this bank of {len(self.names):,}. "
@@ -114,7 +114,7 @@ class Bank:
         return self.place_of[item]
 
     def read(self, item: int, response: object) -> Floats:
-        """One response as engines read it, (1, n_items); NaN or -1 for all other items."""
+        """Return one response as engines read it, (1, n_items); NaN or -1 for all other items."""
         name = self.names[item]
         try:
             number = float(response)  # type: ignore[arg-type]
@@ -141,14 +141,14 @@ class Bank:
         return found
 
     def statistics(self, read: NDArray[np.generic]) -> list[Floats]:
-        """Statistics of responses that were read, each (n, n_items)."""
+        """Return statistics of responses that were read, each (n, n_items)."""
         with np.errstate(invalid="ignore"):  # scores of items that were not asked stay NaN, unused
             found: list[Floats] = self.model.statistics(read, np.float64)
         return found
 
 
 def _nodes(model: MeasurementModel, coords: Floats, population: Population, longest: int) -> Nodes:
-    """Nodes fine enough for the narrowest posterior after the best `longest` items."""
+    """Return nodes fine enough for the narrowest posterior after the best `longest` items."""
     low, high = population.reach(FARTHEST)
     information = model.information(coords, np.linspace(low, high, PROBES))
     best = np.sort(information, axis=0)[-longest:]
@@ -185,7 +185,7 @@ class State:
         return int(self.items.shape[1])
 
     def of(self, keep: Bools) -> State:
-        """Some of the rows."""
+        """Return some of the rows."""
         if keep.all():
             return self
         rows = ("respondents", "free", "items", "responses", "log_posterior", "target", "ability")

@@ -27,7 +27,7 @@ class Rule:
 
 
 def grid_rule(n_dimensions: int, points: int) -> Rule:
-    """A product of Gauss-Hermite rules."""
+    """Return a product of Gauss-Hermite rules."""
     at, weight = np.polynomial.hermite_e.hermegauss(points)
     one = np.log(weight) + 0.5 * at**2
     nodes = np.stack(np.meshgrid(*[at] * n_dimensions, indexing="ij"), axis=-1)
@@ -58,7 +58,7 @@ class Around:
     covariance: Floats  # (n_rows, n_dimensions, n_dimensions)
 
     def rows(self, rows: slice) -> Around:
-        """Some of them."""
+        """Return some of them."""
         return Around(self.mean[rows], self.covariance[rows])
 
 
@@ -76,7 +76,7 @@ class Nodes:
 
 
 def correlated_nodes(around: Around, correlation: Floats, rule: Rule) -> Nodes:
-    """Nodes of all dimensions together."""
+    """Return nodes of all dimensions together."""
     root = _roots(around.covariance)
     nodes = around.mean[:, None, :] + rule.nodes @ np.swapaxes(root, 1, 2)
     unit = np.linalg.cholesky(correlation)
@@ -88,7 +88,7 @@ def correlated_nodes(around: Around, correlation: Floats, rule: Rule) -> Nodes:
 
 
 def _roots(covariances: Floats) -> Floats:
-    """Triangular roots; abilities that are all but the same keep a little of their own."""
+    """Return triangular roots; abilities that are all but the same keep a little of their own."""
     try:
         return np.asarray(np.linalg.cholesky(covariances))
     except np.linalg.LinAlgError:
@@ -99,7 +99,7 @@ def _roots(covariances: Floats) -> Floats:
 
 
 def specific_nodes(around: Around, rule: Rule) -> Nodes:
-    """Nodes of the general dimension, and given it of each specific one."""
+    """Return nodes of the general dimension, and given it of each specific one."""
     at, weights = rule.nodes[:, 0], rule.log_weights - 0.5 * np.log(2 * np.pi)
     variance = np.maximum(around.covariance[:, 0, 0], LEAST_VARIANCE)
     sd = np.sqrt(variance)

@@ -41,7 +41,7 @@ class FactoredNormal:
         self.precision, self.shift = precision, shift
 
     def maximized(self, mean: Floats, covariance: Floats, settled: float) -> tuple[Floats, Floats]:
-        """Mean and covariance at the top; slopes by respondent end at `settled`."""
+        """Return mean and covariance at the top; slopes by respondent end at `settled`."""
         from scipy.optimize import minimize
 
         n, count = len(mean), len(self.precision)
@@ -63,7 +63,7 @@ class FactoredNormal:
         return place[:n], factor @ factor.T
 
     def climbed(self, mean: Floats, factor: Floats) -> tuple[float, Floats, Floats]:
-        """The log-likelihood up to a constant, and its slopes in mean and factor."""
+        """Return the log-likelihood up to a constant, and its slopes in mean and factor."""
         spread, place, log_size = self._posterior(mean, factor)
         rest = self.shift - self.precision * (mean + place @ factor.T)
         pull = (self.shift - self.precision * mean) @ factor
@@ -75,7 +75,7 @@ class FactoredNormal:
         return value, rest.sum(axis=0), slope
 
     def _posterior(self, mean: Floats, factor: Floats) -> tuple[Floats, Floats, float]:
-        """Of the factors of each row: covariance, mean, and Σ log |inverse covariance|."""
+        """Return of the factors of each row: covariance, mean, and Σ log |inverse covariance|."""
         n, width = factor.shape
         squares = (factor[:, :, None] * factor[:, None, :]).reshape(n, width**2)
         inner = (self.precision @ squares).reshape(len(self.precision), width, width)
@@ -98,7 +98,7 @@ class FactoredNormal:
         return np.column_stack([columns, np.sqrt(LEAST) * ways[:, -1]])
 
     def _rise(self, mean: Floats, factor: Floats) -> Floats:
-        """Twice the slope of the log-likelihood in the covariance."""
+        """Return twice the slope of the log-likelihood in the covariance."""
         spread, place, _ = self._posterior(mean, factor)
         rest = self.shift - self.precision * (mean + place @ factor.T)
         n, width = factor.shape
@@ -161,7 +161,7 @@ class JointNormal:
 
 
 def fit_joint_normal(scales: Sequence[Scale]) -> JointNormal:
-    """Maximum likelihood of mean and covariance, given the likelihoods of respondents."""
+    """Return maximum likelihood of mean and covariance, given the likelihoods of respondents."""
     mean = np.array([scale.mean for scale in scales])
     unit = np.array([scale.sd for scale in scales])
     covariance = np.diag(unit**2)
@@ -185,7 +185,7 @@ def fit_joint_normal(scales: Sequence[Scale]) -> JointNormal:
 
 
 def _mixed(ahead: Anderson, bells: Bells, better: Bells, unit: Floats) -> Bells:
-    """Bell curves further along the way from `bells` to `better` ones."""
+    """Return bell curves further along the way from `bells` to `better` ones."""
     here, there = (np.stack([b.precision * unit**2, b.shift * unit]) for b in (bells, better))
     precision, shift = ahead.advance(here, there - here, np.ones_like(here))
     known = np.where(better.precision > 0, np.maximum(precision, LEAST_PRECISION), 0.0)
@@ -193,14 +193,14 @@ def _mixed(ahead: Anderson, bells: Bells, better: Bells, unit: Floats) -> Bells:
 
 
 def posterior(bells: Bells, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Posterior means (n_rows, n_scales) and covariances (n_rows, n_scales, n_scales)."""
+    """Return posterior means (n_rows, n_scales) and covariances (n_rows, n_scales, n_scales)."""
     spread = covariance - covariance @ weighted_inverse(bells, covariance) @ covariance
     apart = bells.shift - bells.precision * mean
     return mean + (spread @ apart[:, :, None])[:, :, 0], spread
 
 
 def weighted_inverse(bells: Bells, covariance: Floats) -> Floats:
-    """Inverse of covariance plus error of each row; zero where a scale told nothing.
+    """Return inverse of covariance plus error of each row; zero where a scale told nothing.
 
     Written with roots of precision, which are zero, not infinite, where nothing was asked.
     """
@@ -211,7 +211,7 @@ def weighted_inverse(bells: Bells, covariance: Floats) -> Floats:
 
 
 def refined(scales: Sequence[Scale], mean: Floats, covariance: Floats, bells: Bells) -> Bells:
-    """Bell curves that keep the moments of each ability, given the other scales."""
+    """Return bell curves that keep the moments of each ability, given the other scales."""
     ability, spread = posterior(bells, mean, covariance)
     variance = np.diagonal(spread, axis1=1, axis2=2)
     precision, shift = bells.precision.copy(), bells.shift.copy()
@@ -236,7 +236,7 @@ def refined(scales: Sequence[Scale], mean: Floats, covariance: Floats, bells: Be
 def tilted(
     nodes: Floats, log_likelihood: Floats, mean: Floats, variance: Floats
 ) -> tuple[Floats, Floats]:
-    """Mean and variance of each row under its own normal prior."""
+    """Return mean and variance of each row under its own normal prior."""
     weights = log_likelihood - 0.5 * (nodes - mean[:, None]) ** 2 / variance[:, None]
     weights -= weights.max(axis=1, keepdims=True)
     np.exp(weights, out=weights)
@@ -273,7 +273,7 @@ class Correlations:
 
 
 def correlations(found: JointNormal, confidence: float) -> Correlations:
-    """Correlations and their intervals.
+    """Return correlations and their intervals.
 
     Standard errors rest on the expected information of the two scales alone, on two variances
     and a covariance. An interval holds the correlations that are not too many of their own
@@ -306,7 +306,7 @@ def correlations(found: JointNormal, confidence: float) -> Correlations:
 
 
 def _end(bells: Bells, covariance: Floats, share: float, deviations: float) -> float:
-    """The correlation that lies so many of its own standard errors away, within -1 and 1.
+    """Return the correlation that lies so many of its own standard errors away, within -1 and 1.
 
     `share` of a correlation is seen, the rest is lost to measurement error.
     """
@@ -329,7 +329,7 @@ def _end(bells: Bells, covariance: Floats, share: float, deviations: float) -> f
 
 
 def _error_of_pair(bells: Bells, covariance: Floats) -> float:
-    """Standard error of a correlation by the delta method."""
+    """Return standard error of a correlation by the delta method."""
     count = len(bells.precision)
     if count <= SMALL_SAMPLE:
         return np.inf

@@ -111,7 +111,7 @@ def compare_held_out(
 
 
 def _again(fit: DimensionFit, codes: NDArray[np.int16], run: Run) -> DimensionFit:
-    """The same model for fewer answers, beginning where all of them led."""
+    """Return the same model for fewer answers, beginning where all of them led."""
     around = posterior_modes(codes, fit.pattern, fit.place)
     return climb(codes, fit.pattern, fit.pull, run, (fit.place, around), quickly=True)
 
@@ -144,7 +144,7 @@ def _two_way_error(apart: Floats, told: NDArray[np.bool_]) -> float:
 def loadings_frame(
     found: FittedDimensions, read: ItemDimensions, confidence: float
 ) -> pd.DataFrame:
-    """One row per item and dimension."""
+    """Return one row per item and dimension."""
     import pandas as pd
 
     item, dimension = np.nonzero(read.pattern.free)
@@ -164,7 +164,7 @@ def loadings_frame(
 def thresholds_frame(
     found: FittedDimensions, read: ItemDimensions, confidence: float
 ) -> pd.DataFrame:
-    """One row per item and threshold: the log-odds of more than that, at abilities of 0."""
+    """Return one row per item and threshold: the log-odds of more than that, at abilities of 0."""
     import pandas as pd
 
     item, step = np.nonzero(read.pattern.of_thresholds >= 0)
@@ -184,7 +184,7 @@ def thresholds_frame(
 def correlations_frame(
     found: FittedDimensions, read: ItemDimensions, confidence: float
 ) -> pd.DataFrame:
-    """One row per pair of dimensions; intervals by Fisher's transformation."""
+    """Return one row per pair of dimensions; intervals by Fisher's transformation."""
     import pandas as pd
 
     left, right = read.pattern.pairs
@@ -208,7 +208,7 @@ def abilities_frame(
     respondents: tuple[str, ...],
     confidence: float,
 ) -> pd.DataFrame:
-    """One row per respondent and dimension."""
+    """Return one row per respondent and dimension."""
     import pandas as pd
 
     asked = (read.codes >= 0).astype(int) @ read.pattern.free.astype(int)
@@ -293,7 +293,7 @@ def _on_pairs(pairs: pd.DataFrame, *, converged: bool) -> Iterator[str]:
 
 
 def _named(pairs: pd.DataFrame) -> str:
-    """The first pairs, with their correlations and intervals."""
+    """Return the first pairs, with their correlations and intervals."""
     told = [
         f"{row.dimension} and {row.other} correlate {row.correlation:.2f} "
         f"({row.low:.2f} to {row.high:.2f})"
@@ -414,7 +414,7 @@ class DimensionScale(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item and dimension."""
+        """Return one row per item and dimension."""
         return self.loadings.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -558,7 +558,7 @@ def _result(
     structure: str,
     confidence: float,
 ) -> DimensionScale:
-    """Frames, criteria and notes."""
+    """Return frames, criteria and notes."""
     size, value = read.pattern.size, found.fit.log_likelihood
     converged = found.fit.converged if held is None else held.converged
     return DimensionScale(

@@ -86,7 +86,7 @@ class Place:
     correlation: Floats  # (n_dimensions, n_dimensions)
 
     def flat(self, pattern: Pattern) -> Floats:
-        """All numbers in one list."""
+        """Return all numbers in one list."""
         numbers = np.zeros(pattern.size)
         there = pattern.of_thresholds != ABSENT
         numbers[pattern.of_loadings[pattern.free]] = self.loadings[pattern.free]
@@ -105,7 +105,7 @@ class Place:
         return cls(loadings, thresholds, correlation)
 
     def possible(self, pattern: Pattern) -> bool:
-        """Whether thresholds fall, and correlations are those of some distribution."""
+        """Return True if thresholds fall, and correlations are those of some distribution."""
         gaps = self.thresholds[:, :-1] - self.thresholds[:, 1:]
         there = pattern.of_thresholds[:, 1:] != ABSENT
         if not bool((gaps[there] > 1e-6).all()):
@@ -200,7 +200,7 @@ def _named(table: Responses, dimensions: object) -> tuple[dict[str, list[str]], 
 
 
 def _lists(dimensions: Mapping[object, object]) -> bool:
-    """Whether values are lists of items, not the name of a group."""
+    """Return True if values are lists of items, not the name of a group."""
     listed_ones = [
         isinstance(value, Collection) and not isinstance(value, str)
         for value in dimensions.values()

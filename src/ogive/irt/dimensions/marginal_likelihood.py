@@ -76,7 +76,7 @@ class Curves:
 def evaluate(
     logits: Floats, terms: list[Terms], *, bending: bool = True
 ) -> tuple[Floats, list[Curves]]:
-    """Sum of the logs over items, (n_rows, n_nodes), and the curves of each term."""
+    """Return sum of the logs over items, (n_rows, n_nodes), and the curves of each term."""
     total = np.zeros(logits.shape[:2])
     curves = []
     for term in terms:
@@ -96,7 +96,7 @@ def evaluate(
 
 
 def probabilities(logits: Floats, terms: list[Terms], factor: Floats) -> Floats:
-    """Probability of each cell's category at all nodes, (n_rows, n_nodes, n_items)."""
+    """Return probability of each cell's category at all nodes, (n_rows, n_nodes, n_items)."""
     found = np.broadcast_to(factor[:, None, :], logits.shape).copy()
     for term in terms:
         t = (logits + term.threshold[:, None, :]) * term.sign[:, None, :]
@@ -105,7 +105,7 @@ def probabilities(logits: Floats, terms: list[Terms], factor: Floats) -> Floats:
 
 
 def category_counts(codes: NDArray[np.int16], most: int) -> Floats:
-    """How often each category of each item was given, (n_items, most + 1)."""
+    """Return how often each category of each item was given, (n_items, most + 1)."""
     return np.stack([(codes == k).sum(axis=0) for k in range(most + 1)], axis=1).astype(float)
 
 
@@ -167,16 +167,16 @@ class Table:
         self.counts = category_counts(codes, int(pattern.n_thresholds.max()))
 
     def n_nodes(self, rule: Rule) -> int:
-        """Nodes at which every item is looked at."""
+        """Return nodes at which every item is looked at."""
         return len(rule.nodes) if self.pattern.correlated else len(rule.nodes) ** 2
 
     def blocks(self, n_nodes: int) -> list[slice]:
-        """Rows that are worked on together."""
+        """Return rows that are worked on together."""
         rows = max(1, BLOCK // max(1, n_nodes * self.codes.shape[1]))
         return row_blocks(len(self.codes), rows)
 
     def nodes(self, around: Around, place: Place, rule: Rule) -> Nodes:
-        """Nodes for rows whose posteriors lie there."""
+        """Return nodes for rows whose posteriors lie there."""
         if self.pattern.correlated:
             return correlated_nodes(around, place.correlation, rule)
         return specific_nodes(around, rule)
@@ -184,7 +184,7 @@ class Table:
     def posterior(
         self, rows: slice, around: Around, place: Place, rule: Rule, *, bending: bool = True
     ) -> Block:
-        """Posteriors of some rows on nodes around where they were."""
+        """Return posteriors of some rows on nodes around where they were."""
         nodes = self.nodes(around.rows(rows), place, rule)
         total = nodes.log_weights.copy()
         found = []
@@ -216,7 +216,7 @@ class Table:
 
 
 def _split(pattern: Pattern) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Items and dimensions that share nodes."""
+    """Return items and dimensions that share nodes."""
     if pattern.correlated:
         return [(np.arange(len(pattern.free)), np.arange(pattern.n_dimensions))]
     own = pattern.free[:, 1:]
@@ -226,7 +226,7 @@ def _split(pattern: Pattern) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
 
 
 def _at(nodes: Nodes, dimensions: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Nodes of a part in one list per row, and log weights of the inner ones."""
+    """Return nodes of a part in one list per row, and log weights of the inner ones."""
     n_rows, n_outer = nodes.log_weights.shape
     if not nodes.inner or dimensions.size == 1:
         return nodes.outer, np.zeros((n_rows, n_outer, 1))
@@ -236,7 +236,7 @@ def _at(nodes: Nodes, dimensions: NDArray[np.intp]) -> tuple[Floats, Floats]:
 
 
 def _moments(nodes: Nodes, outer: Floats, parts: list[Part], pattern: Pattern) -> Around:
-    """Mean and covariance of every posterior."""
+    """Return mean and covariance of every posterior."""
     if pattern.correlated:
         mean = np.einsum("nq,nqd->nd", outer, nodes.outer)
         away = nodes.outer - mean[:, None, :]
@@ -273,7 +273,7 @@ class Products:
     number: NDArray[np.intp]
 
     def slope(self, left: int, right: int) -> Floats:
-        """Slopes of all terms with a product of two columns, (n_rows, n_items)."""
+        """Return slopes of all terms with a product of two columns, (n_rows, n_items)."""
         k = self.number[left, right]
         found: Floats = sum(one[:, k] for one in self.slopes)  # type: ignore[assignment]
         return found
@@ -308,7 +308,7 @@ def item_scores(part: Part, products: Products, pattern: Pattern, scores: Floats
 
 
 def threshold_places(part: Part, term: Terms, pattern: Pattern) -> NDArray[np.intp]:
-    """Position of the threshold of each cell's term; beyond the last where it has none."""
+    """Return position of the threshold of each cell's term; beyond the last where it has none."""
     place = pattern.of_thresholds[part.items, term.which]
     return np.where(term.which >= 0, place, pattern.size)
 
@@ -333,7 +333,7 @@ def item_information(part: Part, products: Products, pattern: Pattern, found: Fl
 
 
 def correlation_scores(nodes: Floats, place: Place, pattern: Pattern) -> Floats:
-    """Slopes of the population's log-density with each correlation, at every node."""
+    """Return slopes of the population's log-density with each correlation, at every node."""
     inverse = np.linalg.inv(place.correlation)
     bent = nodes @ inverse
     left, right = pattern.pairs
@@ -342,7 +342,7 @@ def correlation_scores(nodes: Floats, place: Place, pattern: Pattern) -> Floats:
 
 
 def correlation_information(products: Floats, rows: int, place: Place, pattern: Pattern) -> Floats:
-    """Information of complete data about correlations; `products` are summed over `rows`."""
+    """Return information of complete data about correlations; `products` are summed over `rows`."""
     inverse: Floats = np.asarray(np.linalg.inv(place.correlation), dtype=float)
     bent: Floats = inverse @ products @ inverse
     both = _traces(inverse, bent, pattern) + _traces(bent, inverse, pattern)
@@ -382,7 +382,7 @@ Missing = Callable[[Table, Block, Place, list[Products]], Floats]
 def gather(
     table: Table, place: Place, around: Around, rule: Rule, run: Run, missing: Missing
 ) -> Sums:
-    """Likelihood, slopes and information; `missing` says what is not seen of one block."""
+    """Return likelihood, slopes and information; `missing` says what is not seen of one block."""
     pattern = table.pattern
     width = pattern.n_dimensions + pattern.of_thresholds.shape[1]
     moments: dict[int, Around] = {}
@@ -437,7 +437,7 @@ def _between_thresholds(table: Table, place: Place, slope: Floats, complete: Flo
 
 
 def likelihood(table: Table, place: Place, around: Around, rule: Rule, run: Run) -> float:
-    """The log-likelihood alone."""
+    """Return the log-likelihood alone."""
 
     def work(rows: slice) -> tuple[Floats]:
         block = table.posterior(rows, around, place, rule, bending=False)

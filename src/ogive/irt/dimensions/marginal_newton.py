@@ -67,7 +67,7 @@ class Pull:
     correlation: float = FAR_FROM_ONE  # power of the determinant
 
     def at_most(self, other: Pull) -> Pull:
-        """The stronger of two in each part."""
+        """Return the stronger of two in each part."""
         return Pull(
             min(self.loading, other.loading),
             min(self.threshold, other.threshold),
@@ -157,7 +157,7 @@ def _finely(at: _Climb, points: int, most: int) -> DimensionFit:
 
 
 def _integral_error(at: _Climb, finer: Rule, run: Run) -> float:
-    """By how much the log-likelihood of all rows would change, from some of them."""
+    """Return by how much the log-likelihood of all rows would change, from some of them."""
     rows = evenly_spaced(len(at.table.codes), ROWS_TO_CHECK)
     some = Table(at.table.codes[rows], at.table.pattern)
     around = Around(at.around.mean[rows], at.around.covariance[rows])
@@ -182,7 +182,7 @@ class _Climb:
         self.sums: Sums
 
     def look(self, place: Place, around: Around) -> tuple[Sums, float]:
-        """Sums at a place, and what is climbed there."""
+        """Return sums at a place, and what is climbed there."""
         pattern, n = self.table.pattern, len(self.table.codes)
         n_nodes = self.table.n_nodes(self.rule)
         at_stage(f"several dimensions: step {self.steps + 1}, {n_nodes:,} nodes per respondent")
@@ -217,7 +217,7 @@ class _Climb:
             self.steps += 1
 
     def found(self, error: float) -> DimensionFit:
-        """What was found."""
+        """Return what was found."""
         return DimensionFit(
             self.table,
             self.place,
@@ -231,7 +231,7 @@ class _Climb:
 
 
 def in_full(fit: DimensionFit, run: Run) -> DimensionFit:
-    """The same fit with all of the missing information, for standard errors."""
+    """Return the same fit with all of the missing information, for standard errors."""
     sums = gather(fit.table, fit.place, fit.sums.around, fit.rule, run, all_of_it)
     return replace(fit, sums=sums)
 
@@ -254,17 +254,17 @@ class _Scatter:
         return cls(away, np.where(floored, LEAST_UNIT, mean), count, floored)
 
     def value(self) -> Floats:
-        """Half the sum of squares of each dimension."""
+        """Return half the sum of squares of each dimension."""
         found: Floats = 0.5 * (self.away**2).sum(axis=0) / self.mean**2
         return found
 
     def slope(self) -> Floats:
-        """Its slopes, (n_items, n_dimensions)."""
+        """Return its slopes, (n_items, n_dimensions)."""
         moved = np.where(self.floored, 0.0, 2 * self.value() / (self.count * self.mean))
         return self.away / self.mean**2 - moved
 
     def bend(self, k: int, own: NDArray[np.bool_]) -> Floats:
-        """How it bends in the loadings of one dimension."""
+        """Return how it bends in the loadings of one dimension."""
         count, mean, away = self.count[k], self.mean[k], self.away[own, k]
         found: Floats = (np.eye(away.size) - 1 / count) / mean**2
         if not self.floored[k]:
@@ -274,7 +274,7 @@ class _Scatter:
 
 
 def penalty(place: Place, pattern: Pattern, pull: Pull) -> tuple[float, Floats]:
-    """Log-density of the priors, and its slope."""
+    """Return log-density of the priors, and its slope."""
     slope = np.zeros(pattern.size)
     there = pattern.of_thresholds != ABSENT
     scatter = _Scatter.of(place, pattern)
@@ -291,7 +291,7 @@ def penalty(place: Place, pattern: Pattern, pull: Pull) -> tuple[float, Floats]:
 
 
 def information(sums: Sums, place: Place, pattern: Pattern, pull: Pull) -> tuple[Floats, Floats]:
-    """Information of complete data with that of the priors, and what of it is missing."""
+    """Return information of complete data with that of the priors, and what of it is missing."""
     whole = np.zeros((pattern.size + 1, pattern.size + 1))
     position = np.concatenate([pattern.of_loadings, pattern.of_thresholds], axis=1)
     position = np.where(position == ABSENT, pattern.size, position)
@@ -330,7 +330,7 @@ def _step(known: tuple[Floats, Floats], slope: Floats) -> Floats:
 
 
 def _longest(step: Floats, pattern: Pattern) -> float:
-    """The share of a step that is not too long."""
+    """Return the share of a step that is not too long."""
     items, correlations = np.abs(step[: pattern.n_of_items]), np.abs(step[pattern.n_of_items :])
     worst = items.max(initial=0.0) / LONGEST
     worst = max(worst, correlations.max(initial=0.0) / LONGEST_CORRELATION)
@@ -374,7 +374,7 @@ def first_place(codes: NDArray[np.int16], pattern: Pattern) -> Place:
 
 
 def _component(away: Floats) -> Floats:
-    """Loadings on the first principal component, as logistic slopes, mostly positive."""
+    """Return loadings on the first principal component, as logistic slopes, mostly positive."""
     n_rows, n_items = away.shape
     if n_items <= n_rows:
         values, ways = np.linalg.eigh(away.T @ away / n_rows)
@@ -390,7 +390,7 @@ def _component(away: Floats) -> Floats:
 
 
 def posterior_modes(codes: NDArray[np.int16], pattern: Pattern, place: Place) -> Around:
-    """Mode of every posterior, and the covariance of a normal density that bends like it."""
+    """Return mode of every posterior, and the covariance of a normal density that bends like it."""
     terms = cell_terms(codes, place.thresholds, pattern.n_thresholds)
     inverse = np.linalg.inv(place.correlation)
     n, size = len(codes), pattern.n_dimensions

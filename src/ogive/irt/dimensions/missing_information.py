@@ -49,7 +49,7 @@ def all_of_it(
     place: Place,
     products: list[Products],  # noqa: ARG001
 ) -> Floats:
-    """The covariance of the scores in full."""
+    """Return the covariance of the scores in full."""
     pattern = table.pattern
     n_rows, n_outer = block.outer.shape
     given = np.zeros((n_rows, n_outer, pattern.size))  # expected, given the outer node
@@ -75,7 +75,7 @@ def all_of_it(
 def ability_slopes(
     block: Block, place: Place, pattern: Pattern, products: list[Products]
 ) -> Floats:
-    """How posterior means move with every number, (n_rows, n_dimensions, size)."""
+    """Return how posterior means move with every number, (n_rows, n_dimensions, size)."""
     found: Floats = block.around.covariance @ _lines(block, place, pattern, products)
     return found
 
@@ -102,7 +102,7 @@ def _node_scores(part: Part, pattern: Pattern) -> tuple[Floats, np.ndarray]:
 
 
 def _lines(block: Block, place: Place, pattern: Pattern, products: list[Products]) -> Floats:
-    """How scores rise with each dimension, (n_rows, n_dimensions, size), by regression."""
+    """Return how scores rise with each dimension, (n_rows, n_dimensions, size), by regression."""
     mean, covariance = block.around.mean, block.around.covariance
     found = np.zeros((len(mean), pattern.n_dimensions, pattern.size))
     for part, product in zip(block.parts, products, strict=True):

@@ -44,7 +44,7 @@ class FittedDimensions:
         return self.fit.place
 
     def errors(self) -> Place:
-        """Standard errors of loadings, thresholds and correlations."""
+        """Return standard errors of loadings, thresholds and correlations."""
         variance = np.maximum(np.diag(self.covariance), 0.0)
         return Place.of(np.sqrt(variance), self.fit.pattern)
 
@@ -88,7 +88,7 @@ def _inverse(bend: Floats) -> Floats:
 
 
 def _error_of_items(fit: DimensionFit, covariance: Floats, run: Run) -> Floats:
-    """Variance that errors of items and correlations add to each ability."""
+    """Return variance that errors of items and correlations add to each ability."""
 
     def work(rows: slice) -> Floats:
         block = fit.table.posterior(rows, fit.sums.around, fit.place, fit.rule)
@@ -129,6 +129,6 @@ def held_out_scores(
 
 
 def one_dimension(pattern: Pattern) -> Pattern:
-    """The same items on one dimension."""
+    """Return the same items on one dimension."""
     free = np.ones((len(pattern.free), 1), dtype=bool)
     return Pattern(free, pattern.n_thresholds, correlated=True)

@@ -77,7 +77,7 @@ class TaskScales(Result):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair of tasks, the highest correlation first."""
+        """Return one row per pair of tasks, the highest correlation first."""
         return self.correlations.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -132,7 +132,7 @@ class TaskScales(Result):
         return f"{told}.{self._apart(known)}"
 
     def _apart(self, known: pd.DataFrame) -> str:
-        """The task whose highest correlation is lowest, if it is low."""
+        """Return the task whose highest correlation is lowest, if it is low."""
         if len(self.tasks) < 3:
             return ""
         closest = {
@@ -226,7 +226,7 @@ def task_scales(
 def _usable(
     table: Responses, groups: tuple[str, ...], least: int, notes: list[str]
 ) -> dict[str, Responses]:
-    """Responses of each task that has enough items; notes on the others go to `notes`."""
+    """Return responses of each task that has enough items; notes on the others go to `notes`."""
     values, group = as_floats(table.cells), np.array(groups)
     differ = np.fmax.reduce(values, axis=0) > np.fmin.reduce(values, axis=0)
     parts: dict[str, Responses] = {}
@@ -261,13 +261,13 @@ def _priors(model: str | MeasurementModel, n_respondents: int, priors: Priors) -
 
 
 def _met(part: Responses) -> NDArray[np.bool_]:
-    """Respondents who answered anything."""
+    """Return respondents who answered anything."""
     met: NDArray[np.bool_] = np.asarray(part.observed.any(axis=1))
     return met
 
 
 def scale_of(calibration: Calibration, part: Responses) -> Scale:
-    """The likelihood of each respondent's ability from the responses to one task."""
+    """Return the likelihood of each respondent's ability from the responses to one task."""
     data = encode(calibration.placed(part), calibration.model, collapsing=False)
     population = calibration.population
     nodes, likelihood = likelihood_on_nodes(data, calibration.model, calibration.coords, population)
@@ -278,7 +278,7 @@ def scale_of(calibration: Calibration, part: Responses) -> Scale:
 
 
 def _error_of_items(calibration: Calibration, part: Responses) -> Floats:
-    """Variance that errors of items add to each ability, on the scale of its own responses.
+    """Return variance that errors of items add to each ability, on the scale of its own responses.
 
     Origin and unit of the scale do not matter to a correlation, so what moves all abilities along
     a line is left out. A posterior mean moves less than the responses tell, by what the population
@@ -315,7 +315,7 @@ def _pairs(told: Correlations, tasks: list[str]) -> pd.DataFrame:
 
 
 def _wide(told: Correlations, tasks: list[str]) -> pd.DataFrame:
-    """Tasks × tasks, with similar tasks next to each other."""
+    """Return tasks × tasks, with similar tasks next to each other."""
     import pandas as pd
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -349,7 +349,7 @@ def _tasks(calibrations: Mapping[str, Calibration]) -> pd.DataFrame:
 def _abilities(
     calibrations: Mapping[str, Calibration], parts: Mapping[str, Responses]
 ) -> pd.DataFrame:
-    """Abilities from each task alone: one row per respondent and task asked."""
+    """Return abilities from each task alone: one row per respondent and task asked."""
     import pandas as pd
 
     frames = []
@@ -385,7 +385,7 @@ def _remarks(
     pairs: pd.DataFrame,
     found: JointNormal,
 ) -> Iterator[str]:
-    """Notes on how far the figures can be trusted."""
+    """Yield notes on how far the figures can be trusted."""
     if astray := [task for task, one in calibrations.items() if not one.converged]:
         yield f"The calibration of {listed(astray, 'task')} did not converge."
     if weak := list(tasks.index[~(tasks["reliability"] >= UNRELIABLE)]):
@@ -417,7 +417,7 @@ def _remarks(
 
 
 def _said_of_unknown(row: pd.Series) -> str:
-    """That no interval is narrow enough to call any correlation the highest."""
+    """Return that no interval is narrow enough to call any correlation the highest."""
     many = counted(int(row["n_respondents"]), "respondent")
     return (
         "How abilities on these tasks correlate is not known: no interval is narrower than "

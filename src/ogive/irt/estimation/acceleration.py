@@ -66,13 +66,13 @@ class Place:
     fixed: Array  # (n_items, width): what presses against a bound, is absent, or held
 
     def work(self, other: Place) -> float:
-        """What is gained on the way from here to the `other` place."""
+        """Return what is gained on the way from here to the `other` place."""
         xp = array_namespace(self.coords)
         along = 0.5 * (self.tilt + other.tilt) * (other.coords - self.coords)
         return other.value - self.value + float(xp.sum(along))
 
     def rounding(self, data: Encoded) -> float:
-        """Differences of values smaller than this say nothing."""
+        """Return differences of values smaller than this say nothing."""
         relative = ROUNDING[int(data.single)]
         return relative * abs(self.value) + INTERPOLATION * data.n_respondents
 
@@ -147,7 +147,7 @@ def weakest(model: MeasurementModel, place: Place) -> tuple[Array, Array]:
 
 
 def propose(data: Encoded, model: MeasurementModel, place: Place, run: Run = map) -> Move:
-    """The step of one iteration."""
+    """Return the step of one iteration."""
     xp = array_namespace(place.coords)
     coords, found, slopes = place.coords, place.found, place.slopes
     own, gains = bounded_step(model, coords, slopes)
@@ -177,7 +177,7 @@ def propose(data: Encoded, model: MeasurementModel, place: Place, run: Run = map
 def propose_beside(
     data: Encoded, model: MeasurementModel, place: Place, held: Held, run: Run = map
 ) -> Move:
-    """The step of one iteration where some items are held: free items, and the population.
+    """Return the step of one iteration where some items are held: free items, and the population.
 
     Moving the population is moving all items the other way; priors of items do not affect it.
     """
@@ -206,7 +206,7 @@ def propose_beside(
 def _population_step(
     model: MeasurementModel, coords: Array, found: Expectation, held: Held, n_respondents: float
 ) -> tuple[Array, float]:
-    """A Newton step of the population's mean and sd beside held items, and its gain."""
+    """Return a Newton step of the population's mean and sd beside held items, and its gain."""
     xp = array_namespace(coords)
     flat = xp.reshape(tangents(model, coords), (2, -1))
     pull, stiffness = held.population_pull(model, coords)
@@ -229,7 +229,7 @@ def _climb(
     gains: Array,
     run: Run,
 ) -> Array:
-    """The way to the top of every item; Newton's `step` is that where little is to gain."""
+    """Return the way to the top of every item; Newton's `step` is that where little is to gain."""
     xp, found = array_namespace(step), place.found
     observed, expected = (
         add_diagonal(told, place.stiffness) for told in (found.observed, found.expected)
@@ -257,7 +257,7 @@ def _climbed(
     tilt: Array,
     run: Run,
 ) -> Array:
-    """Every item on its top, in blocks, where the tables lie."""
+    """Return every item on its top, in blocks, where the tables lie."""
     there = [like(given, tables[0]) for given in (coords, step, gains, tilt)]
 
     def climb(items: slice) -> tuple[Array]:
@@ -286,11 +286,11 @@ class Course:
         self._mixing.forget()
 
     def step(self, move: Move) -> Array:
-        """The point that a plain step leads to."""
+        """Return the point that a plain step leads to."""
         return self._inside(move, move.step)
 
     def onward(self, move: Move) -> Array:
-        """The next point."""
+        """Return the next point."""
         self._tries = 0
         if move.decrement < 0.5 * self._mark:
             self._mark, self._stalled = move.decrement, 0
@@ -308,7 +308,7 @@ class Course:
         return keep_inside(self._model, move.coords, ahead)
 
     def back(self, move: Move) -> Array | None:
-        """Another point from where the last step began, since it lost; None after many."""
+        """Return another point from where the last step began, since it lost; None after many."""
         self.forget()
         self._tries += 1
         if self._tries > MOST_TRIES:

@@ -81,7 +81,7 @@ class Joint:
         *,
         tries: np.ndarray | None = None,
     ) -> Fit:
-        """Start abilities from the mean responses; then items, abilities, in turn."""
+        """Return start abilities from the mean responses; then items, abilities, in turn."""
         if model.shared.any():
             raise InputError(
                 f"The joint engine fits every item by itself, but the {model.name} model shares "
@@ -115,7 +115,7 @@ class Joint:
 
 
 def response_start(data: Encoded, model: MeasurementModel) -> Floats:
-    """Standardised mean response, each item in units of its standard deviation."""
+    """Return standardised mean response, each item in units of its standard deviation."""
     block = data.block(slice(None))
     table = np.zeros(data.shape)
     for weight, statistic in zip(model.direction, block.statistics, strict=True):
@@ -131,14 +131,14 @@ def response_start(data: Encoded, model: MeasurementModel) -> Floats:
 
 
 def standard(values: Floats, weights: Floats) -> tuple[float, float]:
-    """Mean and standard deviation, which is 1 where all values are the same."""
+    """Return mean and standard deviation, which is 1 where all values are the same."""
     mean = float(np.average(values, weights=weights))
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
     return mean, sd if sd > 1e-9 else 1.0
 
 
 def fit_items(data: Encoded, model: MeasurementModel, coords: Floats, abilities: Floats) -> Floats:
-    """Maximise every item at the respondents' abilities: each respondent is a node."""
+    """Return maximise every item at the respondents' abilities: each respondent is a node."""
     parts = []
     for items in _item_blocks(data):
         tables = _tables(data, items, abilities)
@@ -153,7 +153,7 @@ def fit_items(data: Encoded, model: MeasurementModel, coords: Floats, abilities:
 def item_covariances(
     data: Encoded, model: MeasurementModel, coords: Floats, abilities: Floats
 ) -> Floats:
-    """Inverse information of each item, abilities taken as known."""
+    """Return inverse information of each item, abilities taken as known."""
     parts = []
     for items in _item_blocks(data):
         own = coords[items]
@@ -166,7 +166,7 @@ def item_covariances(
 def joint_log_likelihood(
     data: Encoded, model: MeasurementModel, coords: Floats, abilities: Floats
 ) -> float:
-    """Log-likelihood of all responses at these items and abilities."""
+    """Return log-likelihood of all responses at these items and abilities."""
     total = 0.0
     for items in _item_blocks(data):
         where, counts, totals = _tables(data, items, abilities)
@@ -181,7 +181,7 @@ def _item_blocks(data: Encoded) -> list[slice]:
 
 
 def _tables(data: Encoded, items: slice, abilities: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weighted responses of some items, with one node a respondent."""
+    """Return weighted responses of some items, with one node a respondent."""
     part = data.of_items(items)
     block = part.block(slice(None))
     counts = [data.weights * statistic.T for statistic in block.statistics]
@@ -216,7 +216,7 @@ class Shojima:
         *,
         tries: np.ndarray | None = None,  # noqa: ARG002 - means count as single scores
     ) -> Fit:
-        """Alternate the posterior of abilities and the items, from equal discriminations."""
+        """Return alternate the posterior of abilities and the items, from equal discriminations."""
         if not model.normal:
             raise InputError(
                 f"The shojima engine fits the continuous model only, not the {model.name} model. "
@@ -284,14 +284,14 @@ class Shojima:
 def _expected_value(
     z: Floats, slope: Floats, place: Floats, scale: Floats, ability: Floats, left: float
 ) -> float:
-    """The expected log-likelihood whose change is watched, up to a constant."""
+    """Return the expected log-likelihood whose change is watched, up to a constant."""
     apart = place + scale * z - ability[:, None]
     size = len(z) * np.log(np.abs(slope * scale)).sum()
     return float(size - 0.5 * ((apart**2 + left) @ slope**2).sum())
 
 
 def _log_likelihood(model: MeasurementModel, coords: Floats, z: Floats) -> float:
-    """Marginal log-likelihood of the log-odds."""
+    """Return marginal log-likelihood of the log-odds."""
     loading, intercept = model.loadings(coords), coords[:, 1]
     precision = np.exp(-2 * coords[:, 2])
     apart, left = z - intercept, 1 / (1 + precision @ loading**2)
@@ -301,7 +301,7 @@ def _log_likelihood(model: MeasurementModel, coords: Floats, z: Floats) -> float
 
 
 def _covariances(model: MeasurementModel, coords: Floats, z: Floats) -> Floats:
-    """Inverse information of each item, abilities taken as known."""
+    """Return inverse information of each item, abilities taken as known."""
     loading = model.loadings(coords)
     weights = loading * np.exp(-2 * coords[:, 2])
     left = 1 / (1 + weights @ loading)
@@ -325,7 +325,7 @@ GROUPS = 10
 def staged_abilities(
     cells: Array, model: MeasurementModel, coords: Floats, groups: int = GROUPS
 ) -> Abilities:
-    """Ability of every row of right (1) and wrong (0) responses; -1 was never asked.
+    """Return ability of every row of right (1) and wrong (0) responses; -1 was never asked.
 
     All groups have the same size; the hardest items that do not fill a group are left out. The
     standard error is that of the last group alone, at the estimate.

@@ -82,6 +82,6 @@ def ascend(
 
 
 def is_near(model: MeasurementModel, move: Move, gain: float) -> bool:
-    """Whether little more than `gain` is left."""
+    """Return True if little more than `gain` is left."""
     numbers = int(move.coords.shape[0]) * model.width
     return move.decrement < gain * (1 + 1e-3 * numbers)

@@ -84,19 +84,19 @@ class WorkerRows:
         self._cells = [self._cut(k) for k in range(len(self._pieces))]
 
     def holding(self, dtype: Any) -> WorkerRows:
-        """The same rows, whose cells are known to be of a type."""
+        """Return the same rows, whose cells are known to be of a type."""
         self.dtype = np.dtype(dtype)
         return self
 
     def seen(self) -> SeenCells:
-        """What was seen of all parts as they were given, where they hold that."""
+        """Return what was seen of all parts as they were given, where they hold that."""
         parts = self.run(lambda: self.client.gather(self._submitted(_seen, self._given)))
         found: SeenCells = reduce(SeenCells.joined, parts)
         self._given = []  # let go: the cluster makes them again if it needs them
         return found
 
     def _cut(self, k: int) -> Any:
-        """Part k, which begins and ends where blocks do: of parts as they were given."""
+        """Return part k, which begins and ends where blocks do: of parts as they were given."""
         pieces = self._pieces[k]
         if len(pieces) == 1 and pieces[0].whole:
             return self._given[pieces[0].part]
@@ -112,11 +112,11 @@ class WorkerRows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
-        """Some rows, brought here."""
+        """Return some rows, brought here."""
         return self.take(np.arange(self.shape[0])[rows])
 
     def take(self, places: NDArray[np.intp]) -> NDArray[Any]:
-        """Rows at these places, which ascend."""
+        """Return rows at these places, which ascend."""
         cuts = np.searchsorted(places, self._ends)
         wanted = [
             (k, places[first:last] - self._ends[k])
@@ -149,7 +149,7 @@ class WorkerRows:
     def read_by(
         self, model: Reader, weights: Floats, device: str | None, *, complete: bool
     ) -> Encoded:
-        """All rows as engines read them; each part is encoded on its worker, once."""
+        """Return all rows as engines read them; each part is encoded on its worker, once."""
         self._read = model, weights, device, complete
         self._parts = [self._part(k) for k in range(len(self._cells))]
         binary = model.kind == "binary"
@@ -165,7 +165,7 @@ class WorkerRows:
         lanes: int,
         combine: Combine,
     ) -> Sequence[Array]:
-        """`Encoded.gather` where the rows are, and the sums here."""
+        """Return `Encoded.gather` where the rows are, and the sums here."""
         import cloudpickle
 
         work = cloudpickle.dumps((over, width, rows, lanes, combine, data.single))
@@ -181,7 +181,7 @@ class WorkerRows:
         return self.run(once)
 
     def run(self, attempt: Callable[[], T]) -> T:
-        """What `attempt` gives; it begins again if a worker died meanwhile."""
+        """Return what `attempt` gives; it begins again if a worker died meanwhile."""
         import distributed
 
         lost = (CancelledError, distributed.KilledWorker, distributed.CancelledError, OSError)
@@ -241,7 +241,7 @@ class WorkerRows:
         return self._submit(_encoded, self._cells[k], own, model, device, complete)
 
     def _own(self, weights: Floats, k: int) -> Floats | None:
-        """The weights of part k; None where every row counts once."""
+        """Return the weights of part k; None where every row counts once."""
         return None if weights.strides == (0,) else weights[self._ends[k] : self._ends[k + 1]]
 
     def _submitted(self, work: Callable[..., Any], parts: Sequence[Any], *others: Any) -> list[Any]:
@@ -262,12 +262,12 @@ class Piece:
 
 
 def even_ends(ends: Sequence[int]) -> list[int]:
-    """Where parts end that begin where blocks do, near where they ended."""
+    """Return where parts end that begin where blocks do, near where they ended."""
     return sorted({min(-(-end // MOST_ROWS) * MOST_ROWS, ends[-1]) for end in ends})
 
 
 def pieces_of(ends: Sequence[int], first: int, last: int) -> list[Piece]:
-    """Which rows of which parts lie between two places of the whole."""
+    """Return which rows of which parts lie between two places of the whole."""
     found = []
     for part, (low, high) in enumerate(pairwise(ends)):
         begin, end = max(low, first), min(high, last)
@@ -285,7 +285,7 @@ def _joined(*parts: Any) -> NDArray[Any]:
 
 
 def _cells_of(held: Any) -> NDArray[Any]:
-    """The cells of a part, which may come with what was seen in them."""
+    """Return the cells of a part, which may come with what was seen in them."""
     found: NDArray[Any] = held[0] if isinstance(held, tuple) else held
     return found
 
@@ -300,7 +300,7 @@ def _taken(held: Any, places: NDArray[np.intp]) -> NDArray[Any]:
 
 
 def _collapsed(held: Any, weights: Floats | None) -> tuple[Array, Floats] | None:
-    """Distinct rows of a part; None where they are too many."""
+    """Return distinct rows of a part; None where they are too many."""
     cells = _cells_of(held)
     found = collapse(cells, np.ones(len(cells)) if weights is None else weights)
     return found if len(found[0]) <= MOST_DISTINCT else None
@@ -313,7 +313,7 @@ def _encoded(
     device: str | None,
     complete: bool,  # noqa: FBT001
 ) -> Encoded:
-    """A part as engines read it; scores stay as they are, for their densities."""
+    """Return a part as engines read it; scores stay as they are, for their densities."""
     cells = _cells_of(held)
     counted = np.ones(len(cells)) if weights is None else weights
     placed, read = as_array(cells, device), None if cells.dtype.kind in "iu" else model.read
@@ -324,7 +324,7 @@ def _encoded(
 
 
 def _sums(part: Encoded, work: bytes) -> list[NDArray[Any]]:
-    """The sums over one part."""
+    """Return the sums over one part."""
     import cloudpickle
 
     over, width, rows, lanes, combine, single = cloudpickle.loads(work)
@@ -335,7 +335,7 @@ def _sums(part: Encoded, work: bytes) -> list[NDArray[Any]]:
 
 
 def _combined(work: bytes, *parts: Sequence[Array]) -> Sequence[Array]:
-    """The sums over several parts, in their order."""
+    """Return the sums over several parts, in their order."""
     import cloudpickle
 
     combine = cloudpickle.loads(work)[4]
@@ -382,7 +382,7 @@ def check_client(client: Any) -> None:
 
 
 def _versions(client: Any) -> dict[str, str | None]:
-    """The version that each worker has; one that dies or begins meanwhile is asked again."""
+    """Return the version that each worker has; one that dies or begins meanwhile is asked again."""
     for _ in range(ASKED):
         try:
             told: dict[str, str | None] = client.run(_version_there(), on_error="ignore")
@@ -395,7 +395,7 @@ def _versions(client: Any) -> dict[str, str | None]:
 
 
 def _version_there() -> Callable[[], str | None]:
-    """A function that workers without the package can run, too: it travels as a whole."""
+    """Return a function that workers without the package can run, too: it travels as a whole."""
 
     def version() -> str | None:
         from importlib import import_module
@@ -410,12 +410,12 @@ def _version_there() -> Callable[[], str | None]:
 
 
 def n_threads(client: Any) -> int:
-    """How many tasks the workers run at once."""
+    """Return how many tasks the workers run at once."""
     return max(1, int(sum(client.nthreads().values())))
 
 
 def sent_rows(client: Any, cells: Any) -> WorkerRows:
-    """Rows of this machine, one part for each thread of the workers; sent once."""
+    """Return rows of this machine, one part for each thread of the workers; sent once."""
     n_rows, n_items = cells.shape
     most = -(-n_rows // n_threads(client))
     parts = row_blocks(n_rows, -(-most // MOST_ROWS) * MOST_ROWS)
@@ -428,7 +428,7 @@ def sent_rows(client: Any, cells: Any) -> WorkerRows:
 
 
 def sent(client: Any, cells: NDArray[Any]) -> OpenedRows:
-    """A table of this machine on the workers."""
+    """Return a table of this machine on the workers."""
     scores = cells.dtype.kind == "f"
     n_missing = int(np.count_nonzero(np.isnan(cells) if scores else cells < 0))
     seen = SeenCells(len(cells), n_missing, 0)
@@ -436,7 +436,7 @@ def sent(client: Any, cells: NDArray[Any]) -> OpenedRows:
 
 
 def on_cluster(client: Any, responses: ScannedResponses) -> ScannedResponses:
-    """The same responses on the workers: they read the files, each its own parts."""
+    """Return the same responses on the workers: they read the files, each its own parts."""
     source = responses.source
     found = ScannedResponses(source, responses.declared, responses.notes, responses.cache)
     if isinstance(source, WideRows):
@@ -463,7 +463,7 @@ def _opened(
     make: Callable[[bool], Callable[[int], Any]],
     kind: Kind | None,
 ) -> OpenedRows:
-    """Rows that workers read as grades if they can be, otherwise as scores."""
+    """Return rows that workers read as grades if they can be, otherwise as scores."""
     if kind != "continuous":
         rows = WorkerRows(client, sizes, n_items, make(True)).holding(np.int8)
         try:
@@ -477,7 +477,7 @@ def _opened(
 
 
 def _read(file: ScannedFile, grades: bool) -> Held:  # noqa: FBT001 - a task has no keywords
-    """The rows of a part of a file, and what is seen in them."""
+    """Return the rows of a part of a file, and what is seen in them."""
     blocks = list(file.blocks(grades=grades))
     seen = blocks[0][1]
     for _, more in blocks[1:]:
@@ -493,7 +493,7 @@ class ArrayRows:
     items: tuple[str, ...]
 
     def blocks(self, *, grades: bool) -> Iterator[Held]:
-        """Refused: chunks of a dask array stay with their workers."""
+        """Return refused: chunks of a dask array stay with their workers."""
         del grades
         raise InputError(
             "A dask array is calibrated where its chunks are: calibrate(array, "
@@ -501,14 +501,14 @@ class ArrayRows:
         )
 
     def respondents(self, n_rows: int) -> Iterator[int]:
-        """Rows have no names."""
+        """Yield rows have no names."""
         total = int(self.array.shape[0])
         for first in range(0, total, n_rows):
             yield min(n_rows, total - first)
 
 
 def scanned_array(array: Any) -> ScannedResponses:
-    """A dask array of respondents × items as responses."""
+    """Return a dask array of respondents × items as responses."""
     if len(array.shape) != 2:
         raise InputError(
             f"The dask array has {len(array.shape)} dimensions, but a table has two. Give one row "
@@ -533,7 +533,7 @@ def _open_array(client: Any, source: ArrayRows, kind: Kind | None) -> OpenedRows
 
 
 def _chunk(values: NDArray[Any], grades: bool) -> Held:  # noqa: FBT001 - a task has no keywords
-    """A chunk of an array as cells, and what is seen in it."""
+    """Return a chunk of an array as cells, and what is seen in it."""
     import pyarrow as pa
 
     flat, where = pa.array(np.ascontiguousarray(values).reshape(-1)), "The dask array"

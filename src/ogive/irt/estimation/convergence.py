@@ -32,13 +32,13 @@ LENGTHS = (4.0, 1.0, 0.5, 0.2, 0.05, 0.01)  # of steps off a saddle, in standard
 
 
 def worth(found: Ascent, model: MeasurementModel) -> float:
-    """Log-likelihood of an ascent and what the priors of `model` say of its items."""
+    """Return log-likelihood of an ascent and what the priors of `model` say of its items."""
     opinion = array_namespace(found.coords).sum(log_penalty(model, found.coords))
     return found.expectation.log_likelihood + float(opinion)
 
 
 def checkable(data: Encoded, model: MeasurementModel) -> bool:
-    """Whether the table is small enough to look at its whole information.
+    """Return True if the table is small enough to look at its whole information.
 
     Saddles are a matter of small tables, and of items that have next to nothing in common.
     """
@@ -48,7 +48,7 @@ def checkable(data: Encoded, model: MeasurementModel) -> bool:
 
 
 def highest_along(task: Task, found: Ascent, way: Floats) -> Array | None:
-    """The best of some points along `way`, both ways; None where none is higher."""
+    """Return the best of some points along `way`, both ways; None where none is higher."""
     direction = like(way.reshape(found.coords.shape), found.coords)
     here = survey(task.model, found.coords, found.expectation, task.held)
     best, gain = None, here.rounding(task.data)
@@ -62,7 +62,7 @@ def highest_along(task: Task, found: Ascent, way: Floats) -> Array | None:
 
 
 def bend_along(task: Task, found: Ascent, way: Floats) -> float:
-    """How much what is climbed bends down along `way`, from its slopes at either side."""
+    """Return how much what is climbed bends down along `way`, from its slopes at either side."""
     direction = like(way.reshape(found.coords.shape), found.coords)
     ahead, behind = (
         task.stand(task.data, task.model.bounded(found.coords + step * direction), found.nodes)
@@ -98,7 +98,7 @@ def upright(task: Task, found: Ascent) -> Ascent:
 
 
 def unfinished(task: Task, found: Ascent) -> str:
-    """The note on a fit that did not converge."""
+    """Return the note on a fit that did not converge."""
     if task.saturated and task.by_chance:
         return (
             f"Not converged after {found.iterations} iterations: each item has "
@@ -155,7 +155,7 @@ def on_own_scale(task: Task, found: Ascent) -> Ascent:
 
 
 def scale_note(data: Encoded) -> str:
-    """Where the scale comes from, in a sentence."""
+    """Return where the scale comes from, in a sentence."""
     return (
         f"{data.shape[1]:,} items for {data.n_respondents:g} respondents: too few to tell how "
         "abilities are spread. The scale is theirs (mean 0, standard deviation 1), and what "

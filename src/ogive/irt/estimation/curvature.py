@@ -55,11 +55,11 @@ class WholeCurvature:
         self._priors = self._count_once(place)
 
     def times(self, vector: Array) -> Array:
-        """Minus the second derivative, times `vector` (n_items, width)."""
+        """Return minus the second derivative, times `vector` (n_items, width)."""
         return self._likelihood(vector) + self._priors(vector)
 
     def preconditioner(self, slopes: Slopes, free: Array) -> Product:
-        """The inverse of each item's own information, corrected along the scale.
+        """Return the inverse of each item's own information, corrected along the scale.
 
         `slopes` and `free` (n_items, width) say what may move. A longest step counts as much as a
         nat, so that what is hardly determined does not go far.
@@ -82,7 +82,7 @@ class WholeCurvature:
         return inverse
 
     def _count_once(self, place: Place) -> Product:
-        """What priors add; along the scale they count once, as in `once_only`."""
+        """Return what priors add; along the scale they count once, as in `once_only`."""
         xp = array_namespace(place.coords)
         stiffness = place.stiffness
         if not bool(xp.any(place.tilt != 0)):
@@ -112,7 +112,7 @@ def _bend(
     gradient_at: Product,
     run: Run,
 ) -> Product:
-    """The likelihood's part, in the way that is cheapest."""
+    """Return the likelihood's part, in the way that is cheapest."""
     n_rows, n_items = data.shape
     numbers, rows = n_items * model.width, USUAL_ORDERS * n_rows
     few_numbers = numbers <= rows and numbers**2 <= MOST_KEPT and rows * numbers**2 <= MOST_WORK
@@ -147,7 +147,7 @@ def _bend(
 
 
 def _by_differences(model: MeasurementModel, coords: Array, gradient_at: Product) -> Product:
-    """Slopes a little to either side, compared."""
+    """Return slopes a little to either side, compared."""
     xp = array_namespace(coords)
     longest = like([min(c.longest, 1.0) for c in model.coordinates], coords)
 

@@ -84,14 +84,14 @@ def with_moments(data: Encoded, run: Run) -> Encoded:
 def expect_normally(
     data: Encoded, model: MeasurementModel, coords: Array, run: Run = map
 ) -> Expectation:
-    """One E-step at `coords`, for abilities that are standard normal."""
+    """Return one E-step at `coords`, for abilities that are standard normal."""
     if data.moments is not None:
         return _expect_by_moments(data, model, coords)
     return _expect_by_rows(data, model, coords, run)
 
 
 def _expect_by_moments(data: Encoded, model: MeasurementModel, coords: Array) -> Expectation:
-    """All from the mean and the covariance of z."""
+    """Return all from the mean and the covariance of z."""
     xp = array_namespace(coords)
     assert data.moments is not None  # noqa: S101 - the caller looked
     mean, covariance = data.moments
@@ -127,7 +127,7 @@ def _expect_by_moments(data: Encoded, model: MeasurementModel, coords: Array) ->
 
 
 def _expect_by_rows(data: Encoded, model: MeasurementModel, coords: Array, run: Run) -> Expectation:
-    """Each respondent's own posterior, over the items that were asked."""
+    """Return each respondent's own posterior, over the items that were asked."""
     xp = array_namespace(coords)
 
     def over(part: Encoded, run: Run) -> Work:
@@ -152,7 +152,7 @@ def _expect_by_rows(data: Encoded, model: MeasurementModel, coords: Array, run: 
 
 
 def _row_sums(data: Encoded, model: MeasurementModel, coords: Array) -> Work:
-    """Sums over a block of rows: log-likelihood, what abilities say, and what items need."""
+    """Return sums over a block of rows: log-likelihood, what abilities say, and what items need."""
     xp = array_namespace(coords)
     loading, intercept = model.loadings(coords), coords[:, 1]
     precision = xp.exp(-2 * coords[:, 2])
@@ -208,7 +208,7 @@ def expect(
     run: Run = map,
     population: Population = STANDARD,
 ) -> Expectation:
-    """One E-step at `coords`; `run` maps a function over blocks of rows.
+    """Return one E-step at `coords`; `run` maps a function over blocks of rows.
 
     Items may lie in NumPy while responses are on a device; so does then what is said of them.
     """
@@ -229,7 +229,7 @@ def expect(
 def _expect_by_row(
     data: Encoded, coords: Array, nodes: Nodes, run: Run, population: Population
 ) -> Expectation:
-    """Sufficient scores, few respondents: the posterior of each."""
+    """Return sufficient scores, few respondents: the posterior of each."""
     placed = like(scale_scores(population, nodes.fine)[0], coords)
     curves = LinearCurves.at(coords, nodes)
     known = coords[:, 0], curves.abilities, curves.log_base, placed
@@ -265,7 +265,7 @@ def _expect_by_table(
     population: Population,
     grid: ScoreGrid,
 ) -> Expectation:
-    """Sufficient scores, many respondents: posteriors on a grid of scores, interpolated."""
+    """Return sufficient scores, many respondents: posteriors on a grid of scores, interpolated."""
     xp, curves = array_namespace(coords), LinearCurves.at(coords, nodes)
     scores = like(scale_scores(population, nodes.fine)[0], coords)
     slope = coords[:, 0]
@@ -383,7 +383,7 @@ def expect_generally(
 
 
 def _terms(data: Encoded, model: MeasurementModel, coords: Array, nodes: Nodes, run: Run) -> Array:
-    """What items say on the coarse nodes, where the rows are and in their precision."""
+    """Return what items say on the coarse nodes, where the rows are and in their precision."""
     coords, coarse = like(coords, data.weights), nodes.beside(data.weights).coarse
     xp = array_namespace(coords)
 
@@ -417,13 +417,13 @@ def _general_sums(
 
 
 def _join(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
-    """The larger masses at the ends, and the sum of everything else."""
+    """Return the larger masses at the ends, and the sum of everything else."""
     xp = array_namespace(old[0])
     return [xp.maximum(old[0], new[0]), *add(old[1:], new[1:])]
 
 
 def _alignment(model: MeasurementModel, tables: Tables) -> Array:
-    """Covariance of ability with the response among those asked, summed over items."""
+    """Return covariance of ability with the response among those asked, summed over items."""
     xp = array_namespace(tables[0])
     abilities, counts, totals = tables
     graded, along = 0 * counts[0, :, 0], 0 * counts[0, :, 0]

@@ -164,7 +164,7 @@ class EM:
         return fit
 
     def _sent(self, cells: np.ndarray | OpenedRows, tries: np.ndarray | None) -> OpenedRows:
-        """The rows on the workers of the cluster, if they are not there yet."""
+        """Return the rows on the workers of the cluster, if they are not there yet."""
         check_client(self.client)
         if isinstance(cells, OpenedRows):
             return cells
@@ -175,7 +175,7 @@ class EM:
         return sent(self.client, cells)
 
     def _most(self, task: Task) -> int:
-        """As many iterations as a task is worth."""
+        """Return as many iterations as a task is worth."""
         return min(self.max_iterations, MOST_BY_CHANCE) if task.by_chance else self.max_iterations
 
     def climb(self, task: Task) -> Ascent:
@@ -231,7 +231,7 @@ class EM:
         tolerance: float | None = None,
         near: Nodes | None = None,
     ) -> Ascent:
-        """Iterations `before` these count, in what is reported and in what is left to do."""
+        """Return iterations `before` these count, in what is reported and in what is left to do."""
         found = ascend(
             task.after(before),
             begin,
@@ -258,7 +258,7 @@ class EM:
         return self._ascend(task, begin, found.iterations, near=found.nodes)
 
     def _upright(self, task: Task, found: Ascent) -> Ascent:
-        """The scale the right way up; where turning changes the curves, by another climb."""
+        """Return the scale the right way up; where turning changes the curves, by another climb."""
         if task.model.affine or found.expectation.alignment >= 0:
             turned = upright(task, found)
             if turned is found or found.information is None:
@@ -304,7 +304,7 @@ class EM:
     def _expressed(
         self, data: Encoded, model: MeasurementModel, found: Ascent, base: float, said: str
     ) -> Fit:
-        """The fit on the scale on which the model reports its items."""
+        """Return the fit on the scale on which the model reports its items."""
         coords, unit = model.reported(as_numpy(found.coords))
 
         def covariances() -> KnownCovariances:
@@ -337,7 +337,7 @@ class EM:
     def _on_bank(
         self, data: Encoded, model: MeasurementModel, found: Ascent, base: float, held: Held
     ) -> Fit:
-        """The fit on the scale of the items that were held."""
+        """Return the fit on the scale of the items that were held."""
         coords = as_numpy(found.coords)
         mean, sd = held.place(model, coords)
 
@@ -360,13 +360,13 @@ class EM:
         )
 
     def _remarks(self) -> tuple[str, ...]:
-        """What a reader of standard errors should know."""
+        """Return what a reader of standard errors should know."""
         return (ROBUST,) if self.se == "robust" else ()
 
     def _covariances(
         self, data: Encoded, model: MeasurementModel, found: Ascent, held: Held | None = None
     ) -> KnownCovariances:
-        """Covariances on the scale on which the engine worked."""
+        """Return covariances on the scale on which the engine worked."""
         coords, nodes, seen = found.coords, found.nodes, found.expectation
         with workers(self.n_jobs) as run:
             if found.information is not None:
@@ -386,7 +386,7 @@ class EM:
 
 
 def _whole_information(task: Task, found: Ascent) -> WholeInformation:
-    """The information on all items where the iterations came to rest."""
+    """Return the information on all items where the iterations came to rest."""
     whole = WholeInformation.at(
         task.data, task.model, found.coords, found.nodes, found.expectation, task.run
     )

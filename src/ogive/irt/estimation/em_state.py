@@ -65,24 +65,24 @@ class Task:
         return bare and self.data.n_respondents <= self.model.width
 
     def stand(self, data: Encoded, coords: Array, nodes: Nodes) -> Place:
-        """The E-step at `coords`, and what is climbed there."""
+        """Return the E-step at `coords`, and what is climbed there."""
         return self._survey(coords, self.expect(data, coords, nodes))
 
     def again(self, place: Place) -> Place:
-        """The same place, after other coordinates were frozen."""
+        """Return the same place, after other coordinates were frozen."""
         return self._survey(place.coords, place.found)
 
     def _survey(self, coords: Array, found: Expectation) -> Place:
         return survey(self.model, coords, found, self.held, self.frozen, once=not self.in_full)
 
     def propose(self, data: Encoded, place: Place) -> Move:
-        """The step of one iteration."""
+        """Return the step of one iteration."""
         if self.held is None:
             return propose(data, self.model, place, self.run)
         return propose_beside(data, self.model, place, self.held, self.run)
 
     def bend(self, place: Place, nodes: Nodes) -> WholeCurvature:
-        """How what is climbed bends at a place."""
+        """Return how what is climbed bends at a place."""
 
         def gradient_at(coords: Array) -> Array:
             return self.expect(self.data, coords, nodes).gradient
@@ -90,11 +90,11 @@ class Task:
         return WholeCurvature(self.data, self.model, place, nodes, gradient_at, self.run)
 
     def expect(self, data: Encoded, coords: Array, nodes: Nodes) -> Expectation:
-        """One E-step on `data`, which is this task's or a quicker reading of it."""
+        """Return one E-step on `data`, which is this task's or a quicker reading of it."""
         return expect(data, self.model, coords, nodes, self.run, self.population)
 
     def second_look(self, found: Ascent) -> tuple[Array, float]:
-        """Where items would stand had they begun elsewhere, and what that gains at least."""
+        """Return where items would stand had they begun elsewhere, and what that gains at least."""
         if found.expectation.tables is None or not is_loose(self.model):
             return found.coords, 0.0
         place = survey(self.model, found.coords, found.expectation, self.held)
@@ -104,7 +104,7 @@ class Task:
     def plan(
         self, coords: Array, reach: tuple[float, float] | None = None, coarsening: float = 1.0
     ) -> Nodes:
-        """Nodes for items at `coords`."""
+        """Return nodes for items at `coords`."""
         often = self.data.often
         there = like(coords, self.data.weights)
         return plan_nodes(self.model, there, self.population, reach, coarsening, often)
@@ -116,7 +116,7 @@ class Task:
     def ended(
         self, place: Place, nodes: Nodes, iterations: int, left: float, *, converged: bool
     ) -> Ascent:
-        """Where the iterations came to rest."""
+        """Return where the iterations came to rest."""
         return Ascent(
             coords=place.coords,
             nodes=nodes,
@@ -135,7 +135,7 @@ class Task:
         return loose | array_namespace(self.frozen).any(self.frozen, axis=1)
 
     def after(self, iterations: int) -> Task:
-        """The same task, whose iterations count on from `iterations`."""
+        """Return the same task, whose iterations count on from `iterations`."""
         return replace(self, before=self.before + iterations)
 
 
@@ -158,7 +158,7 @@ class Ascent:
 
 
 def first_reading(task: Task, coords: Array) -> tuple[Encoded, Nodes]:
-    """How to look at the responses while the way is long.
+    """Return how to look at the responses while the way is long.
 
     Single precision and fewer nodes halve the cost of matrix products; where a score is
     sufficient there are none.
@@ -174,7 +174,7 @@ def too_coarse(task: Task, coords: Array, nodes: Nodes) -> bool:
 
 
 def replan_nodes(task: Task, coords: Array, nodes: Nodes, found: Expectation) -> Nodes:
-    """`nodes` again where they still serve, else finer or wider ones."""
+    """Return `nodes` again where they still serve, else finer or wider ones."""
     low, high = float(nodes.fine[0]), float(nodes.fine[-1])
     wider_low = low - WIDENING * (found.edges[0] > EDGE_MASS)
     wider_high = high + WIDENING * (found.edges[1] > EDGE_MASS)

@@ -78,7 +78,7 @@ class Density:
 
     @classmethod
     def of(cls, population: Population, *, standard: bool) -> Self:
-        """A histogram of that shape."""
+        """Return a histogram of that shape."""
         points = np.linspace(*population.reach(REACH), POINTS)
         return cls(_histogram(points, population.log_density(points)), standard)
 
@@ -90,7 +90,7 @@ class Density:
         )
 
     def fitted(self, nodes: Nodes, found: Expectation, mixing: Anderson) -> Density:
-        """The shape that posterior masses ask for.
+        """Return the shape that posterior masses ask for.
 
         EM creeps; `mixing` makes longer steps of some short ones.
         """
@@ -109,7 +109,7 @@ class Density:
         return Density(_histogram(points, climb.standing(log_mass)), self.standard)
 
     def _wide_enough(self, nodes: Nodes) -> Density:
-        """The same shape with points wherever respondents may stand."""
+        """Return the same shape with points wherever respondents may stand."""
         points = self.population.points
         step = points[1] - points[0]
         more = [
@@ -130,7 +130,7 @@ def with_unknown_shape(
     nodes: Nodes,
     known: Expectation,
 ) -> KnownCovariances:
-    """The errors of items, and what a shape adds to them that was found, not known.
+    """Return the errors of items, and what a shape adds to them that was found, not known.
 
     With a shape that is known, every respondent near an edge of it tells where the scale lies.
     With one that is found, origin and unit are mean and standard deviation of respondents alone.
@@ -154,7 +154,7 @@ def with_unknown_shape(
 def covariance_of_moments(
     data: Encoded, posterior_on: Callable[[Encoded], Posterior], nodes: Nodes
 ) -> Floats:
-    """Covariance of the mean and the log standard deviation of abilities, (2, 2).
+    """Return covariance of the mean and the log standard deviation of abilities, (2, 2).
 
     A density tilted by ability and its square changes both; how surely the tilt is known follows
     from what each respondent's responses tell of ability and its square.
@@ -197,7 +197,7 @@ class _Climb:
         self._bend, self._pull = _roughness(points)
 
     def cost(self, x: Floats) -> float:
-        """What the roughness of log-masses costs."""
+        """Return what the roughness of log-masses costs."""
         return 0.5 * float(x @ self._bend @ x) - float(self._pull @ x)
 
     def standing(self, x: Floats) -> Floats:
@@ -217,7 +217,7 @@ class _Climb:
         return x
 
     def to_top(self, x: Floats, basis: Floats, seen: Floats) -> Floats:
-        """Newton on Σ seen x log-density less the roughness, from log-masses `x`."""
+        """Return Newton on Σ seen x log-density less the roughness, from log-masses `x`."""
         total = float(seen.sum())
 
         def value(x: Floats) -> float:
@@ -260,21 +260,21 @@ class _Climb:
         return found
 
     def _normals(self, x: Floats) -> Floats:
-        """How mean and mean square change with the log-masses, (2, n_points)."""
+        """Return how mean and mean square change with the log-masses, (2, n_points)."""
         mass = _shares(x)
         found: Floats = (self._moments - (self._moments @ mass)[:, None]) * mass
         return found
 
 
 def _shares(log_mass: Floats) -> Floats:
-    """Masses that sum to one."""
+    """Return masses that sum to one."""
     mass = np.exp(log_mass - log_mass.max())
     found: Floats = mass / mass.sum()
     return found
 
 
 def _basis(points: Floats, places: Floats) -> Floats:
-    """What a spline through values at `points` is at `places`, (n_places, n_points)."""
+    """Return what a spline through values at `points` is at `places`, (n_places, n_points)."""
     from scipy.interpolate import CubicSpline
 
     found: Floats = CubicSpline(points, np.eye(points.size), bc_type="natural")(places)
@@ -282,7 +282,7 @@ def _basis(points: Floats, places: Floats) -> Floats:
 
 
 def _roughness(points: Floats) -> tuple[Floats, Floats]:
-    """The penalty on the log-masses x, as a form and a vector: ½ x form x - vector x."""
+    """Return the penalty on the log-masses x, as a form and a vector: ½ x form x - vector x."""
     step = points[1] - points[0]
     third = np.diff(np.eye(points.size), 3, axis=0) / step**3
     second = np.diff(np.eye(points.size), 2, axis=0) / step**2
@@ -313,7 +313,7 @@ class ShapeTest:
 
     @classmethod
     def of(cls, nodes: Nodes, found: Expectation) -> ShapeTest:
-        """The test at the end of a fit with a standard normal population.
+        """Return the test at the end of a fit with a standard normal population.
 
         What responses leave unknown of ability shrinks a polynomial of degree k by the k-th power
         of the square root of the reliability.
@@ -379,7 +379,7 @@ LEAST_NOISE = 1e-6
 
 
 def poolable(task: Task) -> bool:
-    """Whether items are vague, and many enough to learn from each other."""
+    """Return True if items are vague, and many enough to learn from each other."""
     return (
         task.data.n_respondents < POOLED_ITEMS_FEW
         and task.data.shape[1] >= LEAST_ITEMS
@@ -389,7 +389,7 @@ def poolable(task: Task) -> bool:
 
 
 def pool(task: Task, found: Ascent) -> PooledItems | None:
-    """Items given what they have in common; None where they cannot be found."""
+    """Return items given what they have in common; None where they cannot be found."""
     telling = _telling(task.model, as_numpy(found.coords))
     if not telling.all():
         return _beside_constant(task, found, telling)
@@ -406,7 +406,7 @@ def pool(task: Task, found: Ascent) -> PooledItems | None:
 
 
 def _beside_constant(task: Task, found: Ascent, telling: np.ndarray) -> PooledItems | None:
-    """The other items given what they have in common; constant ones as they were found."""
+    """Return the other items given what they have in common; constant ones as they were found."""
     if telling.sum() < LEAST_ITEMS:
         return None
     places = np.flatnonzero(telling)
@@ -424,7 +424,7 @@ def _beside_constant(task: Task, found: Ascent, telling: np.ndarray) -> PooledIt
 
 
 def _telling(model: MeasurementModel, coords: Floats) -> np.ndarray:
-    """Items of which others can learn: a score that all respondents share has no noise."""
+    """Return items of which others can learn: a score that all respondents share has no noise."""
     if model.kind != "continuous":
         return np.ones(len(coords), dtype=bool)
     noiseless: np.ndarray = np.asarray(model.at_bound(coords)) & ~model.shared
@@ -443,7 +443,7 @@ def _errors(task: Task, found: Ascent) -> KnownCovariances:
 
 
 def widened(task: Task, found: Ascent, errors: KnownCovariances) -> PooledItems:
-    """Items as they were found, with errors as wide as few respondents make them.
+    """Return items as they were found, with errors as wide as few respondents make them.
 
     What such items tell of the unit is how far responses scatter about their curves, and their
     discriminations go with 1 / scatter. Of n responses to an item, p coordinates took up their
@@ -473,7 +473,7 @@ def _too_sure(n: Floats, p: int) -> Floats:
 
 
 def asked(data: Encoded) -> Floats:
-    """How many respondents answered each item."""
+    """Return how many respondents answered each item."""
 
     def over(part: Encoded, run: Run) -> Work:
         del run
@@ -490,7 +490,7 @@ def _with_common_priors(
     *,
     learnt: bool,
 ) -> MeasurementModel:
-    """The model with the items' own mean and spread as the prior of each coordinate."""
+    """Return the model with the items' own mean and spread as the prior of each coordinate."""
     own = errors.covariances - np.einsum("kni,knj->nij", errors.shared, errors.shared)
     there = ~model.absent(coords)
     coordinates = []

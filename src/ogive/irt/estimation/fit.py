@@ -118,7 +118,7 @@ def check_settings(tolerance: float, max_iterations: int) -> None:
 
 
 def log_base(cells: Array, model: MeasurementModel, weights: Array, run: Run = map) -> float:
-    """The part of the log-likelihood that no item changes."""
+    """Return the part of the log-likelihood that no item changes."""
     if _has_no_base(model):
         return 0.0
     blocks = row_blocks(cells.shape[0], max(1, BASE_CELLS // cells.shape[1]))
@@ -127,7 +127,7 @@ def log_base(cells: Array, model: MeasurementModel, weights: Array, run: Run = m
 
 
 def gathered_base(data: Encoded, model: MeasurementModel, run: Run = map) -> float:
-    """The same of rows that are read where they are used."""
+    """Return the same of rows that are read where they are used."""
     if _has_no_base(model) or data.read is None:
         return 0.0
 
@@ -139,7 +139,7 @@ def gathered_base(data: Encoded, model: MeasurementModel, run: Run = map) -> flo
 
 
 def _has_no_base(model: MeasurementModel) -> bool:
-    """Whether there is no such part: categories have none."""
+    """Return True if there is no such part: categories have none."""
     return type(model).log_base is MeasurementModel.log_base
 
 
@@ -180,7 +180,7 @@ class Expectation:
     tables: Tables | None = None  # of the general way only
 
     def beside(self, coords: Array) -> Expectation:
-        """The same where the items lie: in NumPy, if they do."""
+        """Return the same where the items lie: in NumPy, if they do."""
         if not isinstance(coords, np.ndarray) or isinstance(self.gradient, np.ndarray):
             return self
         gradient, expected = as_numpy(self.gradient), as_numpy(self.expected)
@@ -189,7 +189,7 @@ class Expectation:
 
 
 def of_items(tables: Tables, items: slice | Array) -> Tables:
-    """The tables of some items; totals that all items share stay as they are."""
+    """Return the tables of some items; totals that all items share stay as they are."""
     abilities, counts, totals = tables
     if isinstance(items, np.ndarray) and not isinstance(counts, np.ndarray):
         items = counts.new_tensor(items, dtype=int)
@@ -199,7 +199,7 @@ def of_items(tables: Tables, items: slice | Array) -> Tables:
 def item_flags(
     table: Responses, model: MeasurementModel, fit: Fit, weights: Floats | None
 ) -> Flags:
-    """What a reader should know of single items, in words; nothing for most."""
+    """Return what a reader should know of single items, in words; nothing for most."""
     everybody = weights is None or (weights > 0).all()
     tally = table.tally if weights is None or everybody else Tally.of(table.cells[weights > 0])
     masks = _constant(tally, table.kind)
@@ -224,7 +224,7 @@ def item_flags(
 
 
 def _constant(tally: Tally, kind: str) -> dict[str, np.ndarray]:
-    """Items that nobody was asked, or that all answered alike."""
+    """Return items that nobody was asked, or that all answered alike."""
     never = tally.asked == 0
     if kind == "binary":  # of repeated answers, cells are shares
         right, wrong = tally.lowest >= 1, tally.highest <= 0
@@ -233,7 +233,7 @@ def _constant(tally: Tally, kind: str) -> dict[str, np.ndarray]:
 
 
 def _unseen(model: Categorical, tally: Tally) -> np.ndarray:
-    """Items with a grade, up to their highest, that nobody got."""
+    """Return items with a grade, up to their highest, that nobody got."""
     assert tally.counts is not None  # noqa: S101 - grades are codes
     has = model.counts(len(tally.counts))
     unseen: np.ndarray = (tally.counts > 0).sum(axis=1) < has
@@ -246,7 +246,7 @@ def table_notes(
     weights: Floats | None,
     held: np.ndarray | None = None,
 ) -> list[str]:
-    """What the table as a whole cannot support; `held` are items on the scale of a bank."""
+    """Return what the table as a whole cannot support; `held` are items on the scale of a bank."""
     scanned = isinstance(table, ScannedResponses)
     looked_at = table.sample(LOOKED_AT) if isinstance(table, ScannedResponses) else table
     notes = [] if scanned else model.remarks(looked_at.cells)
@@ -277,7 +277,7 @@ def table_notes(
 
 
 def flag_notes(table: Responses, flags: Flags) -> list[str]:
-    """One sentence for each kind of flag."""
+    """Return one sentence for each kind of flag."""
     flagged = [(name, said) for name, said in zip(table.items, flags, strict=True) if said]
     notes = []
     for key, (words, meaning) in MEANINGS.items():

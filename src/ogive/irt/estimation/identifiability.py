@@ -38,7 +38,7 @@ class CommonFactor:
 def common_factor(
     table: Responses, model: MeasurementModel, weights: Floats | None = None
 ) -> CommonFactor:
-    """Whether ability is identified by the scores of a table, as `model` reads them."""
+    """Return whether ability is identified by the scores of a table, as `model` reads them."""
     total = table.n_respondents if weights is None else float(weights.sum())
     if total < LEAST_RESPONDENTS:
         return CommonFactor(
@@ -78,7 +78,7 @@ def chance_of_common(apart: Floats, asked: np.ndarray) -> float:
 
 
 def _standardised(z: Floats) -> tuple[Floats, np.ndarray]:
-    """Columns of mean 0 and sd 1 over what was asked; constant columns are left out."""
+    """Return columns of mean 0 and sd 1 over what was asked; constant columns are left out."""
     asked = ~np.isnan(z)
     count = np.maximum(asked.sum(axis=0), 1)
     apart = np.where(asked, z - np.where(asked, z, 0.0).sum(axis=0) / count, 0.0)
@@ -88,7 +88,7 @@ def _standardised(z: Floats) -> tuple[Floats, np.ndarray]:
 
 
 def _largest(table: Floats) -> float:
-    """The largest eigenvalue of the correlations, by a fixed number of turns."""
+    """Return the largest eigenvalue of the correlations, by a fixed number of turns."""
     direction: Floats = np.random.default_rng(0).standard_normal((table.shape[1],))
     size = 0.0
     for _ in range(TURNS):
@@ -99,7 +99,7 @@ def _largest(table: Floats) -> float:
 
 
 def _shuffled(table: Floats, asked: np.ndarray, random: np.random.Generator) -> Floats:
-    """Each column in an order of its own; cells that were never asked stay so."""
+    """Return each column in an order of its own; cells that were never asked stay so."""
     if asked.all():
         return random.permuted(table, axis=0)
     found = np.zeros_like(table)

@@ -58,18 +58,18 @@ class Held:
         return self.seen_from(model, start, mean, float(np.clip(sd, LEAST_SD, MOST_SD)))
 
     def seen_from(self, model: MeasurementModel, coords: Array, mean: float, sd: float) -> Array:
-        """`coords` with what is held as a population of this mean and sd sees it."""
+        """Return `coords` with what is held as a population of this mean and sd sees it."""
         seen = model.rescale(self._spread(model), mean, sd)
         return array_namespace(coords).where(
             like(self.free(model), coords) > 0, coords, like(seen, coords)
         )
 
     def keep(self, model: MeasurementModel, coords: Array, other: Array) -> Array:
-        """`other` with what is held as it is in `coords`."""
+        """Return `other` with what is held as it is in `coords`."""
         return array_namespace(coords).where(like(self.free(model), coords) > 0, other, coords)
 
     def place(self, model: MeasurementModel, coords: Array) -> tuple[float, float]:
-        """Mean and sd of the population on the scale of the bank, by least squares."""
+        """Return mean and sd of the population on the scale of the bank, by least squares."""
         known = self.coords[self.mask]
         ways = as_numpy(tangents(model, known)).reshape(2, -1)
         apart = (as_numpy(coords)[self.mask] - known).reshape(-1)
@@ -78,7 +78,7 @@ class Held:
         return float(mean), float(1 + growth)
 
     def penalty_slopes(self, model: MeasurementModel, coords: Array) -> tuple[Array, Array]:
-        """The slopes of priors on what is found; on held items nobody has an opinion."""
+        """Return the slopes of priors on what is found; on held items nobody has an opinion."""
         xp = array_namespace(coords)
         free = like(self.free(model), coords)
         known = like(self.mask[:, None], coords) > 0
@@ -88,7 +88,7 @@ class Held:
         return pull * free, stiffness * free
 
     def log_penalty(self, model: MeasurementModel, coords: Array) -> float:
-        """Log-priors of what is found, and of the population."""
+        """Return log-priors of what is found, and of the population."""
         mean, sd = self.place(model, coords)
         unit = max(abs(sd), LEAST_SD**4)
         total = -0.5 * (mean / MEAN_SD) ** 2 - 0.5 * (np.log(unit) / LOG_SD_SD) ** 2
@@ -99,7 +99,7 @@ class Held:
         return float(total)
 
     def tilt(self, model: MeasurementModel, coords: Array, pull: Array) -> Array:
-        """What the `pull` of priors on free items must lack when all items move together.
+        """Return what the `pull` of priors on free items must lack when all items move together.
 
         The population moves without regard to them; what moves it, the held items show.
         """
@@ -116,7 +116,7 @@ class Held:
         return not 0.5 <= growth <= 2.0
 
     def population_pull(self, model: MeasurementModel, coords: Array) -> tuple[Floats, Floats]:
-        """Slopes and curvatures of the population's log-prior in its mean and log sd.
+        """Return slopes and curvatures of the population's log-prior in its mean and log sd.
 
         It is worth less than one respondent, and keeps the population finite where all responses
         are alike.
@@ -127,7 +127,7 @@ class Held:
         return pull, np.array([(unit / MEAN_SD) ** 2, 1 / LOG_SD_SD**2])
 
     def on_bank(self, model: MeasurementModel, coords: Floats, mean: float, sd: float) -> Floats:
-        """Coordinates on the scale of the bank; those that are held exactly as they were."""
+        """Return coordinates on the scale of the bank; those that are held exactly as they were."""
         found = model.rescale(coords, -mean / sd, 1 / sd)
         return np.where(self.free(model), found, self._spread(model))
 
@@ -139,7 +139,7 @@ class Held:
         mean: float,
         sd: float,
     ) -> KnownCovariances:
-        """Errors on the scale of the bank; those of held items are the bank's own."""
+        """Return errors on the scale of the bank; those of held items are the bank's own."""
         there = -mean / sd, 1 / sd
         moved = moved_covariances(model, coords, errors.covariances, *there)
         for k in np.flatnonzero(model.shared):
@@ -152,13 +152,13 @@ class Held:
         )
 
     def _spread(self, model: MeasurementModel) -> Floats:
-        """Held coordinates; those that all items share in every row."""
+        """Return held coordinates; those that all items share in every row."""
         first = self.coords[np.flatnonzero(self.mask)[0]]
         return np.where(model.shared, first, self.coords)
 
 
 def _middle(coordinate: Coordinate) -> float:
-    """A place between the bounds."""
+    """Return a place between the bounds."""
     ends = coordinate.low, coordinate.high
     return float(np.mean(ends)) if np.isfinite(ends).all() else 0.0
 
@@ -166,7 +166,7 @@ def _middle(coordinate: Coordinate) -> float:
 def items_held(
     bank: Calibration, table: Responses, model: str | MeasurementModel
 ) -> tuple[MeasurementModel, Held]:
-    """The model of all items of the table, and how the bank knows some of them."""
+    """Return the model of all items of the table, and how the bank knows some of them."""
     _check_model(bank, model)
     place = {name: k for k, name in enumerate(bank.item_names)}
     mask = np.array([name in place for name in table.items])
@@ -218,7 +218,7 @@ def check_engine(engine: Engine) -> None:
 
 
 def held_note(held: Held, mean: float, sd: float) -> str:
-    """What was held, and where it puts the respondents."""
+    """Return what was held, and where it puts the respondents."""
     known = int(held.mask.sum())
     return (
         f"{counted(known, 'item')} held as the bank has them, "
@@ -234,7 +234,7 @@ WORTH = 1.0  # variance beside that of single items' own errors from which a dir
 def priors_once(
     directions: Floats, information: Floats, stiffness: Floats, shared: np.ndarray
 ) -> Floats:
-    """What priors tell of all coordinates, as a matrix, (n_items x width, n_items x width).
+    """Return what priors tell of all coordinates, as a matrix, (n_items x width, n_items x width).
 
     Along the two `directions` (2, n_items, width) of the scale, the priors of n items count as one,
     in the metric of `information` (n_items, width, width), as they do in the iterations. A shared

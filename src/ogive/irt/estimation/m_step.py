@@ -43,7 +43,7 @@ class Slopes:
 
 
 def log_penalty(model: MeasurementModel, coords: Array) -> Array:
-    """Log-prior of every item, (n_items,); a shared coordinate is split among the items."""
+    """Return log-prior of every item, (n_items,); a shared coordinate is split among the items."""
     total = 0 * coords[:, 0]
     for k, coordinate in enumerate(model.coordinates):
         if coordinate.prior is not None:
@@ -53,7 +53,7 @@ def log_penalty(model: MeasurementModel, coords: Array) -> Array:
 
 
 def penalty_slopes(model: MeasurementModel, coords: Array) -> tuple[Array, Array]:
-    """First derivative and minus the second of `log_penalty`, both (n_items, width)."""
+    """Return first derivative and minus the second of `log_penalty`, both (n_items, width)."""
     xp = array_namespace(coords)
     nothing = 0 * coords[:, 0]
     pull, stiffness = [], []
@@ -69,7 +69,7 @@ def penalty_slopes(model: MeasurementModel, coords: Array) -> tuple[Array, Array
 
 
 def _share(coordinate: Coordinate, column: Array) -> Array | float:
-    """How much of a prior belongs to each item; an absent number has none."""
+    """Return how much of a prior belongs to each item; an absent number has none."""
     if coordinate.shared:
         return 1 / column.shape[0]
     if coordinate.absent is None:
@@ -78,7 +78,7 @@ def _share(coordinate: Coordinate, column: Array) -> Array | float:
 
 
 def add_diagonal(matrices: Array, diagonal: Array) -> Array:
-    """`matrices` (n, width, width) with `diagonal` (n, width) added."""
+    """Return `matrices` (n, width, width) with `diagonal` (n, width) added."""
     width = diagonal.shape[1]
     eye = array_namespace(diagonal).reshape(numbers(_eye(width), diagonal), (width, width))
     return matrices + diagonal[:, :, None] * eye
@@ -86,12 +86,12 @@ def add_diagonal(matrices: Array, diagonal: Array) -> Array:
 
 @cache
 def _eye(width: int) -> tuple[float, ...]:
-    """The unit matrix, row by row."""
+    """Return the unit matrix, row by row."""
     return tuple(np.eye(width).ravel().tolist())
 
 
 def penalised_information(observed: Array, expected: Array, stiffness: Array) -> Array:
-    """Information of responses and priors: the observed one where it is safely positive.
+    """Return information of responses and priors: the observed one where it is safely positive.
 
     `stiffness` (n_items, width) is that of the priors; with it, most of what few responses leave
     open is positive.
@@ -107,7 +107,7 @@ def hold(model: MeasurementModel, coords: Array, slopes: Slopes) -> Slopes:
 
 
 def stuck(model: MeasurementModel, coords: Array, gradient: Array) -> Array:
-    """Which coordinates press against a bound or are absent, (n_items, width).
+    """Return which coordinates press against a bound or are absent, (n_items, width).
 
     What all items share goes where they drive it together.
     """
@@ -122,7 +122,7 @@ def stuck(model: MeasurementModel, coords: Array, gradient: Array) -> Array:
 
 
 def take_out(slopes: Slopes, held: Array) -> Slopes:
-    """The problem without the coordinates that are `held` (n_items, width)."""
+    """Return the problem without the coordinates that are `held` (n_items, width)."""
     xp = array_namespace(slopes.gradient)
     if isinstance(held, np.ndarray) and not held.any():
         return slopes
@@ -141,7 +141,7 @@ def newton_step(model: MeasurementModel, slopes: Slopes, damping: Array | float 
 
 
 def bounded_step(model: MeasurementModel, coords: Array, slopes: Slopes) -> tuple[Array, Array]:
-    """Newton's step within the bounds, and what each item gains by it, (n_items,).
+    """Return Newton's step within the bounds, and what each item gains by it, (n_items,).
 
     It goes as far as the first bound; what lies there stays, and the item's other coordinates
     move on. A gain behind the bound counts for nothing.
@@ -175,7 +175,7 @@ def _up_to_bounds(
 
 
 def shorten(model: MeasurementModel, step: Array) -> Array:
-    """Scale steps down to the longest that the model allows."""
+    """Return scale steps down to the longest that the model allows."""
     xp = array_namespace(step)
     excess = xp.abs(step) / numbers([c.longest for c in model.coordinates], step)
     excess = xp.max(excess) if model.shared.any() else xp.max(excess, axis=1, keepdims=True)
@@ -204,7 +204,7 @@ def keep_inside(model: MeasurementModel, old: Array, new: Array) -> Array:
 
 
 def kept_off(coordinate: Coordinate) -> bool:
-    """Whether a prior keeps a coordinate off its lower bound."""
+    """Return True if a prior keeps a coordinate off its lower bound."""
     return coordinate.prior is not None and coordinate.prior.keeps_off
 
 
@@ -281,7 +281,7 @@ def _valued(model: MeasurementModel, coords: Array, tilt: Array, *tables: Array)
 
 
 def item_values(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Array:
-    """What an item climbs: expected log-likelihood, log-prior and tilt, (n_items,)."""
+    """Return what an item climbs: expected log-likelihood, log-prior and tilt, (n_items,)."""
     xp = array_namespace(coords)
     abilities, counts, totals = tables
     terms = model.log_terms(coords, abilities)
@@ -290,7 +290,7 @@ def item_values(model: MeasurementModel, coords: Array, tables: Tables, tilt: Ar
 
 
 def item_slopes(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Slopes:
-    """Gradient and information of what an item climbs, coordinates at a bound taken out."""
+    """Return gradient and information of what an item climbs, coordinates at a bound taken out."""
     gradient, expected, observed = model.curvature(coords, *tables)
     pull, stiffness = penalty_slopes(model, coords)
     information = penalised_information(observed, expected, stiffness)
@@ -305,7 +305,7 @@ def tangents(model: MeasurementModel, coords: Array) -> Array:
 def moved_covariances(
     model: MeasurementModel, coords: Floats, covariances: Floats, shift: float, scale: float
 ) -> Floats:
-    """Covariances of coordinates, (n_items, width, width), after `model.rescale`."""
+    """Return covariances of coordinates, (n_items, width, width), after `model.rescale`."""
     ways = _moved_ways(model, coords, shift, scale)
     found: Floats = np.einsum("ins,nij,jnt->nst", ways, covariances, ways)
     return found
@@ -314,20 +314,20 @@ def moved_covariances(
 def moved_directions(
     model: MeasurementModel, coords: Floats, directions: Floats, shift: float, scale: float
 ) -> Floats:
-    """Directions in which coordinates change, (n, n_items, width), after `model.rescale`."""
+    """Return directions in which coordinates change, (n, n_items, width), after `model.rescale`."""
     found: Floats = np.einsum("kni,ins->kns", directions, _moved_ways(model, coords, shift, scale))
     return found
 
 
 def _moved_ways(model: MeasurementModel, coords: Floats, shift: float, scale: float) -> Floats:
-    """Derivatives of rescaled coordinates in the old ones, (width, n_items, width)."""
+    """Return derivatives of rescaled coordinates in the old ones, (width, n_items, width)."""
     here = model.rescale(coords, shift, scale)
     steps = np.eye(coords.shape[1])
     return np.stack([model.rescale(coords + step, shift, scale) - here for step in steps])
 
 
 def once_only(model: MeasurementModel, directions: Array, pull: Array, information: Array) -> Array:
-    """The part of the priors' `pull` (n_items, width) to take back, so that it counts once.
+    """Return the part of the priors' `pull` (n_items, width) to take back, so that it counts once.
 
     Projects on the scale's two `directions` in the metric of `information`; of n items' pull
     along the scale, 1/n is left. A shared coordinate has one prior, which counts once already.
@@ -347,7 +347,7 @@ def once_only(model: MeasurementModel, directions: Array, pull: Array, informati
 
 
 def prior_information(model: MeasurementModel, directions: Array, stiffness: Array) -> Floats:
-    """What the priors tell of origin and unit, (2, 2), counted as `once_only` leaves them.
+    """Return what the priors tell of origin and unit, (2, 2), counted as `once_only` leaves them.
 
     `stiffness` (n_items, width) is minus the second derivative of the log-priors.
     """
@@ -360,7 +360,7 @@ def prior_information(model: MeasurementModel, directions: Array, stiffness: Arr
 def scale_step(
     directions: Array, gradient: Array, information: Array, population: Floats
 ) -> tuple[Array, float]:
-    """What the items' own steps miss along the scale, and the gain that it promises.
+    """Return what the items' own steps miss along the scale, and the gain that it promises.
 
     Information on the origin and unit of the `population` (2, 2) takes the place of the items'
     complete-data information in these two directions.
@@ -379,7 +379,7 @@ def scale_step(
 def population_information(
     population: Population, points: Floats, mass: Floats, outer: Floats
 ) -> Floats:
-    """Observed information on origin and log-unit of the abilities (Louis, 1982), (2, 2).
+    """Return observed information on origin and log-unit of the abilities (Louis, 1982), (2, 2).
 
     `mass` is the posterior mass of all respondents on `points`, `outer` the sum over them of the
     products of their mean scores: origin twice, both, unit twice. Far from the maximum the
@@ -399,12 +399,12 @@ def _matrix(upper: Floats) -> Floats:
 
 
 def _times(information: Array, directions: Array) -> Array:
-    """Each item's information times its part of each direction."""
+    """Return each item's information times its part of each direction."""
     xp = array_namespace(information)
     return xp.stack([(information @ direction[..., None])[..., 0] for direction in directions])
 
 
 def _regular(matrix: Floats) -> Floats:
-    """`matrix` with a ridge of rounding size: items without slope leave it singular."""
+    """Return `matrix` with a ridge of rounding size: items without slope leave it singular."""
     ridge: Floats = matrix + (1e-9 * np.trace(matrix) + 1e-12) * np.eye(2)
     return ridge

@@ -40,12 +40,12 @@ class Scores:
         self._known_steep: dict[float, bool] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without rows, and without what is quickly computed again beside other rows."""
+        """Return without rows, and without what is quickly computed again beside other rows."""
         kept = ("model", "coords", "nodes", "exclusive", "_known_steep")
         return {name: vars(self)[name] for name in kept}
 
     def _on(self, data: Encoded) -> Scores:
-        """The same scores of other rows, such as a part of all."""
+        """Return the same scores of other rows, such as a part of all."""
         if data is vars(self).get("data"):
             return self
         found = Scores(data, self.model, self.coords, self.nodes)
@@ -66,7 +66,7 @@ class Scores:
         return array_namespace(self.coords).astype(slopes, self.data.dtype, copy=False)
 
     def missing_of_all(self, run: Run, negligible: float = NEGLIGIBLE) -> Array:
-        """Missing information of all coordinates together, item by item.
+        """Return missing information of all coordinates together, item by item.
 
         A score is a smooth function of ability: a few polynomials, orthogonal under the
         posterior, carry its covariance, and each adds one product.
@@ -90,7 +90,7 @@ class Scores:
         return self.data.gather(run, over, rows=rows, lanes=4)[0]
 
     def of_all(self, run: Run, negligible: float = NEGLIGIBLE) -> list[Array]:
-        """The scores whose squares `missing_of_all` sums, each (n_rows, n_items x width)."""
+        """Return the scores whose squares `missing_of_all` sums, each (n_rows, n_items x width)."""
         self._steep(negligible)
 
         def over(part: Encoded, run: Run) -> Work:
@@ -107,7 +107,7 @@ class Scores:
         return list(self.data.gather(run, over, rows=rows, combine=_one_after_the_other))
 
     def missing_of_each(self, run: Run) -> Array:
-        """Missing information of each item with itself, (n_items, width, width).
+        """Return missing information of each item with itself, (n_items, width, width).
 
         The mean square of the score over the posterior, less the square of its mean.
         """
@@ -140,7 +140,7 @@ class Scores:
         return symmetric([s - o for s, o in zip(square, outer, strict=True)])
 
     def _missing_by_orders(self, run: Run, pairs: list[tuple[int, int]]) -> Array:
-        """The same through orthogonal polynomials, for statistics of any kind."""
+        """Return the same through orthogonal polynomials, for statistics of any kind."""
         self._steep(NEGLIGIBLE)
 
         def over(part: Encoded, run: Run) -> Work:
@@ -160,7 +160,7 @@ class Scores:
         return symmetric(list(self.data.gather(run, over, rows=rows, lanes=4)[0]))
 
     def squares_and_counts(self, rows: slice, pairs: list[tuple[int, int]]) -> list[Array]:
-        """Squares of mean scores, and posterior mass by category, of a block."""
+        """Return squares of mean scores, and posterior mass by category, of a block."""
         xp = array_namespace(self.slopes)
         block = self.data.block(rows)
         weights = xp.astype(self.data.counted(rows), self.data.dtype, copy=False)
@@ -183,7 +183,7 @@ class Scores:
         return max(64, cells // width)
 
     def of_block(self, rows: slice, negligible: float) -> Iterator[list[Array]]:
-        """Scores averaged with one function of ability after the other, orthonormal ones.
+        """Yield scores averaged with one function of ability after the other, orthonormal ones.
 
         Their squares sum to the covariance over the posterior, but for a `negligible` part of it.
         They are weighted by the roots of the rows' weights.
@@ -260,7 +260,7 @@ class Scores:
 
 
 def _side_by_side(scores: list[Array]) -> Array:
-    """Scores of all coordinates as one table, (n_rows, n_items x width)."""
+    """Return scores of all coordinates as one table, (n_rows, n_items x width)."""
     xp = array_namespace(scores[0])
     return xp.reshape(xp.stack(scores, axis=2), (scores[0].shape[0], -1))
 
@@ -270,7 +270,7 @@ def _one_after_the_other(old: Sequence[Array], new: Sequence[Array]) -> list[Arr
 
 
 def _orthogonal(posterior: Array, points: Array, orders: int) -> Iterator[Array]:
-    """Polynomials of degree 1..orders, orthonormal under each row of `posterior`."""
+    """Yield polynomials of degree 1..orders, orthonormal under each row of `posterior`."""
     xp = array_namespace(posterior)
     before, now = xp.zeros_like(posterior), xp.ones_like(posterior)
     for _ in range(orders):

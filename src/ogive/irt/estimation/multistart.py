@@ -42,7 +42,7 @@ NEARLY_NONE = 0.02  # of an item's variance, as noise to begin with
 
 
 def start(data: Encoded, model: MeasurementModel) -> Array:
-    """Coordinates from item means and loadings on the first principal component."""
+    """Return coordinates from item means and loadings on the first principal component."""
     xp = array_namespace(data.weights)
     sample = data.every(data.shape[0] // MOST_ROWS)
     everyone = slice(None)
@@ -58,7 +58,7 @@ def start(data: Encoded, model: MeasurementModel) -> Array:
 
 
 def loadings_of_parts(table: Array, asked: Array, weights: Array) -> Array:
-    """`loadings` of each part of the table that no item links to the rest, by itself.
+    """Return `loadings` of each part of the table that no item links to the rest, by itself.
 
     Of unlinked parts, the first principal component is that of one of them, and the signs of the
     others in it mean nothing.
@@ -86,7 +86,7 @@ def centred(table: Array, asked: Array, weights: Array) -> Array:
 
 
 def loadings(table: Array, weights: Array) -> Array:
-    """Correlation of each centred column with the first principal component."""
+    """Return correlation of each centred column with the first principal component."""
     xp = array_namespace(table)
     spread = xp.sqrt(weights @ table**2)
     scale = 1 / xp.where(spread > 0, spread, 0 * spread + 1)
@@ -106,7 +106,7 @@ def loadings(table: Array, weights: Array) -> Array:
 
 
 def factor_start(data: Encoded, model: MeasurementModel) -> Array | None:
-    """Coordinates at the maximum of the likelihood; None where another start is needed."""
+    """Return coordinates at the maximum of the likelihood; None where another start is needed."""
     if not model.normal or data.moments is None or not 3 <= data.shape[1] <= MOST_ITEMS:
         return None
     mean, covariance = (np.array(as_numpy(part), dtype=float) for part in data.moments)
@@ -129,7 +129,7 @@ def factor_start(data: Encoded, model: MeasurementModel) -> Array | None:
 
 
 def _maximum(covariance: Floats, least: float, weight: float = 0.0) -> tuple[Floats, Floats]:
-    """Loadings and noise variances at the maximum that is nearest to the first component.
+    """Return loadings and noise variances at the maximum that is nearest to the first component.
 
     `weight` is that of Martin and McDonald's penalty, in rows.
     """
@@ -166,7 +166,7 @@ def _misfit(log_noise: Floats, covariance: Floats, weight: float = 0.0) -> tuple
 
 
 def _loading(covariance: Floats, noise: Floats) -> Floats:
-    """The best loadings for this noise."""
+    """Return the best loadings for this noise."""
     from scipy.linalg import eigh
 
     root = np.sqrt(noise)
@@ -218,7 +218,7 @@ def _look(
 
 
 def _beginnings(model: MeasurementModel, coords: Array) -> list[Array]:
-    """Flatter, steeper and falling curves, and asymptotes at and off their bound."""
+    """Return flatter, steeper and falling curves, and asymptotes at and off their bound."""
     xp = array_namespace(coords)
     found = [model.bounded(model.rescale(coords, 0.0, scale)) for scale in STRETCHES]
     for k in _loose(model):
@@ -230,5 +230,5 @@ def _beginnings(model: MeasurementModel, coords: Array) -> list[Array]:
 
 
 def _loose(model: MeasurementModel) -> list[int]:
-    """Coordinates without a prior that begin at zero."""
+    """Return coordinates without a prior that begin at zero."""
     return [k for k, c in enumerate(model.coordinates) if c.prior is None and c.low == 0]

@@ -59,7 +59,7 @@ class Inverse(Protocol):
         """Directions in which all items err together, (n_shared, n_items, width)."""
 
     def errors(self) -> KnownCovariances:
-        """Covariances of items where the model is right."""
+        """Return covariances of items where the model is right."""
 
     def moves(self, scores: Floats) -> tuple[Floats, Floats]:
         """How scores (n_rows, n_items, width) move the items, and `ways` of the scale in that."""
@@ -80,7 +80,7 @@ class WholeInverse:
     affine: bool = True  # else no two directions are the scale's, and the matrix shows its own
 
     def errors(self) -> KnownCovariances:
-        """Blocks of the inverse, and the part of them that is the scale's."""
+        """Return blocks of the inverse, and the part of them that is the scale's."""
         n_items, width = self.ways.shape[1:]
         cube = (self.shown @ self.matrix @ self.shown.T).reshape(n_items, width, n_items, width)
         own = symmetrised(np.stack([cube[k, :, k, :] for k in range(n_items)]))
@@ -88,14 +88,14 @@ class WholeInverse:
         return KnownCovariances(own, shared)
 
     def moves(self, scores: Floats) -> tuple[Floats, Floats]:
-        """How scores move the items, and the scale."""
+        """Return how scores move the items, and the scale."""
         flat = scores.reshape(len(scores), -1)
         items = flat @ (self.spread @ self.matrix @ self.shown.T)
         scale = flat @ self.ways.reshape(len(self.scale), flat.shape[1]).T @ self.scale
         return items.reshape(scores.shape), scale
 
     def moved_by(self, variances: Floats) -> Floats:
-        """Covariance of each item, through all items."""
+        """Return covariance of each item, through all items."""
         through = self.spread @ self.matrix @ self.shown.T
         cube = through.reshape(-1, *variances.shape)
         found: Floats = np.einsum("p,pni,pnj->nij", variances.reshape(-1), cube, cube)
@@ -112,24 +112,24 @@ class BlockInverse:
     scale: Floats  # (n_shared, n_shared)
 
     def errors(self) -> KnownCovariances:
-        """Each item's own inverse, and what all have in common."""
+        """Return each item's own inverse, and what all have in common."""
         shift = np.einsum("kni,kl,lnj->nij", self.ways, self.scale, self.ways)
         return KnownCovariances(symmetrised(self.own + shift), along(self.scale, self.ways))
 
     def moves(self, scores: Floats) -> tuple[Floats, Floats]:
-        """How scores move the items, and the scale."""
+        """Return how scores move the items, and the scale."""
         scale = np.einsum("rni,kni,kl->rl", scores, self.heard, self.scale, optimize=True)
         alone = np.einsum("nij,rnj->rni", self.own, scores)
         return alone + np.einsum("rk,kni->rni", scale, self.ways), scale
 
     def moved_by(self, variances: Floats) -> Floats:
-        """Covariance of each item, through itself; along the scale a prior counts once."""
+        """Return covariance of each item, through itself; along the scale a prior counts once."""
         found: Floats = np.einsum("nij,nj,njk->nik", self.own, variances, self.own)
         return found
 
 
 def alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> BlockInverse:
-    """Each item's own inverse; `own` is its information, `free` what was free to move."""
+    """Return each item's own inverse; `own` is its information, `free` what was free to move."""
     nothing = np.zeros((0, *free.shape))
     return BlockInverse(_inverse(own, free & ~model.shared), nothing, nothing, np.zeros((0, 0)))
 
@@ -137,7 +137,7 @@ def alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> BlockInvers
 def structured(
     model: MeasurementModel, own: Floats, directions: Floats, population: Floats, free: np.ndarray
 ) -> BlockInverse:
-    """Each item's own inverse, plus what the shared origin and unit of the scale add."""
+    """Return each item's own inverse, plus what the shared origin and unit of the scale add."""
     kept = free & ~model.shared
     flat = directions.reshape(2, -1)
     own_kept = np.where(kept[:, :, None] & kept[:, None, :], own, 0.0)
@@ -149,7 +149,7 @@ def structured(
 def beside(
     own: Floats, directions: Floats, free: np.ndarray, found: np.ndarray, held: np.ndarray
 ) -> BlockInverse:
-    """Each found item's own inverse, plus what held items leave unknown of the population.
+    """Return each found item's own inverse, plus what held items leave unknown of the population.
 
     With the structure of `structured` for all items, and the held ones known, this is exactly
     what is left. Held items alone speak of the population; the found ones move against it.
@@ -162,19 +162,19 @@ def beside(
 
 
 def _inverse(own: Floats, kept: np.ndarray) -> Floats:
-    """Inverse of each item's information on what is `kept`; zero elsewhere."""
+    """Return inverse of each item's information on what is `kept`; zero elsewhere."""
     mask = kept[:, :, None] & kept[:, None, :]
     return symmetrised(positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask)
 
 
 def along(covariance: Floats, ways: Floats) -> Floats:
-    """Directions of one standard error each, where `ways` err with this covariance."""
+    """Return directions of one standard error each, where `ways` err with this covariance."""
     found: Floats = np.einsum("lk,lni->kni", root_of(covariance), ways)
     return found
 
 
 def symmetrised(matrices: Floats) -> Floats:
-    """What rounding made unequal, made equal again."""
+    """Return what rounding made unequal, made equal again."""
     both: Floats = 0.5 * (matrices + np.swapaxes(matrices, 1, 2))
     return both
 
@@ -201,7 +201,7 @@ def observed_inverse(
     *,
     by_item: bool = False,
 ) -> Inverse:
-    """The inverse of the observed information on all items.
+    """Return the inverse of the observed information on all items.
 
     With `by_item`, items have nothing but their scale in common, however few they are.
     `found` is the E-step at `coords`. Where items are `held`, errors of the others include what is
@@ -248,7 +248,7 @@ class WholeInformation:
         run: Run = map,
         held: Held | None = None,
     ) -> WholeInformation:
-        """The information at `coords`, where the E-step gave `found`."""
+        """Return the information at `coords`, where the E-step gave `found`."""
         if _by_moments(data, model):
             matrix = _of_moments(data, model, coords)
         else:
@@ -272,7 +272,7 @@ class WholeInformation:
     def inverse(
         self, model: MeasurementModel, coords: Array, found: Expectation, held: Held | None = None
     ) -> WholeInverse:
-        """The inverse, and the part of it that is the scale's."""
+        """Return the inverse, and the part of it that is the scale's."""
         ways, scale = np.zeros((0, *coords.shape)), np.zeros((0, 0))
         if model.affine and held is None:
             directions = tangents(model, coords)
@@ -311,7 +311,7 @@ class WholeInformation:
         return found
 
     def _loosest(self) -> tuple[float, Floats, Floats]:
-        """The least eigenvalue of the scaled matrix, its vector, and the scale."""
+        """Return the least eigenvalue of the scaled matrix, its vector, and the scale."""
         scale = 1 / np.sqrt(np.maximum(np.abs(np.diag(self.matrix)), 1e-12))
         values, vectors = np.linalg.eigh(self.matrix * scale[:, None] * scale)
         return float(values[0]), vectors[:, 0], scale
@@ -320,7 +320,7 @@ class WholeInformation:
 def _priors(
     model: MeasurementModel, coords: Array, found: Expectation, held: Held | None
 ) -> Floats:
-    """What priors tell of all coordinates; along the scale they count once."""
+    """Return what priors tell of all coordinates; along the scale they count once."""
     opinion = stiffness(model, coords, held)
     if held is not None:
         return np.diag(as_numpy(opinion).reshape(-1))
@@ -330,18 +330,18 @@ def _priors(
 
 
 def stiffness(model: MeasurementModel, coords: Array, held: Held | None) -> Array:
-    """What priors tell of each coordinate; nothing of those that are held."""
+    """Return what priors tell of each coordinate; nothing of those that are held."""
     found = penalty_slopes(model, coords) if held is None else held.penalty_slopes(model, coords)
     return found[1]
 
 
 def _by_moments(data: Encoded, model: MeasurementModel) -> bool:
-    """Whether the likelihood is a function of the mean and covariance of the table alone."""
+    """Return True if the likelihood is a function of the mean and covariance of the table alone."""
     return model.normal and data.moments is not None
 
 
 def _of_moments(data: Encoded, model: MeasurementModel, coords: Array) -> Floats:
-    """Observed information of normal responses, as differences of slopes at either side."""
+    """Return observed information of normal responses, as differences of slopes at either side."""
     here = np.array(as_numpy(coords), dtype=float)
     matrix = np.empty((here.size, here.size))
     for position in range(here.size):
@@ -357,7 +357,7 @@ def _of_moments(data: Encoded, model: MeasurementModel, coords: Array) -> Floats
 
 
 def in_unit(errors: KnownCovariances, model: MeasurementModel) -> KnownCovariances:
-    """Errors after the shared coordinates became the unit of the scale: known exactly."""
+    """Return errors after the shared coordinates became the unit of the scale: known exactly."""
     known = model.shared
     return KnownCovariances(
         np.where(known[:, None] | known, 0.0, errors.covariances),
@@ -366,7 +366,7 @@ def in_unit(errors: KnownCovariances, model: MeasurementModel) -> KnownCovarianc
 
 
 def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:
-    """Map from the numbers that were free, a shared one counted once, to all coordinates."""
+    """Return map from the numbers that were free, a shared one counted once, to all coordinates."""
     n_items, width = free.shape
     columns = []
     for k, coordinate in enumerate(model.coordinates):
@@ -429,7 +429,7 @@ def sandwich(
     held: Held | None = None,
     run: Run = map,
 ) -> KnownCovariances:
-    """Covariances of items from the scores of respondents; `inverse` is the bread."""
+    """Return covariances of items from the scores of respondents; `inverse` is the bread."""
 
     def over(part: Encoded, run: Run) -> Work:
         del run

@@ -53,7 +53,7 @@ def leap(
     radius: float,
     forcing: float = FORCING,
 ) -> Leap:
-    """The best step within `radius` that leaves no bound behind."""
+    """Return the best step within `radius` that leaves no bound behind."""
     xp = array_namespace(place.coords)
     coords, gradient = place.coords, place.slopes.gradient
     low = like([c.low for c in model.coordinates], coords)
@@ -83,7 +83,7 @@ def leap(
 def _newton(
     place: Place, bend: WholeCurvature, base: Array, fixed: Array, radius: float, forcing: float
 ) -> Truncated:
-    """Newton's step from `base`, which lies ahead of the place, without what is `fixed`."""
+    """Return Newton's step from `base`, which lies ahead of the place, without what is `fixed`."""
     free = array_namespace(base).astype(~fixed, base.dtype)
 
     def times(vector: Array) -> Array:
@@ -158,7 +158,7 @@ class _Climb:
         self._forcing = FORCING
 
     def leap(self) -> Leap:
-        """The best step within the region."""
+        """Return the best step within the region."""
         if self._bend is None:
             self._bend = self.task.bend(self.place, self.nodes)
         return leap(self.task.model, self.place, self._bend, self.region.radius, self._forcing)
@@ -219,7 +219,7 @@ class _Climb:
         return True
 
     def ended(self, left: float, *, converged: bool) -> Ascent:
-        """The end of the climb."""
+        """Return the end of the climb."""
         return self.task.ended(self.place, self.nodes, self.count, left, converged=converged)
 
     def _stand(self, coords: Array) -> Place:

@@ -59,7 +59,7 @@ MODELS: dict[str, type[MeasurementModel]] = {
 
 
 def find_model(model: str | MeasurementModel) -> MeasurementModel:
-    """The model of that name, or the model itself."""
+    """Return the model of that name, or the model itself."""
     if isinstance(model, MeasurementModel):
         return model
     if isinstance(model, str) and model.lower() in MODELS:
@@ -72,7 +72,7 @@ def find_model(model: str | MeasurementModel) -> MeasurementModel:
 def with_priors(
     model: MeasurementModel, priors: Mapping[str, Prior | None] | None
 ) -> MeasurementModel:
-    """`model` with other priors: None for none at all, a mapping to replace single ones."""
+    """Return `model` with other priors: None for none at all, a mapping to replace single ones."""
     names = [coordinate.name for coordinate in model.coordinates]
     if priors is None:
         priors = dict.fromkeys(names)
@@ -105,5 +105,5 @@ def with_priors(
 
 
 def _is_share(model: MeasurementModel, name: str) -> bool:
-    """Whether a coordinate lies in [0, 1]."""
+    """Return True if a coordinate lies in [0, 1]."""
     return any(c.name == name and c.low >= 0 and c.high <= 1 for c in model.coordinates)

@@ -43,13 +43,13 @@ class Prior(Protocol):
         """Whether the density vanishes at the lower bound."""
 
     def log_density(self, x: Array) -> Array:
-        """Log-density up to a constant."""
+        """Return log-density up to a constant."""
 
     def slope(self, x: Array) -> Array:
-        """First derivative of the log-density."""
+        """Return first derivative of the log-density."""
 
     def curvature(self, x: Array) -> Array:
-        """Minus the second derivative of the log-density."""
+        """Return minus the second derivative of the log-density."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ class Normal:
             )
 
     def log_density(self, x: Array) -> Array:
-        """Log-density up to a constant."""
+        """Return log-density up to a constant."""
         return -0.5 * ((x - self.mean) / self.sd) ** 2
 
     def slope(self, x: Array) -> Array:
-        """First derivative of the log-density."""
+        """Return first derivative of the log-density."""
         return (self.mean - x) / self.sd**2
 
     def curvature(self, x: Array) -> Array:
-        """Minus the second derivative of the log-density."""
+        """Return minus the second derivative of the log-density."""
         return 0 * x + 1 / self.sd**2
 
 
@@ -118,18 +118,18 @@ class Beta:
             )
 
     def log_density(self, x: Array) -> Array:
-        """Log-density up to a constant."""
+        """Return log-density up to a constant."""
         xp = array_namespace(x)
         upper = (self.b - 1) * xp.log1p(-x)
         return upper + (self.a - 1) * xp.log(x) if self.a > 1 else upper
 
     def slope(self, x: Array) -> Array:
-        """First derivative of the log-density."""
+        """Return first derivative of the log-density."""
         upper = -(self.b - 1) / (1 - x)
         return upper + (self.a - 1) / x if self.a > 1 else upper
 
     def curvature(self, x: Array) -> Array:
-        """Minus the second derivative of the log-density."""
+        """Return minus the second derivative of the log-density."""
         upper = (self.b - 1) / (1 - x) ** 2
         return upper + (self.a - 1) / x**2 if self.a > 1 else upper
 
@@ -207,7 +207,7 @@ class MeasurementModel(ABC):
         """Weights of the statistics whose sum is higher, the better a response is."""
 
     def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
-        """The same model in the shape that a table needs: its grades, its bounds.
+        """Return the same model in the shape that a table needs: its grades, its bounds.
 
         Raises InputError where the model cannot explain the table.
         """
@@ -215,16 +215,16 @@ class MeasurementModel(ABC):
         return self
 
     def of_items(self, positions: Sequence[int] | np.ndarray) -> Self:
-        """The model of some of the items it was fitted to."""
+        """Return the model of some of the items it was fitted to."""
         del positions
         return self
 
     def unfitted(self) -> Self:
-        """The same model without what it learnt of single items, to be fitted to others."""
+        """Return the same model without what it learnt of single items, to be fitted to others."""
         return self
 
     def joined(self, n_items: int, other: Self, n_others: int) -> Self:
-        """The model of its `n_items` items followed by those of `other`; priors are its own.
+        """Return the model of its `n_items` items followed by those of `other`; priors are its own.
 
         Raises InputError where no one model explains both.
         """
@@ -237,22 +237,22 @@ class MeasurementModel(ABC):
         return self
 
     def alike(self, other: MeasurementModel) -> bool:
-        """Whether it is the same model with the same options; priors may differ."""
+        """Return True if it is the same model with the same options; priors may differ."""
         return self.with_coordinates(()) == other.with_coordinates(())
 
     def widened(self, coords: Floats) -> Floats:
-        """Coordinates of items of a narrower shape: what they lack is absent."""
+        """Return coordinates of items of a narrower shape: what they lack is absent."""
         lacking = [c.absent for c in self.coordinates[coords.shape[1] :]]
         columns = [np.full((len(coords), 1), value, dtype=float) for value in lacking]
         return np.concatenate([coords, *columns], axis=1)
 
     def widened_covariances(self, covariances: Floats) -> Floats:
-        """Covariances of items of a narrower shape: what they lack has none."""
+        """Return covariances of items of a narrower shape: what they lack has none."""
         lacking = self.width - covariances.shape[1]
         return np.pad(covariances, ((0, 0), (0, lacking), (0, lacking)))
 
     def widened_shared(self, directions: Floats) -> Floats:
-        """Directions, (n_shared, n_items, width), of items of a narrower shape, likewise."""
+        """Return directions, (n_shared, n_items, width), of items of a narrower shape, likewise."""
         return np.pad(directions, ((0, 0), (0, 0), (0, self.width - directions.shape[2])))
 
     def check(self, cells: Array, items: Sequence[str]) -> None:
@@ -260,30 +260,30 @@ class MeasurementModel(ABC):
         del cells, items
 
     def remarks(self, cells: Array) -> list[str]:
-        """What was done to responses of a table that a reader should know, in sentences."""
+        """Return what was done to responses of a table that a reader should know, in sentences."""
         del cells
         return []
 
     def read(self, cells: Array) -> Array:
-        """Responses as numbers that engines work on; what was never asked stays so."""
+        """Return responses as numbers that engines work on; what was never asked stays so."""
         return cells
 
     def log_base(self, cells: Array, weights: Array) -> float:
-        """Σ weights x log h(x): the part of the log-likelihood that no item changes."""
+        """Return σ weights x log h(x): the part of the log-likelihood that no item changes."""
         del cells, weights
         return 0.0
 
     @abstractmethod
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
-        """The statistics of values that were read, each shaped as `values`."""
+        """Return the statistics of values that were read, each shaped as `values`."""
 
     @abstractmethod
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """The terms g, (1 + n_statistics, n_items, n_abilities)."""
+        """Return the terms g, (1 + n_statistics, n_items, n_abilities)."""
 
     @abstractmethod
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Derivatives in ability, and what they say of the ability."""
+        """Return derivatives in ability, and what they say of the ability."""
 
     @abstractmethod
     def curvature(
@@ -296,36 +296,36 @@ class MeasurementModel(ABC):
         """
 
     def curvature_of_sums(self, coords: Array, sums: NormalSums) -> tuple[Array, Array, Array]:
-        """The same from sums over respondents, for a model that is `normal`."""
+        """Return the same from sums over respondents, for a model that is `normal`."""
         raise NotImplementedError
 
     def loadings(self, coords: Array) -> Array:
-        """How the mean of z grows with ability, (n_items,), for a model that is `normal`."""
+        """Return how the mean of z grows with ability, (n_items,), for a model that is `normal`."""
         raise NotImplementedError
 
     def scored(self, values: Floats) -> Floats:
-        """What responses are worth, on the scale of `expected`; NaN where never asked."""
+        """Return what responses are worth, on the scale of `expected`; NaN where never asked."""
         return values
 
     @abstractmethod
     def expected(self, coords: Array, abilities: Array) -> Array:
-        """Expected response, (n_items, n_abilities)."""
+        """Return expected response, (n_items, n_abilities)."""
 
     @abstractmethod
     def variance(self, coords: Array, abilities: Array) -> Array:
-        """Variance of the response, (n_items, n_abilities)."""
+        """Return variance of the response, (n_items, n_abilities)."""
 
     @abstractmethod
     def extent(self) -> tuple[Floats | float, Floats | float]:
-        """The worst and the best response to each item."""
+        """Return the worst and the best response to each item."""
 
     def stored(self) -> tuple[Floats | float, Floats | float]:
-        """The lowest and the highest response to each item as it is stored."""
+        """Return the lowest and the highest response to each item as it is stored."""
         return self.extent()
 
     @abstractmethod
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Coordinates to begin with.
+        """Return coordinates to begin with.
 
         `means` (n_statistics, n_items) are means of the statistics over `asked` (n_items,)
         responses, `loading` is the correlation of the item with the first principal component.
@@ -333,7 +333,7 @@ class MeasurementModel(ABC):
 
     @abstractmethod
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:
-        """Coordinates that give ability (x - shift) / scale the curve that x had.
+        """Return coordinates that give ability (x - shift) / scale the curve that x had.
 
         They are linear in `shift` and in `scale`, which may be negative. A model that is not
         `affine` gives the nearest curve that it has.
@@ -358,19 +358,19 @@ class MeasurementModel(ABC):
 
     @abstractmethod
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
-        """Coordinates of items with these public parameters."""
+        """Return coordinates of items with these public parameters."""
 
     @abstractmethod
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
-        """Derivative of each public parameter in the coordinates, (n_items, width)."""
+        """Return derivative of each public parameter in the coordinates, (n_items, width)."""
 
     @abstractmethod
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
-        """Plausible public parameters of `n_items` items, for simulations."""
+        """Return plausible public parameters of `n_items` items, for simulations."""
 
     @abstractmethod
     def draw(self, coords: Floats, abilities: Floats, random: np.random.Generator) -> np.ndarray:
-        """Responses as they are stored, (n_items, n_abilities), at random."""
+        """Return responses as they are stored, (n_items, n_abilities), at random."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -383,42 +383,42 @@ class MeasurementModel(ABC):
         return ()
 
     def shaped(self, parameters: Any) -> Self:
-        """The same model in the shape that items with these public parameters need."""
+        """Return the same model in the shape that items with these public parameters need."""
         del parameters
         return self
 
     def reported(self, coords: Floats) -> tuple[Floats, float]:
-        """Items on the scale on which they are reported, and the population's sd on it.
+        """Return items on the scale on which they are reported, and the population's sd on it.
 
         Engines find items on a scale on which the population has standard deviation 1.
         """
         return coords, 1.0
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """The coordinates with their default priors."""
+        """Return the coordinates with their default priors."""
         return type(self).coordinates
 
     def regularised(self) -> Self:
-        """The same model with its default priors."""
+        """Return the same model with its default priors."""
         return self.with_coordinates(self.default_coordinates())
 
     def with_coordinates(self, coordinates: tuple[Coordinate, ...]) -> Self:
-        """The same model with other coordinates: other priors, say."""
+        """Return the same model with other coordinates: other priors, say."""
         return replace(self, coordinates=coordinates)  # type: ignore[type-var]
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_terms` in the coordinates: (width, *shape of log_terms).
+        """Return derivatives of `log_terms` in the coordinates: (width, *shape of log_terms).
 
         A family with closed forms overrides these central differences.
         """
         return self._differences(coords, lambda c: self.log_terms(c, abilities))
 
     def expected_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `expected` in the coordinates, (width, n_items, n_abilities)."""
+        """Return derivatives of `expected` in the coordinates, (width, n_items, n_abilities)."""
         return self._differences(coords, lambda c: self.expected(c, abilities))
 
     def information(self, coords: Array, abilities: Array) -> Array:
-        """Fisher information on ability, (n_items, n_abilities)."""
+        """Return Fisher information on ability, (n_items, n_abilities)."""
         return self.ability_slopes(coords, abilities).information
 
     def _hessian(self, coords: Array, gradient: Any) -> Array:
@@ -428,7 +428,7 @@ class MeasurementModel(ABC):
         return 0.5 * (bends + xp.permute_dims(bends, (0, 2, 1)))
 
     def at_bound(self, coords: Array) -> Array:
-        """Which coordinates lie at a bound, (n_items, width)."""
+        """Return which coordinates lie at a bound, (n_items, width)."""
         low = numbers([c.low for c in self.coordinates], coords)
         high = numbers([c.high for c in self.coordinates], coords)
         return (coords <= low) | (coords >= high)
@@ -438,19 +438,19 @@ class MeasurementModel(ABC):
         return np.zeros(len(coords), dtype=bool)
 
     def absent(self, coords: Array) -> Array:
-        """Which coordinates an item does not have, (n_items, width)."""
+        """Return which coordinates an item does not have, (n_items, width)."""
         nowhere = [np.nan if c.absent is None else c.absent for c in self.coordinates]
         return coords == numbers(nowhere, coords)
 
     def bounded(self, coords: Array) -> Array:
-        """`coords` moved inside the bounds."""
+        """Return `coords` moved inside the bounds."""
         xp = array_namespace(coords)
         low = numbers([c.low for c in self.coordinates], coords)
         high = numbers([c.high for c in self.coordinates], coords)
         return xp.minimum(xp.maximum(coords, low), high)
 
     def _differences(self, coords: Array, function: Any, size: float = 1e-5) -> Array:
-        """Central differences of `function` in each coordinate, stacked first."""
+        """Return central differences of `function` in each coordinate, stacked first."""
         xp = array_namespace(coords)
         found = []
         for k, step in enumerate(like(size * np.eye(self.width), coords)):
@@ -460,7 +460,7 @@ class MeasurementModel(ABC):
 
 
 def _said(model: MeasurementModel) -> str:
-    """A model with its options, in a few words."""
+    """Return a model with its options, in a few words."""
     names = [field.name for field in fields(model)]  # type: ignore[arg-type]
     options = [f"{name}={getattr(model, name)!r:.40}" for name in names if name != "coordinates"]
     return f"{model.name}({', '.join(options)})" if options else model.name

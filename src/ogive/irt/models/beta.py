@@ -138,7 +138,7 @@ class Shapes:
         )
 
     def _moving(self, up: Array, down: Array) -> tuple[Array, Array]:
-        """Derivatives; 0 where a shape is held at `FARTHEST`."""
+        """Return derivatives; 0 where a shape is held at `FARTHEST`."""
         return (up, down) if self._free is None else (up * self._free[0], down * self._free[1])
 
 
@@ -154,7 +154,7 @@ class BoundTerm(NamedTuple):
 
     @classmethod
     def of(cls, shape: Array, x: Array) -> BoundTerm:
-        """`log_lower_gamma` of `shape` and `x`; the derivatives in `x` follow from it."""
+        """Return `log_lower_gamma` of `shape` and `x`; the derivatives in `x` follow from it."""
         xp = array_namespace(shape)
         value = log_lower_gamma(shape, x)
         up = log_lower_gamma(shape * exp(NUDGE), x)
@@ -167,7 +167,7 @@ class BoundTerm(NamedTuple):
 
 
 def hazard(x: Array) -> Array:
-    """Derivative of log Φ."""
+    """Return derivative of log Φ."""
     xp = array_namespace(x)
     return xp.exp(-0.5 * x**2 - HALF_LOG_2PI - log_normal_cdf(x))
 
@@ -213,7 +213,7 @@ class BetaResponse(Bounded):
         return (1.0, -1.0, 0.0, 0.0)
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """Discrimination and difficulty."""
+        """Return discrimination and difficulty."""
         return SLOPE, DIFFICULTY
 
     def _advice(self) -> str:
@@ -243,12 +243,12 @@ class BetaResponse(Bounded):
         return -float(weights @ xp.sum(found, axis=1))
 
     def _inside(self, cells: Array, bounds: Pair, item: str | None) -> Pair:
-        """The scores up to which, and from which on, a score counts as at a bound."""
+        """Return the scores up to which, and from which on, a score counts as at a bound."""
         low, high = super()._inside(cells, bounds, item)
         return float(np.clip(low, NEAREST, WIDEST)), float(np.clip(high, 1 - WIDEST, 1 - NEAREST))
 
     def remarks(self, cells: Array) -> list[str]:
-        """How many scores count as at a bound without being there."""
+        """Return how many scores count as at a bound without being there."""
         low, high = (np.asarray(column) for column in np.atleast_2d(self.inside or UNIT).T)
         near = int((((cells <= low) & (cells > 0)) | ((cells >= high) & (cells < 1))).sum())
         if not near:
@@ -258,27 +258,27 @@ class BetaResponse(Bounded):
         return [f"{said}: what sets them apart is not used. The continuous model uses it."]
 
     def _ends(self, values: Array) -> tuple[Array, Array]:
-        """Log-odds of the scores that count as at a bound."""
+        """Return log-odds of the scores that count as at a bound."""
         inside = (NEAREST, 1 - NEAREST) if self.inside is None else self.inside
         low, high = (like(column, values) for column in np.atleast_2d(inside).astype(float).T)
         # A hair apart from them, so that reading them back is safe.
         return logit(low) + 1e-9, logit(high) - 1e-9
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """Constant, both parameters of the distribution, and what being at a bound adds."""
+        """Return constant, both parameters of the distribution, and what being at a bound adds."""
         xp = array_namespace(coords)
         shapes = Shapes(coords, abilities)
         return xp.stack([shapes.constant, shapes.up, shapes.down, *self._bound_values(shapes)])
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of the terms, (2, 5, n_items, n_abilities)."""
+        """Return derivatives of the terms, (2, 5, n_items, n_abilities)."""
         xp = array_namespace(coords)
         shapes = Shapes(coords, abilities)
         by_up, by_down = self._by_shape(shapes)
         return xp.stack([by_up * u + by_down * d for u, d in shapes.item_slopes])
 
     def _by_shape(self, shapes: Shapes) -> tuple[Array, Array]:
-        """Derivatives of the terms in the logarithms of the two parameters."""
+        """Return derivatives of the terms in the logarithms of the two parameters."""
         xp = array_namespace(shapes.up)
         low, high = self._at_bounds(shapes)
         of_up, of_down = shapes.constant_slopes
@@ -295,7 +295,7 @@ class BetaResponse(Bounded):
         )
 
     def _bound_values(self, shapes: Shapes) -> tuple[Array, Array]:
-        """The same without derivatives."""
+        """Return the same without derivatives."""
         low, high = self._reaches(shapes.up)
         return (
             log_lower_gamma(shapes.up, low * shapes.down),
@@ -305,7 +305,7 @@ class BetaResponse(Bounded):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient, Fisher and observed information of the expected log-likelihood.
+        """Return gradient, Fisher and observed information of the expected log-likelihood.
 
         Abilities at which there is nobody tell nothing, and are left out.
         """
@@ -335,7 +335,7 @@ class BetaResponse(Bounded):
         return gradient, symmetric(expected), symmetric(observed)
 
     def _chance_inside(self, shapes: Shapes, values: tuple[Array, Array]) -> Array:
-        """Chance of a score that does not count as at a bound.
+        """Return chance of a score that does not count as at a bound.
 
         Such scores tell what they would without bounds, the others hardly anything: exact where
         the tail is that of an exponential distribution, as it is near a bound.
@@ -348,7 +348,7 @@ class BetaResponse(Bounded):
         return xp.clip(1 - chance, 0.0, 1.0)
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Derivatives in ability, and what they say of the ability."""
+        """Return derivatives in ability, and what they say of the ability."""
         shapes = Shapes(coords, abilities)
         up, down, first = shapes.up, shapes.down, shapes.ability_slopes
         by_up, by_down = self._by_shape(shapes)
@@ -366,11 +366,11 @@ class BetaResponse(Bounded):
         return AbilitySlopes(by_up * first[0] + by_down * first[1], information, seen * bias)
 
     def information(self, coords: Array, abilities: Array) -> Array:
-        """Fisher information on ability, (n_items, n_abilities)."""
+        """Return Fisher information on ability, (n_items, n_abilities)."""
         return self._ability_information(Shapes(coords, abilities))[1]
 
     def _ability_information(self, shapes: Shapes) -> tuple[Array, Array]:
-        """The chance to be inside, and the information on ability."""
+        """Return the chance to be inside, and the information on ability."""
         xp = array_namespace(shapes.up)
         seen = self._chance_inside(shapes, self._bound_values(shapes))
         told, (one, other) = shapes.told, shapes.ability_slopes
@@ -378,28 +378,28 @@ class BetaResponse(Bounded):
         return seen, seen * xp.clip(information, 0.0, None)
 
     def _reaches(self, like_this: Array) -> tuple[Array, Array]:
-        """How far a score at a bound may be from it, as columns, in -log(1 - distance)."""
+        """Return how far a score at a bound may be from it, as columns, in -log(1 - distance)."""
         low, high = self._ends(like_this)
         return -log_sigmoid(-low)[..., None], -log_sigmoid(high)[..., None]
 
     def _log_reaches(self, like_this: Array) -> tuple[Array, Array]:
-        """Logarithms of these distances, as columns."""
+        """Return logarithms of these distances, as columns."""
         low, high = self._ends(like_this)
         return log_sigmoid(low)[..., None], log_sigmoid(-high)[..., None]
 
     def expected(self, coords: Array, abilities: Array) -> Array:
-        """Expected score, (n_items, n_abilities)."""
+        """Return expected score, (n_items, n_abilities)."""
         shapes = Shapes(coords, abilities)
         return sigmoid_pair(shapes.log_up - shapes.log_down)[0]
 
     def variance(self, coords: Array, abilities: Array) -> Array:
-        """Variance of the score, (n_items, n_abilities)."""
+        """Return variance of the score, (n_items, n_abilities)."""
         shapes = Shapes(coords, abilities)
         rise, fall = sigmoid_pair(shapes.log_up - shapes.log_down)
         return rise * fall / (1 + shapes.up + shapes.down)
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Discrimination from the loading, difficulty from the mean log-odds."""
+        """Return discrimination from the loading, difficulty from the mean log-odds."""
         xp = array_namespace(means)
         del asked
         loading = xp.clip(loading, -0.9, 0.9)
@@ -409,12 +409,12 @@ class BetaResponse(Bounded):
         return xp.stack([slope, xp.clip(-easiness, -1.5, 1.5)], axis=1)
 
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:
-        """The curve with about the same place and steepness; exact ones do not exist."""
+        """Return the curve with about the same place and steepness; exact ones do not exist."""
         xp = array_namespace(coords)
         return xp.stack([coords[:, 0] * scale, (coords[:, 1] - shift) / scale], axis=1)
 
     def scale_directions(self, coords: Array) -> Array:
-        """The moves of an item that come nearest to a move of all abilities.
+        """Return the moves of an item that come nearest to a move of all abilities.
 
         Nearest in what responses of a standard normal population tell: a regression of the score
         in ability, or in ability times itself, on the scores in the item's coordinates.
@@ -422,11 +422,11 @@ class BetaResponse(Bounded):
         return self._regressed_on_items(coords)[0]
 
     def scale_information(self, coords: Array) -> Floats:
-        """What is left of that regression, over all items."""
+        """Return what is left of that regression, over all items."""
         return self._regressed_on_items(coords)[1]
 
     def _regressed_on_items(self, coords: Array) -> tuple[Array, Floats]:
-        """Coefficients of the regressions, (2, n_items, 2), and their residuals, (2, 2)."""
+        """Return coefficients of the regressions, (2, n_items, 2), and their residuals, (2, 2)."""
         xp = array_namespace(coords)
         points = like(POPULATION, coords)
         weights = xp.exp(-0.5 * points**2)
@@ -448,34 +448,34 @@ class BetaResponse(Bounded):
         return found, np.array(left)
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
-        """Discrimination and difficulty."""
+        """Return discrimination and difficulty."""
         return {"discrimination": coords[:, 0], "difficulty": coords[:, 1]}
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
-        """Coordinates of items with these public parameters."""
+        """Return coordinates of items with these public parameters."""
         names = ("discrimination", "difficulty")
         return np.stack([np.asarray(parameters[name], dtype=float) for name in names], axis=1)
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
-        """The coordinates are the public parameters."""
+        """Return the coordinates are the public parameters."""
         first, second = (np.broadcast_to(row, coords.shape).copy() for row in np.eye(2))
         return {"discrimination": first, "difficulty": second}
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
-        """Log-normal discrimination, normal difficulty."""
+        """Return log-normal discrimination, normal difficulty."""
         return {
             "discrimination": np.exp(random.normal(0.5, 0.3, n_items)),
             "difficulty": random.normal(0.0, 0.7, n_items),
         }
 
     def draw(self, coords: Floats, abilities: Floats, random: np.random.Generator) -> np.ndarray:
-        """Scores from the beta distribution; some are as good as 0 or 1."""
+        """Return scores from the beta distribution; some are as good as 0 or 1."""
         shapes = Shapes(coords, abilities)
         return np.asarray(random.beta(shapes.up, shapes.down))
 
 
 def _where_somebody_is(abilities: Array, counts: Array, totals: Array) -> tuple[Array, ...]:
-    """The nodes that carry any mass at all."""
+    """Return the nodes that carry any mass at all."""
     xp = array_namespace(totals)
     mass = xp.max(xp.abs(totals), axis=0)
     somebody = mass >= NOBODY * xp.max(mass)
@@ -488,7 +488,7 @@ def _in_coordinates(bends: Bends, slopes: list[tuple[Array, Array]]) -> list[Arr
 
 
 def _product(bends: Bends, one: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
-    """The product of two slopes of the log-shapes, summed over abilities, (n_items,)."""
+    """Return the product of two slopes of the log-shapes, summed over abilities, (n_items,)."""
     (u, d), (v, e) = one, other
     part = bends.up * u * v + bends.down * d * e + bends.both * (u * e + d * v)
     return array_namespace(part).sum(part, axis=1)

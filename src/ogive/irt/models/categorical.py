@@ -43,38 +43,38 @@ class Categorical(MeasurementModel):
         return tuple(float(k) for k in range(1, self.n_categories))
 
     def counts(self, n_items: int) -> np.ndarray:
-        """How many categories each of `n_items` items has."""
+        """Return how many categories each of `n_items` items has."""
         return np.full(n_items, self.n_categories)
 
     @abstractmethod
     def log_prob(self, coords: Array, abilities: Array) -> Array:
-        """Log-probability of each category."""
+        """Return log-probability of each category."""
 
     @abstractmethod
     def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
-        """Probabilities and their first and second derivatives in ability."""
+        """Return probabilities and their first and second derivatives in ability."""
 
     @abstractmethod
     def slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_prob` in the coordinates: (width, *shape of log_prob)."""
+        """Return derivatives of `log_prob` in the coordinates: (width, *shape of log_prob)."""
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
-        """For each category past the first, 1 where the response is in it."""
+        """Return for each category past the first, 1 where the response is in it."""
         xp = array_namespace(values)
         return [xp.astype(values == k, dtype) for k in range(1, self.n_categories)]
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """Log-probability of the first category, and how much more that of each other is."""
+        """Return log-probability of the first category, and how much more that of each other is."""
         return _from_first(self.log_prob(coords, abilities))
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_terms` in the coordinates."""
+        """Return derivatives of `log_terms` in the coordinates."""
         xp = array_namespace(coords)
         slopes = self.slopes(coords, abilities)
         return xp.concat([slopes[:, :1], slopes[:, 1:] - slopes[:, :1]], axis=1)
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Derivatives in ability, and what they say of the ability."""
+        """Return derivatives in ability, and what they say of the ability."""
         xp = array_namespace(coords)
         prob, first, second = self.ability_derivatives(coords, abilities)
         ratio = first / xp.clip(prob, TINIEST, None)
@@ -85,7 +85,7 @@ class Categorical(MeasurementModel):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient, Fisher and observed information of the expected log-likelihood.
+        """Return gradient, Fisher and observed information of the expected log-likelihood.
 
         A family with closed forms overrides this; here the observed information comes from
         differences of the gradient.
@@ -107,7 +107,7 @@ class Categorical(MeasurementModel):
         return gradient(coords), expected, self._hessian(coords, gradient)
 
     def category_probabilities(self, coords: Array, abilities: Array) -> Array:
-        """Probability of each category."""
+        """Return probability of each category."""
         return self.ability_derivatives(coords, abilities)[0]
 
     def expected(self, coords: Array, abilities: Array) -> Array:
@@ -115,24 +115,24 @@ class Categorical(MeasurementModel):
         return (self.lowest or 0) + _mean(self.category_probabilities(coords, abilities))
 
     def expected_along(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
-        """Expected response and its derivative in ability, (n_items, n_abilities)."""
+        """Return expected response and its derivative in ability, (n_items, n_abilities)."""
         prob, first, _ = self.ability_derivatives(coords, abilities)
         return (self.lowest or 0) + _mean(prob), _mean(first)
 
     def expected_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `expected` in the coordinates, (width, n_items, n_abilities)."""
+        """Return derivatives of `expected` in the coordinates, (width, n_items, n_abilities)."""
         xp = array_namespace(coords)
         prob = self.category_probabilities(coords, abilities)
         return xp.stack([_mean(prob * slope) for slope in self.slopes(coords, abilities)])
 
     def variance(self, coords: Array, abilities: Array) -> Array:
-        """Variance of the response, (n_items, n_abilities)."""
+        """Return variance of the response, (n_items, n_abilities)."""
         prob = self.category_probabilities(coords, abilities)
         square = sum((k * k * prob[k] for k in range(2, prob.shape[0])), prob[1])
         return square - _mean(prob) ** 2
 
     def draw(self, coords: Floats, abilities: Floats, random: np.random.Generator) -> np.ndarray:
-        """Responses by inversion."""
+        """Return responses by inversion."""
         prob = np.exp(self.log_prob(coords, abilities))
         above = 1 - np.cumsum(prob[:-1], axis=0)
         category = (random.random(above.shape[1:]) < above).sum(axis=0) + (self.lowest or 0)
@@ -142,7 +142,7 @@ class Categorical(MeasurementModel):
 
 
 def log_shares(odds: list[Array]) -> Array:
-    """Log-probabilities of categories with these log-odds, stacked."""
+    """Return log-probabilities of categories with these log-odds, stacked."""
     xp = array_namespace(odds[0])
     top = odds[0]
     for table in odds[1:]:
@@ -152,20 +152,20 @@ def log_shares(odds: list[Array]) -> Array:
 
 
 def slope_of_loading(loading: Array) -> Array:
-    """The slope of a logistic curve whose response correlates so with ability."""
+    """Return the slope of a logistic curve whose response correlates so with ability."""
     xp = array_namespace(loading)
     loading = xp.clip(loading, -0.9, 0.9)
     return LOGISTIC_UNIT * loading / xp.sqrt(1 - loading**2)
 
 
 def _from_first(table: Array) -> Array:
-    """The first of the categories, and the others less the first."""
+    """Return the first of the categories, and the others less the first."""
     xp = array_namespace(table)
     return xp.concat([table[:1], table[1:] - table[:1]])
 
 
 def _mean(prob: Array) -> Array:
-    """Mean category under (n_categories, ...)."""
+    """Return mean category under (n_categories, ...)."""
     total = like(0.0, prob)
     for k in range(1, prob.shape[0]):
         total = total + k * prob[k]
@@ -218,7 +218,7 @@ class VariedCategories(Categorical):
         return len(self.coordinates) or most
 
     def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
-        """The same model with as many grades as the items of a table have."""
+        """Return the same model with as many grades as the items of a table have."""
         seen = cells >= 0
         highest = np.where(seen, cells, -1).max(axis=0)
         lowest = self.lowest
@@ -237,7 +237,7 @@ class VariedCategories(Categorical):
         return fitted
 
     def _with_grades(self, categories: tuple[int, ...], lowest: int | None) -> Self:
-        """The same model, and the same priors, with so many grades an item."""
+        """Return the same model, and the same priors, with so many grades an item."""
         shaped = replace(self, categories=categories, lowest=lowest, coordinates=())
         kept = {c.name: c.prior for c in self.coordinates}
         last = self.coordinates[-1]  # further steps have a prior where this one has
@@ -248,7 +248,7 @@ class VariedCategories(Categorical):
         return shaped.with_coordinates(tuple(coordinates))
 
     def unfitted(self) -> Self:
-        """The same model, which takes the grades of new items from their table."""
+        """Return the same model, which takes the grades of new items from their table."""
         return replace(self, categories=None)
 
     def joined(self, n_items: int, other: Self, n_others: int) -> Self:
@@ -262,12 +262,12 @@ class VariedCategories(Categorical):
         return self._with_grades(tuple(counts), self.lowest)
 
     def alike(self, other: MeasurementModel) -> bool:
-        """Whether it is the same model; items may have different numbers of grades."""
+        """Return True if it is the same model; items may have different numbers of grades."""
         same = isinstance(other, VariedCategories) and type(self) is type(other)
         return same and (self.lowest or 0) == (getattr(other, "lowest", None) or 0)
 
     def of_items(self, positions: Sequence[int] | np.ndarray) -> Self:
-        """The model of some of the items it was fitted to."""
+        """Return the model of some of the items it was fitted to."""
         if not isinstance(self.categories, tuple):
             return self
         # The width stays that of all items, so that their coordinates still fit.
@@ -298,34 +298,34 @@ class VariedCategories(Categorical):
             )
 
     def read(self, cells: Array) -> Array:
-        """Categories from 0."""
+        """Return categories from 0."""
         if not self.lowest:
             return cells
         xp = array_namespace(cells)
         return xp.where(cells < 0, cells, cells - self.lowest)
 
     def counts(self, n_items: int) -> np.ndarray:
-        """How many categories each of `n_items` items has."""
+        """Return how many categories each of `n_items` items has."""
         if isinstance(self.categories, tuple):
             return _whole_numbers(self.categories)
         return np.full(n_items, self.n_categories)
 
     def extent(self) -> tuple[Floats | float, Floats | float]:
-        """The lowest and the highest grade of each item."""
+        """Return the lowest and the highest grade of each item."""
         lowest = float(self.lowest or 0)
         if not isinstance(self.categories, tuple):
             return lowest, lowest + self.n_categories - 1
         return np.full(len(self.categories), lowest), lowest + np.array(self.categories) - 1.0
 
     def _start_shares(self, means: Array, asked: Array) -> Array:
-        """Share of each category, (n_categories, n_items), none of them zero."""
+        """Return share of each category, (n_categories, n_items), none of them zero."""
         xp = array_namespace(means)
         first = 1 - xp.sum(means, axis=0)
         shares = xp.concat([first[None], means])
         return (shares * asked + 0.5) / (asked + 0.5 * self.n_categories)
 
     def _has(self, n_items: int) -> np.ndarray:
-        """Which steps past the first an item has, (n_items, n_categories - 2)."""
+        """Return which steps past the first an item has, (n_items, n_categories - 2)."""
         counts = np.broadcast_to(_whole_numbers(self.categories or UNFITTED), n_items)
         has: np.ndarray = np.arange(2, self.n_categories) < counts[:, None]
         return has

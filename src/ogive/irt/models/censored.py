@@ -66,13 +66,13 @@ class Censored(Continuous):
         return (1.0, 0.0, 0.0, 0.0)
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """Discrimination, intercept and log standard deviation of the noise."""
+        """Return discrimination, intercept and log standard deviation of the noise."""
         slope = Coordinate(SLOPE.name, SLOPE.prior, low=-STEEPEST, high=STEEPEST, longest=2.0)
         noise = Coordinate("noise", low=float(np.log(LEAST_NOISE)), high=7.0, longest=0.7)
         return slope, INTERCEPT, noise
 
     def _inside(self, cells: Array, bounds: Pair, item: str | None) -> Pair:
-        """The limits, or half way from a bound to the nearest score inside."""
+        """Return the limits, or half way from a bound to the nearest score inside."""
         low, high = self.limits or (None, None)
         given = [
             bound if limit is None else limit
@@ -99,7 +99,7 @@ class Censored(Continuous):
         return given[0], given[1]
 
     def ends(self, values: Array) -> tuple[Array, Array]:
-        """Log-odds of the limits: one for all items, or one for each."""
+        """Return log-odds of the limits: one for all items, or one for each."""
         if self.inside is None:
             return like(np.array([-NOWHERE]), values), like(np.array([NOWHERE]), values)
         low, high = np.atleast_2d(np.array(self.bounds, dtype=float)).T
@@ -111,7 +111,7 @@ class Censored(Continuous):
         return at_low, at_high
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
-        """The log-odds within the limits, its square, and whether it is at either limit."""
+        """Return the log-odds within the limits, its square, and whether it is at either limit."""
         del dtype
         xp = array_namespace(values)
         low, high = self.ends(values)
@@ -126,7 +126,7 @@ class Censored(Continuous):
         ]
 
     def log_base(self, cells: Array, weights: Array) -> float:
-        """Σ weights x log |dz / dy|; a score beyond a limit has a chance, not a density."""
+        """Return σ weights x log |dz / dy|; a score beyond a limit has a chance, not a density."""
         xp = array_namespace(cells)
         values = self.read(cells)
         low, high = self.ends(values)
@@ -137,7 +137,7 @@ class Censored(Continuous):
         return -float(weights @ xp.sum(xp.where(seen, stretch, 0 * stretch), axis=1))
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """Constant, factors of z and z², and what lying beyond either limit adds."""
+        """Return constant, factors of z and z², and what lying beyond either limit adds."""
         xp = array_namespace(coords)
         inner, cuts = super().log_terms(coords, abilities), self._cuts(coords, abilities)
         low, high = scaled_log_normal_cdf(cuts.low), scaled_log_normal_cdf(-cuts.high)
@@ -145,7 +145,7 @@ class Censored(Continuous):
         return xp.concat([inner, xp.stack([low + plain, high + plain])])
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of the terms, (3, 5, n_items, n_abilities)."""
+        """Return derivatives of the terms, (3, 5, n_items, n_abilities)."""
         xp = array_namespace(coords)
         inner, cuts = super().term_slopes(coords, abilities), self._cuts(coords, abilities)
         low, high = (
@@ -161,7 +161,7 @@ class Censored(Continuous):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient, Fisher and observed information of the expected log-likelihood."""
+        """Return gradient, Fisher and observed information of the expected log-likelihood."""
         xp = array_namespace(coords)
         cuts = self._cuts(coords, abilities)
         low, high = (end[:, None] for end in self.ends(coords))
@@ -185,7 +185,7 @@ class Censored(Continuous):
     def _beyond(
         self, coords: Array, abilities: Array, weight: Array, cut: Array, sign: float
     ) -> tuple[Array, Array]:
-        """Gradient and observed information of Σ weight x log Φ(sign x cut)."""
+        """Return gradient and observed information of Σ weight x log Φ(sign x cut)."""
         xp = array_namespace(coords)
         ratio = _mills(sign * cut)
         first = weight * sign * ratio
@@ -203,14 +203,14 @@ class Censored(Continuous):
         return gradient, symmetric(upper)
 
     def _along(self, coords: Array, abilities: Array, cut: Array) -> list[Array]:
-        """Derivatives of a cut in the coordinates."""
+        """Return derivatives of a cut in the coordinates."""
         xp = array_namespace(coords)
         pull = xp.exp(-coords[:, 2:3])
         along = abilities + 0 * cut
         return [-along, -pull + 0 * cut, -(cut + coords[:, :1] * abilities)]
 
     def _fisher(self, coords: Array, abilities: Array, totals: Array, cuts: Cuts) -> Array:
-        """Expected information of responses to items, summed over abilities."""
+        """Return expected information of responses to items, summed over abilities."""
         xp = array_namespace(coords)
         told = _told(cuts)
         noise, along = xp.exp(coords[:, 2:3]), coords[:, :1] * abilities
@@ -226,7 +226,7 @@ class Censored(Continuous):
         return symmetric([xp.sum(totals * part, axis=1) for part in upper])
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Derivatives in ability, and what they say of the ability."""
+        """Return derivatives in ability, and what they say of the ability."""
         xp = array_namespace(coords)
         cuts, slope = self._cuts(coords, abilities), coords[:, :1]
         inner = super().ability_slopes(coords, abilities).terms
@@ -237,13 +237,13 @@ class Censored(Continuous):
         return AbilitySlopes(terms, slope**2 * told.place, slope**3 * told.both)
 
     def chance_beyond(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
-        """Chances of a score at or beyond either limit, each (n_items, n_abilities)."""
+        """Return chances of a score at or beyond either limit, each (n_items, n_abilities)."""
         xp = array_namespace(coords)
         cuts = self._cuts(coords, abilities)
         return xp.exp(log_normal_cdf(cuts.low)), xp.exp(log_normal_cdf(-cuts.high))
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Mean and standard deviation of z as cut off, split by the loading."""
+        """Return mean and standard deviation of z as cut off, split by the loading."""
         return self.bounded(super().start(means, asked, loading))
 
     def _share_moment(self, coords: Array, abilities: Array, power: int) -> Array:
@@ -262,7 +262,7 @@ class Censored(Continuous):
         return total + below * worst**power + above * best**power
 
     def draw(self, coords: Floats, abilities: Floats, random: np.random.Generator) -> np.ndarray:
-        """Normal log-odds, as scores; those beyond a limit are at it."""
+        """Return normal log-odds, as scores; those beyond a limit are at it."""
         scores = super().draw(coords, abilities, random)
         low, high = self.limits or (None, None)
         if low is None and high is None:  # NumPy 2.0 refuses to clip at nothing
@@ -271,7 +271,7 @@ class Censored(Continuous):
         return cut
 
     def _cuts(self, coords: Array, abilities: Array) -> Cuts:
-        """The limits in standard deviations from the mean."""
+        """Return the limits in standard deviations from the mean."""
         xp = array_namespace(coords)
         low, high = (end[:, None] for end in self.ends(coords))
         pull, along = xp.exp(-coords[:, 2:3]), coords[:, :1] * abilities
@@ -297,7 +297,7 @@ class Told(NamedTuple):
 
 
 def _told(cuts: Cuts) -> Told:
-    """Moments of the scores x and x² - 1 of a standard normal that is cut off."""
+    """Return moments of the scores x and x² - 1 of a standard normal that is cut off."""
     xp = array_namespace(cuts.low)
     start, end = cuts
     below, above = (xp.exp(-0.5 * cut**2 - 0.5 * LOG_2PI) for cut in cuts)
@@ -313,7 +313,7 @@ def _told(cuts: Cuts) -> Told:
 
 
 def _legendre_rule(reach: float) -> tuple[list[float], list[float]]:
-    """Points and weights on (-1, 1) for a normal density times a logistic curve.
+    """Return points and weights on (-1, 1) for a normal density times a logistic curve.
 
     The more log-odds the interval holds (`reach` each way), the steeper is the curve in it.
     """
@@ -326,7 +326,7 @@ _legendre = cache(np.polynomial.legendre.leggauss)
 
 
 def _mills(x: Array) -> Array:
-    """The density of a standard normal over its distribution function."""
+    """Return the density of a standard normal over its distribution function."""
     return array_namespace(x).exp(-0.5 * LOG_2PI - scaled_log_normal_cdf(x))
 
 

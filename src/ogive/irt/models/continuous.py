@@ -91,7 +91,7 @@ class Bounded(MeasurementModel):
             raise InputError("inside must hold a pair between each pair of bounds.")
 
     def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
-        """The same model with bounds as numbers, and places for responses at them."""
+        """Return the same model with bounds as numbers, and places for responses at them."""
         bounded = replace(self, bounds=self._numbers(cells))
         bounded.check(cells, items)
         low, high = bounded.extent()
@@ -103,7 +103,7 @@ class Bounded(MeasurementModel):
         return replace(bounded, inside=tuple(each))
 
     def _numbers(self, cells: Array) -> Pair | tuple[Pair, ...]:
-        """The bounds as numbers."""
+        """Return the bounds as numbers."""
         if not isinstance(self.bounds, str):
             return self.bounds
         if self.bounds == "items":
@@ -112,7 +112,7 @@ class Bounded(MeasurementModel):
         return UNIT if self.bounds == "auto" and low >= 0 and high <= 1 else (low, high)
 
     def of_items(self, positions: Sequence[int] | np.ndarray) -> Self:
-        """The model of some of the items it was fitted to."""
+        """Return the model of some of the items it was fitted to."""
         if isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple):
             return self
         parts: dict[str, Any] = {"bounds": tuple(self.bounds[int(k)] for k in positions)}
@@ -121,7 +121,7 @@ class Bounded(MeasurementModel):
         return replace(self, **parts)
 
     def unfitted(self) -> Self:
-        """The same model; bounds of single items are taken from their table."""
+        """Return the same model; bounds of single items are taken from their table."""
         if isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple):
             return self
         return replace(self, bounds="items", inside=None)
@@ -138,7 +138,7 @@ class Bounded(MeasurementModel):
         return replace(self, bounds=bounds, inside=inside)
 
     def alike(self, other: MeasurementModel) -> bool:
-        """Whether it is the same model; items may have different bounds."""
+        """Return True if it is the same model; items may have different bounds."""
         return type(self) is type(other)
 
     def check(self, cells: Array, items: Sequence[str]) -> None:
@@ -165,7 +165,7 @@ class Bounded(MeasurementModel):
         return "Correct it, or give bounds, such as Continuous(bounds=(low, high))."
 
     def extent(self) -> tuple[Floats | float, Floats | float]:
-        """The bounds of each item."""
+        """Return the bounds of each item."""
         if isinstance(self.bounds, str):
             return UNIT
         if isinstance(self.bounds[0], tuple):
@@ -174,14 +174,14 @@ class Bounded(MeasurementModel):
         return float(self.bounds[0]), float(self.bounds[1])
 
     def read(self, cells: Array) -> Array:
-        """Log-odds of the place between the bounds; NaN where never asked."""
+        """Return log-odds of the place between the bounds; NaN where never asked."""
         xp = array_namespace(cells)
         above, below = self._distances(cells)
         above /= below
         return np.log(above, out=above) if xp is np else xp.log(above)
 
     def log_base(self, cells: Array, weights: Array) -> float:
-        """Σ weights x log |dz / dy|: densities are those of the responses as given."""
+        """Return σ weights x log |dz / dy|: densities are those of the responses as given."""
         xp = array_namespace(cells)
         above, below = self._distances(cells)
         low, high = (like(bound, cells) for bound in self.extent())
@@ -195,7 +195,7 @@ class Bounded(MeasurementModel):
         return -float(weights @ xp.sum(xp.log(found), axis=1))
 
     def _distances(self, cells: Array) -> tuple[Array, Array]:
-        """How far responses lie from the lower and from the upper bound; new arrays."""
+        """Return how far responses lie from the lower and from the upper bound; new arrays."""
         xp = array_namespace(cells)
         low, high = (like(bound, cells) for bound in self.extent())
         bottom, top = low, high
@@ -211,7 +211,7 @@ class Bounded(MeasurementModel):
         return cells - low, high - cells
 
     def _inside(self, cells: Array, bounds: Pair, item: str | None) -> Pair:
-        """Where responses at the bounds stand."""
+        """Return where responses at the bounds stand."""
         low, high = bounds
         if self.at_bounds != "midway":
             if not low + self.at_bounds < high - self.at_bounds:
@@ -248,14 +248,14 @@ def _extremes(cells: Array, otherwise: Pair, inside: Pair | None = None) -> Pair
 
 
 def _log_product(shares: Floats) -> float:
-    """Σ log of numbers from 1e-13 to 1; a logarithm for each sixteen of them."""
+    """Return σ log of numbers from 1e-13 to 1; a logarithm for each sixteen of them."""
     whole = len(shares) - len(shares) % 16
     together = shares[:whole].reshape(-1, 16, shares.shape[1]).prod(axis=1)
     return float(np.log(together).sum() + np.log(shares[whole:]).sum())
 
 
 def _pairs(given: Any) -> Pair | tuple[Pair, ...]:
-    """Bounds as tuples of floats, ascending and finite."""
+    """Return bounds as tuples of floats, ascending and finite."""
     try:
         table = np.asarray(given, dtype=float)
         fine = table.shape[-1] == 2 and table.ndim in (1, 2) and np.isfinite(table).all()
@@ -273,7 +273,7 @@ def _pairs(given: Any) -> Pair | tuple[Pair, ...]:
 
 
 def _of_each(model: Bounded, n_items: int) -> list[list[Pair]]:
-    """Bounds of each item, and places of responses at them."""
+    """Return bounds of each item, and places of responses at them."""
     bounds: Any = UNIT if isinstance(model.bounds, str) else model.bounds
     both: tuple[Any, Any] = bounds, bounds if model.inside is None else model.inside
     return [list(p) if isinstance(p[0], tuple) else [p] * n_items for p in both]
@@ -310,23 +310,23 @@ class Continuous(Bounded):
         return (1.0, 0.0)
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """Discrimination, intercept and log standard deviation of the noise."""
+        """Return discrimination, intercept and log standard deviation of the noise."""
         return SLOPE, INTERCEPT, NOISE
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
-        """The log-odds and its square."""
+        """Return the log-odds and its square."""
         del dtype
         return [values, values**2]
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """Constant, factor of z and factor of z², (3, n_items, n_abilities)."""
+        """Return constant, factor of z and factor of z², (3, n_items, n_abilities)."""
         xp = array_namespace(coords)
         mean, precision = _mean(coords, abilities), xp.exp(-2 * coords[:, 2:3])
         constant = -0.5 * precision * mean**2 - coords[:, 2:3] - 0.5 * LOG_2PI
         return xp.stack([constant, precision * mean, -0.5 * precision + 0 * mean])
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of the terms, (3, 3, n_items, n_abilities)."""
+        """Return derivatives of the terms, (3, 3, n_items, n_abilities)."""
         xp = array_namespace(coords)
         mean, precision = _mean(coords, abilities), xp.exp(-2 * coords[:, 2:3])
         flat = precision + 0 * mean
@@ -344,7 +344,7 @@ class Continuous(Bounded):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient, Fisher and observed information of the expected log-likelihood."""
+        """Return gradient, Fisher and observed information of the expected log-likelihood."""
         xp = array_namespace(coords)
         sums = NormalSums(
             asked=xp.sum(totals, axis=1),
@@ -357,7 +357,7 @@ class Continuous(Bounded):
         return self.curvature_of_sums(coords, sums)
 
     def curvature_of_sums(self, coords: Array, sums: NormalSums) -> tuple[Array, Array, Array]:
-        """The same from sums over respondents, abilities averaged over their posterior."""
+        """Return the same from sums over respondents, abilities averaged over their posterior."""
         xp = array_namespace(coords)
         slope, intercept, noise = coords[:, 0], coords[:, 1], xp.exp(coords[:, 2])
         loading = slope * noise
@@ -376,7 +376,7 @@ class Continuous(Bounded):
         return gradient, symmetric(expected), symmetric(observed)
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Derivatives in ability; the information is α² everywhere."""
+        """Return derivatives in ability; the information is α² everywhere."""
         xp = array_namespace(coords)
         mean = _mean(coords, abilities)
         pull = coords[:, :1] * xp.exp(-coords[:, 2:3])
@@ -384,23 +384,23 @@ class Continuous(Bounded):
         return AbilitySlopes(terms, coords[:, :1] ** 2 + 0 * mean, 0 * mean)
 
     def loadings(self, coords: Array) -> Array:
-        """How the mean log-odds of each item grows with ability, (n_items,)."""
+        """Return how the mean log-odds of each item grows with ability, (n_items,)."""
         return _loading(coords)[:, 0]
 
     def expected(self, coords: Array, abilities: Array) -> Array:
-        """Expected score, (n_items, n_abilities)."""
+        """Return expected score, (n_items, n_abilities)."""
         low, high = (like(bound, coords)[..., None] for bound in self.extent())
         return low + (high - low) * self._share_moment(coords, abilities, 1)
 
     def variance(self, coords: Array, abilities: Array) -> Array:
-        """Variance of the score, (n_items, n_abilities)."""
+        """Return variance of the score, (n_items, n_abilities)."""
         low, high = (like(bound, coords)[..., None] for bound in self.extent())
         mean = self._share_moment(coords, abilities, 1)
         spread = self._share_moment(coords, abilities, 2) - mean**2
         return (high - low) ** 2 * array_namespace(coords).clip(spread, 0.0, None)
 
     def _share_moment(self, coords: Array, abilities: Array, power: int) -> Array:
-        """Expected power of the place between the bounds."""
+        """Return expected power of the place between the bounds."""
         xp = array_namespace(coords)
         mean, noise = _mean(coords, abilities), xp.exp(coords[:, 2:3])
         total = 0 * mean
@@ -409,7 +409,7 @@ class Continuous(Bounded):
         return total
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Mean and standard deviation of z, split by the loading."""
+        """Return mean and standard deviation of z, split by the loading."""
         xp = array_namespace(means)
         del asked
         loading = xp.clip(loading, -0.95, 0.95)
@@ -427,7 +427,7 @@ class Continuous(Bounded):
         return xp.concat([coords[:, :1] * scale, intercept, coords[:, 2:]], axis=1)
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
-        """Discrimination α, difficulty β and scaling γ."""
+        """Return discrimination α, difficulty β and scaling γ."""
         slope = self._slope(coords)
         scaling = np.exp(-coords[:, 2]) / slope
         return {
@@ -437,7 +437,7 @@ class Continuous(Bounded):
         }
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
-        """Coordinates of items with these public parameters."""
+        """Return coordinates of items with these public parameters."""
         alpha, beta, gamma = (
             np.asarray(parameters[name], dtype=float)
             for name in ("discrimination", "difficulty", "scaling")
@@ -450,7 +450,7 @@ class Continuous(Bounded):
         return np.stack([alpha, -beta / gamma, -np.log(alpha * gamma)], axis=1)
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
-        """Derivatives of the public parameters in the coordinates."""
+        """Return derivatives of the public parameters in the coordinates."""
         slope, nothing = self._slope(coords), np.zeros(len(coords))
         moving = 1.0 * (slope == coords[:, 0])
         scaling = np.exp(-coords[:, 2]) / slope
@@ -463,16 +463,16 @@ class Continuous(Bounded):
         return {name: np.stack(column, axis=1) for name, column in columns.items()}
 
     def _slope(self, coords: Floats) -> Floats:
-        """Discriminations; an item that discriminates nothing is reported with the least."""
+        """Return discriminations; an item that discriminates nothing is reported with the least."""
         return np.where(self.flat(coords), FLATTEST, coords[:, 0])
 
     def flat(self, coords: Floats) -> np.ndarray:
-        """Which items discriminate nothing, (n_items,)."""
+        """Return which items discriminate nothing, (n_items,)."""
         nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
         return nothing
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
-        """Log-normal discrimination and scaling, normal difficulty."""
+        """Return log-normal discrimination and scaling, normal difficulty."""
         return {
             "discrimination": np.exp(random.normal(0.3, 0.3, n_items)),
             "difficulty": random.normal(0.0, 1.0, n_items),
@@ -480,7 +480,7 @@ class Continuous(Bounded):
         }
 
     def draw(self, coords: Floats, abilities: Floats, random: np.random.Generator) -> np.ndarray:
-        """Normal log-odds, as scores."""
+        """Return normal log-odds, as scores."""
         mean = _mean(coords, abilities)
         z = mean + np.exp(coords[:, 2:3]) * random.standard_normal(mean.shape)
         low, high = (np.asarray(bound)[..., None] for bound in self.extent())
@@ -489,7 +489,7 @@ class Continuous(Bounded):
 
 
 def _normal_rule(noise: float) -> tuple[Floats, Floats]:
-    """Points and weights of a standard normal, for a logistic curve of points times `noise`.
+    """Return points and weights of a standard normal, for a logistic curve of points times `noise`.
 
     Equal steps integrate both the bell and the curve to 1e-9 where neither changes much between.
     """
@@ -500,10 +500,10 @@ def _normal_rule(noise: float) -> tuple[Floats, Floats]:
 
 
 def _mean(coords: Array, abilities: Array) -> Array:
-    """Mean log-odds, (n_items, n_abilities)."""
+    """Return mean log-odds, (n_items, n_abilities)."""
     return _loading(coords) * abilities + coords[:, 1:2]
 
 
 def _loading(coords: Array) -> Array:
-    """How the mean log-odds grows with ability, (n_items, 1)."""
+    """Return how the mean log-odds grows with ability, (n_items, 1)."""
     return coords[:, :1] * array_namespace(coords).exp(coords[:, 2:3])

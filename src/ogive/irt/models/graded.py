@@ -37,7 +37,7 @@ class Ordered(VariedCategories):
     kind: ClassVar[str] = "graded"
 
     def shaped(self, parameters: Any) -> Self:
-        """The same model with as many grades as these items have difficulties."""
+        """Return the same model with as many grades as these items have difficulties."""
         steps = [name for name in parameters if str(name).startswith("difficulty_")]
         steps = [name for name in steps if str(name)[11:].isdigit()]
         if self.categories is not None or not steps:
@@ -64,7 +64,7 @@ class Ordered(VariedCategories):
         return drawn
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
-        """Discrimination, the difficulty of each step, and their mean as `difficulty`.
+        """Return discrimination, the difficulty of each step, and their mean as `difficulty`.
 
         A slope within `FLATTEST` of zero is reported as that.
         """
@@ -75,7 +75,7 @@ class Ordered(VariedCategories):
         return found
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
-        """Derivatives of the public parameters in the coordinates."""
+        """Return derivatives of the public parameters in the coordinates."""
         slope, steps = self._slope(coords), self._steps(coords)
         flat = self.flat(coords)
         jacobian = {"discrimination": np.zeros(coords.shape)}
@@ -90,7 +90,7 @@ class Ordered(VariedCategories):
         return jacobian
 
     def flat(self, coords: Floats) -> np.ndarray:
-        """Which items discriminate nothing, (n_items,)."""
+        """Return which items discriminate nothing, (n_items,)."""
         nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
         return nothing
 
@@ -127,12 +127,12 @@ class Graded(Ordered):
     name: ClassVar[str] = "graded"
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """Slope, first intercept, and a gap for each further step."""
+        """Return slope, first intercept, and a gap for each further step."""
         gaps = [replace(GAP, name=f"gap_{k}") for k in range(2, self.n_categories)]
         return (SLOPE, INTERCEPT, *gaps)
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
-        """Log-probability of each category, (n_categories, n_items, n_abilities)."""
+        """Return log-probability of each category, (n_categories, n_items, n_abilities)."""
         xp = array_namespace(coords)
         odds = self._log_odds(coords, abilities)
         above = [log_sigmoid(z) for z in odds]
@@ -144,7 +144,7 @@ class Graded(Ordered):
         return xp.stack([below[0], *middle, above[-1]])
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_prob`, (width, n_categories, n_items, n_abilities)."""
+        """Return derivatives of `log_prob`, (width, n_categories, n_items, n_abilities)."""
         xp = array_namespace(coords)
         pairs = [sigmoid_pair(z) for z in self._log_odds(coords, abilities)]
         nothing = xp.zeros_like(pairs[0][0])
@@ -167,7 +167,7 @@ class Graded(Ordered):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient, Fisher and observed information of the expected log-likelihood."""
+        """Return gradient, Fisher and observed information of the expected log-likelihood."""
         xp = array_namespace(coords)
         pairs = [sigmoid_pair(z) for z in self._log_odds(coords, abilities)]
         first = totals - xp.sum(counts, axis=0)
@@ -192,7 +192,7 @@ class Graded(Ordered):
         )
 
     def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
-        """Probabilities of the categories with two derivatives in ability."""
+        """Return probabilities of the categories with two derivatives in ability."""
         xp = array_namespace(coords)
         slope = coords[:, :1]
         pairs = [sigmoid_pair(z) for z in self._log_odds(coords, abilities)]
@@ -209,7 +209,7 @@ class Graded(Ordered):
         )
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Slope from the loading, intercepts from the shares of the grades."""
+        """Return slope from the loading, intercepts from the shares of the grades."""
         xp = array_namespace(means)
         slope = slope_of_loading(loading)
         shares = self._start_shares(means, asked)
@@ -236,7 +236,7 @@ class Graded(Ordered):
         return xp.concat([slope * scale, intercept + slope * shift, coords[:, 2:]], axis=1)
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
-        """Coordinates of items with these public parameters."""
+        """Return coordinates of items with these public parameters."""
         slope = np.asarray(parameters["discrimination"], dtype=float)
         steps = range(1, self.n_categories)
         intercepts = [-slope * np.asarray(parameters[f"difficulty_{k}"], float) for k in steps]
@@ -268,7 +268,7 @@ class Graded(Ordered):
         return found
 
     def _log_odds(self, coords: Array, abilities: Array) -> list[Array]:
-        """Log-odds to reach each grade past the first, each (n_items, n_abilities)."""
+        """Return log-odds to reach each grade past the first, each (n_items, n_abilities)."""
         xp = array_namespace(coords)
         z = coords[:, :1] * abilities + coords[:, 1:2]
         found, gap = [z], xp.exp(coords[:, 2:])
@@ -278,7 +278,7 @@ class Graded(Ordered):
         return found
 
     def _stretch(self, coords: Array) -> tuple[Array, Array]:
-        """First derivative and minus the second of log(1 - exp(-gap)), (n_items, gaps)."""
+        """Return first derivative and minus the second of log(1 - exp(-gap)), (n_items, gaps)."""
         xp = array_namespace(coords)
         gap = xp.exp(coords[:, 2:])
         up = xp.expm1(xp.clip(gap, None, 300.0))
@@ -286,7 +286,7 @@ class Graded(Ordered):
 
 
 def _tail_sums(tables: list[Array]) -> list[Array]:
-    """Σ from number k on, for every k."""
+    """Return σ from number k on, for every k."""
     found = [tables[-1]]
     for table in tables[-2::-1]:
         found.append(found[-1] + table)
@@ -294,19 +294,19 @@ def _tail_sums(tables: list[Array]) -> list[Array]:
 
 
 def _node_sums(tables: list[Array], coords: Array) -> Array:
-    """Sums over the nodes, a column each, (n_items, len(tables))."""
+    """Return sums over the nodes, a column each, (n_items, len(tables))."""
     xp = array_namespace(coords)
     return xp.stack([xp.sum(t, axis=1) for t in tables], axis=1) if tables else coords[:, :0]
 
 
 def _less_next(tables: list[Array]) -> Array:
-    """Each less the one after it."""
+    """Return each less the one after it."""
     xp = array_namespace(tables[0])
     return xp.stack([up - down for up, down in itertools.pairwise(tables)])
 
 
 def _information(weights: list[Array], abilities: Array, gap: Array, own: Array) -> Array:
-    """Information on slope, first intercept and log-gaps.
+    """Return information on slope, first intercept and log-gaps.
 
     `weights` (n_items, n_abilities) belong to the thresholds; `own` (n_items, gaps) is what a
     log-gap has beside moving the thresholds after it.

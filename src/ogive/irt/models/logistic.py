@@ -46,11 +46,11 @@ class Logistic(Categorical):
     n_categories: int = 2
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
-        """Log-probability of wrong and right, (2, n_items, n_abilities)."""
+        """Return log-probability of wrong and right, (2, n_items, n_abilities)."""
         return array_namespace(coords).stack(self._log_chances(coords, abilities))
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of the log-probabilities, (width, 2, n_items, n_abilities)."""
+        """Return derivatives of the log-probabilities, (width, 2, n_items, n_abilities)."""
         xp = array_namespace(coords)
         rise, fall = sigmoid_pair(coords[:, :1] * abilities + coords[:, 1:2])
         ups, downs = self._ratios(coords, rise, fall)
@@ -61,7 +61,7 @@ class Logistic(Categorical):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient, Fisher and observed information of the expected log-likelihood."""
+        """Return gradient, Fisher and observed information of the expected log-likelihood."""
         xp = array_namespace(coords)
         rise, fall = sigmoid_pair(coords[:, :1] * abilities + coords[:, 1:2])
         if self.width == 2:
@@ -90,7 +90,7 @@ class Logistic(Categorical):
         )
 
     def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
-        """Probabilities of wrong and right with two derivatives in ability."""
+        """Return probabilities of wrong and right with two derivatives in ability."""
         xp = array_namespace(coords)
         slope = coords[:, :1]
         rise, fall = sigmoid_pair(slope * abilities + coords[:, 1:2])
@@ -102,7 +102,7 @@ class Logistic(Categorical):
         return xp.stack([wrong, right]), xp.stack([-first, first]), xp.stack([-second, second])
 
     def information(self, coords: Array, abilities: Array) -> Array:
-        """Fisher information on ability, (n_items, n_abilities)."""
+        """Return Fisher information on ability, (n_items, n_abilities)."""
         slope = coords[:, :1]
         rise, fall = sigmoid_pair(slope * abilities + coords[:, 1:2])
         bell = rise * fall
@@ -113,7 +113,7 @@ class Logistic(Categorical):
         return (span * slope * bell) ** 2 / ((low + span * rise) * (slip + span * fall) + _TINIEST)
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """Log-probability of a wrong response, and the log-odds."""
+        """Return log-probability of a wrong response, and the log-odds."""
         xp = array_namespace(coords)
         if self.width > 2:
             wrong, right = self._log_chances(coords, abilities)
@@ -122,7 +122,7 @@ class Logistic(Categorical):
         return xp.stack([log_sigmoid(-z), z])
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_terms` in the coordinates."""
+        """Return derivatives of `log_terms` in the coordinates."""
         if self.width > 2:
             return super().term_slopes(coords, abilities)
         xp = array_namespace(coords)
@@ -132,11 +132,11 @@ class Logistic(Categorical):
         return xp.reshape(slopes, (2, 2, *rise.shape))
 
     def extent(self) -> tuple[float, float]:
-        """Wrong and right."""
+        """Return wrong and right."""
         return 0.0, 1.0
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Slope from the loading, intercept from the share of right responses."""
+        """Return slope from the loading, intercept from the share of right responses."""
         xp = array_namespace(means)
         # Half a response in either direction keeps the log-odds of constant items finite.
         easiness = logit((means[0] * asked + 0.5) / (asked + 1.0))
@@ -164,7 +164,7 @@ class Logistic(Categorical):
         return xp.concat([slope * scale, intercept + slope * shift, coords[:, 2:]], axis=1)
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
-        """Discrimination, difficulty, guessing and slip.
+        """Return discrimination, difficulty, guessing and slip.
 
         A slope within `FLATTEST` of zero is reported as that: the pair of discrimination and
         difficulty then still describes the curve, and difficulty is large, not infinite.
@@ -179,19 +179,19 @@ class Logistic(Categorical):
         }
 
     def flat(self, coords: Floats) -> np.ndarray:
-        """Which items discriminate nothing, (n_items,)."""
+        """Return which items discriminate nothing, (n_items,)."""
         nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
         return nothing
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
-        """Coordinates of items with these public parameters."""
+        """Return coordinates of items with these public parameters."""
         slope = np.asarray(parameters["discrimination"], dtype=float)
         columns = [slope, -slope * parameters["difficulty"]]
         columns += [np.asarray(parameters[c.name], dtype=float) for c in self.coordinates[2:]]
         return np.stack(columns, axis=1)
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
-        """Derivatives of the public parameters in the coordinates."""
+        """Return derivatives of the public parameters in the coordinates."""
         flat = self.flat(coords)
         slope = np.where(flat, FLATTEST, coords[:, 0])
         jacobian = {name: np.zeros(coords.shape) for name in PARAMETERS}
@@ -203,7 +203,7 @@ class Logistic(Categorical):
         return jacobian
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
-        """Log-normal discrimination, normal difficulty, uniform guessing and slip."""
+        """Return log-normal discrimination, normal difficulty, uniform guessing and slip."""
         drawn = {
             "discrimination": np.exp(random.normal(0.2, 0.3, n_items)),
             "difficulty": random.normal(0.0, 1.0, n_items),
@@ -221,7 +221,7 @@ class Logistic(Categorical):
         return tuple(name for name in ("guessing", "slip") if name not in moved)
 
     def _log_chances(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
-        """Log-probability of wrong, and of right."""
+        """Return log-probability of wrong, and of right."""
         xp = array_namespace(coords)
         z = coords[:, :1] * abilities + coords[:, 1:2]
         if self.width == 2:
@@ -239,7 +239,7 @@ class Logistic(Categorical):
         return wrong, right
 
     def _ratios(self, coords: Array, rise: Array, fall: Array) -> tuple[list[Array], list[Array]]:
-        """Derivatives of P in z = aθ - ab, guessing and slip: over P, and over 1 - P.
+        """Return derivatives of P in z = aθ - ab, guessing and slip: over P, and over 1 - P.
 
         Most are ratios of numbers that vanish together, exact far in the tails. Those that are
         not are cut where a response would be all but impossible.
@@ -254,7 +254,7 @@ class Logistic(Categorical):
         return ups[: self.width - 1], downs[: self.width - 1]
 
     def _asymptotes(self, coords: Array) -> tuple[Array, Array]:
-        """Guessing and slip as columns; zero where the model has none."""
+        """Return guessing and slip as columns; zero where the model has none."""
         low = coords[:, 2:3] if self.width > 2 else numbers([0.0], coords)[:, None]
         slip = coords[:, 3:4] if self.width > 3 else numbers([0.0], coords)[:, None]
         return low, slip
@@ -351,7 +351,7 @@ class FourPL(Logistic):
 def _curvature_of_guessing(
     low: Array, abilities: Array, rise: Array, fall: Array, hits: Array, totals: Array
 ) -> tuple[Array, Array, Array]:
-    """`Logistic.curvature` with guessing and without slip: half of the ratios are known.
+    """Return `Logistic.curvature` with guessing and without slip: half of the ratios are known.
 
     With r = (1 - σ) / P, the derivatives of P over P are (1 - c) σ r and r, and over 1 - P they
     are σ and 1 / (1 - c).
@@ -380,13 +380,13 @@ def _curvature_of_guessing(
 
 
 def _of_three(ours: Array, mixed: Array, theirs: Array) -> Array:
-    """Matrices of slope, intercept and a third, from sums over powers of ability."""
+    """Return matrices of slope, intercept and a third, from sums over powers of ability."""
     columns = [ours[:, 0], ours[:, 1], mixed[:, 0], ours[:, 2], mixed[:, 1], theirs]
     return symmetric(columns)
 
 
 def _in_range(coords: Array, abilities: Array) -> bool:
-    """Whether no log-odds are so far out that the chance of the other answer underflows."""
+    """Return True if no log-odds are so far out that the chance of the other answer underflows."""
     if not isinstance(coords, np.ndarray):  # a GPU would be waited for
         return False
     if not (coords.size and abilities.size):
@@ -396,13 +396,13 @@ def _in_range(coords: Array, abilities: Array) -> bool:
 
 
 def _sums(terms: list[Array], abilities: Array) -> list[Array]:
-    """Sums over nodes of a gradient whose first term belongs to slope and intercept both."""
+    """Return sums over nodes of a gradient whose first term belongs to slope and intercept both."""
     xp = array_namespace(abilities)
     return [terms[0] @ abilities, *(xp.sum(term, axis=1) for term in terms)]
 
 
 def _pair_sums(terms: list[Array], abilities: Array, n: int) -> list[Array]:
-    """The same for the upper triangle of a matrix, row by row."""
+    """Return the same for the upper triangle of a matrix, row by row."""
     xp = array_namespace(abilities)
     first, rest = terms[:n], terms[n:]
     of_slope = [first[0] @ abilities**2, *(term @ abilities for term in first)]

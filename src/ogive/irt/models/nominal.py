@@ -65,7 +65,7 @@ class Nominal(VariedCategories):
         return (-1.0,) * (self.n_categories - 1)
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """Slope and intercept of each wrong option."""
+        """Return slope and intercept of each wrong option."""
         found: list[Coordinate] = []
         for k in range(1, self.n_categories):
             last = k > 1  # every item has a wrong option
@@ -89,19 +89,19 @@ class Nominal(VariedCategories):
         return tuple(found)
 
     def scored(self, values: Floats) -> Floats:
-        """1 for the right option, 0 for any other."""
+        """Return 1 for the right option, 0 for any other."""
         return np.where(np.isnan(values), np.nan, (values == 0) * 1.0)
 
     def extent(self) -> tuple[Floats | float, Floats | float]:
-        """Wrong and right."""
+        """Return wrong and right."""
         return 0.0, 1.0
 
     def stored(self) -> tuple[Floats | float, Floats | float]:
-        """The number of the right option, and of the last one of each item."""
+        """Return the number of the right option, and of the last one of each item."""
         return super().extent()
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
-        """Log-probability of each option, (n_categories, n_items, n_abilities)."""
+        """Return log-probability of each option, (n_categories, n_items, n_abilities)."""
         slope, intercept = self._lines(coords)
         odds = [
             slope[:, k, None] * abilities + intercept[:, k, None] for k in range(slope.shape[1])
@@ -109,7 +109,7 @@ class Nominal(VariedCategories):
         return log_shares([0 * odds[0], *odds])
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_prob`, (width, n_categories, n_items, n_abilities)."""
+        """Return derivatives of `log_prob`, (width, n_categories, n_items, n_abilities)."""
         xp = array_namespace(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         own = like(np.eye(self.n_categories), coords)
@@ -122,7 +122,7 @@ class Nominal(VariedCategories):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient and information; what is expected of the information is also observed."""
+        """Return gradient and information; what is expected of the information is also observed."""
         xp = array_namespace(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         powers = xp.stack([abilities**2, abilities, 1 + 0 * abilities], axis=1)
@@ -144,7 +144,7 @@ class Nominal(VariedCategories):
         return xp.concat(residuals, axis=1), information, information
 
     def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
-        """Probabilities of the options with two derivatives in ability."""
+        """Return probabilities of the options with two derivatives in ability."""
         xp = array_namespace(coords)
         slope, _ = self._lines(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
@@ -153,16 +153,16 @@ class Nominal(VariedCategories):
         return prob, prob * apart, prob * (apart**2 - xp.sum(prob * apart**2, axis=0))
 
     def expected(self, coords: Array, abilities: Array) -> Array:
-        """The chance of the right option, (n_items, n_abilities)."""
+        """Return the chance of the right option, (n_items, n_abilities)."""
         xp = array_namespace(coords)
         return xp.exp(self.log_prob(coords, abilities)[0])
 
     def expected_slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `expected` in the coordinates, (width, n_items, n_abilities)."""
+        """Return derivatives of `expected` in the coordinates, (width, n_items, n_abilities)."""
         return self.slopes(coords, abilities)[:, 0] * self.expected(coords, abilities)
 
     def variance(self, coords: Array, abilities: Array) -> Array:
-        """Variance of being right, (n_items, n_abilities)."""
+        """Return variance of being right, (n_items, n_abilities)."""
         chance = self.expected(coords, abilities)
         return chance * (1 - chance)
 
@@ -189,7 +189,7 @@ class Nominal(VariedCategories):
         return xp.where(self.absent(coords), coords, xp.reshape(moved, coords.shape))
 
     def shaped(self, parameters: Any) -> Self:
-        """The same model with as many options as these items have slopes."""
+        """Return the same model with as many options as these items have slopes."""
         wrong = [name for name in parameters if str(name).startswith("slope_")]
         wrong = [name for name in wrong if str(name)[6:].isdigit()]
         if self.categories is not None or not wrong:
@@ -201,7 +201,7 @@ class Nominal(VariedCategories):
         return replace(self, categories=tuple(int(n) for n in counts), coordinates=())
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
-        """Discrimination and difficulty, then slope and intercept of each wrong option."""
+        """Return discrimination and difficulty, then slope and intercept of each wrong option."""
         slope, shift = self._means(coords)
         found = {"discrimination": slope, "difficulty": shift / slope}
         shown = np.where(as_numpy(self._lacks(coords)), np.nan, coords)
@@ -211,7 +211,7 @@ class Nominal(VariedCategories):
         return found
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
-        """Coordinates of items with these slopes and intercepts."""
+        """Return coordinates of items with these slopes and intercepts."""
         columns: list[Floats] = []
         for k in range(1, self.n_categories):
             slope = np.asarray(parameters[f"slope_{k}"], dtype=float)
@@ -221,12 +221,12 @@ class Nominal(VariedCategories):
         return np.stack(columns, axis=1)
 
     def flat(self, coords: Floats) -> np.ndarray:
-        """Which items discriminate nothing, (n_items,)."""
+        """Return which items discriminate nothing, (n_items,)."""
         nothing: np.ndarray = np.abs(self._means(coords)[0]) <= FLATTEST
         return nothing
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
-        """Derivatives of the public parameters in the coordinates."""
+        """Return derivatives of the public parameters in the coordinates."""
         has = ~as_numpy(self._lacks(coords))
         each = has / (has.sum(axis=1, keepdims=True) / 2)
         slope, shift = self._means(coords)
@@ -244,7 +244,7 @@ class Nominal(VariedCategories):
         return found
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
-        """Wrong options that lose with ability, each at its own rate."""
+        """Return wrong options that lose with ability, each at its own rate."""
         n = self.n_categories if self.categories is not None else SIMULATED
         has = np.full(n_items, n)
         if isinstance(self.categories, tuple) and len(self.categories) == n_items:
@@ -271,7 +271,7 @@ class Nominal(VariedCategories):
         return slope, coords[:, 1::2]
 
     def _means(self, coords: Floats) -> tuple[Floats, Floats]:
-        """Minus the mean slope, kept from 0, and the mean intercept with log of how many."""
+        """Return minus the mean slope, kept from 0, and the mean intercept with log of how many."""
         has = ~as_numpy(self._lacks(coords))
         n_wrong = has[:, ::2].sum(axis=1)
         slope = -np.where(has, coords, 0.0)[:, ::2].sum(axis=1) / n_wrong
@@ -298,7 +298,7 @@ class PartialCredit(Ordered):
     name: ClassVar[str] = "gpcm"
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
-        """Slope, and an intercept of each grade past the first, weaker the higher it is."""
+        """Return slope, and an intercept of each grade past the first, weaker the higher it is."""
         steps = [
             Coordinate(
                 f"intercept_{k}",
@@ -312,11 +312,11 @@ class PartialCredit(Ordered):
         return (SLOPE, *steps)
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
-        """Log-probability of each category, (n_categories, n_items, n_abilities)."""
+        """Return log-probability of each category, (n_categories, n_items, n_abilities)."""
         return log_shares(self._log_odds(coords, abilities))
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
-        """Derivatives of `log_prob`, (width, n_categories, n_items, n_abilities)."""
+        """Return derivatives of `log_prob`, (width, n_categories, n_items, n_abilities)."""
         xp = array_namespace(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         grades = like(np.arange(self.n_categories), coords)[:, None, None]
@@ -328,7 +328,7 @@ class PartialCredit(Ordered):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient and information; what is expected of the information is also observed."""
+        """Return gradient and information; what is expected of the information is also observed."""
         xp = array_namespace(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         past = range(1, self.n_categories)
@@ -346,7 +346,7 @@ class PartialCredit(Ordered):
         return gradient, information, information
 
     def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
-        """Probabilities of the categories with two derivatives in ability."""
+        """Return probabilities of the categories with two derivatives in ability."""
         xp = array_namespace(coords)
         slope = coords[:, :1]
         prob = xp.exp(self.log_prob(coords, abilities))
@@ -377,7 +377,7 @@ class PartialCredit(Ordered):
         return xp.concat([slope * scale, moved], axis=1)
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
-        """Coordinates of items with these public parameters."""
+        """Return coordinates of items with these public parameters."""
         slope = np.asarray(parameters["discrimination"], dtype=float)
         steps = [
             -slope * np.asarray(parameters[f"difficulty_{k}"], float)
@@ -403,6 +403,6 @@ class PartialCredit(Ordered):
         return found
 
     def _log_odds(self, coords: Array, abilities: Array) -> list[Array]:
-        """Log-odds of each grade against the first, each (n_items, n_abilities)."""
+        """Return log-odds of each grade against the first, each (n_items, n_abilities)."""
         z = coords[:, :1] * abilities
         return [0 * z, *(k * z + coords[:, k : k + 1] for k in range(1, self.n_categories))]

@@ -508,7 +508,7 @@ class DatasetsDisplay(Rows):
 
 
 def _panels(rows: pd.DataFrame) -> dict[str, str]:
-    """Titles of the panels, and the column that each shows."""
+    """Return titles of the panels, and the column that each shows."""
     chance = {"chance to be right": "chance"} if "chance" in rows.columns else {}
     return chance | {name: f"{name}_mean" for name in PARAMETERS}
 

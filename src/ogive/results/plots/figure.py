@@ -105,7 +105,7 @@ class Display(ABC):
         """Compute what drawing and size need from `self._rows`, the rows to draw."""
 
     def _size(self) -> tuple[float, float]:
-        """Width and height in inches of a figure made for this frame."""
+        """Return width and height in inches of a figure made for this frame."""
         return self.inches
 
     @abstractmethod

@@ -173,7 +173,7 @@ class ItemHealthDisplay(Display):
         return order[ranks[order] < NAMED][: max(1, min(MOST_NAMES, lines - 7))]
 
     def _evidence(self) -> Array:
-        """How grave each problem is: by what contradicts a key, if that is known."""
+        """Return how grave each problem is: by what contradicts a key, if that is known."""
         if "contradiction" not in self._rows:
             return np.zeros(len(self._rows))
         return self._rows["contradiction"].fillna(0.0).to_numpy(float)

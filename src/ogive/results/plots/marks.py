@@ -602,7 +602,7 @@ MIDDLES = (25.0, 10.0, 2.5, 0.0)  # per cent left out at each end; the first tha
 
 
 def cluster_limits(values: Floats) -> tuple[float, float]:
-    """Robust limits, but wide enough for groups of values that lie far from the others.
+    """Return robust limits, but wide enough for groups of values that lie far from the others.
 
     At each end at most one in a hundred stays beyond, or two of few, and only what is far off.
     """
@@ -634,7 +634,7 @@ def robust_limits(values: Floats) -> tuple[float, float]:
 
 
 def padded(limits: tuple[float, float], share: float = 0.04) -> tuple[float, float]:
-    """Limits with some room at both ends, also where they are the same."""
+    """Return limits with some room at both ends, also where they are the same."""
     low, high = limits
     pad = share * (high - low) or max(1.0, 0.1 * abs(low))
     return low - pad, high + pad

@@ -192,7 +192,7 @@ class RankingDisplay(AllRows):
         ]
 
     def _bars(self, value: Floats) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the bars; what lies infinitely far has none."""
+        """Return lower and upper ends of the bars; what lies infinitely far has none."""
         if self.ends:
             return self._rows[self.ends[0]].to_numpy(), self._rows[self.ends[1]].to_numpy()
         reach = np.where(np.isfinite(value), 1.96 * self._rows[self.se].to_numpy(), np.nan)
@@ -441,7 +441,7 @@ class RatingsDisplay(Rows):
         ]
 
     def _level(self) -> np.ndarray:
-        """Which rows are blue; the leader always is."""
+        """Return which rows are blue; the leader always is."""
         marks = self._marks()
         first = int(np.argmin(marks))
         if "level" not in self.frame.columns:
@@ -451,7 +451,7 @@ class RatingsDisplay(Rows):
         return found
 
     def _marks(self) -> np.ndarray:
-        """Which rows are marks."""
+        """Return which rows are marks."""
         if "artificial" not in self.frame.columns:
             return np.zeros(len(self._rows), dtype=bool)
         return np.asarray(flags(self._rows, "artificial"))

@@ -186,7 +186,7 @@ class StrengthsDisplay(Display):
 
 
 def _strongest_first(rows: pd.DataFrame) -> list[Any]:
-    """Rank algorithms by the length of their strengths minus that of their weaknesses."""
+    """Return rank algorithms by the length of their strengths minus that of their weaknesses."""
     names = rows["algorithm"].astype(object)
     sign = np.where(rows["kind"] == "strengths", 1.0, -1.0)
     ends = rows[["start", "end"]].to_numpy()

@@ -442,7 +442,7 @@ class DifferentialDisplay(Display):
         ]
 
     def _limits(self) -> tuple[float, float]:
-        """All points; bars as far as they do not dwarf them."""
+        """Return all points; bars as far as they do not dwarf them."""
         y = self._points[:, 1]
         room = max(0.4 * float(np.abs(y).max()), LEAST_REACH)
         low = max(float((y - self._reach).min()), float(y.min()) - room)
@@ -532,7 +532,7 @@ class OptionCurvesDisplay(GroupCurvesDisplay):
 
 
 def _colours(style: Style, count: int) -> list[Any]:
-    """One colour a group: those of the style, or a scale for more than it has."""
+    """Return one colour a group: those of the style, or a scale for more than it has."""
     from matplotlib import colormaps
 
     if count <= len(style.palette):

@@ -11,7 +11,7 @@ import typer
 
 from ogive.cli import programs as gate_commands
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
 pytestmark = pytest.mark.skipif(
     not (ROOT / ".dockerignore").exists(), reason="only in the repository"

@@ -409,7 +409,7 @@ def test_every_number_that_is_not_finite_has_its_reason(subtests):
 
 def test_what_all_got_right_is_easy_and_what_the_better_fail_is_neither_easy_nor_hard():
     """Nominal difficulties of both may lie anywhere, because their slopes may be below zero."""
-    table = simulate("2pl", 150, 12, random_state=2).responses.values.copy()  # noqa: PD011
+    table = simulate("2pl", 150, 12, random_state=2).responses.values.copy()
     table[:, 0], table[:, 1], table[:, 2] = 1.0, 0.0, 1 - table[:, 3]
     found = calibrate(table, "2pl", progress=False)
     rows = rows_on_scale(found).set_index("name")["position"]

@@ -18,7 +18,7 @@ import ogive as og
 from ogive import performance_alarm
 from ogive.errors import InputError
 
-PERTURBATIONS = run_path(Path(__file__).parents[3] / "benchmarks/perturbations.py")
+PERTURBATIONS = run_path(Path(__file__).parents[2] / "benchmarks/perturbations.py")
 adversarial, blur, watermark = (
     PERTURBATIONS[name] for name in ("adversarial", "blur", "watermark")
 )
