@@ -203,7 +203,7 @@ BROKEN = {
     "other kind": (document(schema="ogive/report"), "holds 'ogive/report'"),
     "newer": (
         document(version=3),
-        r"written by a newer Ogive \(format 3; this one reads up to 1\): pip install --upgrade",
+        r"written by a newer Ogive \(format 3; this one reads up to 1\)\. Update Ogive",
     ),
     "version as text": (document(version="1"), "no usable format version"),
     "version as bool": (document(version=True), "no usable format version"),

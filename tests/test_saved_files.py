@@ -86,7 +86,7 @@ def test_a_file_of_a_later_release_asks_for_an_upgrade(subtests, made, tmp_path_
             thing, name = made[kind]
             path = thing.save(tmp_path / name)
             path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
-            with pytest.raises(FileError, match=r"newer Ogive.*pip install --upgrade ogive"):
+            with pytest.raises(FileError, match=r"newer Ogive.*Update Ogive"):
                 og.load(path)
 
 

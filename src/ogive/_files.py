@@ -301,7 +301,7 @@ def check_version(path: PathLike, document: Mapping[str, Any], version: int) -> 
     if found > version:
         raise FileError(
             f"'{path}' was written by a newer Ogive (format {found}; this one reads up to "
-            f"{version}): pip install --upgrade ogive"
+            f"{version}). Update Ogive, or save the file with the version that is installed here."
         )
 
 

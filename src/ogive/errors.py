@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ogive._installation import install_command
+
 
 class OgiveError(Exception):
     """Base of every error that Ogive raises on purpose.
@@ -40,5 +42,5 @@ class MissingExtraError(OgiveError, ImportError):
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
             f"This needs the package '{package}', which is not installed. "
-            f"Install it with: pip install 'ogive[{extra}]'"
+            f"Install it with: {install_command(extra)}"
         )

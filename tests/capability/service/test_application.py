@@ -222,7 +222,7 @@ class TestKey:
 
 def test_without_starlette_the_extra_is_named(gate, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "starlette.applications", None)
-    with pytest.raises(MissingExtraError, match=r"ogive\[serve\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[serve\]"):
         make_app(gate)
 
 

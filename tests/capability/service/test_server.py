@@ -328,5 +328,5 @@ def test_an_unknown_host_is_named(gate):
 
 def test_without_uvicorn_the_extra_is_named(gate, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(MissingExtraError, match=r"ogive\[serve\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[serve\]"):
         serve(gate)

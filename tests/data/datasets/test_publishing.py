@@ -113,7 +113,7 @@ def test_nothing_is_sent_unless_asked(web):
 def test_a_dry_run_needs_no_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "openml", None)
     assert publish_suite("openml-task:31", **WHAT).tasks == (31,)
-    with pytest.raises(MissingExtraError, match=r"ogive\[openml\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[openml\]"):
         send()
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ogive._installation import install_command
 from ogive.data.names import named
 from ogive.data.scan import (
     NotGradesError,
@@ -369,7 +370,7 @@ def check_client(client: Any) -> None:
     if without:
         raise ClusterError(
             f"{len(without)} of {len(told)} workers cannot import ogive, for example "
-            f"{without[0]}. Install it where they run: pip install 'ogive[cluster]'."
+            f"{without[0]}. Install it where they run: {install_command('cluster')}"
         )
     here = _version_there()()
     other = {address: v for address, v in told.items() if v != here}
