@@ -179,13 +179,16 @@ def main() -> None:
 
 def told(title: str, clicks: dict[str, np.ndarray]) -> None:
     """Print the times of clicks, and the slowest of all."""
-    rows = []
+    rows, slowest = [], 0.0
     for name, times in clicks.items():
-        wall, busy = times.T
-        numbers = (np.nanmedian(wall), np.nanmax(wall), np.median(busy))
-        rows.append((name, *(f"{value:.0f}" for value in numbers)))
+        wall, busy = times[np.isfinite(times[:, 0])].T
+        if len(wall):
+            numbers = (np.median(wall), wall.max(), np.median(busy))
+            rows.append((name, *(f"{value:.0f}" for value in numbers)))
+            slowest = max(slowest, wall.max())
+        else:  # no click of this kind changed the page, so there was nothing to wait for
+            rows.append((name, *3 * ("not timed",)))
     print_table(title, ("click", "median", "slowest", "processor"), rows)
-    slowest = max(np.nanmax(times[:, 0]) for times in clicks.values())
     print(f"\nThe slowest click takes {slowest:.0f} ms (aim: {CLICK}).", flush=True)
 
 

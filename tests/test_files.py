@@ -195,7 +195,7 @@ def document(**changes):
 
 
 BROKEN = {
-    "truncated": (document()[:-1], r"not valid JSON: .* at line 1, column 48"),
+    "truncated": (document()[:-1], r"not valid JSON: .* at line 1, column 45"),
     "second line": (b'{"schema":\n nope}', "line 2, column 2"),
     "not ours": (b'{"name": "package"}', 'no "schema": "ogive/calibration"'),
     "a list": (b"[1, 2]", "not a file that Ogive wrote"),

@@ -1,6 +1,7 @@
 """The top of the repository: workflows, templates and prose fit the Makefile."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,25 @@ def test_make_targets_named_in_prose_exist(subtests):
 def test_links_lead_to_files(path):
     for target in re.findall(r"\]\(([^)#]+)", path.read_text()):
         assert target.startswith("http") or (ROOT / target).is_file(), target
+
+
+def test_no_page_holds_a_path_of_a_machine():
+    pages = [*(ROOT / "docs").rglob("*.md"), *PROSE, ROOT / "CHANGELOG.md"]
+    machine = re.compile(r"(?<![\w.:/])/(work|root|home|Users|tmp|mnt|opt/[a-z]+)/[\w.-]+")
+    found = [
+        f"{named(path)}:{number}: {line.strip()[:80]}"
+        for path in pages
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if machine.search(line)
+    ]
+    assert found == []
+
+
+def test_the_old_name_stands_in_one_line_of_the_changelog():
+    old = "item" + "wise"
+    listed = subprocess.run(
+        ["git", "grep", "-ciI", old], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode > 1:
+        pytest.skip("not a git checkout, so which files belong to the project is unknown")
+    assert listed.stdout.split() == ["CHANGELOG.md:1"]
