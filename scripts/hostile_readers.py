@@ -230,15 +230,15 @@ def _sign_cache(path: Path) -> None:
 
 
 TEXT = (
-    "tables.text_tables",
-    "responses.response_reading",
-    "responses.table_layouts",
-    "responses.long_reading",
+    "data.text_files",
+    "data.response_files",
+    "data.column_roles",
+    "data.long_reading",
 )
-PARQUET = ("tables.parquet", "responses.parquet_responses")
-LOGS = ("responses.logs.log_formats", "responses.logs.log_reading", "responses.logs.log_merging")
-SKOPS = ("saved_files", "learning.skops_files", "learning.skops_archives")
-IN_LOGS = "responses.logs."
+PARQUET = ("data.parquet_files",)
+LOGS = ("data.logs.read_logs", "data.logs.merge_runs")
+SKOPS = ("_load", "data.saved_estimators")
+IN_LOGS = "data.logs."
 
 
 def _two(name: str) -> tuple[Make, Make]:
@@ -260,7 +260,7 @@ READERS: dict[str, Reader] = {
     "JSON Lines": Reader(
         (text("a.jsonl", samples.WIDE_LINES), text("b.jsonl", samples.LONG_LINES)),
         _responses,
-        ("responses.response_reading", "responses.long_reading"),
+        ("data.response_files", "data.long_reading"),
     ),
     "Parquet": Reader(
         (samples.parquet, samples.long_parquet, samples.chosen_parquet), _responses, PARQUET
@@ -268,85 +268,81 @@ READERS: dict[str, Reader] = {
     "scanned folder": Reader(
         (samples.scanned, samples.scanned_long),
         _scanned,
-        ("responses.scanned_files", "responses.long_scanning", "responses.scanned_responses"),
+        ("data.scan",),
     ),
-    "ARFF": Reader((text("t.arff", samples.ARFF),), _table, ("tables.arff",)),
+    "ARFF": Reader((text("t.arff", samples.ARFF),), _table, ("data.arff",)),
     "data set": Reader(
         (text("d.csv", samples.DATASET), text("d.arff", samples.DATASET_ARFF)),
         _dataset,
-        ("datasets.loading", "datasets.dataset"),
+        ("data.datasets.load", "data.datasets.dataset"),
     ),
     "ASlib folder": Reader(
         (samples.scenario,),
         _aslib,
-        ("datasets.aslib", "datasets.aslib_description", "datasets.aslib_runs"),
+        ("data.datasets.aslib", "data.datasets.aslib_description"),
     ),
     "runs": Reader(
         tuple(text("r.csv", each) for each in (samples.RUNS, samples.TABLE_OF_RUNS, samples.AMLB)),
         _runs,
-        ("datasets.plain_runs", "datasets.run_tables", "datasets.run_columns"),
+        ("data.datasets.runs", "data.datasets.run_tables"),
     ),
     "MLflow": Reader(
-        (samples.mlflow_folder, samples.mlflow_database), _mlflow, ("datasets.mlflow_runs",)
+        (samples.mlflow_folder, samples.mlflow_database), _mlflow, ("data.datasets.run_formats",)
     ),
     "lm-eval": Reader(
         _two("lm-eval"),
         _logs,
-        tuple(IN_LOGS + name for name in ("lm_eval", "lm_eval_metrics", "lm_eval_results")),
+        (IN_LOGS + "lm_eval",),
     ),
     "Inspect, .json": Reader(_two("inspect"), _logs, (IN_LOGS + "inspect_ai",)),
     "Inspect, .eval": Reader(
         (samples.eval_archive("deflate"), samples.eval_archive("zstd")),
         _logs,
-        (IN_LOGS + "inspect_ai", IN_LOGS + "bounded_files"),
+        (IN_LOGS + "inspect_ai", IN_LOGS + "json_documents"),
     ),
     "HELM": Reader(_two("helm"), _logs, (IN_LOGS + "helm", *LOGS)),
     "Every Eval Ever": Reader(_two("every-eval-ever"), _logs, (IN_LOGS + "every_eval_ever",)),
     "OpenML, predictions": Reader(_two("openml"), _logs, (IN_LOGS + "openml_predictions",)),
     "OpenML, kept": Reader(
-        (samples.openml_cache,), _cached, ("datasets.openml_datasets",), _sign_cache
+        (samples.openml_cache,), _cached, ("data.datasets.openml",), _sign_cache
     ),
-    "choices": Reader((text("c.csv", samples.CHOICES),), _choices, ("responses.chosen_options",)),
-    "battles": Reader(
-        (text("b.csv", samples.BATTLES),), _battles, ("studies.battles.battle_tables",)
-    ),
+    "choices": Reader((text("c.csv", samples.CHOICES),), _choices, ("data.frames",)),
+    "battles": Reader((text("b.csv", samples.BATTLES),), _battles, ("evaluation.battles",)),
     "ratings of judges": Reader(
-        (text("r.csv", samples.RATINGS),), _ratings, ("studies.judges.rating_tables",)
+        (text("r.csv", samples.RATINGS),), _ratings, ("evaluation.facet_estimates",)
     ),
     "human labels": Reader(
-        (text("h.csv", samples.LABELS),), _labels, ("studies.human_labels.label_tables",)
+        (text("h.csv", samples.LABELS),), _labels, ("evaluation.judge_correction",)
     ),
-    "facts of items": Reader(
-        (text("f.csv", samples.FACTS),), _facts, ("responses.names_and_facts",)
-    ),
+    "facts of items": Reader((text("f.csv", samples.FACTS),), _facts, ("data.names",)),
     "coding": Reader(
         (text("c.csv", samples.CODING), text("r.csv", samples.RANGES)),
         _coding,
-        ("capability.coding_table",),
+        ("capability.coding_rules",),
     ),
     "order of items": Reader((text("o.csv", samples.ORDER),), _order, ("cli.tournament_commands",)),
-    "API keys": Reader((text("keys.txt", samples.KEYS),), _keys, ("serving.admission",)),
-    "results folder": Reader((samples.results,), _results, ("report.reading",)),
+    "API keys": Reader((text("keys.txt", samples.KEYS),), _keys, ("capability.http_service",)),
+    "results folder": Reader((samples.results,), _results, ("reporting.sources",)),
     "bank, .json": Reader(
         tuple(samples.bank(".json", model) for model in ("2pl", "graded", "continuous")),
         _bank,
-        ("calibration.bank_reading",),
+        ("irt.banks",),
         _sign_bank,
     ),
     "bank, .parquet": Reader(
         (samples.bank(".parquet"), samples.bank(".parquet", "graded")),
         _bank,
-        ("calibration.bank_reading", "tables.parquet"),
+        ("irt.banks", "data.parquet_files"),
     ),
-    "short benchmark": Reader((samples.short,), _short, ("shortening.short_benchmark_file",)),
-    "adaptive test": Reader((samples.adaptive,), _adaptive, ("adaptive.saved_tests",)),
+    "short benchmark": Reader((samples.short,), _short, ("evaluation.short_benchmark",)),
+    "adaptive test": Reader((samples.adaptive,), _adaptive, ("irt.adaptive.adaptive_test",)),
     "gate": Reader(
         (samples.gate(), samples.gate(target_accuracy=0.8)),
         _gate,
-        ("capability.gate_files", "capability.limit_files", "capability.coding"),
+        ("capability.gate_files", "capability.coding"),
         _sign_gate,
     ),
     "regressor": Reader((samples.regressor,), _regressor, SKOPS),
     "algorithm selector": Reader((samples.selector,), _regressor, SKOPS),
-    "journal": Reader((samples.journal,), _journal, ("studies.evaluation.journal",)),
+    "journal": Reader((samples.journal,), _journal, ("evaluation.adaptive_evaluation",)),
 }

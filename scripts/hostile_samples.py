@@ -289,7 +289,7 @@ def log(name: str, models: int = 1) -> Make:
     """Logs of models as one of the harnesses writes them."""
 
     def make(folder: Path) -> Sample:
-        told = _of_tests("responses/logs/test_log_contract.py")
+        told = _of_tests("data/logs/test_log_contract.py")
         home = folder / "logs"
         for k, model in enumerate(("lab/one", "lab/two")[:models]):
             run = told.Asked({"1": "two", "2": "three"}, {"1": 1.0, "2": float(k)}, model=model)
@@ -305,7 +305,7 @@ def eval_archive(method: str) -> Make:
 
 
 def _eval_archive(method: str, folder: Path) -> Sample:
-    told = _of_tests("responses/logs/test_inspect_ai.py")
+    told = _of_tests("data/logs/test_inspect_ai.py")
     samples = {f"samples/{k}_epoch_1.json": json.dumps(told.sample(k, 1.0)) for k in (1, 2)}
     head = json.dumps({"version": 2, "status": "success", "eval": told.EVAL})
     files = {"header.json": head, **samples}
@@ -316,7 +316,7 @@ def _eval_archive(method: str, folder: Path) -> Sample:
 
 def scenario(folder: Path) -> Sample:
     """A scenario of ASlib."""
-    told = _texts_of_tests("datasets/test_aslib.py")
+    told = _texts_of_tests("data/datasets/test_aslib.py")
     files = {
         "description.txt": told["DESCRIPTION"],
         "algorithm_runs.arff": told["RUNS"],
@@ -334,7 +334,7 @@ def scenario(folder: Path) -> Sample:
 
 def mlflow_folder(folder: Path) -> Sample:
     """Runs that MLflow keeps in a folder."""
-    told = _of_tests("datasets/test_mlflow_runs.py")
+    told = _of_tests("data/datasets/test_mlflow_runs.py")
     return _folder(told.by_hand(folder / "mlruns", dataset="{0}"))
 
 
@@ -380,7 +380,7 @@ def results(folder: Path) -> Sample:
 
 def openml_cache(folder: Path) -> Sample:
     """A data set of OpenML, its task and its suite as they are kept."""
-    told = _of_tests("datasets/test_openml_datasets.py")
+    told = _of_tests("data/datasets/test_openml_datasets.py")
     cache = folder / "cache"
     og.load_datasets(["openml-suite:toys"], cache=cache, server=told.StandIn())
     return _folder(cache)

@@ -83,7 +83,7 @@ def test_nothing_is_written_after_an_interrupt_that_was_swallowed(tmp_path):
 def test_ctrl_c_while_an_object_is_deleted_ends_the_work_without_a_word_of_python():
     code = f"""import signal, time
 {SIGNAL}
-from ogive import interrupts
+from ogive import _processes as interrupts
 
 class Odd:
     def __del__(self):

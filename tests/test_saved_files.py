@@ -196,7 +196,7 @@ class Own:
 
 
 def test_a_test_with_a_part_of_ones_own_is_not_saved(bank, tmp_path):
-    with pytest.raises(InputError, match="The initializer is a Own, which is not a part of Item"):
+    with pytest.raises(InputError, match="The initializer is a Own, which is not a part of Ogive"):
         og.AdaptiveTest(bank, Own()).save(tmp_path / "test.json")
     with pytest.raises(InputError, match=r"Use \.json"):
         og.AdaptiveTest(bank).save(tmp_path / "test.skops")

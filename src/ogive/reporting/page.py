@@ -239,14 +239,14 @@ def recipe(
 
 def _call(result: Result) -> str | None:
     """Return a call of the function that makes such a result, found in the registry."""
-    kind, module = type(result).__name__, type(result).__module__
+    kind = type(result).__name__
     if kind in _MAKERS:
         model = getattr(getattr(result, "model", None), "name", "")
         return f"og.{_MAKERS[kind].format(model=model)}"
     from ogive._studies import STUDIES
 
-    last = module.rpartition(".")[2]
-    found = next((name for name, study in STUDIES.items() if kind in study.names), last)
+    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
+    found = next((name for name, study in STUDIES.items() if kind in study.names), snake)
     public = getattr(import_module("ogive"), "__all__", ())
     return f"og.{found}(...)" if found in public else None
 
