@@ -12,8 +12,8 @@ from scipy.stats import false_discovery_control, kstest
 
 import ogive
 from ogive import Responses, calibrate, simulate
-from ogive.checks.item_fit import Group, item_fit, joined
-from ogive.checks.residuals import Material
+from ogive.checks.item_fit import ScoreGroup, item_fit, merge_sparse
+from ogive.checks.residuals import ItemResponses
 from ogive.errors import InputError
 from ogive.irt.banks import known_items
 from ogive.irt.models.logistic import TwoPL
@@ -127,21 +127,21 @@ def test_leaving_out_items_from_a_long_test_equals_the_plain_recursion():
 
 
 def group(*expected):
-    return Group(float(round(sum(expected))), [0.0] * len(expected), list(expected))
+    return ScoreGroup(float(round(sum(expected))), [0.0] * len(expected), list(expected))
 
 
 def test_a_sparse_group_joins_its_smaller_neighbour():
-    found = joined([group(4.0, 4.0), group(0.5, 1.5), group(2.0, 2.0)])
+    found = merge_sparse([group(4.0, 4.0), group(0.5, 1.5), group(2.0, 2.0)])
     assert [one.expected for one in found] == [[4.0, 4.0], [2.5, 3.5]]
 
 
 def test_between_equal_neighbours_a_sparse_group_joins_the_lower():
-    found = joined([group(2.0, 2.0), group(0.5, 1.5), group(2.0, 2.0)])
+    found = merge_sparse([group(2.0, 2.0), group(0.5, 1.5), group(2.0, 2.0)])
     assert [one.expected for one in found] == [[2.5, 3.5], [2.0, 2.0]]
 
 
 def test_sparse_categories_are_joined_before_groups_are():
-    found = joined([group(0.2, 0.9, 3.0, 5.0), group(4.0, 4.0, 4.0, 4.0)])
+    found = merge_sparse([group(0.2, 0.9, 3.0, 5.0), group(4.0, 4.0, 4.0, 4.0)])
     assert found[0].expected == pytest.approx([1.1, 3.0, 5.0])
     assert found[1].expected == [4.0] * 4
 
@@ -150,7 +150,7 @@ def test_infit_and_outfit_are_what_their_definition_says():
     coords = np.array([[1.0, 0.5], [0.7, -0.4]])
     cells = np.array([[1, 0], [0, 1], [1, -1]], dtype=np.int8)
     ability = np.array([-0.5, 0.3, 1.1])
-    fit = Material(TwoPL(), coords, cells, ability, np.ones(len(cells))).by_item()
+    fit = ItemResponses(TwoPL(), coords, cells, ability, np.ones(len(cells))).by_item()
     for item, rows in enumerate([[0, 1, 2], [0, 1]]):
         right = 1 / (1 + np.exp(-coords[item, 0] * ability[rows] - coords[item, 1]))
         variance = right * (1 - right)
@@ -177,7 +177,9 @@ def test_scores_without_categories_are_judged_as_normal_ones():
     ability = random.normal(size=4000)
     cells = ability[:, None] + random.normal(0, 2, (4000, 20))
     cells[random.random(cells.shape) < 0.3] = np.nan
-    fit = Material(Straight(), np.zeros((20, 1)), cells, ability, np.ones(len(cells))).by_item()
+    fit = ItemResponses(
+        Straight(), np.zeros((20, 1)), cells, ability, np.ones(len(cells))
+    ).by_item()
     assert kstest(fit.infit_z, "norm").pvalue > 0.01
     assert kstest(fit.outfit_z, "norm").pvalue > 0.01
     assert kstest(fit.zh, "norm").pvalue > 0.01
@@ -187,7 +189,9 @@ def test_at_the_true_abilities_standardised_figures_are_standard_normal():
     responses, truth = simulate("2pl", 2000, 60, random_state=4)
     coords = truth.model.from_parameters({k: truth.items[k].to_numpy() for k in truth.items})
     ability = truth.abilities["ability"].to_numpy()
-    fit = Material(truth.model, coords, responses.cells, ability, np.ones(len(ability))).by_item()
+    fit = ItemResponses(
+        truth.model, coords, responses.cells, ability, np.ones(len(ability))
+    ).by_item()
     assert kstest(fit.infit_z, "norm").pvalue > 0.01
     assert kstest(fit.zh, "norm").pvalue > 0.01
 
@@ -339,7 +343,7 @@ def test_the_result_shows_itself(lsat, tmp_path):
 
 
 def test_responses_in_place_of_a_calibration_are_told_what_to_do(lsat):
-    with pytest.raises(InputError, match=r"given Responses.*ogive\.calibrate\(responses\)"):
+    with pytest.raises(InputError, match=r"got Responses.*ogive\.calibrate\(responses\)"):
         item_fit(lsat.responses)
 
 

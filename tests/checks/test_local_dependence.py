@@ -293,7 +293,7 @@ def test_a_loaded_bank_needs_responses(gappy, tmp_path):
 
 
 def test_wrong_arguments_are_explained(gappy):
-    with pytest.raises(InputError, match="needs a calibration, but was given Responses"):
+    with pytest.raises(InputError, match="needs a calibration, got Responses"):
         local_dependence(gappy.responses)
     with pytest.raises(InputError, match="not in this calibration"):
         local_dependence(gappy, Responses([[0, 1]], items=["item_1", "other"]))

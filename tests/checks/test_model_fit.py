@@ -264,7 +264,7 @@ def test_the_frame_has_one_row_named_by_the_model(some):
 
 
 def test_what_cannot_be_tested_is_refused(some, tmp_path):
-    with pytest.raises(InputError, match=r"needs a calibration, but was given Responses"):
+    with pytest.raises(InputError, match=r"needs a calibration, got Responses"):
         model_fit(some.responses)
     with pytest.raises(InputError, match="choose one of auto, m2"):
         model_fit(some, statistic="chi2")

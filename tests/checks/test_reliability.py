@@ -290,7 +290,7 @@ def test_poor_tables_have_a_defined_result(subtests):
 
 
 def test_what_cannot_be_measured_is_refused(some):
-    with pytest.raises(InputError, match="needs a calibration, but was given Responses"):
+    with pytest.raises(InputError, match="needs a calibration, got Responses"):
         reliability(some[0].responses)
     with pytest.raises(InputError, match="choose one of eap, map, ml, wle"):
         reliability(some[1], method="mean")

@@ -175,7 +175,7 @@ def test_bad_input_is_refused_with_a_sentence(cal, tmp_path, subtests):
 
     bank = og.load(cal.save(tmp_path / "bank.json"))
     cases = {
-        "was loaded from a file": (bank, difficulties),
+        "a calibration loaded from a file has no": (bank, difficulties),
         "is a part of another": (cal.of_items(cal.item_names[:3]), difficulties),
         "resample needs a calibration": (cal.responses, difficulties),
         "give a function of a calibration": (cal, "difficulty"),

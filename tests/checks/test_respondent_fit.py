@@ -7,7 +7,7 @@ from scipy.stats import kstest, norm
 
 import ogive
 from ogive import calibrate, simulate
-from ogive.checks.residuals import Material
+from ogive.checks.residuals import ItemResponses
 from ogive.checks.respondent_fit import respondent_fit
 from ogive.errors import InputError
 from ogive.irt.models.logistic import TwoPL
@@ -57,7 +57,7 @@ def test_zh_is_what_its_definition_says():
     coords = np.array([[1.0, 0.5], [0.7, -0.4], [2.0, 1.0]])
     cells = np.array([[1, 0, -1], [0, 1, 1]], dtype=np.int8)
     ability = np.array([-0.5, 0.3])
-    found = Material(TwoPL(), coords, cells, ability, np.ones(len(cells))).by_respondent()
+    found = ItemResponses(TwoPL(), coords, cells, ability, np.ones(len(cells))).by_respondent()
     for row, items in enumerate([[0, 1], [0, 1, 2]]):
         right = 1 / (1 + np.exp(-coords[items, 0] * ability[row] - coords[items, 1]))
         log_odds = np.log(right / (1 - right))
@@ -75,7 +75,7 @@ def test_at_the_true_abilities_zh_is_standard_normal_but_for_its_skew():
     coords = truth.model.from_parameters({k: truth.items[k].to_numpy() for k in truth.items})
     ability = truth.abilities["ability"].to_numpy()
     zh = (
-        Material(truth.model, coords, responses.cells, ability, np.ones(len(ability)))
+        ItemResponses(truth.model, coords, responses.cells, ability, np.ones(len(ability)))
         .by_respondent()
         .zh
     )
@@ -160,7 +160,7 @@ def test_the_result_shows_itself(many, tmp_path):
 
 
 def test_responses_in_place_of_a_calibration_are_told_what_to_do(many):
-    with pytest.raises(InputError, match=r"given DataFrame.*respondent_fit\(ogive\.calibrate"):
+    with pytest.raises(InputError, match=r"got DataFrame.*respondent_fit\(ogive\.calibrate"):
         respondent_fit(many.responses.to_frame())
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import ogive as og
-from ogive.checks.residuals import chances_by_others, judged_together
+from ogive.checks.residuals import judged_together, probabilities_by_others
 from ogive.checks.respondent_fit import among_others, as_normal, judged_by_hard_items
 from ogive.checks.saturation import ALL_ITEMS
 
@@ -58,7 +58,7 @@ def test_chances_by_others_leave_the_own_answer_out():
     turned = values.copy()
     turned[2, 5] = 1 - turned[2, 5]
     worth = np.ones_like(values)
-    before, after = (chances_by_others(each, worth).chance for each in (values, turned))
+    before, after = (probabilities_by_others(each, worth)[0] for each in (values, turned))
     assert after[2, 5] == pytest.approx(before[2, 5], abs=0.03)
     assert np.abs(np.delete(after[:, 5] - before[:, 5], 2)).max() > 0.05
     assert before.mean() == pytest.approx(values.mean(), abs=0.02)
@@ -111,8 +111,10 @@ def test_repeated_answers_are_right_and_wrong_and_counted():
 
 def test_two_tries_that_agree_weigh_more_than_one():
     values = og.simulate("2pl", 10, 200, random_state=3).responses.to_frame().to_numpy(float)
-    one, two = (chances_by_others(values, np.full(values.shape, count)) for count in (1.0, 2.0))
-    assert two.chance.std() > one.chance.std()
+    one, two = (
+        probabilities_by_others(values, np.full(values.shape, count)) for count in (1.0, 2.0)
+    )
+    assert two[0].std() > one[0].std()
 
 
 @pytest.mark.slow

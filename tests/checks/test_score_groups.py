@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from ogive.checks.item_fit import (
-    _of_many_categories,
-    _of_two_categories,
-    by_score,
-    compared,
-    joined,
-    of_two_cells,
+    groups_by_score,
+    merge_sparse,
+    pearson_of_two_cells,
+    pearson_statistic,
     s_x2,
+    s_x2_of_many_categories,
+    s_x2_of_two_categories,
 )
 from ogive.checks.residuals import population_nodes
 from ogive.irt.calibrating import calibrate
@@ -26,12 +26,14 @@ def test_many_items_at_once_are_joined_as_one_by_one(n_groups, subtests):
     right = random.binomial(sizes[:, None].astype(int), share).astype(float)
     observed = np.stack([sizes[:, None] - right, right])
     expected = np.stack([sizes[:, None] * (1 - share), sizes[:, None] * share])
-    statistic, free = of_two_cells(sizes, observed, expected)
+    statistic, free = pearson_of_two_cells(sizes, observed, expected)
     for k in range(200):
         scores = np.arange(1, n_groups + 1)
-        groups = by_score(scores, observed[:, :, k].T, expected[:, :, k].T, 2, n_groups + 1)
+        groups = groups_by_score(scores, observed[:, :, k].T, expected[:, :, k].T, 2, n_groups + 1)
         with subtests.test(item=k):
-            np.testing.assert_allclose((statistic[k], free[k]), compared(joined(groups)))
+            np.testing.assert_allclose(
+                (statistic[k], free[k]), pearson_statistic(merge_sparse(groups))
+            )
 
 
 def test_long_tests_have_the_s_x2_of_the_plain_recursion(monkeypatch):
@@ -55,4 +57,6 @@ def test_responses_that_are_impossible_are_judged_item_by_item():
     coords[3] = [2000.0, 0.0]  # so steep that a curve is 0 or 1 at most abilities
     nodes, shares = population_nodes(found.model, found.coords, found.population)
     given = found.model, coords, nodes.fine, shares, np.asarray(responses.cells), np.ones(150)
-    np.testing.assert_allclose(_of_two_categories(*given), _of_many_categories(*given), rtol=1e-12)
+    np.testing.assert_allclose(
+        s_x2_of_two_categories(*given), s_x2_of_many_categories(*given), rtol=1e-12
+    )

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ogive._processes import one_by_one
-from ogive._progress import Progress, Wanted, telling
+from ogive._progress import Wanted, telling
 from ogive._validation import checked_share, whole_number
 from ogive.checks.residuals import Diagnosis, checked_calibration
 from ogive.errors import InputError
@@ -25,23 +27,20 @@ from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
+Statistic = Callable[[Calibration], Any]
 
-Statistic: TypeAlias = "Callable[[Calibration], Any]"
-
-LEAST_FITS = 10  # with fewer, a standard deviation says next to nothing
+LEAST_FITS = 10  # resamples that a standard deviation needs at least
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Resampling(Diagnosis):
     """How much a result differs between tables that the calibration could have seen.
 
-    `resamples` has one row per resample and one column per number of the statistic, NaN where there
-    is none. `n_failed` fits ended with an error, the first of them for the reason `why_failed`, and
-    `n_unconverged` did not come to rest; both are left out.
+    `resamples` has one row per resample and one column per number of the statistic, NaN if there is
+    none. `n_failed` fits ended with an error, the first of them for the reason `why_failed`, and
+    `n_unconverged` did not converge; both are left out.
     """
 
     estimate: Floats  # (n_numbers,)
@@ -55,22 +54,22 @@ class Resampling(Diagnosis):
 
     @property
     def failed(self) -> np.ndarray:
-        """How many resamples gave no number, for each number of the statistic."""
-        found: np.ndarray = (~np.isfinite(self.resamples)).sum(axis=0)
-        return found
+        """Number of resamples without a result, for each number of the statistic."""
+        return np.asarray((~np.isfinite(self.resamples)).sum(axis=0))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per number: its estimate, bias, standard error and interval, and `failed`."""
-        import pandas as pd
-
+        """Return one row per number: estimate, bias, standard error and interval, and `failed`."""
+        seen = np.isfinite(self.resamples)
         enough = len(self.resamples) - self.failed >= LEAST_FITS
         kept = np.where(enough, self.resamples, np.nan)
-        mean, se = _mean_and_sd(kept)
-        low, high = _interval(kept, self.estimate, self.confidence)
+        n = np.where(enough, seen.sum(axis=0), np.nan)
+        mean = np.where(seen & enough, kept, 0.0).sum(axis=0) / n
+        squares = np.where(seen & enough, kept - mean, 0.0) ** 2
+        low, high = _basic_intervals(kept, self.estimate, self.confidence)
         columns = {
             "estimate": self.estimate,
             "bias": mean - self.estimate,
-            "se": se,
+            "se": np.sqrt(squares.sum(axis=0) / (n - 1)),
             "low": low,
             "high": high,
             "failed": self.failed,
@@ -78,7 +77,7 @@ class Resampling(Diagnosis):
         return pd.DataFrame(columns, index=self.names)
 
     def plot(self, **kw: Any) -> Display:
-        """Return estimates with their standard errors."""
+        """Draw estimates with their standard errors."""
         from ogive.results.plots import DISPLAYS
 
         frame = self.to_frame()
@@ -90,29 +89,24 @@ class Resampling(Diagnosis):
     @property
     def meaning(self) -> str:
         """The number and its interval, or of how many there is one; and how many fits failed."""
-        frame, n = self.to_frame(), len(self.resamples)
-        tables = counted(n, "simulated table")
+        frame, tables = self.to_frame(), counted(len(self.resamples), "simulated table")
         if len(frame) == 1:
             row = frame.iloc[0]
-            found = (
+            text = (
                 f"{row['estimate']:.3g} has standard error {row['se']:.2g} over {tables} "
                 f"({self.confidence:.0%} interval {row['low']:.3g} to {row['high']:.3g})"
             )
         else:
-            sure = int(np.isfinite(frame["se"]).sum())
-            found = f"{sure} of {len(frame)} numbers have a standard error over {tables}"
-        return f"{found}; {self._said_of_fits()}."
-
-    def _said_of_fits(self) -> str:
-        left_out = self.n_failed + self.n_unconverged
-        if not left_out:
-            return "all fits converged"
-        parts = []
+            known = int(np.isfinite(frame["se"]).sum())
+            text = f"{known} of {len(frame)} numbers have a standard error over {tables}"
+        reasons = []
         if self.n_failed:
-            parts.append(f"{self.n_failed} failed, the first because: {self.why_failed}")
+            reasons.append(f"{self.n_failed} failed, the first because: {self.why_failed}")
         if self.n_unconverged:
-            parts.append(f"{self.n_unconverged} did not converge")
-        return f"{left_out} left out: {'; '.join(parts)}"
+            reasons.append(f"{self.n_unconverged} did not converge")
+        if not reasons:
+            return f"{text}; all fits converged."
+        return f"{text}; {self.n_failed + self.n_unconverged} left out: {'; '.join(reasons)}."
 
 
 def resample(
@@ -166,12 +160,32 @@ def resample(
     >>> og.resample(found, spread, n_resamples=20).to_frame()["failed"].tolist()
     [0]
     """
-    _check(calibration)
+    from joblib import delayed
+
+    checked_calibration(calibration, "resample")
+    if calibration.responses is None:
+        raise InputError(
+            "resample needs to know who was asked what, and a calibration loaded from a file has "
+            "no responses. Calibrate the responses again."
+        )
+    if np.isnan(calibration.log_likelihood) or calibration.fitted_by is None:
+        raise InputError(
+            "This calibration is a part of another, or was put together from known items: it "
+            "cannot be fitted again in the same way. Give the whole, and pick in the statistic."
+        )
     n = whole_number(n_resamples, "n_resamples", LEAST_FITS)
     checked_share(confidence, "confidence", 0.95)
     whole_number(random_state, "random_state", 0)
-    first = _numbers(_asked(statistic, calibration, "the calibration itself"), "the calibration")
-    fits = _resamples(calibration, statistic, first, (n, random_state, n_jobs), progress)
+    first = _numbers(statistic, calibration, "the calibration itself", "the calibration")
+    fits: list[_Fit] = []
+    work = partial(_fit_resample, calibration, statistic, first)
+    # Each resample has a seed of its own, so that the workers do not matter.
+    seeds = np.random.SeedSequence(random_state).spawn(n)
+    calls = [delayed(work)(seed, k) for k, seed in enumerate(seeds, start=1)]
+    with telling(progress, "Resampling") as report, closing(one_by_one(calls, n_jobs)) as done:
+        for fit in done:
+            fits.append(fit)
+            report(len(fits), n, counted(len(fits), "table"))
     table = np.stack([np.full(first.row.size, np.nan) if f.row is None else f.row for f in fits])
     failed = [fit.failure for fit in fits if fit.failure]
     unconverged = sum(fit.row is None and not fit.failure for fit in fits)
@@ -181,6 +195,14 @@ def resample(
             f"{len(failed)} not at all{f' ({failed[0]})' if failed else ''}, so that there is "
             "nothing to compare. Use a simpler model, priors, or more iterations."
         )
+    notes, weights = [], calibration.weights
+    if not calibration.converged:
+        notes.append("The calibration itself did not converge, so that its bias means little.")
+    if weights is not None and not (weights == np.round(weights)).all():
+        notes.append(
+            "Weights are not whole numbers: each row was drawn as one respondent that counts as "
+            "often as its weight says."
+        )
     return Resampling(
         estimate=first.row,
         resamples=table,
@@ -189,12 +211,12 @@ def resample(
         n_failed=len(failed),
         n_unconverged=unconverged,
         why_failed=failed[0] if failed else "",
-        notes=tuple(_notes(calibration)),
+        notes=tuple(notes),
     )
 
 
 class _Numbers(NamedTuple):
-    """What a statistic gave: its form, its numbers in a row, and their names."""
+    """Result of a statistic: its form, its numbers in a row, and their names."""
 
     form: str
     row: Floats
@@ -202,155 +224,82 @@ class _Numbers(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """One resample; no values where it failed, or did not converge."""
+    """Statistic of one resample; None if its fit failed or did not converge."""
 
     row: Floats | None
     failure: str = ""
 
 
-def _check(calibration: Calibration) -> None:
-    checked_calibration(calibration, "resample")
-    if calibration.responses is None:
-        raise InputError(
-            "This calibration holds items, not responses: it was loaded from a file. resample "
-            "needs to know who was asked what: calibrate the responses again."
-        )
-    if np.isnan(calibration.log_likelihood) or calibration.fitted_by is None:
-        raise InputError(
-            "This calibration is a part of another, or was put together from known items: it "
-            "cannot be fitted again in the same way. Give the whole, and pick in the statistic."
-        )
-
-
-def _notes(calibration: Calibration) -> list[str]:
-    notes = []
-    if not calibration.converged:
-        notes.append("The calibration itself did not converge, so that its bias means little.")
-    weights = calibration.weights
-    if weights is not None and not (weights == np.round(weights)).all():
-        notes.append(
-            "Weights are not whole numbers: each row was drawn as one respondent that counts as "
-            "often as its weight says."
-        )
-    return notes
-
-
-def _resamples(
-    calibration: Calibration,
-    statistic: Statistic,
-    first: _Numbers,
-    plan: tuple[int, int, int | None],
-    progress: Wanted,
-) -> list[_Fit]:
-    """Return all resamples, each from a seed of its own, so that workers do not matter."""
-    from joblib import delayed
-
-    n, random_state, n_jobs = plan
-    seeds = np.random.SeedSequence(random_state).spawn(n)
-    calls = [
-        delayed(_resampled)(calibration, statistic, first, seed, k)
-        for k, seed in enumerate(seeds, start=1)
-    ]
-    fits: list[_Fit] = []
-    with telling(progress, "Resampling") as told, closing(one_by_one(calls, n_jobs)) as work:
-        for fit in work:
-            fits.append(fit)
-            _tell(told, len(fits), n)
-    return fits
-
-
-def _tell(told: Progress, done: int, n: int) -> None:
-    told(done, n, counted(done, "table"))
-
-
-def _resampled(
+def _fit_resample(
     calibration: Calibration,
     statistic: Statistic,
     first: _Numbers,
     seed: np.random.SeedSequence,
-    place: int,
+    number: int,
 ) -> _Fit:
     table, weights = simulate_again(calibration, np.random.default_rng(seed))
     try:
-        found = calibrate_again(calibration, table, weights)
+        fit = calibrate_again(calibration, table, weights)
     except (InputError, ArithmeticError, np.linalg.LinAlgError) as error:
         return _Fit(None, str(error) or type(error).__name__)
-    if not found.converged:
+    if not fit.converged:
         return _Fit(None)
-    where = f"resample {place}"
-    numbers = _numbers(_asked(statistic, found, where), where)
+    where = f"resample {number}"
+    numbers = _numbers(statistic, fit, where, where)
     if numbers.form != first.form or not numbers.names.equals(first.names):
+        own, others = (
+            f"{counted(each.row.size, 'number')} ({', '.join(map(str, each.names[:3]))}, ...)"
+            for each in (numbers, first)
+        )
         raise InputError(
             f"statistic gives {numbers.form} for {where}, but {first.form} for the calibration, or "
-            f"other names: {_shown(numbers)} instead of {_shown(first)}. It must give the same "
+            f"other names: {own} instead of {others}. It must give the same "
             "numbers in the same order each time; the respondents of a resample are not those of "
             "the table."
         )
     return _Fit(numbers.row)
 
 
-def _shown(numbers: _Numbers) -> str:
-    names = [str(name) for name in numbers.names[:3]]
-    return f"{counted(numbers.row.size, 'number')} ({', '.join(names)}, ...)"
-
-
-def _asked(statistic: Statistic, calibration: Calibration, where: str) -> Any:
+def _numbers(statistic: Statistic, calibration: Calibration, where: str, what: str) -> _Numbers:
+    """Return the statistic of a calibration as a row of numbers with names."""
     if not callable(statistic):
         raise InputError(
             f"statistic is {statistic!r:.60}; give a function of a calibration, such as "
             "lambda cal: cal.items['difficulty']."
         )
     try:
-        return statistic(calibration)
+        value = statistic(calibration)
     except Exception as error:
         raise InputError(f"statistic fails for {where}: {type(error).__name__}: {error}") from error
-
-
-def _numbers(found: Any, where: str) -> _Numbers:
-    """Return what a statistic gave, as a row of numbers with names."""
-    import pandas as pd
-
     names: pd.Index[Any]
-    if isinstance(found, pd.DataFrame):
-        form = f"a frame of {found.shape[0]} × {found.shape[1]}"
+    if isinstance(value, pd.DataFrame):
+        form = f"a frame of {value.shape[0]} × {value.shape[1]}"
         names = pd.MultiIndex.from_product(
-            [found.index.tolist(), found.columns.tolist()], names=["row", "column"]
+            [value.index.tolist(), value.columns.tolist()], names=["row", "column"]
         )
-    elif isinstance(found, pd.Series):
-        form, names = f"a series of {found.size}", found.index
+    elif isinstance(value, pd.Series):
+        form, names = f"a series of {value.size}", value.index
     else:
-        shape = np.shape(found)
+        shape = np.shape(value)
         form = f"an array of {' × '.join(map(str, shape))}" if shape else "a number"
-        places = list(np.ndindex(*shape))
-        names = pd.Index(["statistic"] if not shape else [_place(place) for place in places])
+        indices = [", ".join(map(str, index)) for index in np.ndindex(*shape)]
+        names = pd.Index(indices if shape else ["statistic"])
     try:
-        values = np.asarray(found, dtype=float).reshape(-1)
+        row = np.asarray(value, dtype=float).reshape(-1)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"statistic gives {type(found).__name__} for {where}, which does not hold numbers "
+            f"statistic gives {type(value).__name__} for {what}, which does not hold numbers "
             f"only: {error}. Return a number, an array, a Series or a DataFrame of numbers."
         ) from error
-    if not values.size:
-        raise InputError(f"statistic gives nothing for {where}: {form}.")
-    return _Numbers(form, values, names)
+    if not row.size:
+        raise InputError(f"statistic gives nothing for {what}: {form}.")
+    return _Numbers(form, row, names)
 
 
-def _place(place: tuple[int, ...]) -> str:
-    return ", ".join(map(str, place))
-
-
-def _mean_and_sd(resamples: Floats) -> tuple[Floats, Floats]:
-    """Return means and standard deviations of columns; NaN without numbers."""
-    seen = np.isfinite(resamples)
-    count = seen.sum(axis=0)
-    n = np.where(count > 1, count, np.nan)
-    mean = np.where(seen, resamples, 0.0).sum(axis=0) / n
-    apart = np.where(seen, resamples - mean, 0.0)
-    return mean, np.sqrt((apart**2).sum(axis=0) / (n - 1))
-
-
-def _interval(resamples: Floats, estimate: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Basic intervals: the truth lies as far from the estimate as the estimate from resamples.
+def _basic_intervals(
+    resamples: Floats, estimate: Floats, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return basic intervals: the truth is as far from the estimate as that from the resamples.
 
     Percentiles corrected for bias covered 0.915 of 200 truths of which these covered 0.955. Of few
     resamples, the outer quantiles are those that one more would exceed as often as it should.

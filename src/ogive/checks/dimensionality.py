@@ -1,32 +1,25 @@
-"""Number of abilities, by comparison data.
-
-Tables made to hold a number of dimensions, and the eigenvalues of correlations between items.
-
-They keep every item's responses and gaps: only their order within a column is new. What they show
-beyond the dimensions they were made to hold is chance (Green et al., 2012; Ruscio and Roche, 2012).
-
-Dimensionality: how many abilities the responses reflect.
+"""Dimensionality: how many abilities the responses reflect (parallel analysis).
 
 An ability that all items share shows as one large eigenvalue of the correlations between items.
 Correlations of chance have large eigenvalues too: how large is seen in tables whose columns were
-shuffled, each by itself (parallel analysis; Horn, 1965). That is the right comparison for the first
-dimension only: right or wrong is not linear in ability, and one strong ability alone leaves a
-second eigenvalue that no shuffled table has. So each further one is compared with tables made to
-hold the dimensions before it (Green et al., 2012; Ruscio and Roche, 2012). All of them keep every
-item's responses and gaps: only their order within a column is new.
+shuffled, each by itself (Horn, 1965). That is the right comparison for the first dimension only:
+right or wrong is not linear in ability, and one strong ability alone leaves a second eigenvalue
+that no shuffled table has. So each further one is compared with tables made to hold the dimensions
+before it (Green et al., 2012; Ruscio and Roche, 2012). All of them keep every item's responses and
+gaps: only their order within a column is new.
 
 Respondents who repeat another one count once (`copied_rows`): two copies agree on what one ability
-leaves to chance, and so are a dimension of their own. How much a second dimension matters is not
-whether it is larger than chance, but how much it explains beyond chance beside the first: where the
-first dominates, one ability describes what the items share (essential unidimensionality).
+leaves to chance, and so are a dimension of their own. A second dimension matters not if it is
+larger than chance, but by how much it explains beyond chance beside the first: if the first
+dominates, one ability describes what the items share (essential unidimensionality).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ogive.checks.duplicates import copied_rows
 from ogive.checks.residuals import Diagnosis
@@ -36,20 +29,24 @@ from ogive.irt.response_codes import as_floats
 from ogive.results.numbers import counted, listed, said_p
 from ogive.stats.array_backend import Floats, evenly_spaced, row_blocks, workers
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
-
-
-LEAST_SHARE, LARGEST_SHARE = 1e-12, 0.95  # of an item's latent variance that dimensions may explain
-AXIS_TURNS = 20
-TRIALS, TABLES_A_TRIAL = 4, 4
-LOGISTIC = 1 / 1.702  # a logistic number times this is close to a standard normal one
-LEAST_COMMON = 3  # respondents who answered both; fewer say nothing about a pair
-# Near the level, p of a few tables is rough: an eigenvalue so many deviations above their mean is
-# compared with more of them. Fewer than `ROUGH` tables cannot have a p below the level at all.
+LEAST_SHARE, LARGEST_SHARE = 1e-12, 0.95  # an item's latent variance that dimensions may explain
+AXIS_ITERATIONS = 20
+TRIALS, TABLES_PER_TRIAL = 4, 4
+LOGISTIC = 1 / 1.702  # factor that makes a logistic number close to a standard normal one
+LEAST_COMMON = 3  # respondents who answered both items of a pair that has a correlation
+# Near the level, p of a few tables is rough: an eigenvalue this many standard deviations above
+# their mean is compared with `TIMES` as many. Fewer than `ROUGH` tables cannot have a p below the
+# level at all.
 NEAR, TIMES, ROUGH = (0.5, 3.5), 4, 19
+ALPHA = 0.05
+MOST_RESPONDENTS = 1500  # respondents above which evenly spaced ones stand for all
+MOST_ITEMS = 300
+MOST_DIMENSIONS = 10
+# If the first dimension explains this many times what the second does, both beyond chance, one
+# ability describes most. Two abilities of correlation r, asked by half of the items each, have
+# about (1 + r) / (1 - r): 1 of none, 3 of 0.5, 9 of 0.8.
+DOMINANT = 4.0
+CLEARLY = 0.01  # p of a second dimension that is more than narrowly beyond chance
 
 
 def comparison(
@@ -72,12 +69,12 @@ def comparison(
     return np.concatenate([first, drawn((TIMES - 1) * n_resamples)])
 
 
-def _is_near(found: float, tables: Floats) -> bool:
-    """Return True if more tables could change which side of the level an eigenvalue is on."""
+def _is_near(eigenvalue: float, tables: Floats) -> bool:
+    """Return True if more tables could change on which side of the level an eigenvalue is."""
     if len(tables) < ROUGH:
         return False
-    above, spread = found - tables.mean(), tables.std()
-    return bool(NEAR[0] * spread < above < NEAR[1] * spread)
+    above, sd = eigenvalue - tables.mean(), tables.std()
+    return bool(NEAR[0] * sd < above < NEAR[1] * sd)
 
 
 def _dealt(
@@ -110,55 +107,50 @@ def _latent_loadings(
     shared = (wanted**2).sum(axis=1)
     loadings = _limited(wanted)
     for _ in range(TRIALS):
-        tables = (_dealt(values, ordered, loadings, random) for _ in range(TABLES_A_TRIAL))
+        tables = (_dealt(values, ordered, loadings, random) for _ in range(TABLES_PER_TRIAL))
         mean = np.mean([_correlations(table) for table in tables], axis=0)
         reached = (_axis_loadings(mean, n_factors) ** 2).sum(axis=1)
-        ratio = np.sqrt(shared / np.maximum(reached, 1e-6))
-        loadings = _limited(loadings * np.clip(ratio, 0.5, 2.0)[:, None])
+        factor = np.sqrt(shared / np.maximum(reached, 1e-6))
+        loadings = _limited(loadings * np.clip(factor, 0.5, 2.0)[:, None])
     return loadings
 
 
 def _limited(loadings: Floats) -> Floats:
     """Return loadings that leave each item some chance of its own."""
     share = (loadings**2).sum(axis=1, keepdims=True)
-    limited: Floats = loadings * np.sqrt(
-        np.minimum(1.0, LARGEST_SHARE / np.maximum(share, LEAST_SHARE))
-    )
-    return limited
+    most = np.minimum(1.0, LARGEST_SHARE / np.maximum(share, LEAST_SHARE))
+    return np.asarray(loadings * np.sqrt(most))
 
 
 def _axis_loadings(correlations: Floats, n_factors: int) -> Floats:
     """Return loadings on the principal axes, (n_items, n_factors)."""
     reduced = correlations.copy()
     shared = np.abs(correlations - np.eye(len(correlations))).max(axis=1)
-    for _ in range(AXIS_TURNS):
+    for _ in range(AXIS_ITERATIONS):
         np.fill_diagonal(reduced, shared)
         size, vectors = np.linalg.eigh(reduced)
         loadings = vectors[:, -n_factors:] * np.sqrt(np.maximum(size[-n_factors:], 0.0))
         shared = np.minimum((loadings**2).sum(axis=1), 1.0)
-    found: Floats = loadings
-    return found
+    return np.asarray(loadings)
 
 
 def eigenvalues(values: Floats) -> Floats:
-    """Eigenvalues of the correlations between columns, the largest first; none below zero."""
+    """Return the eigenvalues of the correlations between columns, in falling order."""
     if values.shape[1] == 0:
         return np.empty(0)
-    found = np.linalg.eigvalsh(_correlations(values))[::-1]
-    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
+    return np.asarray(np.maximum(np.linalg.eigvalsh(_correlations(values))[::-1], 0.0))
 
 
 def _correlations(values: Floats) -> Floats:
-    """Return pairwise correlations, made such as a whole table could have."""
+    """Return pairwise correlations, changed into a positive matrix if there are gaps."""
     asked = ~np.isnan(values)
     centred = np.where(asked, values - np.nanmean(values, axis=0), 0.0)
     if asked.all():
         centred = centred / np.sqrt((centred**2).sum(axis=0))
-        whole: Floats = centred.T @ centred
-        return whole
-    there = asked.astype(float)
-    n = np.maximum(there.T @ there, 1.0)
-    sums, squares = centred.T @ there, (centred**2).T @ there
+        return np.asarray(centred.T @ centred)
+    seen = asked.astype(float)
+    n = np.maximum(seen.T @ seen, 1.0)
+    sums, squares = centred.T @ seen, (centred**2).T @ seen
     spread = squares - sums**2 / n
     scale = np.sqrt(np.maximum(spread * spread.T, 0.0))
     useful = (scale > 1e-12) & (n >= LEAST_COMMON)
@@ -169,7 +161,7 @@ def _correlations(values: Floats) -> Floats:
 
 
 def _positive(rough: Floats) -> Floats:
-    """Correlations of pairs, which may contradict each other, without negative eigenvalues."""
+    """Return correlations of pairs, which may contradict each other, as a positive matrix."""
     size, vectors = np.linalg.eigh(rough)
     if size[0] >= 0:
         return rough
@@ -177,17 +169,6 @@ def _positive(rough: Floats) -> Floats:
     scale = np.sqrt(np.diagonal(mended))
     mended /= np.outer(scale, scale)
     return mended
-
-
-ALPHA = 0.05
-MOST_RESPONDENTS = 1500  # beyond, evenly spaced ones stand for all
-MOST_ITEMS = 300
-MOST_DIMENSIONS = 10  # that are looked for
-# Where the first dimension explains this many times what the second does, both beyond chance, one
-# ability describes most. Two abilities of correlation r, asked by half of the items each, have
-# about (1 + r) / (1 - r): 1 of none, 3 of 0.5, 9 of 0.8.
-DOMINANT = 4.0
-CLEARLY = 0.01  # p of a second dimension that is not narrowly beyond chance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,6 +183,8 @@ class Dimensionality(Diagnosis):
     tables. `n_dimensions` counts the eigenvalues that exceed theirs, up to the first that does not.
     Respondents who repeat another one are left out, and `notes` name them.
     """
+
+    display = "scree"
 
     eigenvalues: Floats
     to_exceed: Floats
@@ -234,8 +217,6 @@ class Dimensionality(Diagnosis):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per dimension, the largest first."""
-        import pandas as pd
-
         count = len(self.eigenvalues)
         return pd.DataFrame(
             {
@@ -250,89 +231,72 @@ class Dimensionality(Diagnosis):
             }
         )
 
-    def plot(self, **kw: Any) -> Display:
-        """Return eigenvalues in falling order, with what they have to exceed."""
-        from ogive.results.plots import DISPLAYS
-
-        return DISPLAYS["scree"](self.to_frame()).plot(**kw)
-
     @property
     def meaning(self) -> str:
         """How many abilities there seem to be, and how much the first explains."""
-        said = "" if not self.notes else f" ({'; '.join(self.notes)})"
-        if self.n_items < 2 or self.n_respondents < 3:
-            return self._too_few(said)
-        if self.n_dimensions == 0:
-            return self._none(said)
-        share = f"{self.eigenvalues[0] / self.n_items:.0%}"
-        times = f"{self.ratio:.1f} times the second" if self.ratio == self.ratio else "alone"
-        if self.n_dimensions == 1:
-            return (
-                f"One ability is shown, and no second one by this test, which does not know which "
-                f"items belong together: the first dimension explains {share} of the variance, "
-                f"{times}{self._second()}{said}."
-            )
-        return f"{self._several()}{said}."
-
-    def _too_few(self, said: str) -> str:
+        notes = f" ({'; '.join(self.notes)})" if self.notes else ""
+        who = counted(self.n_respondents, "respondent")
         if self.n_items < 2:
             what = f"{counted(self.n_items, 'item')} whose responses differ"
-            return f"With {what}, nothing can be said of dimensions{said}."
-        who = counted(self.n_respondents, "respondent")
-        return f"With {who}, nothing can be said of dimensions: any two lie on one line{said}."
-
-    def _none(self, said: str) -> str:
-        """What a first dimension would have had to explain to be shown; this shows no absence."""
-        seen, wanted = (values[0] / self.n_items for values in (self.eigenvalues, self.to_exceed))
+            return f"With {what}, nothing can be said of dimensions{notes}."
+        if self.n_respondents < 3:
+            return f"With {who}, nothing can be said of dimensions: any two lie on one line{notes}."
+        share, wanted = (values / self.n_items for values in (self.eigenvalues, self.to_exceed))
+        if self.n_dimensions == 0:
+            return (
+                f"With {who}, a first dimension is not shown to be more than chance "
+                f"({said_p(self.p[0])}): it would have to explain more than {wanted[0]:.1%} of the "
+                f"variance, and it explains {share[0]:.1%}. That does not show that there is "
+                f"none{notes}."
+            )
+        if self.n_dimensions > 1:
+            return f"{self._several()}{notes}."
+        times = f"{self.ratio:.1f} times the second" if self.ratio == self.ratio else "alone"
+        second = ""
+        if len(self.eigenvalues) > 1:
+            second = (
+                f"; with {who}, a second one would have to explain more than {wanted[1]:.1%}, and "
+                f"it explains {share[1]:.1%}. Lesser ones stay unseen: `dimension_scale` and "
+                "`task_scales` ask for those of tasks that you name"
+            )
         return (
-            f"With {counted(self.n_respondents, 'respondent')}, a first dimension is not shown to "
-            f"be more than chance ({said_p(self.p[0])}): it would have to explain more than "
-            f"{wanted:.1%} of the variance, and it explains {seen:.1%}. That does not show that "
-            f"there is none{said}."
-        )
-
-    def _second(self) -> str:
-        """Return what a second dimension would have had to explain to be shown."""
-        if len(self.eigenvalues) < 2:
-            return ""
-        seen, wanted = (values[1] / self.n_items for values in (self.eigenvalues, self.to_exceed))
-        return (
-            f"; with {counted(self.n_respondents, 'respondent')}, a second one would have to "
-            f"explain more than {wanted:.1%}, and it explains {seen:.1%}. Lesser ones stay unseen: "
-            "`dimension_scale` and `task_scales` ask for those of tasks that you name"
+            f"One ability is shown, and no second one by this test, which does not know which "
+            f"items belong together: the first dimension explains {share[0]:.0%} of the variance, "
+            f"{times}{second}{notes}."
         )
 
     def _several(self) -> str:
-        """By how much a second dimension is beyond chance, beside the first, and what follows."""
+        """Return by how much a second dimension is beyond chance, and what follows."""
         most = self.n_dimensions == MOST_DIMENSIONS
         number = f"At least {MOST_DIMENSIONS}" if most else f"{self.n_dimensions}"
         first, second = self.eigenvalues[:2] / self.n_items
-        p = self.p[1]
         narrowly = "" if self._clear() else ", the second one narrowly"
         return (
             f"{number} dimensions are larger than chance{narrowly}: the first explains {first:.0%} "
             f"of the variance, the second {second:.1%}, where more than "
-            f"{self.to_exceed[1] / self.n_items:.1%} is beyond chance ({said_p(p)}). "
+            f"{self.to_exceed[1] / self.n_items:.1%} is beyond chance ({said_p(self.p[1])}). "
             f"{self._verdict()} A second dimension need not be an ability: items with a turned key "
             "and respondents of one family make one, too"
         )
 
     def _clear(self) -> bool:
-        """Whether a second dimension is far beyond chance, so far as the tables can show it."""
+        """Return True if a second dimension is as far beyond chance as the tables can show it."""
         return bool(self.p[1] <= max(CLEARLY, 1 / (self.n_resamples + 1)))
 
     def _verdict(self) -> str:
-        times = self.dominance
+        text, times = "Beyond what chance explains, the first has", self.dominance
         if times >= DOMINANT:
-            beside = "" if np.isinf(times) else f" {times:.1f} times what the second does"
+            than = "all" if np.isinf(times) else f"{times:.1f} times what the second does"
             return (
-                f"Beyond what chance explains, the first has{beside or ' all'}: it dominates, so "
-                "that one ability still describes most of what the items share."
+                f"{text} {than}: it dominates, so that one ability still describes most of what "
+                "the items share."
             )
-        beside = f"Beyond what chance explains, the first has {times:.1f} times what the second"
         if self._clear():
-            return f"{beside} has: one ability is too few."
-        return f"{beside} has: one ability may be too few, but so few data show it narrowly."
+            return f"{text} {times:.1f} times what the second has: one ability is too few."
+        return (
+            f"{text} {times:.1f} times what the second has: one ability may be too few, but so few "
+            "data show it narrowly."
+        )
 
 
 def dimensionality(
@@ -366,15 +330,15 @@ def dimensionality(
         random = np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise InputError(f"random_state is {random_state!r}: {error}.") from error
-    values, notes = _looked_at(table)
+    values, notes = _selected_values(table)
     with workers(1):  # many small matrices: threads would only wait for each other
         found = eigenvalues(values)
-        chance = comparison(values, 0, n_resamples, random, found)
-        criteria, n_dimensions = _compared(values, found, chance, n_resamples, random)
+        shuffled = comparison(values, 0, n_resamples, random, found)
+        criteria, n_dimensions = _compared(values, found, shuffled, n_resamples, random)
     return Dimensionality(
         eigenvalues=found,
         to_exceed=criteria[0],
-        shuffled=_criterion(chance),
+        shuffled=_criterion(shuffled),
         by_chance=criteria[1],
         p=criteria[2],
         n_dimensions=n_dimensions,
@@ -386,18 +350,18 @@ def dimensionality(
 
 
 def _compared(
-    values: Floats, found: Floats, chance: Floats, n_resamples: int, random: np.random.Generator
+    values: Floats, found: Floats, shuffled: Floats, n_resamples: int, random: np.random.Generator
 ) -> tuple[Floats, int]:
-    """What each eigenvalue has to exceed, its mean and p, and how many do one after the other."""
+    """Return criterion, mean and p of each eigenvalue, and how many exceed theirs in sequence."""
     to_exceed, by_chance, p = np.empty((3, len(found)))
-    tables = chance
+    tables = shuffled
     for k in range(min(MOST_DIMENSIONS, len(found)) + 1):
         if k > 0:
             tables = comparison(values, k, n_resamples, random, found)
-        # What comes after the first that is not above has nothing better to exceed than this one.
+        # Dimensions after the first that does not exceed its criterion keep these tables.
         # Curves that are no straight lines, as of items that can be guessed, pass for dimensions
         # beside tables of straight ones; so each has to exceed what shuffled tables have, too.
-        both = tables[:, k:], chance[:, k:]
+        both = tables[:, k:], shuffled[:, k:]
         to_exceed[k:] = np.maximum(*(_criterion(each) for each in both))
         by_chance[k:] = np.maximum(*(each.mean(axis=0) for each in both))
         p[k:] = np.maximum(
@@ -411,26 +375,32 @@ def _compared(
 
 
 def _criterion(tables: Floats) -> Floats:
-    """Return what exceeds this has a p-value of at most `ALPHA`, where there are tables enough."""
-    place = max(1, int(ALPHA * (len(tables) + 1)))
-    found: Floats = np.sort(tables, axis=0)[-place]
-    return found
+    """Return the value with a p-value of at most `ALPHA`, if there are tables enough."""
+    rank = max(1, int(ALPHA * (len(tables) + 1)))
+    return np.asarray(np.sort(tables, axis=0)[-rank])
 
 
-def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
-    """Responses as numbers, thinned, without copies and without the items that are constant."""
+def _selected_values(table: Responses) -> tuple[Floats, list[str]]:
+    """Return responses as numbers, thinned, without copies and constant items, and notes."""
     rows = evenly_spaced(table.n_respondents, MOST_RESPONDENTS)
     notes = []
     if len(rows) < table.n_respondents:
         notes.append(f"from {len(rows):,} of {counted(table.n_respondents, 'respondent')}")
     constant = _constant(table, rows)
-    values, chosen = _chosen(table, rows, constant)
+    values, chosen = _values_of_chosen(table, rows, constant)
     copies = copied_rows(values)
     if copies.repeats:
-        notes.append(_said_of_copies([tuple(rows[[*pair]]) for pair in copies.repeats], table))
+        names = [
+            f"{table.respondents[rows[row]]} like {table.respondents[rows[kept]]}"
+            for row, kept in copies.repeats
+        ]
+        notes.append(
+            "left out, because what they answered is (nearly) a copy of another's: "
+            f"{listed(names, 'respondent')}"
+        )
         rows = rows[copies.kept]
         constant = _constant(table, rows)
-        values, chosen = _chosen(table, rows, constant)
+        values, chosen = _values_of_chosen(table, rows, constant)
     if constant.any():
         names = [table.items[k] for k in np.flatnonzero(constant)]
         notes.append(f"left out, because all responses are the same: {listed(names, 'item')}")
@@ -441,29 +411,19 @@ def _looked_at(table: Responses) -> tuple[Floats, list[str]]:
     return values, notes
 
 
-def _chosen(table: Responses, rows: np.ndarray, constant: np.ndarray) -> tuple[Floats, np.ndarray]:
-    """Return responses to the items that are looked at, and which these are."""
+def _values_of_chosen(
+    table: Responses, rows: np.ndarray, constant: np.ndarray
+) -> tuple[Floats, np.ndarray]:
+    """Return responses from 0 to 1 to evenly spaced items that differ, and which these are."""
     differing = np.flatnonzero(~constant)
     chosen = differing[evenly_spaced(differing.size, MOST_ITEMS)]
-    return _between_ends(as_floats(table.cells[np.ix_(rows, chosen)])), chosen
-
-
-def _said_of_copies(repeats: list[tuple[int, ...]], table: Responses) -> str:
-    pairs = [f"{table.respondents[row]} like {table.respondents[kept]}" for row, kept in repeats]
-    return (
-        "left out, because what they answered is (nearly) a copy of another's: "
-        f"{listed(pairs, 'respondent')}"
-    )
-
-
-def _between_ends(values: Floats) -> Floats:
-    """Return columns from 0 to 1, since squares of tiny scores would vanish."""
+    values = as_floats(table.cells[np.ix_(rows, chosen)])
     low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    return np.asarray((values - low) / (high - low), dtype=np.float64)
+    return np.asarray((values - low) / (high - low)), chosen  # squares of tiny scores would vanish
 
 
 def _constant(table: Responses, rows: np.ndarray) -> np.ndarray:
-    """Return items to which all of these respondents gave one response, or none any."""
+    """Return the items to which these respondents gave at most one distinct response."""
     same = np.empty(table.n_items, dtype=bool)
     for items in row_blocks(table.n_items, MOST_ITEMS):
         values = as_floats(table.cells[rows, items])

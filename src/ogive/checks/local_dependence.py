@@ -13,9 +13,11 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+from scipy.special import ndtri
 
 from ogive.checks.residuals import Diagnosis, own_or_given
-from ogive.data.responses import Responses, Table
+from ogive.data.responses import Table
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.local_dependence import (
@@ -30,14 +32,11 @@ from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
-
-MOST_WORK = 2e11  # respondents × items²; beyond, evenly spaced respondents stand for all
-MOST_ITEMS_IN_MAP = 40  # that a heat map shows
-POWER = 0.8  # of the correlation that is said to be shown mostly
+MOST_WORK = 2e11  # respondents × items² above which evenly spaced respondents stand for all
+MOST_ITEMS_IN_MAP = 40  # items that a heat map shows
+POWER = 0.8  # probability with which the smallest detectable correlation is detected
 REMEDY = (
     "Standard errors of abilities are then too small, and discriminations are biased, which no "
     'standard error covers, se="robust" included: keep one of each pair, or add the items that '
@@ -86,8 +85,6 @@ class LocalDependence(Diagnosis):
     @property
     def q3(self) -> pd.DataFrame:
         """Q3 of every pair, items × items, 1 on the diagonal; kept for up to 1000 items."""
-        import pandas as pd
-
         if self.matrix is None:
             raise InputError(
                 f"There are {len(self.item_names):,} items, and the whole matrix is kept for up "
@@ -100,21 +97,9 @@ class LocalDependence(Diagnosis):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair, the surest first."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "item": self.first,
-                "other": self.second,
-                "q3": self.pair_q3,
-                "q3_adjusted": self.q3_adjusted,
-                "z": self.z,
-                "p": self.p,
-                "p_adjusted": self.p_adjusted,
-                "n": self.n,
-                "dependent": self.dependent,
-            }
-        )
+        pairs = {"item": self.first, "other": self.second, "q3": self.pair_q3}
+        names = ("q3_adjusted", "z", "p", "p_adjusted", "n", "dependent")
+        return pd.DataFrame(pairs | self._columns(names))
 
     @property
     def found_nothing(self) -> bool:
@@ -124,65 +109,61 @@ class LocalDependence(Diagnosis):
     @property
     def meaning(self) -> str:
         """How many pairs depend on each other, and which ones most."""
-        said = "" if not self.notes else f" ({'; '.join(self.notes)})"
+        notes = f" ({'; '.join(self.notes)})" if self.notes else ""
         if self.n_pairs == 0:
-            return f"There is no pair of items to compare{said}."
+            return f"There is no pair of items to compare{notes}."
         pairs = counted(self.n_pairs, "pair")
         if self.n_dependent == 0:
             return (
                 f"Among {pairs} of items, none is shown to depend on each other beyond the "
-                f"ability, after correction for multiple tests{said}{self._undetected()}"
+                f"ability, after correction for multiple tests{notes}{self._undetected()}"
             )
-        rows = np.flatnonzero(self.dependent)
         names = [
-            f"{self.first[k]} with {self.second[k]} {self.q3_adjusted[k]:+.2f}" for k in rows[:3]
+            f"{self.first[k]} with {self.second[k]} {self.q3_adjusted[k]:+.2f}"
+            for k in np.flatnonzero(self.dependent)[:3]
         ]
         more = ", ..." if self.n_dependent > len(names) else ""
         verb = "depends" if self.n_dependent == 1 else "depend"
         return (
             f"{self.n_dependent:,} of {pairs} of items {verb} on each other beyond the ability: "
-            f"{', '.join(names)}{more}; such items count the same information twice{said}. "
+            f"{', '.join(names)}{more}; such items count the same information twice{notes}. "
             f"{REMEDY}"
         )
 
     def _undetected(self) -> str:
-        """How strongly a pair would have to depend to be shown mostly, and what pairs hide."""
+        """Return how strongly a pair would have to depend to be detected."""
         if self.n_pairs == 1:
             return ", but there are no other pairs to compare the only one with."
-        least = shown_mostly(float(np.median(self.n)), self.n_pairs)
-        who = f"with {counted(round(float(np.median(self.n))), 'respondent')} per pair"
-        told = (
-            f"{who}, a residual correlation (Q3) of {least:.2f} above the mean would be shown in "
-            f"about {POWER:.0%} of cases"
-            if least < 1
-            else f"{who}, no residual correlation (Q3) could be shown reliably"
-        )
-        return f": {told}. What many items share weakly is asked by `dimensionality`."
+        n = float(np.median(self.n))
+        least = min_detectable_q3(n, self.n_pairs)
+        shown = "no residual correlation (Q3) could be shown reliably"
+        if least < 1:
+            shown = (
+                f"a residual correlation (Q3) of {least:.2f} above the mean would be shown in "
+                f"about {POWER:.0%} of cases"
+            )
+        who = f"with {counted(round(n), 'respondent')} per pair"
+        return f": {who}, {shown}. What many items share weakly is asked by `dimensionality`."
 
     def plot(self, **kw: Any) -> Display:
-        """Return all pairs as a heat map for up to 40 items, else the listed pairs as dots."""
+        """Draw all pairs as a heat map for up to 40 items, else the listed pairs as dots."""
         from ogive.results.plots import DISPLAYS
 
         if not self.n_pairs:
             raise InputError("There is no pair of items to draw.")
-        few = len(self.item_names) <= MOST_ITEMS_IN_MAP
-        frame = self._all_pairs() if few and self.n_pairs else self.to_frame()
-        return DISPLAYS["pairs"](frame).plot(**kw)
-
-    def _all_pairs(self) -> pd.DataFrame:
-        import pandas as pd
-
-        assert self.matrix is not None  # noqa: S101 - few items have their matrix
-        assert self.marked is not None  # noqa: S101
-        left, right = np.triu_indices(len(self.item_names), 1)
-        return pd.DataFrame(
-            {
+        frame = self.to_frame()
+        if len(self.item_names) <= MOST_ITEMS_IN_MAP:
+            assert self.matrix is not None  # noqa: S101 - few items have their matrix
+            assert self.marked is not None  # noqa: S101
+            left, right = np.triu_indices(len(self.item_names), 1)
+            columns = {
                 "item": [self.item_names[k] for k in left],
                 "other": [self.item_names[k] for k in right],
                 "q3_adjusted": self.matrix[left, right] - self.mean_q3,
                 "dependent": self.marked[left, right],
             }
-        )
+            frame = pd.DataFrame(columns)
+        return DISPLAYS["pairs"](frame).plot(**kw)
 
 
 def local_dependence(
@@ -210,38 +191,22 @@ def local_dependence(
     table, weights = own_or_given(calibration, responses, "local_dependence")
     if isinstance(max_pairs, bool) or not isinstance(max_pairs, int) or max_pairs < 1:
         raise InputError(f"max_pairs is {max_pairs!r}; give how many pairs to list, 1 or more.")
-    residuals, notes = _residuals(calibration, table, weights, method)
-    return _diagnosed(Pairs(residuals), max_pairs, notes)
-
-
-def _residuals(
-    calibration: Calibration, table: Responses, weights: Floats, method: str
-) -> tuple[Residuals, list[str]]:
-    """What is left of the responses at the abilities found, and a note if rows are left out."""
-    place = {name: k for k, name in enumerate(calibration.item_names)}
-    scored = calibration.score(
-        table, method, items_known=True
-    )  # refuses items that the bank does not know
+    scored = calibration.score(table, method, items_known=True)  # refuses unknown items
     rows, notes = np.arange(table.n_respondents), []
     stride = int(np.ceil(table.n_respondents * table.n_items**2 / MOST_WORK))
     if stride > 1:
         rows = rows[::stride]
         notes.append(f"from {len(rows):,} of {counted(table.n_respondents, 'respondent')}")
-    places = np.array([place[name] for name in table.items])
-    se = scored["se"].to_numpy()[rows]
-    residuals = Residuals(
-        calibration.model.of_items(places),
-        calibration.coords[places],
-        table,
-        rows,
-        scored["ability"].to_numpy()[rows],
-        np.where(np.isfinite(se), se, 0.0),
-        weights[rows],
-    )
-    return residuals, notes
+    column = {name: k for k, name in enumerate(calibration.item_names)}
+    items = np.array([column[name] for name in table.items])
+    ability, se = (scored[name].to_numpy()[rows] for name in ("ability", "se"))
+    model, coords = calibration.model.of_items(items), calibration.coords[items]
+    se = np.where(np.isfinite(se), se, 0.0)
+    pairs = Pairs(Residuals(model, coords, table, rows, ability, se, weights[rows]))
+    return _dependence_of(pairs, max_pairs, notes)
 
 
-def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependence:
+def _dependence_of(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependence:
     best, dependent = pairs.best, pairs.dependent
     if pairs.constant.any():
         names = [pairs.names[k] for k in np.flatnonzero(pairs.constant)]
@@ -252,17 +217,17 @@ def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependenc
         marked = np.zeros(pairs.matrix.shape, dtype=bool)
         left, right = best[dependent, :2].astype(int).T
         marked[left, right] = marked[right, left] = True
-    # Those that lie far below the mean are sure as well, but they are no dependent pairs.
+    # Pairs far below the mean are significant as well, but they are not dependent.
     order = np.argsort(~dependent, kind="stable")[:max_pairs]
-    shown = best[order]
+    listed_pairs = best[order]
     return LocalDependence(
-        first=tuple(pairs.names[int(k)] for k in shown[:, 0]),
-        second=tuple(pairs.names[int(k)] for k in shown[:, 1]),
-        pair_q3=shown[:, 2],
-        z=shown[:, 3],
+        first=tuple(pairs.names[int(k)] for k in listed_pairs[:, 0]),
+        second=tuple(pairs.names[int(k)] for k in listed_pairs[:, 1]),
+        pair_q3=listed_pairs[:, 2],
+        z=listed_pairs[:, 3],
         p=pairs.p[order],
         p_adjusted=pairs.p_adjusted[order],
-        n=shown[:, 4],
+        n=listed_pairs[:, 4],
         mean_q3=pairs.mean,
         n_pairs=pairs.count,
         n_dependent=int(dependent.sum()),
@@ -273,18 +238,16 @@ def _diagnosed(pairs: Pairs, max_pairs: int, notes: list[str]) -> LocalDependenc
     )
 
 
-def shown_mostly(n: float, n_pairs: int) -> float:
-    """The least residual correlation above the mean that is shown with the probability `POWER`.
+def min_detectable_q3(n: float, n_pairs: int) -> float:
+    """Return the least residual correlation above the mean that is detected with power `POWER`.
 
-    Of two residuals that correlate by q, the squared product is 1 + 2 q² on average, so that z is
-    about q √n / √(1 + 2 q²), and the correlation observed is normal about q with the standard error
+    The squared product of two residuals that correlate by q is 1 + 2 q² on average, so that z is
+    about q √n / √(1 + 2 q²), and the observed correlation is normal about q with standard error
     (1 - q²) / √n. It must exceed what is strong, and z the level corrected for all pairs. It is 1
     if no correlation below 1 does.
     """
-    from scipy.special import ndtri
-
     q = np.arange(0.01, 1.0, 0.01)
-    lower = q - ndtri(POWER) * (1 - q**2) / sqrt(n)  # what is observed so often, or more
-    z = lower * sqrt(n) / np.sqrt(1 + 2 * lower**2)
-    shown = (lower >= STRONG) & (z >= ndtri(1 - ALPHA / (2 * n_pairs)))
-    return float(q[shown].min()) if shown.any() else 1.0
+    observed = q - ndtri(POWER) * (1 - q**2) / sqrt(n)  # exceeded with probability `POWER`
+    z = observed * sqrt(n) / np.sqrt(1 + 2 * observed**2)
+    detected = (observed >= STRONG) & (z >= ndtri(1 - ALPHA / (2 * n_pairs)))
+    return float(q[detected].min()) if detected.any() else 1.0

@@ -1,19 +1,11 @@
-"""Absolute (M2, RMSEA) and relative (AIC, LR) fit.
-
-Goodness of fit of a calibration as a whole, from margins of single items and of pairs.
+"""Fit of a calibration as a whole: absolute (M2, RMSEA) and relative (AIC, likelihood ratios).
 
 A table of many items has more response patterns than respondents, so that a test over all
 patterns says nothing. Limited-information statistics compare the margins of single items and of
-pairs: M2 (Maydeu-Olivares and Joe, 2006); for graded responses also M2*, which compares means of
-scores and of products of scores (Cai and Hansen, 2013), and C2, which compares category shares
-and means of products of scores (Cai and Monro, 2014). For binary responses all three are the
-same. RMSEA of these margins: Maydeu-Olivares and Joe (2014).
-
-Which model explains a table best: information criteria and likelihood-ratio tests.
-
-Akaike (1974) and Schwarz (1978) weigh the log-likelihood against the number of parameters;
-Akaike weights say how likely each model is the one that predicts best (Burnham and Anderson,
-2002). Nested models are compared by the likelihood ratio (Wilks, 1938).
+pairs: M2 (Maydeu-Olivares and Joe, 2006), M2* (Cai and Hansen, 2013) and C2 (Cai and Monro, 2014);
+RMSEA of these margins: Maydeu-Olivares and Joe (2014). Models are compared by the criteria of
+Akaike (1974) and Schwarz (1978), by Akaike weights (Burnham and Anderson, 2002) and, if nested, by
+the likelihood ratio (Wilks, 1938).
 """
 
 from __future__ import annotations
@@ -21,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from scipy.special import chdtrc, chndtr
 
 from ogive.checks.residuals import Diagnosis, checked_calibration, own_or_given, population_nodes
 from ogive.data.responses import Responses, Table, as_responses
@@ -49,17 +42,12 @@ from ogive.irt.models.categorical import Categorical
 from ogive.results.numbers import counted, listed, repeated
 from ogive.stats.array_backend import Floats, workers
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
-
-
 STATISTICS = ("m2", "m2*", "c2")
 CLOSE, FAIR = 0.05, 0.08  # the usual limits of RMSEA (Browne and Cudeck, 1993)
-COVERAGE = 0.90
-LEAST_RESPONDENTS = 30  # complete rows; with fewer, a chi-square says nothing
-MOST_MOMENTS = 7_400  # 121 binary items: two gigabytes and some seconds
+COVERAGE = 0.90  # of the interval of RMSEA
+LEAST_RESPONDENTS = 30  # complete rows that a chi-square test needs
+MOST_MOMENTS = 7_400  # margins of 121 binary items, which take two gigabytes and some seconds
+ALPHA = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,6 +60,8 @@ class ModelFit(Diagnosis):
     the gain over a model of independent items. Where no degree of freedom is left, there is no
     test: `value` to `rmsea_high` and both gains are NaN.
     """
+
+    display = "model_fit"
 
     model: str
     statistic: str
@@ -90,22 +80,22 @@ class ModelFit(Diagnosis):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row, named by the model."""
-        import pandas as pd
-
         names = ("statistic", "value", "df", "p", "rmsea", "rmsea_low", "rmsea_high", "srmsr")
         columns = {name: [getattr(self, name)] for name in (*names, "tli", "cfi")}
         return pd.DataFrame(columns, index=pd.Index([self.model], name="model"))
 
-    def plot(self, **kw: Any) -> Display:
-        """Return RMSEA and its interval beside the usual limits."""
-        from ogive.results.plots import DISPLAYS
-
-        return DISPLAYS["model_fit"](self.to_frame()).plot(**kw)
-
     @property
     def meaning(self) -> str:
         """How close the fit is, and whether chance explains what is left."""
-        return f"{self._verdict()}{self._left_out()}."
+        left_out = []
+        if self.n_incomplete:
+            rows = counted(self.n_incomplete, "respondent")
+            left_out.append(f"{rows} without a response to every item")
+        if self.items_left_out:
+            items = listed(self.items_left_out, "item")
+            left_out.append(f"{items} with the same response from all")
+        suffix = f"; left out: {' and '.join(left_out)}" if left_out else ""
+        return f"{self._verdict()}{suffix}."
 
     def _verdict(self) -> str:
         if self.df < 1:
@@ -114,23 +104,14 @@ class ModelFit(Diagnosis):
                 "have margins, so that no degree of freedom is left for a test"
             )
         verdict = "poorly" if self.rmsea > FAIR else "fairly" if self.rmsea > CLOSE else "closely"
-        chance = "explains" if self.p >= 0.05 else "does not explain"
+        chance = "explains" if self.p >= ALPHA else "does not explain"
         return (
             f"The {self.model} model fits the responses to single items and to pairs {verdict}: "
             f"RMSEA {self.rmsea:.3f} (90 % interval {self.rmsea_low:.3f} to "
             f"{self.rmsea_high:.3f}; up to {CLOSE} is close, up to {FAIR} fair), and chance "
             f"{chance} the rest ({self.statistic.upper()} = {self.value:.1f} on "
-            f"{counted(self.df, 'degree')} of freedom, {_said(self.p)})"
+            f"{counted(self.df, 'degree')} of freedom, {_p_text(self.p)})"
         )
-
-    def _left_out(self) -> str:
-        parts = []
-        if self.n_incomplete:
-            rows = counted(self.n_incomplete, "respondent")
-            parts.append(f"{rows} without a response to every item")
-        if self.items_left_out:
-            parts.append(f"{listed(self.items_left_out, 'item')} with the same response from all")
-        return f"; left out: {' and '.join(parts)}" if parts else ""
 
 
 def model_fit(
@@ -168,17 +149,27 @@ def model_fit(
     >>> fit.statistic, round(fit.rmsea, 2)
     ('m2', 0.0)
     """
-    model = _checked_model(calibration)
+    checked_calibration(calibration, "model_fit")
+    model = calibration.model
+    if not isinstance(model, Categorical):
+        raise InputError(
+            f"model_fit compares shares of categories, but the {model.name} model explains "
+            f"{model.kind} responses. Compare models of them by AIC with compare_models."
+        )
     if statistic not in (*STATISTICS, "auto"):
         raise InputError(
             f"statistic is {statistic!r}; choose one of auto, {', '.join(STATISTICS)}."
         )
-    rows = _complete(calibration, responses)
-    _check_size(_smallest(statistic, model), rows, model)  # before curves of many items are made
-    family = _fitted(calibration, model, rows.items)
-    chosen = _chosen(statistic, family, model)
-    _check_size(chosen, rows, model)
-    with workers(1):  # one thread: those of BLAS wait for each other where there is other work
+    rows = _complete_rows(calibration, responses)
+    n_items, n_categories = rows.items.size, model.n_categories
+    # Check the least size that may be chosen before curves of many items are made.
+    chosen = "m2" if n_categories == 2 else "m2*" if statistic == "auto" else statistic
+    _check_size(chosen, n_items, n_categories)
+    family = _margins_of_model(calibration, model, rows.items)
+    if chosen == "m2*" and statistic == "auto":
+        chosen = "m2*" if n_moments("m2*", n_items, n_categories) > family.n_free else "c2"
+        _check_size(chosen, n_items, n_categories)
+    with workers(1):  # one thread: those of BLAS wait for each other if there is other work
         value, df, tli, cfi = _tests(family, rows, chosen)
         srmsr = _srmsr(family, rows)
     low, high = _rmsea_interval(value, df, rows.count)
@@ -187,7 +178,7 @@ def model_fit(
         statistic=chosen,
         value=value,
         df=df,
-        p=_tail(value, df),
+        p=float(chdtrc(df, value)) if df > 0 else np.nan,
         rmsea=_rmsea(max(value - df, 0.0), df, rows.count),
         rmsea_low=low,
         rmsea_high=high,
@@ -213,22 +204,11 @@ class _Rows:
 
     @property
     def count(self) -> float:
-        """How many respondents the rows stand for."""
+        """Number of respondents that the rows stand for."""
         return float(self.weights.sum())
 
 
-def _checked_model(calibration: Calibration) -> Categorical:
-    checked_calibration(calibration, "model_fit")
-    model = calibration.model
-    if not isinstance(model, Categorical):
-        raise InputError(
-            f"model_fit compares shares of categories, but the {model.name} model explains "
-            f"{model.kind} responses. Compare models of them by AIC with compare_models."
-        )
-    return model
-
-
-def _complete(calibration: Calibration, responses: Table | None) -> _Rows:
+def _complete_rows(calibration: Calibration, responses: Table | None) -> _Rows:
     """Return respondents who answered every item, and the items on which they differ."""
     table, weights = own_or_given(calibration, responses, "model_fit")
     cells = calibration.cells(table)
@@ -249,40 +229,22 @@ def _complete(calibration: Calibration, responses: Table | None) -> _Rows:
     return _Rows(kept[:, items].astype(np.int64), weights[whole], items, int((~whole).sum()))
 
 
-def _fitted(calibration: Calibration, model: Categorical, items: Ints) -> Family:
+def _margins_of_model(calibration: Calibration, model: Categorical, items: Ints) -> Family:
     """Return the calibrated items on the nodes of their population."""
     coords = calibration.coords
-    nodes, weights = population_nodes(calibration.model, calibration.coords, calibration.population)
-    log_prob = model.log_prob(coords[items], nodes.fine)
-    prob = np.exp(log_prob)
+    nodes, mass = population_nodes(calibration.model, coords, calibration.population)
+    prob = np.exp(model.log_prob(coords[items], nodes.fine))
     slopes = np.where(prob > 0, model.slopes(coords[items], nodes.fine), 0.0) * prob
-    free: NDArray[np.bool_] = ~model.at_bound(coords)[items]
-    return Family(prob, slopes, weights, free, tuple(model.shared))
+    return Family(prob, slopes, mass, ~model.at_bound(coords)[items], tuple(model.shared))
 
 
-def _chosen(statistic: str, family: Family, model: Categorical) -> str:
-    if model.n_categories == 2:
-        return "m2"
-    if statistic != "auto":
-        return statistic
-    n_items = family.prob.shape[1]
-    return "m2*" if n_moments("m2*", n_items, model.n_categories) > family.n_free else "c2"
-
-
-def _smallest(statistic: str, model: Categorical) -> str:
-    """Return the statistic of the fewest margins that may be chosen."""
-    if model.n_categories == 2:
-        return "m2"
-    return "m2*" if statistic == "auto" else statistic
-
-
-def _check_size(statistic: str, rows: _Rows, model: Categorical) -> None:
-    needed = n_moments(statistic, rows.items.size, model.n_categories)
+def _check_size(statistic: str, n_items: int, n_categories: int) -> None:
+    needed = n_moments(statistic, n_items, n_categories)
     if needed <= MOST_MOMENTS:
         return
-    fewer = "" if statistic == "m2*" or model.n_categories == 2 else ' with statistic="m2*"'
+    fewer = "" if statistic == "m2*" or n_categories == 2 else ' with statistic="m2*"'
     raise InputError(
-        f"{counted(rows.items.size, 'item')} have {needed:,} margins; model_fit takes up to "
+        f"{counted(n_items, 'item')} have {needed:,} margins; model_fit takes up to "
         f"{MOST_MOMENTS:,}, those of 121 items{fewer}. Calibrate a part, "
         "with responses.select(items=[...])."
     )
@@ -295,7 +257,6 @@ def _tests(family: Family, rows: _Rows, statistic: str) -> tuple[float, int, flo
         return np.nan, 0, np.nan, np.nan
     chosen = margins(statistic, n_items, n_categories)
     observed = observed_moments(rows.cells, rows.weights, chosen)
-
     implied = implied_moments(family, chosen)
     value, df = quadratic_form(observed - implied.means, implied, rows.count)
     if df < 1:
@@ -310,28 +271,21 @@ def _tests(family: Family, rows: _Rows, statistic: str) -> tuple[float, int, flo
 def _srmsr(family: Family, rows: _Rows) -> float:
     upper = np.triu_indices(rows.items.size, 1)
     if not upper[0].size:
-        return float(np.nan)
-    apart = observed_correlations(rows.cells, rows.weights) - implied_correlations(family)
-    return float(np.sqrt(np.mean(apart[upper] ** 2)))
-
-
-def _tail(value: float, df: int) -> float:
-    from scipy.special import chdtrc
-
-    return float(chdtrc(df, value)) if df > 0 else float(np.nan)
+        return np.nan
+    diff = observed_correlations(rows.cells, rows.weights) - implied_correlations(family)
+    return float(np.sqrt(np.mean(diff[upper] ** 2)))
 
 
 def _rmsea(excess: float, df: int, count: float) -> float:
-    return float(np.sqrt(excess / (df * (count - 1)))) if df > 0 else float(np.nan)
+    return float(np.sqrt(excess / (df * (count - 1)))) if df > 0 else np.nan
 
 
 def _rmsea_interval(value: float, df: int, count: float) -> tuple[float, float]:
     """Return ends at which a noncentral chi-square has the value as its 95th and 5th percentile."""
     from scipy.optimize import brentq
-    from scipy.special import chndtr
 
     if df < 1:
-        return float(np.nan), float(np.nan)
+        return np.nan, np.nan
 
     def end(share: float) -> float:
         if chndtr(value, df, 0.0) <= share:
@@ -339,12 +293,12 @@ def _rmsea_interval(value: float, df: int, count: float) -> tuple[float, float]:
         most = 2.0 * value + 50.0
         return float(brentq(lambda excess: chndtr(value, df, excess) - share, 0.0, most))
 
-    outside = (1 - COVERAGE) / 2
-    low, high = (_rmsea(end(share), df, count) for share in (1 - outside, outside))
+    tail = (1 - COVERAGE) / 2
+    low, high = (_rmsea(end(share), df, count) for share in (1 - tail, tail))
     return low, high
 
 
-def _said(p: float) -> str:
+def _p_text(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
@@ -355,8 +309,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "graded": ("graded", "gpcm"),
     "continuous": ("continuous", "beta"),
 }
-SUBSTANTIAL = 2.0  # AIC apart: below, the data hardly distinguish the two
-ALPHA = 0.05
+SUBSTANTIAL = 2.0  # difference of AIC below which the data hardly distinguish two models
 
 
 @dataclass(frozen=True)
@@ -378,6 +331,8 @@ class ModelComparison(Diagnosis):
     with priors, by the joint engine, or without convergence.
     """
 
+    display = "model_comparison"
+
     calibrations: Mapping[str, Calibration]
     steps: Mapping[str, Step]
 
@@ -391,13 +346,10 @@ class ModelComparison(Diagnosis):
         """Akaike weight of each model: its share of the evidence, of sum one."""
         aic = np.array([cal.aic for cal in self.calibrations.values()])
         relative = np.exp(-0.5 * (aic - aic.min()))
-        shares: Floats = relative / relative.sum()
-        return shares
+        return np.asarray(relative / relative.sum())
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per model, in the order given."""
-        import pandas as pd
-
         fits = list(self.calibrations.values())
         aic = np.array([cal.aic for cal in fits])
         steps = [self.steps.get(name) for name in self.calibrations]
@@ -416,58 +368,54 @@ class ModelComparison(Diagnosis):
         }
         return pd.DataFrame(columns, index=pd.Index(list(self.calibrations), name="model"))
 
-    def plot(self, **kw: Any) -> Display:
-        """Return how far each model is behind the best."""
-        from ogive.results.plots import DISPLAYS
-
-        return DISPLAYS["model_comparison"](self.to_frame()).plot(**kw)
-
     @property
     def meaning(self) -> str:
         """Which model to take, how clearly, and what speaks for another."""
-        return f"{self._winner()}{self._step()}{self._thrift()}{self._cautions()}."
+        return f"{self._winner()}{self._gain()}{self._by_bic()}{self._cautions()}."
 
     def _winner(self) -> str:
         order = np.argsort([cal.aic for cal in self.calibrations.values()], kind="stable")
         names = list(self.calibrations)
-        weight = self.weights[order[0]]
         if len(names) == 1:
             return f"Only the {names[0]} model was tried"
         second = names[order[1]]
-        ahead = self.calibrations[second].aic - self.calibrations[self.best].aic
-        manner = "hardly better than" if ahead < SUBSTANTIAL else "ahead of"
+        lead = self.calibrations[second].aic - self.calibrations[self.best].aic
+        manner = "hardly better than" if lead < SUBSTANTIAL else "ahead of"
         return (
             f"Of {len(names)} models, {self.best} predicts best, {manner} {second} "
-            f"(AIC lower by {ahead:.1f}, Akaike weight {weight:.2f})"
+            f"(AIC lower by {lead:.1f}, Akaike weight {self.weights[order[0]]:.2f})"
         )
 
-    def _step(self) -> str:
+    def _gain(self) -> str:
         step = self.steps.get(self.best)
         if step is None or np.isnan(step.p):
             return ""
-        p = "p < 0.001" if step.p < 0.001 else f"p = {step.p:.3f}"
         verdict = "more than chance" if step.p < ALPHA else "no more than chance"
-        return f"; what it explains beyond {step.against} is {verdict} (likelihood ratio, {p})"
+        test = f"likelihood ratio, {_p_text(step.p)}"
+        return f"; what it explains beyond {step.against} is {verdict} ({test})"
 
-    def _thrift(self) -> str:
-        thrifty = min(self.calibrations, key=lambda name: self.calibrations[name].bic)
-        if thrifty == self.best:
+    def _by_bic(self) -> str:
+        best = min(self.calibrations, key=lambda name: self.calibrations[name].bic)
+        if best == self.best:
             return ""
-        return f"; BIC, which asks more of a large model, prefers {thrifty}"
+        return f"; BIC, which asks more of a large model, prefers {best}"
 
     def _cautions(self) -> str:
-        late = [name for name, cal in self.calibrations.items() if not cal.converged]
-        steep = [name for name, cal in self.calibrations.items() if not _is_inside(cal)]
-        bent = [name for name, cal in self.calibrations.items() if not _is_maximum(cal)]
-        said = ""
-        if late:
-            said = f"; not converged, so that what they gain may be spurious: {', '.join(late)}"
-        elif steep:
-            named = ", ".join(steep)
-            said = f"; with items that became steps, what they gain may be spurious: {named}"
-        if bent:
-            said += f"; not at their maximum likelihood, hence without tests: {', '.join(bent)}"
-        return said
+        fits = self.calibrations.items()
+        unconverged = [name for name, cal in fits if not cal.converged]
+        at_bound = [name for name, cal in fits if not _is_inside(cal)]
+        penalised = [name for name, cal in fits if not _is_maximum(cal)]
+        text = ""
+        if unconverged:
+            named = ", ".join(unconverged)
+            text = f"; not converged, so that what they gain may be spurious: {named}"
+        elif at_bound:
+            named = ", ".join(at_bound)
+            text = f"; with items that became steps, what they gain may be spurious: {named}"
+        if penalised:
+            named = ", ".join(penalised)
+            text += f"; not at their maximum likelihood, hence without tests: {named}"
+        return text
 
 
 def compare_models(
@@ -522,7 +470,7 @@ def compare_models(
         smaller = [key for key, other in fits.items() if is_nested(other.model, cal.model)]
         if smaller:
             largest = max(smaller, key=lambda key: _n_coordinates(fits[key]))
-            steps[name] = _tested(largest, fits[largest], cal)
+            steps[name] = _likelihood_ratio(largest, fits[largest], cal)
     return ModelComparison(MappingProxyType(fits), MappingProxyType(steps))
 
 
@@ -540,10 +488,10 @@ def is_nested(small: MeasurementModel, large: MeasurementModel) -> bool:
 def _checked_models(models: Models, table: Responses) -> list[MeasurementModel | Calibration]:
     if isinstance(models, str | MeasurementModel | Calibration):
         models = (models,)
-    listed = list(models) if isinstance(models, Iterable) else []
-    if not listed:
+    entries = list(models) if isinstance(models, Iterable) else []
+    if not entries:
         raise InputError(f"models is {models!r}; name some, such as ('1pl', '2pl').")
-    chosen = [entry if isinstance(entry, Calibration) else find_model(entry) for entry in listed]
+    chosen = [entry if isinstance(entry, Calibration) else find_model(entry) for entry in entries]
     known = [entry.model if isinstance(entry, Calibration) else entry for entry in chosen]
     names = [model.name for model in known]
     if len(set(names)) < len(names):
@@ -582,9 +530,8 @@ def _checked_fit(cal: Calibration, table: Responses, settings: Mapping[str, Any]
 
 
 def _n_coordinates(cal: Calibration) -> int:
-    """Return numbers of the model, at a bound or not."""
-    each = [1 if c.shared else len(cal.item_names) for c in cal.model.coordinates]
-    return sum(each)
+    """Return the number of parameters, at a bound or not."""
+    return sum(1 if c.shared else len(cal.item_names) for c in cal.model.coordinates)
 
 
 def _is_maximum(cal: Calibration) -> bool:
@@ -593,26 +540,19 @@ def _is_maximum(cal: Calibration) -> bool:
 
 
 def _is_inside(cal: Calibration) -> bool:
-    """Return True if no item became a step: what such an item gains follows no chi-square."""
-    steep = [coordinate.name == "discrimination" for coordinate in cal.model.coordinates]
-    return not cal.model.at_bound(cal.coords)[:, steep].any()
+    """Return True if no discrimination is at its bound: the gain of a step is no chi-square."""
+    slopes = [coordinate.name == "discrimination" for coordinate in cal.model.coordinates]
+    return not cal.model.at_bound(cal.coords)[:, slopes].any()
 
 
-def _tested(name: str, small: Calibration, large: Calibration) -> Step:
-    from scipy.special import chdtrc
-
+def _likelihood_ratio(name: str, small: Calibration, large: Calibration) -> Step:
+    """Return the test of `large` against `small`; parameters of `large` at a bound do not count."""
     lr = 2 * (large.log_likelihood - small.log_likelihood)
-    df = _n_coordinates(large) - _n_coordinates(small) - _n_held(small, large)
-    both = (small, large)
-    if not all(_is_maximum(cal) and cal.converged and _is_inside(cal) for cal in both):
-        return Step(name, lr, df, float(np.nan))
-    # Without further parameters nothing was gained: all of them are at their bounds.
-    p = float(chdtrc(df, max(lr, 0.0))) if df > 0 else 1.0
-    return Step(name, lr, df, p)
-
-
-def _n_held(small: Calibration, large: Calibration) -> int:
-    """Return how many of the numbers that only the larger model has are at their bounds."""
     known = {coordinate.name for coordinate in small.model.coordinates}
     further = [coordinate.name not in known for coordinate in large.model.coordinates]
-    return int(large.model.at_bound(large.coords)[:, further].sum())
+    n_at_bound = int(large.model.at_bound(large.coords)[:, further].sum())
+    df = _n_coordinates(large) - _n_coordinates(small) - n_at_bound
+    if not all(_is_maximum(cal) and cal.converged and _is_inside(cal) for cal in (small, large)):
+        return Step(name, lr, df, np.nan)
+    # Without further parameters nothing was gained: all of them are at their bounds.
+    return Step(name, lr, df, float(chdtrc(df, max(lr, 0.0))) if df > 0 else 1.0)

@@ -1,31 +1,32 @@
 """How reliably abilities are measured: overall, and along the scale.
 
-The empirical reliability is the share of true variance in the estimates of the respondents at
-hand. With EAP or MAP, which shrink towards the mean, it is V / (V + E), where V is the variance
-of the estimates and E the mean of their squared standard errors; with ML or WLE, whose variance
-includes the error, it is 1 - E / V (Thissen and Wainer, 2001). That takes the items as known. Their
-errors add noise to the estimates that no shrinkage knows of: if its variance is I, the squared
-correlation of EAP or MAP with the truth is (V - I)² / (V (V - I + E)), and that of ML or WLE
-1 - (E + I) / V. What moves all abilities along a line, as origin and unit of the scale do, costs no
-reliability and is left out of I. The reliability at an ability is
-I / (I + 1 / σ²), with the test information I there and the variance σ² of the population
-(Nicewander, 2018); its mean over the population is the marginal reliability, in the spirit of
-Green, Bock, Humphreys, Linn and Reckase (1984), but finite where items carry no information. Both
-take the items as known.
+With V the variance of the estimates of the respondents at hand and E the mean of their squared
+standard errors, the empirical reliability (Thissen and Wainer, 2001) is
+    EAP and MAP, which shrink towards the mean:          V / (V + E)
+    ML and WLE, whose variance includes the error:       1 - E / V
+That takes the items as known. Their errors add noise of variance I to the estimates (what moves all
+abilities along a line, as origin and unit of the scale do, costs no reliability and is left out of
+I), so that the squared correlation with the truth becomes
+    EAP and MAP:  (V - I)² / (V (V - I + E))             ML and WLE:  1 - (E + I) / V
+The reliability at an ability is I / (I + 1 / σ²), with the test information I there and the
+variance σ² of the population (Nicewander, 2018); its mean over the population is the marginal
+reliability, in the spirit of Green, Bock, Humphreys, Linn and Reckase (1984), but finite if items
+carry no information. Both take the items as known.
 
-How much abilities vary is itself estimated, and a handful of respondents say little about it: the
-interval is that of a variance, whose degrees of freedom are about the respondents less one, fewer
-where abilities have heavy tails. It is the variance that estimates have before EAP and MAP shrink
-them, 1 / (1 - ρ) times that of their errors (Feldt, 1965, has the same of coefficient alpha). So
-the interval has a width also where no variance was found beyond that of errors.
+The interval is that of the variance of abilities, whose degrees of freedom are about the
+respondents less one, fewer if abilities have heavy tails. It is the variance that estimates have
+before EAP and MAP shrink them, 1 / (1 - ρ) times that of their errors (Feldt, 1965, has the same of
+coefficient alpha). So the interval has a width also if no variance was found beyond that of errors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
+from scipy.special import chdtri
 
 from ogive.checks.residuals import Diagnosis, checked_calibration, own_or_given, population_nodes
 from ogive.data.responses import Table
@@ -35,25 +36,23 @@ from ogive.irt.calibration import Calibration
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.irt.ability_covariance import AbilityCovariance
-    from ogive.results.plots.figure import Display
-
 
 SHRUNKEN = ("eap", "map")
 TINY = 1e-300
-LEAST_VARIANCE = 1e-100  # as a multiple of what was found
-NORMAL_TAILS = 24.0  # respondents: as sure is it that tails are those of a normal distribution
-FEW = 30  # respondents, below which intervals are too narrow if items have slopes of their own
+LEAST_VARIANCE = 1e-100  # least variance of abilities, as a multiple of the observed one
+NORMAL_TAILS = 24.0  # respondents' worth of prior that abilities have the tails of a normal
+FEW = 30  # respondents below which intervals are too narrow if items have their own slopes
 KNOWN_CURVE = (
     "Information, standard error and reliability along the scale take the items as known. Standard "
     "errors of abilities are larger: they also count the errors of the items and of the scale's "
     "origin and unit."
 )
 LEAST_INFORMATION = 1e-12  # as for the standard errors of test information
-NEXT_TO_NONE = 0.01  # marginal reliability, below which no stretch of the scale is measured
-NEARLY_ALL = 0.95  # of squared errors; if less of them blurs the order, it is said
+NEXT_TO_NONE = 0.01  # marginal reliability below which no stretch of the scale is measured
+NEARLY_ALL = (
+    0.95  # share of squared errors; if less of them affects the order, the headline says so
+)
 LEAST_RATIO = 1e-9  # of the variance of abilities over that of errors, so that it can be scaled
 
 
@@ -69,6 +68,8 @@ class Reliability(Diagnosis):
     looked at is infinite. `blurring` is the share of the mean squared standard error of abilities
     that blurs their order; the rest is that of the scale's origin and unit, which moves all alike.
     """
+
+    display = "reliability"
 
     empirical: float
     empirical_low: float
@@ -87,8 +88,6 @@ class Reliability(Diagnosis):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per ability: information, standard error and reliability there."""
-        import pandas as pd
-
         columns = {
             "ability": self.abilities,
             "information": self.information,
@@ -96,12 +95,6 @@ class Reliability(Diagnosis):
             "reliability": self.reliability,
         }
         return pd.DataFrame(columns)
-
-    def plot(self, **kw: Any) -> Display:
-        """Return reliability along the scale."""
-        from ogive.results.plots import DISPLAYS
-
-        return DISPLAYS["reliability"](self.to_frame()).plot(**kw)
 
     @property
     def meaning(self) -> str:
@@ -111,26 +104,23 @@ class Reliability(Diagnosis):
                 return "The items carry no information on ability: they measure with reliability 0."
             return (
                 f"Reliability {self.marginal:.2f} is expected for a population like that of the "
-                f"calibration, with the items taken as known; {self._where()}."
+                f"calibration, with the items taken as known; {self._best_stretch()}."
             )
         known = "with the items taken as known" if self.items_known else "errors of items included"
+        measured = not self.items_known and self.marginal >= NEXT_TO_NONE
+        shared_errors = ""
+        if measured and self.blurring < NEARLY_ALL:
+            shared_errors = (
+                " The standard errors beside abilities also count the scale's origin and unit, "
+                f"which all share: of these errors, squared, {self.blurring:.0%} blur the order."
+            )
         return (
             f"Abilities are measured with reliability {self.empirical:.2f} "
-            f"({self.empirical_low:.2f} to {self.empirical_high:.2f}), {known}; {self._where()}."
-            f"{self._shared()}"
+            f"({self.empirical_low:.2f} to {self.empirical_high:.2f}), {known}; "
+            f"{self._best_stretch()}.{shared_errors}"
         )
 
-    def _shared(self) -> str:
-        """Return why the standard errors beside abilities seem to say less than the reliability."""
-        told = not self.items_known and self.marginal >= NEXT_TO_NONE
-        if not (told and self.blurring < NEARLY_ALL):
-            return ""
-        return (
-            " The standard errors beside abilities also count the scale's origin and unit, which "
-            f"all share: of these errors, squared, {self.blurring:.0%} blur the order."
-        )
-
-    def _where(self) -> str:
+    def _best_stretch(self) -> str:
         """Return where the items carry at least half of their largest information."""
         if self.marginal < NEXT_TO_NONE:
             return "as calibrated, the items measure next to nothing anywhere on the scale"
@@ -191,174 +181,145 @@ def reliability(
     if not isinstance(method, str) or method.lower() not in METHODS:
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
     method = method.lower()
-    found = _empirical(calibration, responses, method, items_known)
-    marginal, variance = _marginal(calibration)
+    empirical = _empirical(calibration, responses, method, items_known=items_known)
+    nodes, mass = population_nodes(calibration.model, calibration.coords, calibration.population)
+    variance = float(mass @ (nodes.fine - mass @ nodes.fine) ** 2)
+    at_nodes = calibration.model.information(calibration.coords, nodes.fine).sum(axis=0)
     curve = calibration.test_information()
-    best_low, best_high = _best(curve.abilities, curve.information)
+    best_low, best_high = _most_informative(curve.abilities, curve.information)
+    notes = [KNOWN_CURVE]
+    if 0 < empirical.n_respondents < FEW and calibration.model.own_slopes:
+        notes.append(
+            f"With fewer than {FEW} respondents, discriminations of single items rest on their "
+            "prior, and the interval of the reliability is too narrow."
+        )
     return Reliability(
-        empirical=found.value,
-        empirical_low=found.low,
-        empirical_high=found.high,
-        marginal=marginal,
+        empirical=empirical.value,
+        empirical_low=empirical.low,
+        empirical_high=empirical.high,
+        marginal=float(mass @ _conditional(at_nodes, variance)),
         best_low=best_low,
         best_high=best_high,
-        n_respondents=found.n_respondents,
+        n_respondents=empirical.n_respondents,
         method=method,
         abilities=curve.abilities,
         information=curve.information,
         reliability=_conditional(curve.information, variance),
         items_known=items_known,
-        blurring=found.blurring,
-        notes=_notes(calibration, found.n_respondents),
+        blurring=empirical.blurring,
+        notes=tuple(notes),
     )
-
-
-def _notes(calibration: Calibration, count: float) -> tuple[str, ...]:
-    """Return which errors are meant where, and where the interval says too much."""
-    few = 0 < count < FEW and calibration.model.own_slopes
-    unsure = (
-        f"With fewer than {FEW} respondents, discriminations of single items rest on their prior, "
-        "and the interval of the reliability is too narrow."
-    )
-    return (KNOWN_CURVE, unsure) if few else (KNOWN_CURVE,)
 
 
 def _conditional(information: Floats, variance: float) -> Floats:
     return information / (information + 1 / variance)
 
 
-def _marginal(calibration: Calibration) -> tuple[float, float]:
-    """Return marginal reliability, and the variance of the population."""
-    nodes, weights = population_nodes(calibration.model, calibration.coords, calibration.population)
-    variance = float(weights @ (nodes.fine - weights @ nodes.fine) ** 2)
-    information = calibration.model.information(calibration.coords, nodes.fine).sum(axis=0)
-    return float(weights @ _conditional(information, variance)), variance
-
-
 class _Empirical(NamedTuple):
     """Empirical reliability, its interval, respondents, and the share of errors that blurs."""
 
-    value: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
+    value: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
     n_respondents: float = 0.0
-    blurring: float = float("nan")
+    blurring: float = np.nan
 
 
 def _empirical(
-    calibration: Calibration,
-    responses: Table | None,
-    method: str,
-    items_known: bool,  # noqa: FBT001
+    calibration: Calibration, responses: Table | None, method: str, *, items_known: bool
 ) -> _Empirical:
-    """Return empirical reliability of these respondents; NaN where there are none."""
+    """Return the empirical reliability of these respondents; NaN if there are none."""
     if responses is None and calibration.responses is None:
         return _Empirical()
     table, weights = own_or_given(calibration, responses, "reliability")
     scored = calibration.score(table, method, items_known=True)
-    counts = table.observed.any(axis=1) & ~scored["at_bound"].to_numpy() & (weights > 0)
-    ability, se = scored["ability"].to_numpy()[counts], scored["se"].to_numpy()[counts]
-    weights = weights[counts]
+    rows = table.observed.any(axis=1) & ~scored["at_bound"].to_numpy() & (weights > 0)
+    ability, se = scored["ability"].to_numpy()[rows], scored["se"].to_numpy()[rows]
+    weights = weights[rows]
     total = float(weights.sum())
     if not total:
         return _Empirical()
-    ratio, freedom = _noise(ability, se, weights)
-    lost, blurring = 0.0, float("nan")
+    noise, df = _noise_ratio(ability, se, weights)
+    lost, blurring = 0.0, np.nan
     if not items_known:
-        covariance = calibration.ability_covariance(table, method).of(np.flatnonzero(counts))
+        covariance = calibration.ability_covariance(table, method).of(np.flatnonzero(rows))
         lost = _lost_to_items(covariance, se, weights)
-        blurring = _blurring(covariance, ratio, lost, weights)
+        blurring = _blurring(covariance, noise, lost, weights)
     shrunken = method in SHRUNKEN
-    value = float(_share(ratio, lost, np.ones(1), shrunken=shrunken)[0])
-    variances = _variances(freedom)
+    value = float(_reliability_at(noise, lost, np.ones(1), shrunken=shrunken)[0])
+    # The true variance as a multiple of the observed one, least and most; NaN stays.
+    df = np.maximum(df, 1.0)
+    variances = np.asarray(df / chdtri(df, np.array([0.025, 0.975])))
     if shrunken:
-        variances = _before_shrinking(ratio, variances)
-    low, high = _share(ratio, lost, variances, shrunken=shrunken)
+        # Before shrinking, the variance is (V + E) / E times that of the errors of these estimates;
+        # what exceeds 1 is of abilities.
+        beyond = max(1 / noise, LEAST_RATIO)
+        variances = np.maximum((1 + beyond) * variances - 1, 0.0) / beyond
+    low, high = _reliability_at(noise, lost, variances, shrunken=shrunken)
     return _Empirical(value, float(low), float(high), total, blurring)
 
 
-def _share(ratio: float, lost: float, variance: Floats, *, shrunken: bool) -> Floats:
-    """Return reliability if the variance of abilities is `variance` times what was found."""
-    variance = np.maximum(variance, LEAST_VARIANCE)
-    left: Floats = 1 - lost / variance
-    if not shrunken:
-        return left - ratio / variance
-    found: Floats = np.maximum(left, 0.0) ** 2 / np.maximum(left + ratio / variance, TINY)
-    return found
+def _reliability_at(noise: float, lost: float, variance: Floats, *, shrunken: bool) -> Floats:
+    """Return the reliability if the variance of abilities is `variance` times the observed one.
 
-
-def _before_shrinking(ratio: float, variances: Floats) -> Floats:
-    """What the variance of shrunken abilities may be, given that of estimates that hold errors.
-
-    With the variance V of EAP abilities and E of their errors, that is (V + E) / E times the errors
-    that these estimates have; what exceeds them is of abilities.
+    `noise` is E / V and `lost` is I / V.
     """
-    beyond = max(1 / ratio, LEAST_RATIO)
-    found: Floats = np.maximum((1 + beyond) * variances - 1, 0.0) / beyond
-    return found
+    variance = np.maximum(variance, LEAST_VARIANCE)
+    left = 1 - lost / variance
+    if not shrunken:
+        return left - noise / variance
+    return np.maximum(left, 0.0) ** 2 / np.maximum(left + noise / variance, TINY)
 
 
-def _variances(freedom: float) -> Floats:
-    """Return what the true variance may be as a multiple of that found, the least and the most."""
-    from scipy.special import chdtri
-
-    least = np.maximum(freedom, 1.0)  # NaN stays
-    found: Floats = least / chdtri(least, np.array([0.025, 0.975]))
-    return found
-
-
-def _lost_to_items(found: AbilityCovariance, se: Floats, weights: Floats) -> float:
-    """Variance of abilities around a line that errors of items make, as a share of all variance."""
+def _lost_to_items(covariance: AbilityCovariance, se: Floats, weights: Floats) -> float:
+    """Return I / V: the variance around a line that errors of items add to abilities."""
     share = weights / weights.sum()
-    apart = found.ability - share @ found.ability
-    spread = float(share @ apart**2)
-    if found.ability.size < 3 or spread <= 0:
+    centred = covariance.ability - share @ covariance.ability
+    variance = float(share @ centred**2)
+    if covariance.ability.size < 3 or variance <= 0:
         return 0.0
     root = np.sqrt(share)[:, None]
-    basis, _ = np.linalg.qr(root * np.stack([np.ones_like(apart), apart], axis=1))
-    together = root * found.shared
-    together = together - basis @ (basis.T @ together)
-    alone = share @ (found.own - se**2)  # what each has by itself, beside known items
-    return max(float(((together**2).sum() + alone) / spread), 0.0)
+    line, _ = np.linalg.qr(root * np.stack([np.ones_like(centred), centred], axis=1))
+    shared = root * covariance.shared
+    shared = shared - line @ (line.T @ shared)
+    own = share @ (covariance.own - se**2)  # of each respondent alone, beyond known items
+    return max(float(((shared**2).sum() + own) / variance), 0.0)
 
 
-def _blurring(found: AbilityCovariance, ratio: float, lost: float, weights: Floats) -> float:
-    """Return share of the mean squared standard error that is no error of the scale as a whole."""
+def _blurring(covariance: AbilityCovariance, noise: float, lost: float, weights: Floats) -> float:
+    """Return the share of the mean squared standard error that is no error of the whole scale."""
     share = weights / weights.sum()
-    spread = float(share @ (found.ability - share @ found.ability) ** 2)
-    whole = float(share @ (found.own + (found.shared**2).sum(axis=1)))
-    if not whole > 0:
-        return float("nan")
-    return min((ratio + lost) * spread / whole, 1.0)
+    variance = float(share @ (covariance.ability - share @ covariance.ability) ** 2)
+    whole = float(share @ (covariance.own + (covariance.shared**2).sum(axis=1)))
+    return min((noise + lost) * variance / whole, 1.0) if whole > 0 else np.nan
 
 
-def _noise(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:
-    """Return e / V, and how many degrees of freedom it has.
+def _noise_ratio(ability: Floats, se: Floats, weights: Floats) -> tuple[float, float]:
+    """Return E / V and its degrees of freedom.
 
     They follow from the influence of each respondent on log(V / E). A handful of respondents do not
     show how heavy the tails are: those of a normal distribution count as `NORMAL_TAILS` more.
     """
     total = weights.sum()
     squares = (ability - weights @ ability / total) ** 2
-    spread, error = weights @ squares / total, weights @ se**2 / total
-    if ability.size < 2 or spread <= 0 or error <= 0:
-        return float(np.nan), float(np.nan)
-    influence = squares / spread - se**2 / error
+    variance, error = weights @ squares / total, weights @ se**2 / total
+    if ability.size < 2 or variance <= 0 or error <= 0:
+        return np.nan, np.nan
+    influence = squares / variance - se**2 / error
     tails = (weights @ influence**2 + 2 * NORMAL_TAILS) / (total + NORMAL_TAILS)
-    return float(error / spread), float(2 * (total - 1) / tails)
+    return float(error / variance), float(2 * (total - 1) / tails)
 
 
-def _best(abilities: Floats, information: Floats) -> tuple[float, float]:
+def _most_informative(abilities: Floats, information: Floats) -> tuple[float, float]:
     """Return the stretch around the best point where information is at least half of it.
 
-    An end of the scale that was looked at is no end of the stretch.
+    An end of the stretch at the end of the grid is infinite.
     """
     top = int(np.argmax(information))
-    low = high = top
-    enough = information >= 0.5 * information[top]
-    while low > 0 and enough[low - 1]:
-        low -= 1
-    while high < len(abilities) - 1 and enough[high + 1]:
-        high += 1
-    ends = float(abilities[low]), float(abilities[high])
-    return ends[0] if low > 0 else -np.inf, ends[1] if high < len(abilities) - 1 else np.inf
+    too_little = np.flatnonzero(~(information >= 0.5 * information[top]))
+    low = too_little[too_little < top].max(initial=-1) + 1
+    high = too_little[too_little > top].min(initial=len(abilities)) - 1
+    return (
+        float(abilities[low]) if low > 0 else -np.inf,
+        float(abilities[high]) if high < len(abilities) - 1 else np.inf,
+    )
