@@ -30,9 +30,10 @@ from ogive.errors import InputError
 from ogive.stats.label_noise import label_noise
 
 module = import_module("ogive.checks.mislabelled_items")  # its function has the same name
-turned_items = import_module("ogive.checks.miskeyed_items")
+miskeyed_items = import_module("ogive.checks.miskeyed_items")
 
 CHANGED = 0.05
+OF_PROBABILITIES = ("label", "likely", "self_confidence", "normalized_margin")
 SEEDS = range(500, 505)
 COLUMNS = [
     "evidence",
@@ -282,7 +283,7 @@ def test_the_item_itself_is_left_out_of_the_abilities(n_tries):
     values = np.mean(each, axis=0)
     table = Responses(values, tries=n_tries)
     plain = calibrate(table, "1pl")
-    scale = turned_items.Scale(table, np.ones(40), plain)
+    scale = miskeyed_items.RaschScale(table, np.ones(40), plain)
     worth = n_tries / (1 + (n_tries - 1) * plain.dependence)
     gained = values[..., None] * scale.log_prob[1] + (1 - values[..., None]) * scale.log_prob[0]
     counts = zip(*scale.counts(), strict=True)
@@ -368,7 +369,7 @@ def test_a_loaded_bank_needs_responses(tmp_path):
 
 def test_wrong_arguments_are_explained():
     cal = calibrate(turned(40, 6, 1), "2pl")
-    with pytest.raises(InputError, match="needs a calibration, but was given Responses"):
+    with pytest.raises(InputError, match="needs a calibration, got Responses"):
         label_trouble(cal.responses)
     with pytest.raises(InputError, match="not in this calibration"):
         label_trouble(cal, Responses([[0, 1]], items=["item_1", "other"]))
@@ -465,12 +466,12 @@ def test_evidence_of_both_is_that_of_scores_moved_by_that_of_responses(overlappi
         return np.log(p) - np.log1p(-p)
 
     moved = log_odds(turned) - log_odds(alone.share_wrong)
-    expected = log_odds(plain) + module.OF_RESPONSES * moved.clip(-5, 5)
+    expected = log_odds(plain) + module.RESPONSE_WEIGHT * moved.clip(-5, 5)
     np.testing.assert_allclose(log_odds(frame["evidence"].to_numpy()), expected, atol=1e-6)
     assert list(frame.columns) == [
         "evidence",
         "suspect",
-        *module.OF_PROBABILITIES,
+        *OF_PROBABILITIES,
         "contradiction",
     ] + [name for name in COLUMNS if name not in ("evidence", "suspect", *OF_SLOPES)]
 
@@ -479,7 +480,7 @@ def test_probabilities_of_one_model_are_enough(overlapping):
     scores, labels, bad = overlapping
     found = label_trouble(scores=scores, labels=labels)
     frame = found.to_frame()
-    assert list(frame.columns) == ["evidence", "suspect", *module.OF_PROBABILITIES]
+    assert list(frame.columns) == ["evidence", "suspect", *OF_PROBABILITIES]
     assert set(found.noise_rates) == {0, 1}
     assert list(found.weights) == ["model"]
     assert found.share_wrong == pytest.approx(bad.mean(), abs=0.03)

@@ -1,15 +1,11 @@
-"""Wrong labels, from responses and class probabilities.
-
-Probabilities that classifiers give to classes, and labels, read and checked.
-
-Label trouble: items whose label, or key, should be checked.
+"""Label trouble: items whose label, or key, should be checked.
 
 Two kinds of evidence are combined. The probabilities that classifiers give to the classes say how
-likely a label is wrong (`label_noise`). Responses say which items good respondents miss more often
-than weak ones (`turned_items`); where classes overlap, these are not all mislabelled, so responses
-alone give no probability of a wrong label. Together, the log-odds of the first are moved by a share
-of the log Bayes factor of the second: both come from the same classifiers, so that most of what
-responses say is known already.
+likely a label is wrong (`stats.label_noise`). Responses say which items good respondents miss more
+often than weak ones (`miskeyed_items`); if classes overlap, these are not all mislabelled, so that
+responses alone give no probability of a wrong label. Together, the log-odds of the first are moved
+by a share of the log Bayes factor of the second: both come from the same classifiers, so that most
+of what responses say is known already.
 """
 
 from __future__ import annotations
@@ -19,9 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from ogive.checks.miskeyed_items import TurnedItems, turned_items
+from ogive.checks.miskeyed_items import ReversedKeys, find_reversed_keys
 from ogive.checks.residuals import Diagnosis, checked_calibration
 from ogive.data.foreign_frames import as_pandas
 from ogive.data.names import row_name
@@ -31,20 +29,17 @@ from ogive.irt.calibration import Calibration
 from ogive.results.base import Part
 from ogive.results.numbers import counted, listed, shown
 from ogive.stats.array_backend import Floats
-from ogive.stats.label_noise import LabelNoise, label_noise
+from ogive.stats.label_noise import label_noise
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
-
-FAR_FROM_ONE = 0.01  # a sum of probabilities, for half precision and many classes
+LARGEST_GAP = 0.01  # distance of a sum of probabilities from 1, for half precision and many classes
 
 
 @dataclass(frozen=True, eq=False)
 class ClassProbabilities:
-    """What each model says of each item, and the label that the item has."""
+    """Probabilities that models give to the classes of items, and the labels of the items."""
 
     models: tuple[str, ...]
     items: tuple[str, ...]
@@ -56,69 +51,57 @@ class ClassProbabilities:
 def read_probabilities(
     scores: Any, labels: Any, classes: Any = None, items: Sequence[str] | None = None
 ) -> ClassProbabilities:
-    """Probabilities with their labels, or one sentence that says why they do not fit together.
+    """Return probabilities with their labels; raise InputError if they do not fit together.
 
     `scores` is a frame or array of items × classes, a mapping of them by model, or an array of
     models × items × classes. `items` are the names that the rows should have, if they are known.
     """
     if labels is None:
         raise InputError("scores were given without labels. Give labels=, one label per item.")
-    tables = _tables(scores)
-    given = _plain(labels, "labels")
-    names = _items(tables, labels, len(given), items)
-    _check_complete(given, names)
-    known = _classes(tables, given, classes)
-    values = []
-    for model, table in tables.items():
-        value = _ordered(_matrix(model, table, names, known), table, known, names)
-        values.append(_checked(f"'{model}'" if len(tables) > 1 else "the model", value, names))
-    stacked = np.stack(values)
-    _check_gaps(stacked, tuple(tables), names)
-    return ClassProbabilities(tuple(tables), names, known, _codes(given, known, names), stacked)
-
-
-def _tables(scores: Any) -> dict[str, Any]:
     if isinstance(scores, Mapping):
         tables = {str(name): as_pandas(table) for name, table in scores.items()}
     elif hasattr(scores, "columns"):
         tables = {"model": as_pandas(scores)}
+    elif np.ndim(scores) == 3:
+        tables = {f"model_{k + 1}": table for k, table in enumerate(np.asarray(scores))}
     else:
-        array = np.asarray(scores)
-        several = array.ndim == 3
-        tables = {f"model_{k + 1}": a for k, a in enumerate(array)} if several else {"model": array}
+        tables = {"model": np.asarray(scores)}
     if not tables:
         raise InputError("scores are empty. Give probabilities of at least one model.")
-    return tables
-
-
-def _plain(values: Any, what: str) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.ndim != 1 or not array.size:
+    given = np.asarray(labels)
+    if given.ndim != 1 or not given.size:
         raise InputError(
-            f"{what} have shape {array.shape}, but they should be a list: one label per item."
+            f"labels have shape {given.shape}, but they should be a list: one label per item."
         )
-    return array
-
-
-def _check_complete(labels: NDArray[Any], items: tuple[str, ...]) -> None:
+    names = _item_names(tables, labels, len(given), items)
     missing = [
-        item for item, each in zip(items, labels, strict=True) if each is None or each != each
+        name for name, each in zip(names, given, strict=True) if each is None or each != each
     ]
     if missing:
         raise InputError(
             f"The label is missing for {listed(missing, 'item')}. Leave such items out of labels "
             "and scores."
         )
+    known = _class_names(tables, given, classes)
+    matrices = []
+    for model, table in tables.items():
+        matrix = _in_order(_matrix(model, table, names, known), table, known, names)
+        matrices.append(
+            _normalised(f"'{model}'" if len(tables) > 1 else "the model", matrix, names)
+        )
+    stacked = np.stack(matrices)
+    _check_gaps(stacked, tuple(tables), names)
+    return ClassProbabilities(tuple(tables), names, known, _codes(given, known, names), stacked)
 
 
-def _items(
+def _item_names(
     tables: dict[str, Any], labels: Any, n_items: int, items: Sequence[str] | None
 ) -> tuple[str, ...]:
     """Return names from the calibration, or from the index of a frame, or by position."""
     names = None
-    for each in (*tables.values(), labels):
-        index = getattr(each, "index", None)
-        if names is None and index is not None and not callable(index) and _named(index):
+    for table in (*tables.values(), labels):
+        index = getattr(table, "index", None)
+        if names is None and index is not None and not callable(index) and _has_names(index):
             names = tuple(map(str, index))
     if items is not None and len(items) != n_items:
         raise InputError(
@@ -134,21 +117,21 @@ def _items(
     return tuple(items) if items is not None else names or tuple(map(row_name, range(n_items)))
 
 
-def _named(index: Any) -> bool:
+def _has_names(index: Any) -> bool:
     """Return True if an index of pandas names its rows, and does not only count them."""
     return type(index).__name__ != "RangeIndex" and len(set(index)) == len(index)
 
 
-def _classes(tables: dict[str, Any], labels: NDArray[Any], classes: Any) -> tuple[Any, ...]:
+def _class_names(tables: dict[str, Any], labels: NDArray[Any], classes: Any) -> tuple[Any, ...]:
     """Return the classes given, or the columns of a frame, or the labels in order, or codes."""
     if classes is not None:
-        found = tuple(_value(each) for each in classes)
-        if len(set(found)) < len(found):
+        names = tuple(_plain_value(each) for each in classes)
+        if len(set(names)) < len(names):
             raise InputError("classes name a class twice. Give each class once.")
-        return found
+        return names
     first = next(iter(tables.values()))
     if hasattr(first, "columns"):
-        return tuple(_value(each) for each in first.columns)
+        return tuple(_plain_value(each) for each in first.columns)
     shape = np.asarray(first).shape
     if len(shape) != 2:
         raise InputError(
@@ -158,7 +141,12 @@ def _classes(tables: dict[str, Any], labels: NDArray[Any], classes: Any) -> tupl
     width = shape[1]
     if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < width:
         return tuple(range(width))
-    distinct = _distinct(labels)
+    try:
+        distinct = tuple(sorted({_plain_value(each) for each in labels}))  # as scikit-learn does
+    except TypeError:
+        raise InputError(
+            "labels mix types, such as text and numbers. Give all of one type."
+        ) from None
     if len(distinct) != width:
         raise InputError(
             f"scores have {counted(width, 'column')}, but the labels have "
@@ -168,69 +156,58 @@ def _classes(tables: dict[str, Any], labels: NDArray[Any], classes: Any) -> tupl
     return distinct
 
 
-def _distinct(labels: NDArray[Any]) -> tuple[Any, ...]:
-    """Return the different labels, in the order of scikit-learn."""
-    values = {_value(each) for each in labels}
-    try:
-        return tuple(sorted(values))
-    except TypeError:
-        raise InputError(
-            "labels mix types, such as text and numbers. Give all of one type."
-        ) from None
-
-
-def _value(each: Any) -> Any:
-    return each.item() if isinstance(each, np.generic) else each
+def _plain_value(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _matrix(model: str, table: Any, items: tuple[str, ...], classes: tuple[Any, ...]) -> Floats:
     try:
-        found: Floats = np.asarray(table, dtype=float)
+        matrix: Floats = np.asarray(table, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"scores of '{model}' are not all numbers.") from None
-    if found.shape != (len(items), len(classes)):
+    if matrix.shape != (len(items), len(classes)):
         raise InputError(
-            f"scores of '{model}' have shape {found.shape}, but there are "
+            f"scores of '{model}' have shape {matrix.shape}, but there are "
             f"{counted(len(items), 'label')} and {len(classes)} classes. "
             "Give one row per item and one column per class, as predict_proba does."
         )
     if len(classes) < 2:
         raise InputError("There is one class only, so that no label can be wrong.")
-    return found
+    return matrix
 
 
-def _ordered(
-    values: Floats, table: Any, classes: tuple[Any, ...], items: tuple[str, ...]
+def _in_order(
+    matrix: Floats, table: Any, classes: tuple[Any, ...], items: tuple[str, ...]
 ) -> Floats:
     """Return the columns of a frame in the order of the classes, its rows in that of the items."""
     if not hasattr(table, "columns"):
-        return values
-    columns = [_value(each) for each in table.columns]
+        return matrix
+    columns = [_plain_value(each) for each in table.columns]
     if set(columns) != set(classes):
         strange = next(each for each in columns if each not in classes)
         raise InputError(
             f"scores have a column {shown(strange)}, which is none of the classes "
-            f"{_said(classes)}. Name the columns by the classes."
+            f"{_listed_classes(classes)}. Name the columns by the classes."
         )
     index = list(map(str, table.index))
-    if _named(table.index) and tuple(index) != items and set(index) == set(items):
-        values = values[[index.index(item) for item in items]]
-    return values[:, [columns.index(each) for each in classes]]
+    if _has_names(table.index) and tuple(index) != items and set(index) == set(items):
+        matrix = matrix[[index.index(item) for item in items]]
+    return matrix[:, [columns.index(each) for each in classes]]
 
 
-def _said(classes: tuple[Any, ...]) -> str:
+def _listed_classes(classes: tuple[Any, ...]) -> str:
     return ", ".join(map(shown, classes[:4])) + (", ..." if len(classes) > 4 else "")
 
 
-def _checked(whose: str, values: Floats, items: tuple[str, ...]) -> Floats:
-    """Return rows that sum to one; those without any number stay."""
-    asked = ~np.isnan(values).all(axis=1)
-    rows = values[asked]
+def _normalised(whose: str, matrix: Floats, items: tuple[str, ...]) -> Floats:
+    """Return rows that sum to exactly one; rows without any number stay."""
+    asked = ~np.isnan(matrix).all(axis=1)
+    rows = matrix[asked]
     sums = rows.sum(axis=1)
     for bad, reason in (
         (~np.isfinite(rows).all(axis=1), "a probability is missing or infinite"),
-        ((rows < 0).any(axis=1) | (rows > 1 + FAR_FROM_ONE).any(axis=1), "one is not from 0 to 1"),
-        (abs(sums - 1) > FAR_FROM_ONE, "they do not sum to one"),
+        ((rows < 0).any(axis=1) | (rows > 1 + LARGEST_GAP).any(axis=1), "one is not from 0 to 1"),
+        (abs(sums - 1) > LARGEST_GAP, "they do not sum to one"),
     ):
         if bad.any():
             names = [items[k] for k in np.flatnonzero(asked)[bad]]
@@ -238,14 +215,14 @@ def _checked(whose: str, values: Floats, items: tuple[str, ...]) -> Floats:
                 f"scores of {whose} are no probabilities for {listed(names, 'item')}: {reason}. "
                 "Give what predict_proba returns."
             )
-    found: Floats = values.copy()
-    found[asked] = rows / sums[:, None]
-    return found
+    normalised = matrix.copy()
+    normalised[asked] = rows / sums[:, None]
+    return normalised
 
 
-def _check_gaps(values: Floats, models: tuple[str, ...], items: tuple[str, ...]) -> None:
-    """An item without probabilities has none from any model."""
-    missing = np.isnan(values[:, :, 0])
+def _check_gaps(scores: Floats, models: tuple[str, ...], items: tuple[str, ...]) -> None:
+    """Raise InputError unless each item has probabilities from all models or from none."""
+    missing = np.isnan(scores[:, :, 0])
     uneven = missing.any(axis=0) & ~missing.all(axis=0)
     if uneven.any():
         item = int(np.flatnonzero(uneven)[0])
@@ -261,45 +238,39 @@ def _check_gaps(values: Floats, models: tuple[str, ...], items: tuple[str, ...])
 def _codes(
     labels: NDArray[Any], classes: tuple[Any, ...], items: tuple[str, ...]
 ) -> NDArray[np.int64]:
-    places = {each: code for code, each in enumerate(classes)}
-    codes = np.array([places.get(_value(each), -1) for each in labels], dtype=np.int64)
+    code_of = {each: code for code, each in enumerate(classes)}
+    codes = np.array([code_of.get(_plain_value(each), -1) for each in labels], dtype=np.int64)
     if (codes < 0).any():
         first = int(np.flatnonzero(codes < 0)[0])
-        label = _value(labels[first])
+        label = _plain_value(labels[first])
         kinds = {type(each).__name__ for each in classes}
-        other = (
-            f"; it is of type {type(label).__name__}, they are of type {' and '.join(kinds)}"
-            if type(label).__name__ not in kinds
-            else ""
-        )
+        own, other = type(label).__name__, ""
+        if own not in kinds:
+            other = f"; it is of type {own}, they are of type {' and '.join(kinds)}"
         raise InputError(
             f"The label {shown(label)} of {items[first]} is none of the classes "
-            f"{_said(classes)}{other}. Give scores a column for each class that a label has."
+            f"{_listed_classes(classes)}{other}. Give scores a column for each class that a label "
+            "has."
         )
     return codes
 
 
-# Share of right labels that may be among the suspects, by the evidence itself: by responses alone,
-# and by probabilities, whose evidence is rather too low than too high.
+# Expected share of right labels among the suspects: of responses alone, and of probabilities, whose
+# evidence is rather too low than too high.
 FALSE_SHARE, CALIBRATED_FALSE_SHARE = 0.10, 0.20
-OF_RESPONSES = 0.2  # how much the log Bayes factor of responses counts beside probabilities,
-FARTHEST = 5.0  # and how large it may be
-SMALLEST = 1e-9  # probability, so that log-odds are finite
+RESPONSE_WEIGHT = 0.2  # weight of the log Bayes factor of responses beside probabilities
+LARGEST_FACTOR = 5.0  # largest log Bayes factor of responses that counts
+SMALLEST = 1e-9  # least probability, so that log-odds are finite
 MOST_DRAWN = 30
-NEXT_TO_NONE, ENOUGH = 0.02, 0.8  # of turned items; if fewer would be found, it is said
+# Shares of reversed keys that would be detected: below the second, the headline states the share,
+# below the first it says "hardly any".
+NEXT_TO_NONE, ENOUGH = 0.02, 0.8
 RULE = "Items are named from the likeliest on, as long as false alarms are expected to be at most"
-OF_PROBABILITIES = ("label", "likely", "self_confidence", "normalized_margin")
-OF_BOTH = ("contradiction",)
-OF_RESPONDENTS = (
-    "share_right",
-    "share_right_strong",
-    "share_right_weak",
-    "discrimination",
-    "discrimination_se",
-    "probability_negative",
-    "item_rest",
-    "outfit",
-    "n",
+COLUMNS = (
+    *("label", "likely", "self_confidence", "normalized_margin"),  # of probabilities
+    "contradiction",  # of responses, if there are probabilities
+    *("share_right", "share_right_strong", "share_right_weak"),  # of responses
+    *("discrimination", "discrimination_se", "probability_negative", "item_rest", "outfit", "n"),
 )
 
 
@@ -308,9 +279,9 @@ class LabelTrouble(Diagnosis):
     """Items whose label should be checked, the most suspicious first.
 
     With probabilities of classes (`calibrated`), `evidence` is the probability that the label is
-    wrong. With responses alone it is the probability that the item contradicts good respondents,
-    which cases where classes overlap do, too. `suspect` marks items for which it is above 0.5, as
-    far down the list as the expected share of the others among them stays within 20 %, with
+    wrong. Without them, it is the probability that the item contradicts good respondents. Correctly
+    labelled items can do so too if classes overlap. `suspect` marks items for which it is above
+    0.5, as far down the list as the expected share of the others among them stays within 20 %, with
     responses alone within 10 %.
 
     The other columns show why. Of probabilities: the `label`, the class that is most `likely`
@@ -355,15 +326,12 @@ class LabelTrouble(Diagnosis):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per item, the most suspicious first."""
-        import pandas as pd
-
-        names = ("evidence", "suspect", *OF_PROBABILITIES, *OF_BOTH, *OF_RESPONDENTS)
-        columns = {name: getattr(self, name) for name in names}
+        columns = self._columns(("evidence", "suspect", *COLUMNS))
         known = {name: column for name, column in columns.items() if column is not None}
         return pd.DataFrame(known, index=pd.Index(self.items, name="item"))
 
     def plot(self, **kw: Any) -> Display:
-        """Strong and weak respondents on the most suspicious items, or the evidence alone."""
+        """Draw strong and weak respondents on the most suspicious items, or the evidence alone."""
         from ogive.results.plots import DISPLAYS
 
         if self.share_right is not None:
@@ -406,12 +374,12 @@ class LabelTrouble(Diagnosis):
         )
 
     def _largest(self) -> str:
-        """Return how near the first is to being a suspect; it alone must leave few right labels."""
-        told, among = np.isfinite(self.evidence), ""
+        """Return how near the first item is to being a suspect, and what that takes."""
+        judged, among = np.isfinite(self.evidence), ""
         if self.share_right is not None and not self.calibrated:
-            told = told & (self.share_right > 0) & (self.share_right < 1)
+            judged = judged & (self.share_right > 0) & (self.share_right < 1)
             among = "among items that some solve and some fail, "
-        known = np.flatnonzero(told)
+        known = np.flatnonzero(judged)
         if not known.size:
             return f"{among}there is no evidence."
         allowed = CALIBRATED_FALSE_SHARE if self.calibrated else FALSE_SHARE
@@ -423,7 +391,7 @@ class LabelTrouble(Diagnosis):
         )
 
     def _undetected(self) -> str:
-        """Return how much these responses could have shown, where that is little."""
+        """Return how many reversed keys these responses could have shown, if that is little."""
         if self.calibrated or self.detectable is None or self.detectable >= ENOUGH:
             return ""
         if self.detectable < NEXT_TO_NONE:
@@ -434,10 +402,10 @@ class LabelTrouble(Diagnosis):
         )
 
     def _named(self, row: int) -> str:
-        if self.label is None or self.likely is None:
-            return f"{self.items[row]} ({self.evidence[row]:.0%})"
-        instead = f"{shown(self.likely[row])} rather than {shown(self.label[row])}"
-        return f"{self.items[row]} ({self.evidence[row]:.0%}: {instead})"
+        instead = ""
+        if self.label is not None and self.likely is not None:
+            instead = f": {shown(self.likely[row])} rather than {shown(self.label[row])}"
+        return f"{self.items[row]} ({self.evidence[row]:.0%}{instead})"
 
 
 def label_trouble(
@@ -494,52 +462,54 @@ def label_trouble(
         raise InputError(
             "labels were given without scores. Give scores=, the probabilities of the classes."
         )
-    turned = None if calibration is None else _turned(calibration, responses)
-    if scores is None:
-        assert turned is not None  # noqa: S101 - one of the two was given
-        assert calibration is not None  # noqa: S101 - what was turned is its
-        return _of_responses(turned, 1 + int(calibration.parts[1].max(initial=0)))
-    names = None if turned is None else turned.items
-    return _of_scores(read_probabilities(scores, labels, classes, names), turned)
+    keys = None
+    if calibration is not None:
+        checked_calibration(calibration, "label_trouble")
+        if calibration.model.kind != "binary":
+            raise InputError(
+                f"label_trouble needs right or wrong, but the {calibration.model.name} model "
+                f"explains {calibration.model.kind} responses. Make each 1 where it is good "
+                "enough, else 0; for items that do not fit their curve, use item_fit."
+            )
+        keys = find_reversed_keys(calibration, responses)
+        if scores is None:
+            return _ranked(
+                keys.items,
+                keys.log_odds,
+                keys.columns,
+                calibrated=False,
+                share_wrong=keys.share,
+                detectable=keys.detectable,
+                effective_respondents=keys.effective_respondents,
+                n_parts=1 + int(calibration.parts[1].max(initial=0)),
+            )
+    names = None if keys is None else keys.items
+    return _by_probabilities(read_probabilities(scores, labels, classes, names), keys)
 
 
-def _turned(calibration: Calibration, responses: Table | None) -> TurnedItems:
-    checked_calibration(calibration, "label_trouble")
-    if calibration.model.kind != "binary":
-        raise InputError(
-            f"label_trouble needs right or wrong, but the {calibration.model.name} model explains "
-            f"{calibration.model.kind} responses. Make each 1 where it is good enough, else 0; "
-            "for items that do not fit their curve, use item_fit."
-        )
-    return turned_items(calibration, responses)
-
-
-def _of_responses(turned: TurnedItems, n_parts: int) -> LabelTrouble:
-    return _ranked(
-        turned.items,
-        turned.log_odds,
-        turned.columns,
-        calibrated=False,
-        share_wrong=turned.share,
-        detectable=turned.detectable,
-        effective_respondents=turned.effective_respondents,
-        n_parts=n_parts,
-    )
-
-
-def _of_scores(given: ClassProbabilities, turned: TurnedItems | None) -> LabelTrouble:
+def _by_probabilities(given: ClassProbabilities, keys: ReversedKeys | None) -> LabelTrouble:
     """Return evidence from probabilities, moved by that of responses, if there are any."""
-    from scipy.special import expit
-
     asked = ~np.isnan(given.scores[0, :, 0])
     noise = label_noise(given.scores[:, asked], given.labels[asked])
     log_odds = np.full(len(given.items), np.nan)
     wrong = noise.wrong.clip(SMALLEST, 1 - SMALLEST)
     log_odds[asked] = np.log(wrong) - np.log1p(-wrong)
-    columns = _beside(given, noise, asked)
-    if turned is not None:
-        columns |= turned.columns | {"contradiction": expit(turned.log_odds)}
-        log_odds += OF_RESPONSES * turned.log_bayes_factor.clip(-FARTHEST, FARTHEST)
+    mean = given.scores.mean(axis=0)
+    own = (np.arange(len(mean)), given.labels)
+    others = mean.copy()
+    others[own] = -np.inf
+    likely = np.full(len(mean), None, dtype=object)
+    likely[asked] = [given.classes[code] for code in noise.likely]
+    columns = {
+        "label": np.array([given.classes[code] for code in given.labels], dtype=object),
+        "likely": likely,
+        "self_confidence": mean[own],
+        "normalized_margin": (mean[own] - others.max(axis=1) + 1) / 2,
+    }
+    if keys is not None:
+        columns |= keys.columns | {"contradiction": expit(keys.log_odds)}
+        factor = keys.log_bayes_factor.clip(-LARGEST_FACTOR, LARGEST_FACTOR)
+        log_odds += RESPONSE_WEIGHT * factor
     names = [given.models[k] if k >= 0 else "mean of all" for k in noise.members]
     return _ranked(
         given.items,
@@ -547,26 +517,10 @@ def _of_scores(given: ClassProbabilities, turned: TurnedItems | None) -> LabelTr
         columns,
         calibrated=True,
         share_wrong=float(np.nanmean(expit(log_odds))),
-        effective_respondents=None if turned is None else turned.effective_respondents,
+        effective_respondents=None if keys is None else keys.effective_respondents,
         noise_rates=dict(zip(given.classes, map(float, noise.rates), strict=True)),
         weights=dict(zip(names, map(float, noise.weights), strict=True)),
     )
-
-
-def _beside(given: ClassProbabilities, noise: LabelNoise, asked: np.ndarray) -> dict[str, Any]:
-    """Return label, most likely class, and what the mean model says of the label."""
-    mean = given.scores.mean(axis=0)
-    own = (np.arange(len(mean)), given.labels)
-    others = mean.copy()
-    others[own] = -np.inf
-    likely = np.full(len(mean), None, dtype=object)
-    likely[asked] = [given.classes[code] for code in noise.likely]
-    return {
-        "label": np.array([given.classes[code] for code in given.labels], dtype=object),
-        "likely": likely,
-        "self_confidence": mean[own],
-        "normalized_margin": (mean[own] - others.max(axis=1) + 1) / 2,
-    }
 
 
 def _ranked(
@@ -575,11 +529,9 @@ def _ranked(
     columns: dict[str, Any],
     *,
     calibrated: bool,
-    **found: Any,
+    **further: Any,
 ) -> LabelTrouble:
     """Return everything about each item, the most suspicious first; those without evidence last."""
-    from scipy.special import expit
-
     order = np.argsort(-np.where(np.isnan(log_odds), -np.inf, log_odds), kind="stable")
     evidence = expit(log_odds[order])
     sure = np.nan_to_num(evidence)
@@ -591,5 +543,5 @@ def _ranked(
         suspect=(false_share <= allowed) & (sure > 0.5),
         calibrated=calibrated,
         **{name: column[order] for name, column in columns.items()},
-        **found,
+        **further,
     )
