@@ -220,7 +220,7 @@ def test_what_all_answered_alike_is_never_negative_and_all_right_is_easy(bank):
     assert found.items["significantly_negative"].iloc[:2].tolist() == [False, False]
     said = negative_notes(found.items.assign(significantly_negative=False), 40)
     assert [note.split(",")[0] for note in said] == ["1 item has a negative discrimination"]
-    assert found._drawn_items()["difficulty"].iloc[:2].tolist() == [-np.inf, np.inf]
+    assert found.plot().frame["difficulty"].iloc[:2].tolist() == [-np.inf, np.inf]
     assert found.items["discrimination"].iloc[:2].isna().all()
 
 

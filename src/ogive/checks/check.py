@@ -1,18 +1,14 @@
-"""Check(): select, run, gather; the result.
-
-All diagnoses of one calibration, one after the other.
-
-Item health: which items of a benchmark need a look, and how saturated it is.
-"""
+"""Run several checks: all diagnoses of a calibration, and the health of the items of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from ogive._progress import at_stage
 from ogive._validation import one_of
@@ -21,7 +17,6 @@ from ogive.checks.item_analysis import (
     described_items,
     few_answers_notes,
     judged_keys,
-    judged_repeats,
     judged_residuals,
     negative_notes,
     problems_said,
@@ -42,10 +37,10 @@ from ogive.checks.residuals import (
 )
 from ogive.checks.respondent_fit import (
     group_frame,
+    judged_by_hard_items,
     respondent_fit,
     respondent_frame,
     said_of_hints,
-    with_hard_items,
 )
 from ogive.checks.saturation import information_along, said_of_saturation, saturation_frame
 from ogive.data.responses import Responses, Table, as_responses
@@ -63,14 +58,11 @@ from ogive.stats.linked_parts import linked_parts
 from ogive.stats.metrics import rank_agreement
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["ItemHealth", "item_health"]
 
-
-# Those that ask a calibration and its responses.
+# Checks of a calibration and its responses.
 DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
     "reliability": reliability,
     "model_fit": model_fit,
@@ -79,10 +71,8 @@ DIAGNOSTICS: dict[str, Callable[..., Diagnosis]] = {
     "local_dependence": local_dependence,
     "label_trouble": label_trouble,
 }
-
-
-OF_ONE_ABILITY = ("dimensionality", "reliability")  # which say how many, and how well measured
-OF_ABILITIES = ("item_fit", "respondent_fit", "local_dependence")  # which hold responses to them
+OF_ONE_ABILITY = ("dimensionality", "reliability")  # checks that assume one ability for all
+OF_ABILITIES = ("item_fit", "respondent_fit", "local_dependence")  # checks at estimated abilities
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,8 +89,6 @@ class Diagnoses(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per diagnosis: available, meaning, notes."""
-        import pandas as pd
-
         rows = {
             name: (True, each.meaning, " ".join(each.notes)) for name, each in self.found.items()
         }
@@ -109,15 +97,17 @@ class Diagnoses(Result):
         return pd.DataFrame(list(rows.values()), names, ["available", "meaning", "notes"])
 
     def plot(self, **kw: Any) -> Display:
-        """Draw the first diagnosis that there is; `figures` draws each."""
+        """Draw the first diagnosis that is available; `figures` draws each."""
         for each in self.found.values():
             return each.plot(**kw)
         raise InputError(f"There is no diagnosis to draw. {' '.join(set(self.missing.values()))}")
 
     def sentences(self) -> list[str]:
         """Return what each diagnosis says, and why others are missing, by name."""
-        said = [f"{name}: {text}" for name, each in self.found.items() for text in each.sentences()]
-        return [*said, *(f"{name}: none. {reason}" for name, reason in self.missing.items())]
+        texts = [
+            f"{name}: {text}" for name, each in self.found.items() for text in each.sentences()
+        ]
+        return [*texts, *(f"{name}: none. {reason}" for name, reason in self.missing.items())]
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the table of all diagnoses, then that of each."""
@@ -144,20 +134,20 @@ def diagnose(calibration: Calibration, responses: Table | None = None) -> Diagno
         "dimensionality": partial(dimensionality, table),
         **{name: partial(work, calibration, responses) for name, work in DIAGNOSTICS.items()},
     }
-    parted = _parted(calibration, table)
-    none = "" if parted else _no_ability(calibration, table, weights)
-    if parted or none:
-        works |= {name: partial(_refuse, parted or none) for name in OF_ONE_ABILITY}
-    if none:  # within parts, responses can be held to abilities; without an ability they cannot
-        works |= {name: partial(_refuse, none) for name in OF_ABILITIES}
+    parted = _unlinked(calibration, table)
+    reason = "" if parted else _no_ability(calibration, table, weights)
+    if parted or reason:
+        works |= {name: partial(_refuse, parted or reason) for name in OF_ONE_ABILITY}
+    if reason:  # unlinked parts have abilities of their own
+        works |= {name: partial(_refuse, reason) for name in OF_ABILITIES}
     return Diagnoses(*gathered(works))
 
 
-def _parted(calibration: Calibration, table: Responses) -> str:
-    """Why there are several abilities, each of a part of the table; empty if there is one part."""
-    held = np.array([HELD in words for words in calibration.flags])
+def _unlinked(calibration: Calibration, table: Responses) -> str:
+    """Return the reason why there are several abilities, if no item links parts of the table."""
+    fixed = np.array([HELD in flags for flags in calibration.flags])
     same = table.items == calibration.item_names
-    rows, _ = parts_of(table, held if same else None)
+    rows, _ = parts_of(table, fixed if same else None)
     if not rows.any():
         return ""
     return (
@@ -167,7 +157,7 @@ def _parted(calibration: Calibration, table: Responses) -> str:
 
 
 def _no_ability(calibration: Calibration, table: Responses, weights: Floats) -> str:
-    """Return why these scores do not identify an ability; empty where nothing speaks against it."""
+    """Return the reason why scores do not identify an ability, if there is one."""
     if calibration.model.kind != "continuous":
         return ""
     whole = table is calibration.responses and calibration.weights is None
@@ -182,6 +172,7 @@ COUNTED_TWICE = (
     "Near-duplicates count the same information twice: with them, standard errors of abilities are "
     "too small and discriminations are biased. Keep one of each pair."
 )
+FEW_RESPONDENTS = 30
 LEAST_AGREEMENT = 0.3  # rank correlation of abilities and mean results
 FIGURES = ("items", "saturation", "respondents")
 CURVE_POINTS = 161
@@ -227,28 +218,30 @@ class ItemHealth(Result):
         frame = self.respondents
         if "hint" not in frame:
             return ()
-        found = frame[frame["hint"] | (frame["too_good_on"] != "")]
-        return tuple(found.sort_values("excess_p", kind="stable").index)
+        hints = frame[frame["hint"] | (frame["too_good_on"] != "")]
+        return tuple(hints.sort_values("excess_p", kind="stable").index)
 
     @property
     def meaning(self) -> str:
         """How many items need a look, and why."""
         items = self.items
-        said_alike = solved_words(self.responses.kind)
+        words_by_kind = solved_words(self.responses.kind)
         counts = {
-            **{words: (items["solved_by"] == who).sum() for who, words in said_alike.items()},
+            **{words: (items["solved_by"] == who).sum() for who, words in words_by_kind.items()},
             "with significantly negative discrimination": items["significantly_negative"].sum(),
             "with a suspect key": items["suspect_key"].sum(),
             "answered like another": (items["duplicate_of"] != "").sum(),
             "never asked": (items["n_respondents"] == 0).sum(),
         }
-        total, told = counted(len(items), "item"), len(self.troubled)
-        if not told:
+        n_troubled = len(self.troubled)
+        if not n_troubled:
             return said_of_none(items)
-        said = [f"{int(count):,} {words}" for words, count in counts.items() if count]
-        need = "needs" if told == 1 else "need"
-        twice = " (an item may count more than once)" if sum(counts.values()) > told else ""
-        return f"{told:,} of {total} {need} a look: {joined(said)}{twice}."
+        reasons = joined([f"{int(count):,} {words}" for words, count in counts.items() if count])
+        twice = " (an item may count more than once)" if sum(counts.values()) > n_troubled else ""
+        return (
+            f"{n_troubled:,} of {counted(len(items), 'item')} "
+            f"{'needs' if n_troubled == 1 else 'need'} a look: {reasons}{twice}."
+        )
 
     @property
     def said_of_saturation(self) -> str:
@@ -258,23 +251,21 @@ class ItemHealth(Result):
 
     @property
     def said_of_respondents(self) -> str:
-        """Who is right more often than its ability predicts, and what may cause it."""
+        """Respondents that are right more often than their ability predicts."""
         known = "hint" in self.respondents
         return said_of_hints(self.respondents, self.hints) if known else ""
 
     def sentences(self) -> list[str]:
         """Return all sentences shown below the table."""
-        said = [self.meaning, self.said_of_saturation, self.said_of_respondents, *self.notes]
-        return [text for text in said if text]
+        texts = [self.meaning, self.said_of_saturation, self.said_of_respondents, *self.notes]
+        return [text for text in texts if text]
 
     @property
     def information(self) -> pd.DataFrame:
         """Information along the scale, and standard errors; NaN where there is no information."""
-        import pandas as pd
-
         ability = self.respondents["ability"].to_numpy()
-        reach = max(float(np.ptp(ability)), self.calibration.population.sd)
-        low, high = float(ability.min()) - 0.25 * reach, float(ability.max()) + 0.25 * reach
+        width = max(float(np.ptp(ability)), self.calibration.population.sd)
+        low, high = float(ability.min()) - 0.25 * width, float(ability.max()) + 0.25 * width
         grid = np.linspace(low, high, CURVE_POINTS)
         information = information_along(self.calibration, grid)
         se = np.divide(
@@ -289,19 +280,18 @@ class ItemHealth(Result):
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return items, near-duplicates, saturation, respondents and groups."""
-        found = {
+        tables = {
             "items": self.items,
             "duplicates": self.duplicates,
             "saturation": self.saturation,
             "respondents": self.respondents,
         }
-        return found | ({"groups": self.groups} if len(self.groups) else {})
+        return tables | ({"groups": self.groups} if len(self.groups) else {})
 
     def page_tables(self) -> dict[str, pd.DataFrame]:
-        """Return the same, of saturation what its sentence says; a file has the rest."""
-        found = self.tables()
+        """Return all tables, of saturation only the columns that its sentence mentions."""
         shown = [name for name in SHOWN_OF_SATURATION if name in self.saturation]
-        return found | {"saturation": self.saturation[shown]}
+        return self.tables() | {"saturation": self.saturation[shown]}
 
     def figures(self) -> dict[str, Draw]:
         """Return one figure per kind, of respondents if any of them is judged."""
@@ -310,7 +300,7 @@ class ItemHealth(Result):
 
     @property
     def _judged(self) -> str:
-        """By what respondents are drawn: hard items, fit, or nothing."""
+        """Column by which respondents are drawn: hard items, fit, or none."""
         known = self.respondents.notna().any()
         return next((name for name in ("excess_z", "zh") if known.get(name, False)), "")
 
@@ -325,12 +315,14 @@ class ItemHealth(Result):
 
     def plot(self, kind: str = "items", **kw: Any) -> Display:
         """Draw "items", "saturation" or "respondents"."""
-        import pandas as pd
-
         from ogive.results.plots import DISPLAYS
 
         if one_of(kind, "kind", FIGURES) == "items":
-            return DISPLAYS["item_health"](self._drawn_items()).plot(**kw)
+            # Items that all solve are drawn at the easy end, those that none solve at the hard one.
+            difficulty = told_parameters(self.calibration.items)["difficulty"]
+            share = self.items["share_reached"]
+            difficulty = difficulty.mask(share == 1, -np.inf).mask(share == 0, np.inf)
+            return DISPLAYS["item_health"](self.items.assign(difficulty=difficulty)).plot(**kw)
         if kind == "saturation":
             row = self.saturation.iloc[0]
             people = self._placed[["ability", "se"]].rename_axis("respondent").reset_index()
@@ -342,13 +334,6 @@ class ItemHealth(Result):
         if self._judged == "zh":
             return DISPLAYS["respondent_fit"](self._placed).plot(**kw)
         return DISPLAYS["excess"](self.respondents).plot(**kw)
-
-    def _drawn_items(self) -> pd.DataFrame:
-        """Items with their side of the scale: what all solve is easy, what none solve is hard."""
-        told = told_parameters(self.calibration.items)
-        share = self.items["share_reached"]
-        difficulty = told["difficulty"].mask(share == 1, -np.inf).mask(share == 0, np.inf)
-        return self.items.assign(difficulty=difficulty)
 
 
 def item_health(
@@ -393,10 +378,10 @@ def item_health(
     if not table.observed.any():
         raise InputError("No response was observed. Give a table with at least one response.")
     groups = None if by is None else table.item_groups(by)
-    picked: list[str] = []
+    model_notes: list[str] = []
     if calibration is None:
         at_stage("calibrating")
-        model, picked = model_with_slopes(AUTO, table, "judged")
+        model, model_notes = model_with_slopes(AUTO, table, "judged")
         calibration = calibrate(table, model)
     checked_calibration(calibration, "item_health")
     table = table.of_kind(calibration.model.kind)
@@ -411,15 +396,22 @@ def item_health(
     at_stage("items")
     items = described_items(known, table, groups)
     at_stage("keys and near-duplicates")
-    duplicates, notes = _judge(table)(known, table, ability, items)
+    binary = table.kind == "binary"
+    if binary:
+        duplicates, notes = judged_keys(known, table, ability, items)
+    else:
+        duplicates, notes = judged_residuals(known, table, items)
     items["problems"] = problems_said(items, table.kind)
     at_stage("groups of items")
-    binary = table.kind == "binary"
     parts = list(judged_together(known, table, ability)) if binary else []
     of_groups = group_frame(known, table, groups or (), parts)
     if binary:
-        people = with_hard_items(people, parts)
-        people["too_good_on"] = _too_good(of_groups, table.respondents)
+        people = people.assign(**judged_by_hard_items(parts, len(people)))
+        better: dict[str, list[str]] = {}
+        hints = of_groups[of_groups["hint"].astype(bool)]
+        for name, group in zip(hints["respondent"], hints["group"], strict=True):
+            better.setdefault(name, []).append(group)
+        people["too_good_on"] = [", ".join(better.get(name, [])) for name in table.respondents]
         notes += unjudged_notes(known, table)
     return ItemHealth(
         items=items,
@@ -430,27 +422,17 @@ def item_health(
         calibration=calibration,
         responses=table,
         notes=(
-            *picked,
+            *model_notes,
             *note_on_parts(table),
-            *_across(people),
+            *_agreement_notes(people),
             *negative_notes(items, table.n_respondents),
             *few_answers_notes(items),
             *notes,
             *([COUNTED_TWICE] if len(duplicates) else []),
             *([BY_RESPONSES] if items["suspect_key"].any() else []),
-            *_few(table),
+            *_few_respondents_notes(table),
         ),
     )
-
-
-Judge = Callable[[Calibration, Responses, Floats, "pd.DataFrame"], tuple["pd.DataFrame", list[str]]]
-
-
-def _judge(table: Responses) -> Judge:
-    """Return how keys and near-duplicates of such a table are judged."""
-    if table.kind != "binary":
-        return judged_residuals
-    return judged_keys if table.tries is None else judged_repeats
 
 
 BY_RESPONSES = (
@@ -461,31 +443,22 @@ BY_RESPONSES = (
 )
 
 
-def _too_good(of_groups: pd.DataFrame, respondents: Sequence[str]) -> list[str]:
-    """Return the groups in which each respondent does better than elsewhere, joined by commas."""
-    found: dict[str, list[str]] = {}
-    hints = of_groups[of_groups["hint"].astype(bool)]
-    for name, group in zip(hints["respondent"], hints["group"], strict=True):
-        found.setdefault(name, []).append(group)
-    return [", ".join(found.get(name, [])) for name in respondents]
-
-
-def _across(people: pd.DataFrame) -> list[str]:
-    """Return a note where the scale of ability does not run from low results to high ones."""
+def _agreement_notes(people: pd.DataFrame) -> list[str]:
+    """Return a note if the scale of ability does not run from low results to high ones."""
     known = people[["ability", "share_reached"]].dropna()
-    agreed = float(rank_agreement(*known.to_numpy().T)["spearman"]) if len(known) > 2 else 1.0
-    if not agreed < LEAST_AGREEMENT:  # also where all are equal
+    agreement = float(rank_agreement(*known.to_numpy().T)["spearman"]) if len(known) > 2 else 1.0
+    if not agreement < LEAST_AGREEMENT:  # also if all are equal
         return []
     note = (
-        f"Abilities hardly follow the mean result (rank correlation {agreed:.2f}): many items "
+        f"Abilities hardly follow the mean result (rank correlation {agreement:.2f}): many items "
         "discriminate negatively, or responses are mostly chance. Which end of this scale is the "
         "stronger one is not sure; read abilities and discriminations with the mean results."
     )
     return [note]
 
 
-def _few(table: Responses) -> list[str]:
-    if table.n_respondents >= 30:
+def _few_respondents_notes(table: Responses) -> list[str]:
+    if table.n_respondents >= FEW_RESPONDENTS:
         return []
     who = counted(table.n_respondents, "respondent")
     return [f"With only {who}, standard errors are large and many problems stay undetected."]

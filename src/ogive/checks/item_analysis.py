@@ -1,8 +1,6 @@
-"""P-values, item-rest correlation, distractors.
+"""Item analysis: what is known of each item, its key and near-duplicates, and distractors.
 
-What is known of each item: its columns, key and near-duplicates, and its problems in words.
-
-Distractors: which wrong options attract the strong, and so contradict the key.
+Distractors are wrong options that attract the strong, and so contradict the key.
 """
 
 from __future__ import annotations
@@ -13,6 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+from scipy.special import gammaln, ndtr, stdtr
 
 from ogive._progress import Progress, telling
 from ogive._validation import checked_share, one_of
@@ -35,56 +35,53 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.multiplicity import CORRECTIONS, Correction, benjamini_hochberg
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["Distractors", "distractors"]
 
-
 ALPHA = 0.05  # share of false discoveries among the items called negative
 SAME_Q3 = 0.8  # residual correlation from which grades and scores are near-duplicates
-MOST_PAIRS = 1000  # pairs listed at most
-LEAST_ANSWERS = 5  # needed to say that all or none solve an item
-ROUNDING = 1e-9  # of sums of standardised responses; what is less is no spread
+MOST_PAIRS = 1000  # most pairs that are listed
+LEAST_ANSWERS = 5  # answers needed to say that all or none solve an item
+ROUNDING = 1e-9  # norm of standardised responses that counts as no spread
 LEAST_SLOPE = 0.1  # size of a discrimination below which difficulty is meaningless
+KNOWN = ["difficulty", "difficulty_se", "discrimination", "discrimination_se"]
 
 
 def described_items(
     calibration: Calibration, table: Responses, groups: Sequence[str] | None
 ) -> pd.DataFrame:
     """Return columns for every kind of responses."""
-    import pandas as pd
-
-    known = calibration.items[
-        ["difficulty", "difficulty_se", "discrimination", "discrimination_se"]
-    ]
     values = as_floats(table.cells)
     n = np.count_nonzero(~np.isnan(values), axis=0)
     alike = np.fmax.reduce(values, axis=0) == np.fmin.reduce(values, axis=0)
     two_answers = table.kind in ("binary", "nominal")
     low, high = score_ends(calibration)
-    places = (values - low) / (high - low)
-    lone = np.fmax.reduce(values, axis=None) == np.fmin.reduce(values, axis=None)
-    # Where the only grade of a table lies, nobody knows.
-    count = np.where((n > 0) & (two_answers or not lone), n, np.nan)
-    mean = np.nansum(places, axis=0) / count
-    spread = np.sqrt(np.maximum(np.nansum(places**2, axis=0) / count - mean**2, 0.0))
-    tested = p_of_negative(calibration) if two_answers else _p_against_rest(values)
-    negative_p = np.where((mean > 0) & (mean < 1) & ~alike, tested, np.nan)
+    shares = (values - low) / (high - low)
+    # If a table has only one grade, its position between the ends is unknown.
+    one_grade = np.fmax.reduce(values, axis=None) == np.fmin.reduce(values, axis=None)
+    count = np.where((n > 0) & (two_answers or not one_grade), n, np.nan)
+    mean = np.nansum(shares, axis=0) / count
+    sd = np.sqrt(np.maximum(np.nansum(shares**2, axis=0) / count - mean**2, 0.0))
+    p = p_of_negative(calibration) if two_answers else _p_against_rest(values)
+    negative_p = np.where((mean > 0) & (mean < 1) & ~alike, p, np.nan)
     adjusted = benjamini_hochberg(negative_p)
     answers = tries_or_one(table.tries, table.observed).sum(axis=0)
-    enough = answers >= LEAST_ANSWERS
     cases = [mean == 1, mean == 0, alike & (table.kind != "binary")]
-    solved = np.where(enough, np.select(cases, ["all", "none", "alike"], ""), "")
-    shares = {
+    solved = np.select(cases, ["all", "none", "alike"], "")
+    known = calibration.items[KNOWN]
+    uninformative = ~(n > 0) | alike
+    known = known.mask(np.broadcast_to(uninformative[:, None], known.shape))
+    flat = known["discrimination"].abs() < LEAST_SLOPE
+    known[KNOWN[:2]] = known[KNOWN[:2]].mask(flat)
+    reached = {
         "share_reached": mean,
-        "share_reached_se": spread / np.sqrt(count),
+        "share_reached_se": sd / np.sqrt(count),
         "n_respondents": n,
         **({} if table.tries is None else {"n_responses": answers}),
     }
     columns = {
-        "solved_by": solved.astype(object),
+        "solved_by": np.where(answers >= LEAST_ANSWERS, solved, "").astype(object),
         "significantly_negative": adjusted < ALPHA,
         "negative_p": negative_p,
         "negative_p_adjusted": adjusted,
@@ -95,57 +92,45 @@ def described_items(
         "duplicate_of": "",
         "group": list(groups) if groups is not None else "",
     }
-    nominal = ~(n > 0) | alike
-    known = known.mask(np.broadcast_to(nominal[:, None], known.shape))
-    flat = known["discrimination"].abs() < LEAST_SLOPE
-    unplaced = ["difficulty", "difficulty_se"]
-    known[unplaced] = known[unplaced].mask(flat)
     index = known.index
-    return pd.concat([pd.DataFrame(shares, index), known, pd.DataFrame(columns, index)], axis=1)
+    return pd.concat([pd.DataFrame(reached, index), known, pd.DataFrame(columns, index)], axis=1)
 
 
 def _p_against_rest(values: Floats) -> Floats:
-    """Return one-sided p-value of each item that it does not run against the mean of the others.
+    """Return the one-sided p-value of each item that it does not run against the others' mean.
 
     Grades and scores of few respondents tell this better than a slope: the standard error of a
     steep one grows with it, which hides the surest (Hauck and Donner, 1977).
     """
-    from scipy.special import stdtr
-
-    off = _from_mean(values)
+    centred = _centred(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        away = off / _size(off)
-        others = np.count_nonzero(~np.isnan(away), axis=1)[:, None] - 1
-        rest = (np.nansum(away, axis=1)[:, None] - away) / others
-        away, rest = (np.where(np.isfinite(away * rest), each, np.nan) for each in (away, rest))
-        away, rest = _from_mean(away), _from_mean(rest)
-        size = np.where(_size(rest) > ROUNDING, _size(away) * _size(rest), np.nan)
-        r = np.clip(np.nansum(away * rest, axis=0) / size, -1, 1)
-        freedom = np.count_nonzero(~np.isnan(rest), axis=0) - 2.0
-        t = r * np.sqrt(freedom / (1 - r**2))
-    p = np.where((freedom > 0) & ~np.isnan(t), stdtr(np.maximum(freedom, 1), t), np.nan)
-    found: Floats = np.maximum(p, [_rarest(column) for column in values.T])
-    return found
+        own = centred / _norm(centred)
+        others = np.count_nonzero(~np.isnan(own), axis=1)[:, None] - 1
+        rest = (np.nansum(own, axis=1)[:, None] - own) / others
+        both = np.isfinite(own * rest)
+        own, rest = (_centred(np.where(both, each, np.nan)) for each in (own, rest))
+        norm = np.where(_norm(rest) > ROUNDING, _norm(own) * _norm(rest), np.nan)
+        r = np.clip(np.nansum(own * rest, axis=0) / norm, -1, 1)
+        df = np.count_nonzero(~np.isnan(rest), axis=0) - 2.0
+        t = r * np.sqrt(df / (1 - r**2))
+    p = np.where((df > 0) & ~np.isnan(t), stdtr(np.maximum(df, 1), t), np.nan)
+    return np.asarray(np.maximum(p, [_least_p(column) for column in values.T]))
 
 
-def _from_mean(values: Floats) -> Floats:
-    """Return how far each response is from the mean of its item; NaN where there is none."""
+def _centred(values: Floats) -> Floats:
+    """Return the distance of each response from the mean of its item; NaN without responses."""
     n = np.count_nonzero(~np.isnan(values), axis=0)
-    found: Floats = values - np.nansum(values, axis=0) / np.where(n > 0, n, np.nan)
-    return found
+    return np.asarray(values - np.nansum(values, axis=0) / np.where(n > 0, n, np.nan))
 
 
-def _size(off: Floats) -> Floats:
-    """Return root of the sum of squares of each column; NaN where there is nothing but zeros."""
-    size = np.sqrt(np.nansum(off**2, axis=0))
-    found: Floats = np.where(size > 0, size, np.nan)
-    return found
+def _norm(centred: Floats) -> Floats:
+    """Return the Euclidean norm of each column; NaN instead of 0."""
+    norm = np.sqrt(np.nansum(centred**2, axis=0))
+    return np.where(norm > 0, norm, np.nan)
 
 
-def _rarest(responses: Floats) -> float:
-    """Return how likely chance puts these responses into their order: no p-value is below that."""
-    from scipy.special import gammaln
-
+def _least_p(responses: Floats) -> float:
+    """Return the probability of one order of these responses: no p-value is below that."""
     _, counts = np.unique(responses[~np.isnan(responses)], return_counts=True)
     return float(np.exp(gammaln(counts + 1).sum() - gammaln(counts.sum() + 1)))
 
@@ -153,8 +138,20 @@ def _rarest(responses: Floats) -> float:
 def judged_keys(
     calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Write keys and duplicates into `items`; return the pairs and notes on them."""
+    """Write keys and near-duplicates into `items`; return the pairs, and notes on them.
+
+    Near-duplicates of repeated answers are not judged.
+    """
     _write_keys(calibration, table, items)
+    if table.tries is not None:
+        tries = tries_in_words(tries_or_one(table.tries, table.observed))
+        note = (
+            "Near-duplicates and the fit of respondents are not judged: their tests need one "
+            f"answer per cell, and there are {tries}. To judge them, keep the first answer to "
+            "each item: of logs by ogive read ... --epochs first, of a table by leaving out the "
+            "other rows. Everything else counts all answers."
+        )
+        return pd.DataFrame(columns=[*PAIR_COLUMNS]), [note]
     share = effective_share(calibration, table, ability)
     found = duplicate_items(calibration, table, ability, share)
     items["duplicate_of"] = list(found.original)
@@ -170,46 +167,24 @@ def _write_keys(calibration: Calibration, table: Responses, items: pd.DataFrame)
         items[name] = frame[name].to_numpy(float)
 
 
-def judged_repeats(
-    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
-) -> tuple[pd.DataFrame, list[str]]:
-    """Write keys into `items`; return no pairs, and why near-duplicates are not judged."""
-    import pandas as pd
-
-    del ability
-    _write_keys(calibration, table, items)
-    tries = tries_in_words(tries_or_one(table.tries, table.observed))
-    note = (
-        "Near-duplicates and the fit of respondents are not judged: their tests need one "
-        f"answer per cell, and there are {tries}. To judge them, keep the first answer to "
-        "each item: of logs by ogive read ... --epochs first, of a table by leaving out the "
-        "other rows. Everything else counts all answers."
-    )
-    return pd.DataFrame(columns=[*PAIR_COLUMNS]), [note]
-
-
 def judged_residuals(
-    calibration: Calibration, table: Responses, ability: Floats, items: pd.DataFrame
+    calibration: Calibration, table: Responses, items: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Write duplicates by their residuals into `items`; return the pairs and a note."""
-    import pandas as pd
-
-    del ability
+    """Write near-duplicates by their residuals into `items`; return the pairs and a note."""
     note = (
         f"Responses are {table.kind}, so keys and hard items are not judged. To judge them, recode "
         "each response as 1 if it is good enough, else 0."
     )
-    found = local_dependence(calibration, table, max_pairs=MOST_PAIRS).to_frame()
-    same = found[found["dependent"] & (found["q3"] >= SAME_Q3)]
-    place = {name: k for k, name in enumerate(table.items)}
+    pairs = local_dependence(calibration, table, max_pairs=MOST_PAIRS).to_frame()
+    same = pairs[pairs["dependent"] & (pairs["q3"] >= SAME_Q3)]
+    position = {name: k for k, name in enumerate(table.items)}
     original: dict[str, str] = {}
     for item, other in zip(same["item"], same["other"], strict=True):
-        first, second = sorted((item, other), key=place.__getitem__)
+        first, second = sorted((item, other), key=position.__getitem__)
         original[second] = original.get(first, first)
     items["duplicate_of"] = [original.get(name, "") for name in table.items]
     kept = same[["item", "other", "n", "q3", "p", "p_adjusted"]].reset_index(drop=True)
-    kept = kept.rename(columns={"n": "n_respondents"})
-    return pd.DataFrame(kept), [note]
+    return kept.rename(columns={"n": "n_respondents"}), [note]
 
 
 def solved_words(kind: str) -> dict[str, str]:
@@ -221,30 +196,27 @@ def solved_words(kind: str) -> dict[str, str]:
 
 def problems_said(items: pd.DataFrame, kind: str = "binary") -> list[str]:
     """Return the problems of each item in words; empty if there are none."""
-    found: list[list[str]] = [[] for _ in range(len(items))]
-    for words, mask in _problems(items, kind).items():
-        for place in mask.to_numpy().nonzero()[0]:
-            found[place].append(words)
-    for said, original in zip(found, items["duplicate_of"], strict=True):
-        if original:
-            said.append(f"near-duplicate of {original}")
-    return ["; ".join(said) for said in found]
-
-
-def _problems(items: pd.DataFrame, kind: str) -> dict[str, pd.Series[bool]]:
-    turned = items["share_right_strong"] < items["share_right_weak"]
-    return {
+    missed = items["share_right_strong"] < items["share_right_weak"]
+    masks = {
         "never asked": items["n_respondents"] == 0,
         **{words: items["solved_by"] == who for who, words in solved_words(kind).items()},
         "significantly negative discrimination": items["significantly_negative"],
-        "suspect key: contradicts good respondents": items["suspect_key"] & turned,
-        "suspect key: strong respondents miss it like weak ones": items["suspect_key"] & ~turned,
+        "suspect key: contradicts good respondents": items["suspect_key"] & missed,
+        "suspect key: strong respondents miss it like weak ones": items["suspect_key"] & ~missed,
     }
+    problems: list[list[str]] = [[] for _ in range(len(items))]
+    for words, mask in masks.items():
+        for row in mask.to_numpy().nonzero()[0]:
+            problems[row].append(words)
+    for words_of, original in zip(problems, items["duplicate_of"], strict=True):
+        if original:
+            words_of.append(f"near-duplicate of {original}")
+    return ["; ".join(words_of) for words_of in problems]
 
 
 def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
     """Return a note if some negative discriminations are not significant."""
-    below, sure = _below(items), int(items["significantly_negative"].sum())
+    below, sure = _n_negative(items), int(items["significantly_negative"].sum())
     if below <= sure:
         return []
     note = (
@@ -257,7 +229,8 @@ def negative_notes(items: pd.DataFrame, n_respondents: int) -> list[str]:
 
 def said_of_none(items: pd.DataFrame) -> str:
     """Return that no item needs a look, and what speaks against relying on it."""
-    total, few, below = counted(len(items), "item"), _few_answers(items), _below(items)
+    total = counted(len(items), "item")
+    few, below = _n_few_answers(items), _n_negative(items)
     if few == len(items):
         return (
             f"None of {total} can be judged: each has fewer than {LEAST_ANSWERS} answers, too few "
@@ -279,20 +252,20 @@ def said_of_none(items: pd.DataFrame) -> str:
     return f"None of {total} is shown to need a look, but {joined(doubts)}."
 
 
-def _few_answers(items: pd.DataFrame) -> int:
+def _n_few_answers(items: pd.DataFrame) -> int:
     asked = items["n_responses" if "n_responses" in items else "n_respondents"]
     return int(((asked > 0) & (asked < LEAST_ANSWERS)).sum())
 
 
-def _below(items: pd.DataFrame) -> int:
-    """Negative discriminations; of what all answered alike it is nominal, and has no sign."""
-    told = items["share_reached"].between(0, 1, inclusive="neither") & (items["solved_by"] == "")
-    return int(((items["discrimination"] < 0) & told).sum())
+def _n_negative(items: pd.DataFrame) -> int:
+    """Return the number of negative discriminations, without items that all answered alike."""
+    known = items["share_reached"].between(0, 1, inclusive="neither") & (items["solved_by"] == "")
+    return int(((items["discrimination"] < 0) & known).sum())
 
 
 def few_answers_notes(items: pd.DataFrame) -> list[str]:
     """Return a note on items with too few answers to say that all or none solve them."""
-    few = _few_answers(items)
+    few = _n_few_answers(items)
     if not few:
         return []
     note = (
@@ -302,9 +275,9 @@ def few_answers_notes(items: pd.DataFrame) -> list[str]:
     return [note]
 
 
-REACH = 1.96
+NORMAL_95 = 1.96  # standard errors each way of a 95 % interval
 MOST_PANELS = 6
-FEWEST = 10  # respondents
+LEAST_RESPONDENTS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -331,19 +304,19 @@ class Distractors(Result):
     @property
     def meaning(self) -> str:
         """How many keys are contradicted, the clearest of them, and what to do."""
-        n_items, found = self.options["item"].nunique(), self.suspects
+        n_items, suspects = self.options["item"].nunique(), self.suspects
         bound = "chance of any false one" if self.correction == "holm" else "false discovery rate"
-        if not found:
+        if not suspects:
             return (
                 f"In none of {counted(n_items, 'item')} does a wrong option gain on the right one "
                 f"as ability rises ({bound} {self.alpha:.0%})."
             )
         row = self.options.sort_values("p", kind="stable").iloc[0]
         return (
-            f"In {len(found)} of {counted(n_items, 'item')}, the stronger a respondent, the more "
-            f"it prefers a wrong option to the right one ({bound} {self.alpha:.0%}). The clearest "
-            f"is {row['item']}: log-odds of {row['option']} against {row['key']} rise by "
-            f"{with_interval(row['slope'], REACH * row['slope_se'])} per standard deviation of "
+            f"In {len(suspects)} of {counted(n_items, 'item')}, the stronger a respondent, the "
+            f"more it prefers a wrong option to the right one ({bound} {self.alpha:.0%}). The "
+            f"clearest is {row['item']}: log-odds of {row['option']} against {row['key']} rise by "
+            f"{with_interval(row['slope'], NORMAL_95 * row['slope_se'])} per standard deviation of "
             f"ability ({said_p(row['p_adjusted'])} after correction). Check these keys."
         )
 
@@ -418,14 +391,17 @@ def distractors(
     checked_share(alpha, "alpha", 0.05)
     one_of(correction, "correction", CORRECTIONS)
     table = _choices(choices, key)
-    if table.n_respondents < FEWEST:
+    if table.n_respondents < LEAST_RESPONDENTS:
         raise InputError(
-            f"There are {counted(table.n_respondents, 'respondent')}, but it takes {FEWEST} or "
-            "more to see whom an option attracts."
+            f"There are {counted(table.n_respondents, 'respondent')}, but it takes "
+            f"{LEAST_RESPONDENTS} or more to see whom an option attracts."
         )
+    counts = _option_counts(table)
     with telling(progress, "Comparing options") as report:
-        bank = calibrate(table, Nominal(categories=_counts(table)), progress=report)
-    frame = _options(table, bank, correction, alpha)
+        bank = calibrate(table, Nominal(categories=counts), progress=report)
+    frame = _options(table, bank, counts)
+    adjusted = CORRECTIONS[correction](frame["p"].to_numpy())
+    frame = frame.assign(p_adjusted=adjusted, attracts=adjusted < alpha)
     order = frame.sort_values("p", kind="stable")["item"].drop_duplicates()
     return Distractors(
         options=frame,
@@ -459,96 +435,87 @@ def _choices(choices: Any, key: Any) -> Responses:
                 f"key is {shown(key)}, but {rows.count(key) or 'no'} rows have that name; rows are "
                 f"{listed(rows, 'row')}. Name the row that holds the right option of each item."
             )
-        place = rows.index(key)
-        key = frame.iloc[place]
-        frame = frame.iloc[[k for k in range(len(rows)) if k != place]]
+        row = rows.index(key)
+        key = frame.iloc[row]
+        frame = frame.iloc[[k for k in range(len(rows)) if k != row]]
     return Responses.from_choices(frame, key)
 
 
-def _counts(table: Responses) -> tuple[int, ...]:
-    """Return how many options each item has, also those that nobody chose."""
+def _option_counts(table: Responses) -> tuple[int, ...]:
+    """Return the number of options of each item, also of those that no respondent chose."""
     facts = table.item_facts
-    told = [name for name in facts if str(name).startswith(OPTION)]
-    named = facts[told].notna().sum(axis=1).to_numpy() if told else 0
-    highest = np.maximum(table.cells.max(axis=0), np.maximum(named, 1))
+    names = [name for name in facts if str(name).startswith(OPTION)]
+    n_named = facts[names].notna().sum(axis=1).to_numpy() if names else 0
+    highest = np.maximum(table.cells.max(axis=0), np.maximum(n_named, 1))
     return tuple(int(most) + 1 for most in highest)
 
 
-def _options(table: Responses, bank: Calibration, correction: str, alpha: float) -> pd.DataFrame:
+def _options(table: Responses, bank: Calibration, counts: tuple[int, ...]) -> pd.DataFrame:
     """Return one row per item and option."""
-    import pandas as pd
-    from scipy.special import ndtr
-
     items = bank.items
     facts = {str(name): list(column) for name, column in table.item_facts.items()}
     ability = bank.abilities()["ability"].to_numpy()
-    counts = _counts(table)
     rows = []
-    for place, name in enumerate(table.items):
-        labels = option_names(facts, place, counts[place])
-        chosen = table.cells[:, place]
+    for j, name in enumerate(table.items):
+        labels = option_names(facts, j, counts[j])
+        chosen = table.cells[:, j]
         asked = max(1, int((chosen >= 0).sum()))
         for k, label in enumerate(labels):
             took = chosen == k
-            slope = 0.0 if k == 0 else items[f"slope_{k}"].iloc[place]
-            error = np.nan if k == 0 else items[f"slope_{k}_se"].iloc[place]
-            rows.append(
-                {
-                    "item": name,
-                    "option": label,
-                    "key": labels[0],
-                    "right": k == 0,
-                    "n_respondents": int(took.sum()),
-                    "share": took.sum() / asked,
-                    "ability": ability[took].mean() if took.any() else np.nan,
-                    "slope": slope,
-                    "slope_se": error,
-                    "p": float(ndtr(-slope / error)) if took.any() and error > 0 else np.nan,
-                }
-            )
-    frame = pd.DataFrame(rows)
-    adjusted = CORRECTIONS[correction](frame["p"].to_numpy())
-    return frame.assign(p_adjusted=adjusted, attracts=adjusted < alpha)
+            slope = 0.0 if k == 0 else items[f"slope_{k}"].iloc[j]
+            se = np.nan if k == 0 else items[f"slope_{k}_se"].iloc[j]
+            row = {
+                "item": name,
+                "option": label,
+                "key": labels[0],
+                "right": k == 0,
+                "n_respondents": int(took.sum()),
+                "share": took.sum() / asked,
+                "ability": ability[took].mean() if took.any() else np.nan,
+                "slope": slope,
+                "slope_se": se,
+                "p": float(ndtr(-slope / se)) if took.any() and se > 0 else np.nan,
+            }
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def _curves(bank: Calibration, frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Return how likely the key, the most attractive wrong option and the others together are."""
-    import pandas as pd
-
+    """Return curves of the key, the most attractive wrong option and the others together."""
     parts = []
     for name in names:
         rows = frame[frame["item"] == name].reset_index(drop=True)
-        judged = rows["p"].fillna(2.0)
-        judged.iloc[0] = np.inf
-        best = int(judged.to_numpy().argmin())
-        found = bank.category_curves(name)
+        p = rows["p"].fillna(2.0)
+        p.iloc[0] = np.inf
+        best = int(p.to_numpy().argmin())
+        curves = bank.category_curves(name)
         title = f"{name}: {rows['option'].iloc[best]} against {rows['key'].iloc[0]}"
-        shown_as = {"right option": [0], "wrong option": [best]}
+        options = {"right option": [0], "wrong option": [best]}
         others = [k for k in range(1, len(rows)) if k != best]
         if others:
-            shown_as["all others"] = others
-        for group, which in shown_as.items():
-            chance: Floats = found.probability[which].sum(axis=0)
-            error = np.sqrt((found.probability_se[which] ** 2).sum(axis=0))
+            options["all others"] = others
+        for group, which in options.items():
+            probability: Floats = curves.probability[which].sum(axis=0)
+            se = np.sqrt((curves.probability_se[which] ** 2).sum(axis=0))
             columns = {
-                "ability": found.abilities,
-                "expected": chance,
-                "low": np.clip(chance - REACH * error, 0.0, 1.0),
-                "high": np.clip(chance + REACH * error, 0.0, 1.0),
+                "ability": curves.abilities,
+                "expected": probability,
+                "low": np.clip(probability - NORMAL_95 * se, 0.0, 1.0),
+                "high": np.clip(probability + NORMAL_95 * se, 0.0, 1.0),
             }
             parts.append(pd.DataFrame(columns).assign(item=title, group=group))
     return pd.concat(parts, ignore_index=True)
 
 
 def _remarks(table: Responses, bank: Calibration, frame: pd.DataFrame) -> list[str]:
-    """Return what a reader should know besides the table."""
-    said = []
+    """Return notes for the reader of the table."""
+    notes = []
     if not bank.converged:
-        said.append("The calibration did not converge: slopes may be inaccurate.")
+        notes.append("The calibration did not converge: slopes may be inaccurate.")
     never = frame[frame["n_respondents"] == 0]
     if len(never):
         names = [f"{row.item}: {row.option}" for row in never.itertuples()]
-        said.append(f"Nobody chose {listed(names, 'option')}: nothing is said about them.")
+        notes.append(f"Nobody chose {listed(names, 'option')}: nothing is said about them.")
     if not any(str(name).startswith(OPTION) for name in table.item_facts):
-        said.append("The options have no names; Responses.from_choices gives them theirs.")
-    return said
+        notes.append("The options have no names; Responses.from_choices gives them theirs.")
+    return notes
