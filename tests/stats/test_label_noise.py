@@ -58,11 +58,11 @@ def test_derivatives_are_those_of_the_posterior():
     scores = random.dirichlet(np.ones(3), (2, 30))
     shares = np.array([[0.0, 0.9, 0.1], [0.5, 0.0, 0.5], [0.3, 0.7, 0.0]])
     loss, labels = np.array([0.5, 0.7]), random.integers(0, 3, 30)
-    task = module._Task(module._logs(scores), labels, loss, 0.8, shares)
+    task = module._LogPosterior(module._logs(scores), labels, loss, 0.8, shares)
     for _ in range(3):
         point = random.normal(scale=0.5, size=2 + 3 + 3)
-        far = check_grad(lambda p: task.lack(p)[0], lambda p: task.lack(p)[1], point)
-        assert far < 1e-4 * np.abs(task.lack(point)[1]).max()
+        far = check_grad(lambda p: task.negative(p)[0], lambda p: task.negative(p)[1], point)
+        assert far < 1e-4 * np.abs(task.negative(point)[1]).max()
 
 
 def test_evidence_is_the_share_of_wrong_labels_where_classes_overlap():
@@ -217,5 +217,5 @@ def test_one_model_alone_is_doubted_and_ranks_alike():
     alone, twice = label_noise(scores, labels), label_noise(np.repeat(scores, 2, axis=0), labels)
     assert alone.wrong.max() < twice.wrong.max()
     np.testing.assert_allclose(
-        module._doubted(np.array([0.2, 0.5, 0.9])), [0.2, 0.5, 9**0.6 / (1 + 9**0.6)]
+        module._discounted(np.array([0.2, 0.5, 0.9])), [0.2, 0.5, 9**0.6 / (1 + 9**0.6)]
     )
