@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from ogive.stats.bradley_terry import Cells, Curvature, Problem, _peak, spread_of
-from ogive.stats.bradley_terry_errors import always_ahead, errors_of, prior_of
+from ogive.stats.bradley_terry_errors import connected_rivals, errors_of, prior_of
 
 TRUTH = np.array([1.0, 0.4, 0.0, -0.4, -1.0])
 
@@ -26,14 +26,14 @@ def drawn(n=400, tie=0.8, seed=0, slopes=(1.0,), advantage=0.0):
 def problem_of(first, second, score, group=None, *, advantage=False):
     group = np.zeros_like(first) if group is None else group
     cells = Cells.of(first, second, score, 5, group, int(group.max()) + 1)
-    part, strong = always_ahead(cells)
+    part, strong = connected_rivals(cells)
     return Problem(cells, part, prior_of(part, strong)[0], advantage)
 
 
 def test_strengths_and_ties_are_the_maximum_of_davidsons_likelihood():
     first, second, score, _ = drawn(advantage=0.3)
     problem = problem_of(first, second, score, advantage=True)
-    found, converged = problem.climb(problem.start())
+    found, converged = problem.maximize(problem.start())
 
     def loss(x):
         apart = x[first] - x[second] + x[5]
@@ -62,7 +62,7 @@ def test_davidsons_model_is_a_log_linear_one_of_counts():
             counts.append(count)
     fitted = api.GLM(counts, np.array(rows), family=api.families.Poisson()).fit(tol=1e-13)
     theirs = np.r_[fitted.params[:4], 0.0]
-    found, _ = problem.climb(problem.start())
+    found, _ = problem.maximize(problem.start())
     assert found.strength == pytest.approx(theirs - theirs.mean(), abs=1e-6)
     assert found.log_tie == pytest.approx(fitted.params[4], abs=1e-6)
     ours = errors_of(problem, found, []).model
@@ -75,7 +75,7 @@ def test_davidsons_model_is_a_log_linear_one_of_counts():
 def test_slopes_and_information_are_derivatives():
     first, second, score, group = drawn(slopes=(0.5, 2.0))
     problem = problem_of(first, second, score, group, advantage=True)
-    found = problem.climb(problem.start())[0]
+    found = problem.maximize(problem.start())[0]
     found = type(found)(
         found.strength, found.log_tie, found.advantage, np.array([0.2, -0.2]), spread=0.5
     )
@@ -105,11 +105,11 @@ def refitted(first, second, score, clusters):
     for k in range(clusters.max() + 1):
         kept = clusters != k
         problem = problem_of(first[kept], second[kept], score[kept])
-        found = problem.climb(problem.start())[0]
+        found = problem.maximize(problem.start())[0]
         moved.append(np.r_[found.strength, found.log_tie])
     away = np.array(moved)
     full = problem_of(first, second, score)
-    found = full.climb(full.start())[0]
+    found = full.maximize(full.start())[0]
     away = away - np.r_[found.strength, found.log_tie]
     ours = errors_of(full, found, [clusters]).covariance
     n = clusters.max() + 1
@@ -125,7 +125,7 @@ def test_errors_are_those_of_a_jackknife_over_clusters():
 def test_many_clusters_have_the_errors_of_single_leverages(monkeypatch):
     first, second, score, _ = drawn(n=300)
     problem = problem_of(first, second, score)
-    found = problem.climb(problem.start())[0]
+    found = problem.maximize(problem.start())[0]
     exact = np.diag(errors_of(problem, found, []).covariance)
     monkeypatch.setattr("ogive.stats.bradley_terry_errors.MOST_NUMBERS", 0)
     single = np.diag(errors_of(problem, found, []).covariance)
@@ -136,7 +136,7 @@ def test_without_ties_single_leverages_leave_out_single_comparisons(monkeypatch)
     """One comparison is one direction: taking it out has a closed form, also with an advantage."""
     first, second, score, _ = drawn(n=200, tie=0.0, advantage=0.8)
     problem = problem_of(first, second, score, advantage=True)
-    found = problem.climb(problem.start())[0]
+    found = problem.maximize(problem.start())[0]
     exact = errors_of(problem, found, []).covariance
     monkeypatch.setattr("ogive.stats.bradley_terry_errors.MOST_NUMBERS", 0)
     np.testing.assert_allclose(errors_of(problem, found, []).covariance, exact, atol=1e-6)
@@ -145,7 +145,7 @@ def test_without_ties_single_leverages_leave_out_single_comparisons(monkeypatch)
 def test_two_kinds_of_clusters_are_added_and_what_they_share_is_subtracted():
     first, second, score, _ = drawn(n=2000)
     problem = problem_of(first, second, score)
-    found = problem.climb(problem.start())[0]
+    found = problem.maximize(problem.start())[0]
     one, two = np.arange(2000) % 40, np.arange(2000) // 50
     both = errors_of(problem, found, [one, two]).covariance
     alone = [errors_of(problem, found, [each]).covariance for each in (one, two, one * 40 + two)]
@@ -156,7 +156,7 @@ def test_who_is_only_in_one_cluster_has_one():
     first, second = np.array([0, 0, 1, 2, 3, 4, 4]), np.array([1, 1, 2, 0, 0, 0, 1])
     score = np.array([1.0, 0.0, 0.5, 0.5, 0.5, 0.5, 0.5])
     problem = problem_of(first, second, score)
-    found = problem.climb(problem.start())[0]
+    found = problem.maximize(problem.start())[0]
     errors = errors_of(problem, found, [np.array([0, 1, 1, 0, 0, 0, 1])])
     assert errors.clusters.tolist() == [2, 2, 2, 1, 2]
     assert np.isfinite(errors.covariance).all()
@@ -171,7 +171,7 @@ def test_separate_parts_and_rivals_that_always_win_are_found():
         np.zeros(4, dtype=int),
         1,
     )
-    part, strong = always_ahead(cells)
+    part, strong = connected_rivals(cells)
     assert part.tolist() == [0, 0, 0, 1, 1]
     penalty, open_ = prior_of(part, strong)
     assert open_.tolist() == [False, False, True, False, False]
@@ -185,14 +185,14 @@ def test_a_system_without_a_solution_is_no_convergence(monkeypatch):
     problem = problem_of(*drawn()[:3])
     begin = problem.start()
     monkeypatch.setattr(Problem, "_step", fails)
-    assert problem.climb(begin) == (begin, False)
+    assert problem.maximize(begin) == (begin, False)
 
 
 def test_discriminations_of_groups_are_found():
     slopes = np.exp(np.random.default_rng(1).normal(0, 0.6, 20))
     first, second, score, group = drawn(n=12_000, slopes=slopes, seed=3)
     problem = problem_of(first, second, score, group)
-    found, (low, high) = spread_of(problem, problem.climb(problem.start())[0])
+    found, (low, high) = spread_of(problem, problem.maximize(problem.start())[0])
     log = np.log(slopes) - np.log(slopes).mean()
     assert np.corrcoef(found.log_discrimination, log)[0, 1] > 0.95
     assert 0 < low < log.std() < high
@@ -212,4 +212,4 @@ def test_between_spreads_that_were_tried_the_top_is_that_of_a_parabola(subtests)
 def even(n_groups):
     first, second, score, group = drawn(n=3000, slopes=np.ones(n_groups), seed=4)
     problem = problem_of(first, second, score, group)
-    return problem, problem.climb(problem.start())[0]
+    return problem, problem.maximize(problem.start())[0]

@@ -21,7 +21,7 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.bradley_terry import Cells, Curvature, Problem, Strengths, spread_of
 from ogive.stats.bradley_terry_errors import (
     Errors,
-    always_ahead,
+    connected_rivals,
     errors_of,
     prior_of,
     ties_explain_all,
@@ -279,11 +279,11 @@ def fit(
     n, n_groups = len(battles.rivals), int(group.max()) + 1
     counted = (battles.first[kept], battles.second[kept], battles.score[kept], n, group[kept])
     cells = Cells.of(*counted, n_groups)
-    part, strong = always_ahead(cells)
+    part, strong = connected_rivals(cells)
     likely = cells.halved() if ties == "half" else cells
     penalty, open_ = prior_of(part, strong, whole=ties_explain_all(likely))
     problem = Problem(likely, part, penalty, position)
-    found, converged = problem.climb(problem.start())
+    found, converged = problem.maximize(problem.start())
     if position and not (converged and problem.identified()):
         raise InputError(
             "The advantage of the first position cannot be separated from the strengths: give "
@@ -326,7 +326,7 @@ def _advantage(
         problem = replace(problem, advantage=True)
         if not problem.identified():
             return None
-        found, converged = problem.climb(found)
+        found, converged = problem.maximize(found)
         if not converged:
             return None
         try:
