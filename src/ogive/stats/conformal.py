@@ -7,7 +7,7 @@ regressor that was fitted without it. With one group this is split conformal pre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from ogive.errors import InputError
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import conformal_rank
 
-Indices: TypeAlias = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
-HALVINGS = 64  # after these, the two ends are neighbouring doubles
+HALVINGS = 64  # bisection steps after which the two ends are neighbouring doubles
 
 
 def conformal_interval(
@@ -27,9 +27,8 @@ def conformal_interval(
 ) -> tuple[Floats, Floats]:
     """Return lower and upper bound for each row of `centres`.
 
-    `centres` has one row per new item and one column per group: what the regressor of that group
-    predicts.
-    `residuals` are the absolute errors on the items of each group, ascending.
+    `centres` are the predictions for new items (rows) by the regressor of each group (columns),
+    `residuals` the absolute errors on the items of each group, ascending.
     """
     return -_upper(-centres, residuals, confidence), _upper(centres, residuals, confidence)
 
@@ -56,8 +55,8 @@ def checked_test_size(test_size: Any) -> float:
 def held_out_part(n: int, test_size: float, seed: int) -> tuple[Indices, Indices]:
     """Split n items into those to learn from, at least two, and those held out."""
     order = np.random.default_rng(seed).permutation(n)
-    held = min(max(round(test_size * n if test_size < 1 else test_size), 1), n - 2)
-    return np.sort(order[held:]), np.sort(order[:held])
+    held_out = min(max(round(test_size * n if test_size < 1 else test_size), 1), n - 2)
+    return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
 def _upper(centres: Floats, residuals: Sequence[Floats], confidence: float) -> Floats:
@@ -66,25 +65,17 @@ def _upper(centres: Floats, residuals: Sequence[Floats], confidence: float) -> F
     A table of new × held-out items could be huge; bisection needs only counts, which are quick.
     """
     n = sum(map(len, residuals))
-    needed = conformal_rank(n, confidence)
-    if needed > n:  # too few items for any guarantee
+    rank = conformal_rank(n, confidence)
+    if rank > n:  # too few items for any guarantee
         return np.full(len(centres), np.inf)
     if len(residuals) == 1:
-        found: Floats = centres[:, 0] + residuals[0][needed - 1]
-        return found
-    low = np.min([c + r[0] for c, r in zip(centres.T, residuals, strict=True)], axis=0)
-    high = np.max([c + r[-1] for c, r in zip(centres.T, residuals, strict=True)], axis=0)
+        return np.asarray(centres[:, 0] + residuals[0][rank - 1])
+    pairs = list(zip(centres.T, residuals, strict=True))
+    low = np.min([c + r[0] for c, r in pairs], axis=0)
+    high = np.max([c + r[-1] for c, r in pairs], axis=0)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        enough = _counts(centres, residuals, middle) >= needed
-        high = np.where(enough, middle, high)
-        low = np.where(enough, low, middle)
+        count = np.sum([np.searchsorted(r, middle - c, side="right") for c, r in pairs], axis=0)
+        high = np.where(count >= rank, middle, high)
+        low = np.where(count >= rank, low, middle)
     return np.asarray(high, dtype=np.float64)
-
-
-def _counts(centres: Floats, residuals: Sequence[Floats], bound: Floats) -> Floats:
-    counts = [
-        np.searchsorted(r, bound - c, side="right")
-        for c, r in zip(centres.T, residuals, strict=True)
-    ]
-    return np.asarray(np.sum(counts, axis=0), dtype=np.float64)

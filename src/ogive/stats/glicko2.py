@@ -1,15 +1,10 @@
-"""Glicko-2 ratings, seasons, bounded volatility.
+"""Glicko-2, the rating system of Glickman (2012), for all players of a period at once.
 
-Glicko-2, the rating system of Glickman (2012), for all players of a period at once.
-
-A season is a sequence of rating periods, each played round robin.
-
-Seasons whose volatility stays within bounds, however many players there are.
-
-Glicko-2 takes games for independent. In a round robin, all games of a player in a period hang on
-one score: with many players, volatility answers as if each were news, and ratings end by following
-the last periods only, or run away. A smaller tau, which limits how fast volatility changes, mends
-that; how small it must be depends on the table.
+A season is a sequence of rating periods, each played round robin. Glicko-2 takes games for
+independent, but in a round robin all games of a player in a period depend on one score: with many
+players, volatility answers as if each were news, and ratings end by following the last periods
+only, or diverge. A smaller tau, which limits how fast volatility changes, prevents that; how small
+it must be depends on the table.
 """
 
 from __future__ import annotations
@@ -17,32 +12,37 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ogive._progress import Pace, at_stage
 from ogive.errors import InputError
-from ogive.stats.array_backend import row_blocks
-
-if TYPE_CHECKING:
-    from ogive.stats.array_backend import Floats
-
+from ogive.stats.array_backend import Floats, row_blocks
 
 START_RATING, START_DEVIATION, START_VOLATILITY = 1500.0, 350.0, 0.06
-REACH = 2.0  # deviations each way: Glickman's 95 % range
+REACH = 2.0  # deviations each way of Glickman's 95 % range
 SCALE = 400.0 / math.log(10.0)  # rating points in one unit of the logistic scale
-FARTHEST = 100.0  # on that scale; beyond it, the variance of a game is no longer a number
-PRECISION = 1e-10  # of the logarithm of a squared volatility
-MOST_STEPS = 200
-ROUNDING = 1e-9  # by which the two sides of a game may miss one point
-BLOCK_CELLS = 1 << 18  # of a table of games: 2 MiB a float array, which stays in the cache
+FARTHEST = 100.0  # lead on that scale beyond which the variance of a game underflows
+PRECISION = 1e-10  # tolerance of the logarithm of a squared volatility
+MAX_ITER = 200
+ROUNDING = 1e-9  # rounding error of the sum of the two sides of a game
+BLOCK_CELLS = 1 << 18  # cells of a table of games: 2 MiB per float array, which fits in the cache
+FARTHEST_RATING = 100_000.0  # points from the mean; a thousand clear steps stay far below
+FINEST = 6  # decimals of a rating that count in a rank: sums end in rounding
+USUAL_TAU = 0.5
+LEAST_TAU = 1e-4  # tau at which volatility hardly changes any more
+MOST_GROWTH = 10.0  # factor of volatility above which a rating follows only the last periods
+
+
+class RanAwayError(InputError):
+    """Ratings diverged: volatility answered dependent games as if they were independent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """How strong each player is, how surely, and how erratic."""
+    """Rating, deviation and volatility of each player."""
 
     rating: Floats  # (n_players,), as all that follow
     deviation: Floats
@@ -61,7 +61,7 @@ class Ratings:
 
 @dataclass(frozen=True, eq=False)
 class Games:
-    """A list of games: who played whom, by position, and what the first of the two scored."""
+    """A list of games: positions of player and opponent, and the score of the player."""
 
     player: NDArray[np.intp]  # (n_games,), as all that follow
     opponent: NDArray[np.intp]
@@ -74,19 +74,19 @@ def new_players(
     deviation: float = START_DEVIATION,
     volatility: float = START_VOLATILITY,
 ) -> Ratings:
-    """Return players of whom nothing is known."""
+    """Return players without any game."""
     return Ratings(*(np.full(count, value) for value in (rating, deviation, volatility)))
 
 
 def round_robin(scores: ArrayLike, tolerance: float = 0.0) -> Floats:
-    """Everyone against everyone: 1 where the row scores higher, 0.5 where equal, 0 where lower.
+    """Return the outcomes of all games: 1 if the row scores higher, 0.5 if equal, 0 if lower.
 
     Scores at most `tolerance` apart are equal. A player whose score is NaN plays no game.
     """
     score = np.asarray(scores, dtype=np.float64)
     limit = 0.0
     if tolerance > 0:
-        # 0.81 - 0.80 is a little more than 0.01; what rounding added is not held against a draw.
+        # 0.81 - 0.80 is a little more than 0.01 by rounding, but still a draw.
         limit = tolerance + 4.0 * np.spacing(np.fmax.reduce(np.abs(score), initial=0.0))
     lead = score[:, None] - score
     points = np.add(lead > limit, lead >= -limit, dtype=np.int8)  # two for a game won
@@ -100,19 +100,18 @@ def round_robin(scores: ArrayLike, tolerance: float = 0.0) -> Floats:
 def rate_period(ratings: Ratings, results: ArrayLike | Games, tau: float = 0.5) -> Ratings:
     """Return the ratings after one rating period, in which all games count as played at once.
 
-    `results` is a table, (n_players, n_players), of what the row scored against the column, NaN
-    where there was no game and anything on the diagonal; or a list of `Games`. `tau` bounds
-    how fast volatility changes. A player without games only grows less sure.
+    `results` is a table, (n_players, n_players), of what the row scored against the column, NaN if
+    there was no game and anything on the diagonal; or a list of `Games`. `tau` limits how fast
+    volatility changes. A player without games only becomes less certain.
     """
     _check(ratings, tau)
     mu = (ratings.rating - START_RATING) / SCALE
     phi = ratings.deviation / SCALE
     weight = 1.0 / np.sqrt(1.0 + 3.0 * phi**2 / math.pi**2)
-    count = mu.size
     if isinstance(results, Games):
-        surplus, information = _of_games(mu, weight, _checked_games(results, count))
+        surplus, information = _sums_of_games(mu, weight, _checked_games(results, mu.size))
     else:
-        surplus, information = _of_table(mu, weight, _checked_table(results, count))
+        surplus, information = _sums_of_table(mu, weight, _checked_table(results, mu.size))
     played = information > 0
     volatility = ratings.volatility.copy()
     volatility[played] = _volatility(
@@ -126,30 +125,30 @@ def rate_period(ratings: Ratings, results: ArrayLike | Games, tau: float = 0.5) 
     )
 
 
-def _of_table(mu: Floats, weight: Floats, outcomes: Floats) -> tuple[Floats, Floats]:
-    """Of each player: weighted score beyond the expected one, and information on its strength."""
+def _sums_of_table(mu: Floats, weight: Floats, outcomes: Floats) -> tuple[Floats, Floats]:
+    """Return each player's weighted score beyond the expected one, and information on strength."""
     surplus, information = np.empty_like(mu), np.empty_like(mu)
     for rows in row_blocks(mu.size, max(1, BLOCK_CELLS // mu.size)):
-        expected, spread = _expected(mu[rows, None] - mu, weight)
+        expected, variance = _expected(mu[rows, None] - mu, weight)
         beyond = outcomes[rows] - expected
         missing = np.isnan(beyond)
         beyond[missing] = 0.0
-        spread[missing] = 0.0
+        variance[missing] = 0.0
         surplus[rows] = beyond @ weight
-        information[rows] = spread @ weight**2
+        information[rows] = variance @ weight**2
     return surplus, information
 
 
-def _of_games(mu: Floats, weight: Floats, games: Games) -> tuple[Floats, Floats]:
-    """Return the same, from a list; each game counts for both who played it."""
+def _sums_of_games(mu: Floats, weight: Floats, games: Games) -> tuple[Floats, Floats]:
+    """Return the sums of `_sums_of_table` from a list; each game counts for both players."""
     first = np.concatenate([games.player, games.opponent])
     second = np.concatenate([games.opponent, games.player])
     score = np.concatenate([games.score, 1.0 - games.score])
-    expected, spread = _expected(mu[first] - mu[second], weight[second])
+    expected, variance = _expected(mu[first] - mu[second], weight[second])
     beyond = weight[second] * (score - expected)
     surplus, information = (
-        np.bincount(first, values, minlength=mu.size).astype(np.float64)  # of no games: integers
-        for values in (beyond, weight[second] ** 2 * spread)
+        np.bincount(first, values, minlength=mu.size).astype(np.float64)  # without games: integers
+        for values in (beyond, weight[second] ** 2 * variance)
     )
     return surplus, information
 
@@ -165,7 +164,7 @@ def _expected(lead: Floats, weight: Floats) -> tuple[Floats, Floats]:
 def _volatility(
     volatility: Floats, phi: Floats, surplus: Floats, information: Floats, tau: float
 ) -> Floats:
-    """Return glickman's step 5: the root of f by the Illinois variant of false position."""
+    """Return the new volatility: the root of Glickman's f, by the Illinois method."""
     start = 2.0 * np.log(volatility)
     variance = 1.0 / information
     known = phi**2 + variance
@@ -177,9 +176,16 @@ def _volatility(
         value: Floats = pull - (x - start[at]) / tau**2
         return value
 
-    left, right = start.copy(), _other_end(f, start, excess, tau)
+    # f changes its sign between `start` and the other end.
+    surprised = excess > 0
+    right = np.where(surprised, np.log(np.where(surprised, excess, 1.0)), start - tau)
+    steps = 1
+    while (low := ~surprised & (f(right) < 0)).any():
+        steps += 1
+        right[low] = start[low] - steps * tau
+    left = start.copy()
     f_left, f_right = f(left), f(right)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_ITER):
         open_ = np.flatnonzero(np.abs(right - left) > PRECISION)
         if not open_.size:
             break
@@ -190,19 +196,7 @@ def _volatility(
         left[open_] = np.where(crossed, b, a)
         f_left[open_] = np.where(crossed, f_b, 0.5 * f_a)
         right[open_], f_right[open_] = new, f_new
-    found: Floats = np.exp(0.5 * left)
-    return found
-
-
-def _other_end(f: Any, start: Floats, excess: Floats, tau: float) -> Floats:
-    """Return a point on the other side of the root: f falls from there to `start`, or back."""
-    surprised = excess > 0
-    end = np.where(surprised, np.log(np.where(surprised, excess, 1.0)), start - tau)
-    steps = 1
-    while (low := ~surprised & (f(end) < 0)).any():
-        steps += 1
-        end[low] = start[low] - steps * tau
-    return end
+    return np.asarray(np.exp(0.5 * left))
 
 
 def _check(ratings: Ratings, tau: float) -> None:
@@ -275,17 +269,9 @@ def _check_scores(score: Floats) -> None:
         )
 
 
-class RanAwayError(InputError):
-    """Ratings that ran away: volatility answered games that hang together as if they did not."""
-
-
-FARTHEST_RATING = 100_000.0  # points from the mean; a thousand clear steps stay far below
-FINEST = 6  # decimals of a rating that count in a rank: sums end in rounding
-
-
 @dataclass(frozen=True, eq=False)
 class Season:
-    """Ratings after every period, and how the games of each ended."""
+    """Ratings after every period, and the outcomes of its games."""
 
     rating: Floats  # (n_periods, n_players), as all that follow
     deviation: Floats
@@ -311,7 +297,7 @@ def play(
 ) -> Season:
     """Play every period, a row of `scores` each, and rate after it; names are for messages.
 
-    Scores at most `tolerance` apart draw, and who has none (NaN) does not play.
+    Scores at most `tolerance` apart are a draw; a player without a score (NaN) does not play.
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise InputError(f"tolerance is {tolerance}, but it must be 0 or above.")
@@ -323,17 +309,12 @@ def play(
         outcomes = round_robin(row, tolerance)
         ratings = rate_period(ratings, outcomes, tau)
         after.append(ratings)
-        _check_sane(ratings, players, period, len(after), tau)
+        _check_finite(ratings, players, f"{len(after):,} ({period!r:.60})", tau)
         results.append([(outcomes == point).sum(axis=1) for point in (1.0, 0.5, 0.0)])
     won, drawn, lost = np.array(results).transpose(1, 0, 2)
-    return Season(
-        rating=np.array([each.rating for each in after]),
-        deviation=np.array([each.deviation for each in after]),
-        volatility=np.array([each.volatility for each in after]),
-        won=won,
-        drawn=drawn,
-        lost=lost,
-    )
+    names = ("rating", "deviation", "volatility")
+    history = {name: np.array([getattr(each, name) for each in after]) for name in names}
+    return Season(**history, won=won, drawn=drawn, lost=lost)
 
 
 def best_first(rating: Floats) -> NDArray[np.intp]:
@@ -342,31 +323,24 @@ def best_first(rating: Floats) -> NDArray[np.intp]:
 
 
 def ranks(rating: Floats) -> NDArray[np.intp]:
-    """Return 1 is best; who has the same rating has the same rank."""
-    falling = np.sort(-np.round(rating, FINEST))
-    return 1 + np.searchsorted(falling, -np.round(rating, FINEST))
+    """Return ranks, 1 for the best; equal ratings have equal ranks."""
+    falling = -np.round(rating, FINEST)
+    return 1 + np.searchsorted(np.sort(falling), falling)
 
 
-def _check_sane(
-    ratings: Ratings, players: Sequence[str], period: str, number: int, tau: float
-) -> None:
-    """Refuse ratings that ran away: many games that hang together drive Glicko-2 apart."""
-    away = np.abs(ratings.rating - ratings.rating.mean())
-    worst = int(np.argmax(away))
-    if away[worst] <= FARTHEST_RATING:
+def _check_finite(ratings: Ratings, players: Sequence[str], period: str, tau: float) -> None:
+    """Raise RanAwayError if dependent games have driven the ratings apart."""
+    distance = np.abs(ratings.rating - ratings.rating.mean())
+    worst = int(np.argmax(distance))
+    if distance[worst] <= FARTHEST_RATING:
         return
     raise RanAwayError(
-        f"The ratings ran away in period {number:,} ({period!r:.60}): {players[worst]!r:.60} "
+        f"The ratings ran away in period {period}: {players[worst]!r:.60} "
         f"reached {ratings.rating[worst]:.3g}. Glicko-2 takes games for independent, but all "
         f"{len(players) - 1:,} games that a respondent plays on an item hang on one score, "
         f"and volatility answers as if they did not. Give a smaller tau, such as {tau / 10:.2g}, "
         "or fewer respondents."
     )
-
-
-USUAL_TAU = 0.5
-LEAST_TAU = 1e-4  # hardly any change of volatility
-MOST_GROWTH = 10.0  # of volatility; beyond, a rating follows only the last periods
 
 
 def play_steadily(
@@ -378,7 +352,7 @@ def play_steadily(
     tau: float | None,
     start: Ratings,
 ) -> tuple[Season, float]:
-    """A season and its tau: the one given, or the usual one, halved until ratings are steady."""
+    """Return a season and its tau: the one given, or the usual one, halved until steady."""
 
     def played(value: float) -> Season:
         return play(scores, players, periods, tolerance=tolerance, tau=value, start=start)
@@ -398,5 +372,5 @@ def play_steadily(
 
 
 def erratic(ratings: Ratings, start: Ratings) -> np.ndarray:
-    """Return whose volatility grew out of proportion."""
+    """Return True for players whose volatility grew more than `MOST_GROWTH` times."""
     return np.asarray(ratings.volatility > MOST_GROWTH * start.volatility)

@@ -1,6 +1,6 @@
-"""Success against difficulty: logistic curves that a sample leaves possible, and what they predict.
+"""Logistic curves of success against difficulty: their posterior, and what they predict.
 
-A curve is P(right) = c + (1 - c) σ(intercept - slope x difficulty), its floor c given. Curves of
+A curve is P(right) = c + (1 - c) σ(intercept - slope × difficulty), its floor c given. Curves of
 many rows at once are penalised by Jeffreys' prior (Firth, 1993): rows that are right up to a point
 and wrong beyond it keep a finite slope, and the slope of few cells is hardly biased.
 """
@@ -11,22 +11,22 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betainc, betaincinv
 
 from ogive.stats.array_backend import Floats
 from ogive.stats.special_functions import logit, sigmoid_pair
 
-MOST_POINTS = 1_000  # beyond, neighbouring difficulties are taken together
-STEPS = np.linspace(-6.0, 6.0, 25)  # of the grid of curves, in standard errors
-ROUNDS = 20  # towards the likeliest curve above a floor; the grid need only lie near it
-LIGHTEST = 1e-9  # weight, of the heaviest, below which a curve is left out
-
-MOST_STEPS, LONGEST_STEP, CLOSE_ENOUGH = 100, 2.0, 1e-8
-FAINTEST = 1e-10
+MOST_POINTS = 1_000  # difficulties above which neighbouring ones are taken together
+STEPS = np.linspace(-6.0, 6.0, 25)  # grid of curves, in standard errors
+EM_ITERATIONS = 20  # towards the likeliest curve above a floor; the grid need only lie near it
+LIGHTEST = 1e-9  # weight, relative to the largest, below which a curve is left out
+MAX_ITER, LONGEST_STEP, TOLERANCE = 100, 2.0, 1e-8
+FAINTEST = 1e-10  # ridge of the information, relative to its diagonal
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """How many responses there are at each difficulty, and how many of them are right."""
+    """Numbers of responses, and of right ones, at each difficulty."""
 
     difficulty: Floats  # (n_points,), as all
     n: Floats
@@ -57,7 +57,7 @@ class Curves:
 
 
 def points(difficulty: Floats, right: Floats) -> Points:
-    """Return a sample as points; where it is large, neighbouring difficulties share their mean."""
+    """Return a sample as points; if it is large, neighbouring difficulties share their mean."""
     order = np.argsort(difficulty, kind="stable")
     count = min(len(order), MOST_POINTS)
     starts = np.linspace(0, len(order), count + 1).astype(np.intp)[:-1]
@@ -70,27 +70,27 @@ def points(difficulty: Floats, right: Floats) -> Points:
 
 
 def curves_of(sample: Points, floor: float) -> Curves:
-    """Return the curves that a sample leaves possible: location and slope are both free.
+    """Return the posterior of curves given a sample with more than one difficulty.
 
-    The sample must hold more than one difficulty. A grid is laid around the most likely curve,
-    then once more around the mean of the first, which few errors may pull far to one side.
+    A grid is laid around the most likely curve, then once more around the mean of the first, which
+    few errors may pull far to one side.
     """
     middle = float(np.average(sample.difficulty, weights=sample.n))
     width = float(np.sqrt(np.average((sample.difficulty - middle) ** 2, weights=sample.n)))
     ease = (middle - sample.difficulty) / width
-    found = _likely(ease, sample, floor)
+    centre = _most_likely(ease, sample, floor)
     first, cross, second, _ = (
-        part.item() for part in _information(found[None], ease, sample, floor)
+        part.item() for part in _curve_information(centre[None], ease, sample, floor)
     )
-    spread = np.linalg.inv(np.array([[first, cross], [cross, second]]))
+    covariance = np.linalg.inv(np.array([[first, cross], [cross, second]]))
     nodes = np.stack([step.reshape(-1) for step in np.meshgrid(STEPS, STEPS)], axis=1)
     for _ in range(2):
-        grid = found + nodes @ np.linalg.cholesky(spread).T
+        grid = centre + nodes @ np.linalg.cholesky(covariance).T
         level = _log_posterior(grid, ease, sample, floor)
         weight = np.exp(level - level.max())
         weight /= weight.sum()
-        found = weight @ grid
-        spread = (weight[:, None] * (grid - found)).T @ (grid - found)
+        centre = weight @ grid
+        covariance = (weight[:, None] * (grid - centre)).T @ (grid - centre)
     kept = weight > LIGHTEST * weight.max()
     slope = grid[kept, 1] / width
     return Curves(grid[kept, 0] + slope * middle, slope, weight[kept] / weight[kept].sum(), floor)
@@ -98,39 +98,36 @@ def curves_of(sample: Points, floor: float) -> Curves:
 
 def curves_at_mean(difficulty: float, n: int, right: int, steps: int = 400) -> Curves:
     """Return curves of slope one that pass the share of right responses at one difficulty."""
-    from scipy.special import betaincinv
-
     level = (np.arange(steps) + 0.5) / steps
     share = betaincinv(right + 0.5, n - right + 0.5, level)
     share = np.clip(share, 1e-12, 1 - 1e-12)
     return Curves(difficulty + logit(share), np.ones(steps), np.full(steps, 1 / steps))
 
 
-def _likely(ease: Floats, sample: Points, floor: float) -> Floats:
-    """Return intercept and slope in `ease` of the likeliest curve; above a floor, close to it.
+def _most_likely(ease: Floats, sample: Points, floor: float) -> Floats:
+    """Return intercept and slope in `ease` of the likeliest curve; above a floor, close to it (EM).
 
-    Some right responses are owed to the floor; how many, the curve found so far says (EM).
+    The curve so far says how many right responses are not due to the floor.
     """
-    curve, known = np.zeros((1, 2)), np.ones_like(ease)
-    for _ in range(ROUNDS if floor else 1):
-        share = sample.right * known / sample.n
+    curve, not_by_floor = np.zeros((1, 2)), np.ones_like(ease)
+    for _ in range(EM_ITERATIONS if floor else 1):
+        share = sample.right * not_by_floor / sample.n
         curve = logistic_curves(share[None], ease, sample.n, start=curve)
         rise = sigmoid_pair(curve[0, 0] + curve[0, 1] * ease)[0]
-        known = rise / (floor + (1 - floor) * rise)
-    found: Floats = curve[0]
-    return found
+        not_by_floor = rise / (floor + (1 - floor) * rise)
+    return np.asarray(curve[0])
 
 
 def _log_posterior(at: Floats, ease: Floats, sample: Points, floor: float) -> Floats:
-    """Log-likelihood and half the log-determinant of the information; a row of `at` a curve."""
+    """Return log-likelihood plus half the log-determinant of the information, of each curve."""
     rise, fall = sigmoid_pair(at[:, :1] + at[:, 1:] * ease)
     level = np.log(floor + (1 - floor) * rise) @ sample.right
     level += np.log((1 - floor) * fall) @ (sample.n - sample.right)
-    *_, volume = _information(at, ease, sample, floor)
-    return np.asarray(level + 0.5 * np.log(np.maximum(volume, 1e-300)))
+    *_, determinant = _curve_information(at, ease, sample, floor)
+    return np.asarray(level + 0.5 * np.log(np.maximum(determinant, 1e-300)))
 
 
-def _information(
+def _curve_information(
     at: Floats, ease: Floats, sample: Points, floor: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     rise, fall = sigmoid_pair(at[:, :1] + at[:, 1:] * ease)
@@ -140,11 +137,11 @@ def _information(
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """How many of some responses will be right, were the curves of another sample to hold.
+    """Predicted number of right responses if the curves of another sample hold.
 
     On each curve the rarer outcome, right or wrong, is a sum of unequal chances; it is taken as
     binomial, of `size` trials at `share`, with the same mean and variance. The weights of the
-    curves carry what is unsure about them.
+    curves account for their uncertainty.
     """
 
     total: int
@@ -155,7 +152,7 @@ class Predicted:
     weight: Floats
 
     def p(self, right: int) -> float:
-        """Return chance of a count at least as far out as this one, on either side."""
+        """Return the two-sided p-value of this number of right responses."""
         count = self.total - right if self.counts_wrong else right
         tails = self._at_most(count), 1.0 - self._at_most(count - 1)
         return float(min(1.0, 2.0 * max(0.0, min(tails))))
@@ -170,9 +167,7 @@ class Predicted:
         return low, high
 
     def _at_most(self, count: int) -> float:
-        """Return chance that the rarer outcome is seen at most this often."""
-        from scipy.special import betainc
-
+        """Return the probability that the rarer outcome occurs at most `count` times."""
         if count < 0:
             return 0.0
         below = betainc(np.maximum(self.size - count, 1e-12), count + 1.0, 1 - self.share)
@@ -180,7 +175,7 @@ class Predicted:
 
 
 def predicted_right(curves: Curves, difficulty: Floats, n: Floats) -> Predicted:
-    """Return what the curves say about `n` new responses at each `difficulty`."""
+    """Return the prediction of the curves for `n` new responses at each `difficulty`."""
     chance = curves.success(difficulty)
     total = float(n.sum())
     expected = float(curves.weight @ (chance @ n)) / total
@@ -203,51 +198,46 @@ def logistic_curves(
     if weights is not None:
         seen = seen * weights
     right = np.where(np.isnan(cells), 0.0, cells)
-    middle, unit = _standard(along)
+    # The axis is standardised.
+    middle, unit = float(along.mean()), float(along.std()) or 1.0
     x = (along - middle) / unit
-    found = np.zeros((cells.shape[0], 2)) if start is None else _onto(start, middle, unit)
-    for _ in range(MOST_STEPS):
-        step = _step(found, x, right, seen)
-        found = found + step
-        if np.abs(step).max(initial=0.0) < CLOSE_ENOUGH:
+    curves = np.zeros((cells.shape[0], 2))
+    if start is not None:
+        curves = np.stack([start[:, 0] + start[:, 1] * middle, start[:, 1] * unit], axis=1)
+    for _ in range(MAX_ITER):
+        step = _scoring_step(curves, x, right, seen)
+        curves = curves + step
+        if np.abs(step).max(initial=0.0) < TOLERANCE:
             break
-    slope = found[:, 1] / unit
-    return np.stack([found[:, 0] - slope * middle, slope], axis=1)
+    slope = curves[:, 1] / unit
+    return np.stack([curves[:, 0] - slope * middle, slope], axis=1)
 
 
-def _standard(along: Floats) -> tuple[float, float]:
-    return float(along.mean()), float(along.std()) or 1.0
-
-
-def _onto(curves: Floats, middle: float, unit: float) -> Floats:
-    """Return curves on the standardised axis."""
-    return np.stack([curves[:, 0] + curves[:, 1] * middle, curves[:, 1] * unit], axis=1)
-
-
-def _step(curves: Floats, x: Floats, right: Floats, seen: Floats) -> Floats:
+def _scoring_step(curves: Floats, x: Floats, right: Floats, seen: Floats) -> Floats:
     """Return a step of scoring on the penalised likelihood, of limited length.
 
-    The penalty adds `leverage` cells to each, half of them right: as cells with such counts, the
-    score is exact and its information steadies the step.
+    The penalty adds `leverage` cells to each, half of them right: with such counts, the score is
+    exact, and the information keeps the step stable.
     """
     rise, fall = sigmoid_pair(curves[:, :1] + curves[:, 1:] * x)
     first, cross, second, determinant = information(seen * rise * fall, x)
-    told = second[:, None] - 2 * cross[:, None] * x + first[:, None] * x**2
-    leverage = rise * fall * told / determinant[:, None]
-    pull = seen * (right - rise + leverage * (0.5 - rise))
-    one, other = pull.sum(axis=1), pull @ x
+    quadratic = second[:, None] - 2 * cross[:, None] * x + first[:, None] * x**2
+    leverage = rise * fall * quadratic / determinant[:, None]
+    score = seen * (right - rise + leverage * (0.5 - rise))
+    in_intercept, in_slope = score.sum(axis=1), score @ x
     first, cross, second, determinant = information(seen * (1 + leverage) * rise * fall, x)
-    step = np.stack([second * one - cross * other, first * other - cross * one], axis=1)
+    step = np.stack(
+        [second * in_intercept - cross * in_slope, first * in_slope - cross * in_intercept], axis=1
+    )
     step = step / determinant[:, None]
     length = np.abs(step).max(axis=1, keepdims=True)
-    shortened: Floats = step * (LONGEST_STEP / np.maximum(length, LONGEST_STEP))
-    return shortened
+    return np.asarray(step * (LONGEST_STEP / np.maximum(length, LONGEST_STEP)))
 
 
 def information(weight: Floats, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return entries of the information on intercept and slope of each row, and its determinant."""
+    """Return the information on intercept and slope of each row, and its determinant."""
     first, cross, second = weight.sum(axis=1), weight @ x, weight @ x**2
-    # A ridge of rounding size: where all cells lie at one value, there is no slope.
+    # A ridge of rounding size: if all cells lie at one value, there is no slope.
     ridge = FAINTEST * (1 + first + second)
     first, second = first + ridge, second + ridge
     return first, cross, second, first * second - cross**2

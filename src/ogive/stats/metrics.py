@@ -1,22 +1,8 @@
-"""Rank agreement, prediction and calibration error, bins, classification metrics.
+"""Rank agreement, classification metrics, bins, and errors of predictions.
 
-Rankings: how well they agree, and which neighbours on a line lie close together.
-
-Agreement is the tau-b of Kendall (1945) and Spearman's rho, for many rankings at once.
-
-Classic metrics of classifiers from confusion matrices, for many models and resamples at once.
-
-Every metric is a share, and a share of nothing is 0, as with scikit-learn's `zero_division=0`:
-precision where nothing is predicted positive, recall where no item is positive, specificity where
-none is negative, AUC where one of the two classes has no members.
-
-Bins along a value.
-
-Errors of regressors as scores between 0 and 1, and the unit in which errors are counted.
-
-How far predictions are off: of values, with their ranks and intervals, and of probabilities.
-
-For probabilities, the expected calibration error and its interval.
+Every metric of classifiers is a share, and a share of nothing is 0, as with scikit-learn's
+`zero_division=0`: precision if nothing is predicted positive, recall if no item is positive,
+specificity if none is negative, AUC if one of the two classes has no members.
 """
 
 from __future__ import annotations
@@ -27,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from ogive.errors import InputError
 from ogive.results.plots.marks import robust_limits
@@ -34,12 +21,21 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import reach_of_parts
 
 Signs: TypeAlias = NDArray[np.float32]  # sums of them are exact up to millions of pairs
+Codes = NDArray[np.integer[Any]]
 
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # difference by which neighbours on a line may seem closer or farther apart
+SMALLEST, LARGEST = 0.05, 20.0  # errors, in units, outside of which scores do not change
+COLUMNS = (
+    *("mae", "mae_se", "rmse", "rmse_se", "bias", "bias_se"),
+    *("kendall", "spearman", "coverage", "coverage_se", "width"),
+)
+N_BINS = 10
+STEPS = 201  # grid points between no error and the largest that is considered
+WIDEST = 3.0  # mean errors of noise alone that the largest error lies above the observed one
 
 
 def pair_signs(values: Floats) -> Signs:
-    """For each pair of the last axis whether the first is above (1), level (0) or below (-1)."""
+    """Return 1, 0 or -1 for each pair of the last axis: the first is above, level or below."""
     first, second = np.triu_indices(values.shape[-1], 1)
     one, other = values[..., first], values[..., second]
     # In the search for data sets nearly all the time is spent here, so numbers are kept small.
@@ -48,21 +44,25 @@ def pair_signs(values: Floats) -> Signs:
 
 
 def sign_agreement(signs: Signs, others: Signs) -> Floats:
-    """Return Kendall's tau-b of rankings given as `pair_signs`; 0 where one of them is all ties."""
+    """Return Kendall's tau-b of rankings given as `pair_signs`; 0 if one of them is all ties."""
+
+    def dot(left: Signs, right: Signs) -> Floats:
+        return np.asarray(np.einsum("...p,...p->...", left, right), dtype=np.float64)
+
     # Signs are 1, 0 and -1, so that their squares count the pairs that are no ties.
-    return _ratio(_dot(signs, others), np.sqrt(_dot(signs, signs) * _dot(others, others)))
+    return _share(dot(signs, others), np.sqrt(dot(signs, signs) * dot(others, others)))
 
 
 def kendall(values: Floats, others: Floats) -> Floats:
-    """Kendall's tau-b over the last axis; 0 where one of the two is all ties: it ranks nobody."""
+    """Return Kendall's tau-b over the last axis; 0 if one of the two is all ties."""
     return sign_agreement(pair_signs(values), pair_signs(others))
 
 
 def correlation(values: Floats, others: Floats) -> Floats:
-    """Return Pearson's correlation over the last axis; 0 where one of the two is constant."""
+    """Return Pearson's correlation over the last axis; 0 if one of the two is constant."""
     x = values - values.mean(axis=-1, keepdims=True)
     y = others - others.mean(axis=-1, keepdims=True)
-    return _ratio((x * y).sum(axis=-1), np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1)))
+    return _share((x * y).sum(axis=-1), np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1)))
 
 
 def spearman(values: Floats, others: Floats) -> Floats:
@@ -73,7 +73,7 @@ def spearman(values: Floats, others: Floats) -> Floats:
 
 
 def rank_agreement(values: Floats, others: Floats) -> dict[str, float]:
-    """Kendall's tau-b and Spearman's rho of two rankings; NaN where one of them ranks nobody."""
+    """Return Kendall's tau-b and Spearman's rho of two rankings; NaN if one is all ties."""
     from scipy.stats import kendalltau
 
     if is_constant(values) or is_constant(others):
@@ -84,10 +84,10 @@ def rank_agreement(values: Floats, others: Floats) -> dict[str, float]:
 
 
 def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, float]:
-    """Return 95 % interval of a correlation over `n` pairs, by Fisher's transformation.
+    """Return the 95 % interval of a correlation over `n` pairs, by Fisher's transformation.
 
-    For ranks with the variance of Bonett and Wright (2000). NaN for three pairs or fewer, and where
-    all points lie on a line: nothing says how far it holds.
+    For ranks with the variance of Bonett and Wright (2000). NaN for three pairs or fewer, and if
+    all points lie on a line.
     """
     if not abs(r) <= 1 - 1e-12 or n <= 3:
         return np.nan, np.nan
@@ -96,12 +96,12 @@ def correlation_interval(r: float, n: float, *, ranks: bool) -> tuple[float, flo
 
 
 def is_constant(values: Floats) -> bool:
-    """Return True if all values are exactly the same; by rounding, their sd need not be 0 then."""
+    """Return True if all values are exactly equal; by rounding, their sd need not be 0 then."""
     return values.size > 0 and bool(values.min() == values.max())
 
 
 def prediction_figures(found: Floats, truth: Floats) -> dict[str, float]:
-    """How well `found` predicts `truth`; NaN where the truth does not vary: nothing to predict.
+    """Return how well `found` predicts `truth`; NaN if the truth does not vary.
 
     `nrmse` is the root mean squared error divided by the standard deviation of the truth (1: no
     better than its mean), `spearman` the rank correlation.
@@ -112,14 +112,6 @@ def prediction_figures(found: Floats, truth: Floats) -> dict[str, float]:
     return {"nrmse": error, "spearman": float(spearman(found, truth))}
 
 
-def _dot(signs: Signs, others: Signs) -> Floats:
-    return np.asarray(np.einsum("...p,...p->...", signs, others), dtype=np.float64)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-
-
 def runs_within(ascending: Floats, reach: float) -> list[tuple[int, int]]:
     """Return slices of at least two neighbours less than `reach` apart, none inside another."""
     runs: list[tuple[int, int]] = []
@@ -128,9 +120,6 @@ def runs_within(ascending: Floats, reach: float) -> list[tuple[int, int]]:
         if stop - start > 1 and (not runs or stop > runs[-1][1]):
             runs.append((start, stop))
     return runs
-
-
-Codes = NDArray[np.integer[Any]]
 
 
 def confusion_counts(
@@ -148,13 +137,13 @@ def confusion_counts(
         members = np.flatnonzero(true == code)
         # One column for each model and predicted class, so that resamples are a matrix product.
         answers = (predicted[:, members].T[:, :, None] == codes).astype(np.float64)
-        found = drawn[..., members] @ answers.reshape(len(members), len(predicted) * n_classes)
-        counts[..., code, :] = found.reshape(*drawn.shape[:-1], len(predicted), n_classes)
+        product = drawn[..., members] @ answers.reshape(len(members), len(predicted) * n_classes)
+        counts[..., code, :] = product.reshape(*drawn.shape[:-1], len(predicted), n_classes)
     return counts
 
 
 def classic_metrics(counts: Floats, positive: int | None = None) -> dict[str, Floats]:
-    """Accuracy, F1, precision, recall, AUC and specificity of confusion matrices (..., k, k).
+    """Return accuracy, F1, precision, recall, AUC and specificity of matrices (..., k, k).
 
     `positive` is the class against all others. Left out, it is class 1 of two; of more classes, the
     metrics are means over each class against all others, classes without members left out, and
@@ -163,24 +152,37 @@ def classic_metrics(counts: Floats, positive: int | None = None) -> dict[str, Fl
     """
     if positive is None and counts.shape[-1] == 2:
         positive = 1
-    each = _one_against_all(counts)
-    if positive is not None:
-        return {name: values[..., positive] for name, values in each.items()}
-    members = counts.sum(axis=-1) > 0
-    right = np.trace(counts, axis1=-2, axis2=-1)
-    means = {
-        name: _share((values * members).sum(axis=-1), members.sum(axis=-1))
-        for name, values in each.items()
+    hits = np.diagonal(counts, axis1=-2, axis2=-1)
+    members, predicted = counts.sum(axis=-1), counts.sum(axis=-2)
+    total = members.sum(axis=-1, keepdims=True)
+    others = total - members
+    rejected = total - members - predicted + hits  # rightly
+    recall, specificity = _share(hits, members), _share(rejected, others)
+    by_class = {
+        "accuracy": _share(hits + rejected, total),
+        "f1": _share(2 * hits, members + predicted),
+        "precision": _share(hits, predicted),
+        "recall": recall,
+        "auc": np.where((members > 0) & (others > 0), (recall + specificity) / 2, 0.0),
+        "specificity": specificity,
     }
+    if positive is not None:
+        return {name: values[..., positive] for name, values in by_class.items()}
+    known = members > 0
+    means = {
+        name: _share((values * known).sum(axis=-1), known.sum(axis=-1))
+        for name, values in by_class.items()
+    }
+    right = np.trace(counts, axis1=-2, axis2=-1)
     return {**means, "accuracy": _share(right, counts.sum(axis=(-2, -1)))}
 
 
 def auc_of_scores(true: Codes, scores: Floats, weights: NDArray[Any] | None = None) -> Floats:
-    """How likely a positive item scores above a negative one, ties counted half (the ROC AUC).
+    """Return the ROC AUC: the share of pairs in which the positive item scores higher.
 
-    `true` is (n_items,), 1 for positive and 0 for negative; `scores` is (n_models, n_items), higher
-    for more likely positive. The result is (n_models,), or with weights (n_resamples, n_items) it
-    is (n_resamples, n_models).
+    Ties count half. `true` is (n_items,), 1 for positive and 0 for negative; `scores` is
+    (n_models, n_items). The result is (n_models,), or with weights (n_resamples, n_items) it is
+    (n_resamples, n_models).
     """
     # Items first, so that choosing and adding up items moves whole rows of resamples.
     drawn = _weights(weights, len(true)).T
@@ -189,10 +191,10 @@ def auc_of_scores(true: Codes, scores: Floats, weights: NDArray[Any] | None = No
     won = []
     for row in scores:
         order = np.argsort(row[is_negative], kind="stable")
-        ladder = row[is_negative][order]
+        ascending = row[is_negative][order]
         beaten = np.concatenate([np.zeros((1, *drawn.shape[1:])), negative[order].cumsum(axis=0)])
-        below = np.searchsorted(ladder, row[is_positive], side="left")
-        not_above = np.searchsorted(ladder, row[is_positive], side="right")
+        below = np.searchsorted(ascending, row[is_positive], side="left")
+        not_above = np.searchsorted(ascending, row[is_positive], side="right")
         both = beaten[below] + beaten[not_above]
         won.append(np.einsum("i...,i...->...", positive, both) / 2)
     pairs = positive.sum(axis=0) * negative.sum(axis=0)
@@ -200,11 +202,10 @@ def auc_of_scores(true: Codes, scores: Floats, weights: NDArray[Any] | None = No
 
 
 def auc_error(true: Codes, scores: Floats) -> float:
-    """Return standard error of the ROC AUC (DeLong, DeLong and Clarke-Pearson, 1988).
+    """Return the standard error of the ROC AUC (DeLong, DeLong and Clarke-Pearson, 1988).
 
-    `true` (n_items,) is 1 for positive and 0 for negative, `scores` (n_items,) as above. To each of
-    the two classes an item is added that wins half of its comparisons: without it, a perfect order
-    of few items would seem certain.
+    `true` and `scores` are (n_items,) each. To each of the two classes an item is added that wins
+    half of its comparisons: without it, a perfect order of few items would seem certain.
     """
     parts = []
     for own in (1, 0):  # the share that a negative item wins is spread as the share it loses
@@ -217,81 +218,59 @@ def auc_error(true: Codes, scores: Floats) -> float:
     return float(np.sqrt(sum(parts)))
 
 
-def _one_against_all(counts: Floats) -> dict[str, Floats]:
-    """Return the metrics of each class as the positive one, (..., k) each."""
-    hits = np.diagonal(counts, axis1=-2, axis2=-1)
-    members, predicted = counts.sum(axis=-1), counts.sum(axis=-2)
-    total = members.sum(axis=-1, keepdims=True)
-    others = total - members
-    rejected = total - members - predicted + hits  # rightly
-    recall, specificity = _share(hits, members), _share(rejected, others)
-    return {
-        "accuracy": _share(hits + rejected, total),
-        "f1": _share(2 * hits, members + predicted),
-        "precision": _share(hits, predicted),
-        "recall": recall,
-        "auc": np.where((members > 0) & (others > 0), (recall + specificity) / 2, 0.0),
-        "specificity": specificity,
-    }
-
-
 def _weights(weights: NDArray[Any] | None, n_items: int) -> Floats:
     return np.ones(n_items) if weights is None else np.asarray(weights, dtype=np.float64)
 
 
 def _share(part: Floats, whole: NDArray[Any]) -> Floats:
-    """Return part of a whole; 0 where the whole is nothing."""
-    empty = np.zeros(np.broadcast_shapes(part.shape, whole.shape))
-    found: Floats = np.divide(part, whole, out=empty, where=whole > 0)
-    return found
+    """Return part / whole; 0 where the whole is not positive."""
+    zeros = np.zeros(np.broadcast_shapes(part.shape, whole.shape))
+    return np.asarray(np.divide(part, whole, out=zeros, where=whole > 0))
 
 
 def edges_by_quantile(values: Floats, n_bins: int) -> Floats:
-    """Return edges between which equally many values lie; equal values are never parted."""
+    """Return edges between which equally many values lie; equal values share a bin."""
     return np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_bins + 1)))
 
 
 def edges_by_width(values: Floats, n_bins: int) -> Floats:
-    """Return edges at equal distances; the outer bins also hold what lies far out."""
+    """Return edges at equal distances; the outer bins also hold outliers."""
     edges = np.linspace(*robust_limits(values), n_bins + 1)
     edges[0], edges[-1] = values.min(), values.max()
     return np.unique(edges)
 
 
 def places(values: Floats, edges: Floats) -> NDArray[np.intp]:
-    """Return in which bin each value lies, from 0: bins hold their lower edge, the last holds both.
+    """Return the bin of each value, from 0; -1 for values outside and NaN.
 
-    -1 where a value lies outside, or is NaN. A single edge makes one bin of that value.
+    Bins hold their lower edge, the last holds both. A single edge makes one bin of that value.
     """
     last = max(len(edges) - 2, 0)
-    found = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, last)
+    bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, last)
     outside = ~((values >= edges[0]) & (values <= edges[-1]))
-    return np.where(outside, -1, found)
+    return np.where(outside, -1, bins)
 
 
 def sums_by_bin(cells: Floats, bins: NDArray[np.intp], n_bins: int) -> tuple[Floats, Floats]:
-    """How many cells of a row lie in each bin, and their sum: (n_rows, n_bins) each; NaN is none.
+    """Return the number and the sum of the cells of each row by bin, (n_rows, n_bins) each.
 
-    `bins` says for each column where it lies; columns at -1 are left out.
+    NaN cells do not count. `bins` is the bin of each column; columns at -1 are left out.
     """
     member = (bins[:, None] == np.arange(n_bins)).astype(np.float64)
     seen = ~np.isnan(cells)
     return seen.astype(np.float64) @ member, np.where(seen, cells, 0.0) @ member
 
 
-SMALLEST, LARGEST = 0.05, 20.0  # errors in units; what lies beyond counts as this
-
-
 def error_unit(target: Floats) -> float:
-    """Return median error of always predicting the median, from a target of the training part.
+    """Return the median error of always predicting the median of a target.
 
-    If more than half of the values are the same, it is the mean error.
+    If more than half of the values are equal, it is the mean error.
 
     >>> error_unit(np.array([1.0, 2.0, 3.0, 7.0, 100.0]))
     2.0
     """
-    away = np.abs(target - np.median(target))
-    unit = float(np.median(away)) or float(away.mean())
+    errors = np.abs(target - np.median(target))
+    unit = float(np.median(errors)) or float(errors.mean())
     if not np.isfinite(unit) or unit <= 0:
         raise InputError(
             "The target has the same value in every row of the training part, so errors have no "
@@ -301,28 +280,16 @@ def error_unit(target: Floats) -> float:
 
 
 def error_scores(errors: Floats, unit: float) -> Floats:
-    """Return score 1 / (1 + error / unit): 1/2 at one unit, more below it; NaN stays.
+    """Return scores 1 / (1 + error / unit): 1/2 at one unit, more below it; NaN stays.
 
     The log-odds of a score are minus the logarithm of the error in units. An error that happens to
     be almost zero is no better than a small one, so errors count as at least a twentieth of the
-    unit, and as at most twenty. A score depends on the error and the unit only: not on other
-    instances, nor on other regressors.
+    unit, and as at most twenty.
 
     >>> error_scores(np.array([0.0, 2.0, 6.0]), 2.0).round(3).tolist()
     [0.952, 0.5, 0.25]
     """
-    found: Floats = 1.0 / (1.0 + np.clip(np.abs(errors) / unit, SMALLEST, LARGEST))
-    return found
-
-
-COLUMNS = (
-    *("mae", "mae_se", "rmse", "rmse_se", "bias", "bias_se"),
-    *("kendall", "spearman", "coverage", "coverage_se", "width"),
-)
-
-N_BINS = 10
-STEPS = 201  # between no error and the largest looked at
-WIDEST = 3.0  # mean errors of noise alone, beyond the error itself
+    return np.asarray(1.0 / (1.0 + np.clip(np.abs(errors) / unit, SMALLEST, LARGEST)))
 
 
 def prediction_error(
@@ -335,11 +302,11 @@ def prediction_error(
 
     Predictions of one of the `groups` (numbered from 0) are dependent, and count as one for
     standard errors. `reach` is half the width of each interval, or how far it reaches down and up;
-    without it, nothing is said of intervals.
+    without it, the figures of intervals are NaN.
     """
     error = predicted - truth
     off, rmse = np.abs(error), float(np.sqrt((error**2).mean()))
-    found = {
+    figures = {
         "mae": float(off.mean()),
         "mae_se": grouped_se(off, groups),
         "rmse": rmse,
@@ -347,29 +314,30 @@ def prediction_error(
         "bias": float(error.mean()),
         "bias_se": grouped_se(error, groups),
         **rank_agreement(predicted, truth),
+        **dict.fromkeys(("coverage", "coverage_se", "width"), np.nan),
     }
-    if reach is None:
-        return {**found, "coverage": np.nan, "coverage_se": np.nan, "width": np.nan}
-    down, up = reach if isinstance(reach, tuple) else (reach, reach)
-    held = ((error <= down) & (-error <= up)).astype(float)
-    coverage = {"coverage": float(held.mean()), "coverage_se": grouped_se(held, groups)}
-    return {**found, **coverage, "width": float(np.mean(down + up))}
+    if reach is not None:
+        down, up = reach if isinstance(reach, tuple) else (reach, reach)
+        covered = ((error <= down) & (-error <= up)).astype(float)
+        figures["coverage"] = float(covered.mean())
+        figures["coverage_se"] = grouped_se(covered, groups)
+        figures["width"] = float(np.mean(down + up))
+    return figures
 
 
 def mean_error_ends(
     mean: Floats, se: Floats, n_parts: int, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return ends of the interval of a mean absolute error over so many folds (Student's t).
+    """Return the interval of a mean absolute error over `n_parts` folds (Student's t).
 
-    Errors within a fold share what was learned, so that a mean over them is as uncertain as one
-    over so many folds.
+    Errors within a fold share what was learned, so that the folds count as the observations.
     """
     reach = reach_of_parts(n_parts, confidence) * se
     return np.maximum(mean - reach, 0.0), mean + reach
 
 
 def grouped_se(values: Floats, groups: NDArray[np.int64]) -> float:
-    """Return standard error of a mean whose values come in groups; NaN where there is but one."""
+    """Return the standard error of a mean whose values come in groups; NaN if there is only one."""
     sums = np.bincount(groups, values - values.mean())[np.bincount(groups) > 0]
     if sums.size < 2:
         return float("nan")
@@ -378,12 +346,11 @@ def grouped_se(values: Floats, groups: NDArray[np.int64]) -> float:
 
 def confidence_bins(confidence: Floats, n_bins: int = N_BINS) -> NDArray[np.intp]:
     """Return in which of equally wide bins from 0 to 1 each confidence lies; the last holds 1."""
-    found: NDArray[np.intp] = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
-    return found
+    return np.asarray(np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1))
 
 
 def calibration_error(confidence: Floats, right: Floats, place: NDArray[np.intp]) -> float:
-    """Return distance of confidence and accuracy in each bin, over bins by their size (ECE)."""
+    """Return the expected calibration error: mean |confidence - accuracy| of bins, by size."""
     return float(np.abs(np.bincount(place, confidence - right)).sum() / confidence.size)
 
 
@@ -395,36 +362,36 @@ def error_interval(
     n_resamples: int,
     random: Generator,
 ) -> tuple[float, float]:
-    """Return interval of the calibration error: true errors under which this one is no surprise.
+    """Return the interval of true calibration errors under which this one is no surprise.
 
     Distances add up whatever their sign, so that chance only ever makes the error larger, and
     plain draws of the items would start from an error that is too large already. So the gaps of
-    all bins are grown from none to beyond those observed, with noise as large as theirs, and kept
-    where the error observed lies between the outer quantiles. It is always inside itself.
+    all bins are scaled from none to beyond those observed, with noise as large as theirs, and kept
+    if the observed error lies between the outer quantiles. It is always inside itself.
     """
     gap, noise = _gaps(confidence, right, place, n_resamples, random)
     error = calibration_error(confidence, right, place)
     furthest = error + WIDEST * float(np.abs(noise).sum(axis=1).mean())
     true = np.linspace(0.0, min(1.0, furthest), STEPS)
     direction = gap / error if error else np.full(gap.shape, 1 / gap.size)
-    found = np.array([np.abs(size * direction + noise).sum(axis=1) for size in true])
+    drawn = np.array([np.abs(size * direction + noise).sum(axis=1) for size in true])
     tail = (1 - level) / 2
-    kept = true[((found >= error).mean(axis=1) >= tail) & ((found <= error).mean(axis=1) >= tail)]
-    # Nothing is kept where the error is smaller than that of noise alone: then it may be none.
+    kept = true[((drawn >= error).mean(axis=1) >= tail) & ((drawn <= error).mean(axis=1) >= tail)]
+    # Nothing is kept if the error is smaller than that of noise alone: the true one may be 0 then.
     return min([error, *(kept if kept.size else [0.0])]), max([error, *kept])
 
 
 def _gaps(
     confidence: Floats, right: Floats, place: NDArray[np.intp], n_resamples: int, random: Generator
 ) -> tuple[Floats, Floats]:
-    """Signed part of each bin in the error, and samples of its noise, (n_resamples, n_bins)."""
+    """Return the signed part of each bin in the error, and its noise, (n_resamples, n_bins)."""
     gap, n = confidence - right, confidence.size
     count = np.maximum(np.bincount(place), 1)
     total = np.bincount(place, gap)
     square = np.bincount(place, (gap - (total / count)[place]) ** 2)
-    # A single item shows no variance; that of its own probability takes its place.
-    alone = np.bincount(place, confidence * (1 - confidence))
-    variance = np.where(count > 1, square * count / np.maximum(count - 1, 1), alone)
+    # The variance of a single item is that of its own probability.
+    of_one = np.bincount(place, confidence * (1 - confidence))
+    variance = np.where(count > 1, square * count / np.maximum(count - 1, 1), of_one)
     noise = random.normal(size=(n_resamples, count.size)) * np.sqrt(variance) / n
     return total / n, noise
 
@@ -432,7 +399,7 @@ def _gaps(
 def error_by_chance(
     confidence: Floats, place: NDArray[np.intp], n_resamples: int, random: Generator
 ) -> float:
-    """Return mean calibration error on so many items of a model whose confidence is right."""
+    """Return the mean calibration error on as many items of a model whose confidence is right."""
     n = confidence.size
     right = ((random.uniform(size=n) < confidence).astype(np.float64) for _ in range(n_resamples))
     return float(np.mean([calibration_error(confidence, drawn, place) for drawn in right]))
@@ -441,9 +408,7 @@ def error_by_chance(
 def mean_interval(
     values: Floats, level: float, lowest: float, highest: float
 ) -> tuple[float, float, float]:
-    """Return mean of values between two bounds, and its interval; of one value, all is possible."""
-    from scipy.special import stdtrit
-
+    """Return the mean of values between two bounds, and its interval; of one value, the bounds."""
     mean, n = float(values.mean()), values.size
     if n < 2:
         return mean, lowest, highest

@@ -12,10 +12,10 @@ import numpy as np
 
 from ogive.stats.array_backend import Array, Floats, array_namespace
 
-NOTHING = 1e-100  # of a scaled matrix: LAPACK would divide by numbers whose inverse overflows
-FAINTEST = 1e-12  # information below this is none; the standard error stays a finite number
-NARROW = 8  # numbers of an item, so few that a GPU eliminates them one by one
-FLATTEST = 1e-8  # eigenvalue of a scaled information below which a direction is called flat
+NOTHING = 1e-100  # entry of a scaled matrix that counts as 0, or LAPACK's inverse would overflow
+FAINTEST = 1e-12  # least information, so that the standard error stays a finite number
+NARROW = 8  # most parameters of an item that a GPU eliminates one by one
+FLATTEST = 1e-8  # least eigenvalue of a scaled information; below it, a direction is flat
 
 
 def solve_blocks(information: Array, gradient: Array, shared: tuple[bool, ...]) -> Array:
@@ -29,24 +29,25 @@ def solve_blocks(information: Array, gradient: Array, shared: tuple[bool, ...]) 
         if isinstance(gradient, np.ndarray) or gradient.shape[1] > NARROW:
             return xp.linalg.solve(information, gradient[..., None])[..., 0]
         return _solve_narrow(information, gradient)
-    ours = [k for k, common in enumerate(shared) if common]
-    own = [k for k, common in enumerate(shared) if not common]
-    cross = information[:, own, :][:, :, ours]
+    common = [k for k, is_shared in enumerate(shared) if is_shared]
+    own = [k for k, is_shared in enumerate(shared) if not is_shared]
+    cross = information[:, own, :][:, :, common]
     inner = information[:, own, :][:, :, own]
     eliminated = xp.linalg.solve(inner, xp.concat([cross, gradient[:, own, None]], axis=2))
     back = xp.permute_dims(cross, (0, 2, 1)) @ eliminated
-    outer = xp.sum(information[:, ours, :][:, :, ours] - back[:, :, :-1], axis=0)
-    common = xp.linalg.solve(outer, xp.sum(gradient[:, ours] - back[:, :, -1], axis=0)[:, None])
+    outer = xp.sum(information[:, common, :][:, :, common] - back[:, :, :-1], axis=0)
+    right = xp.sum(gradient[:, common] - back[:, :, -1], axis=0)[:, None]
+    common_step = xp.linalg.solve(outer, right)
     step = 0 * gradient
-    step[:, ours] = common[:, 0]
-    step[:, own] = eliminated[:, :, -1] - (eliminated[:, :, :-1] @ common)[..., 0]
+    step[:, common] = common_step[:, 0]
+    step[:, own] = eliminated[:, :, -1] - (eliminated[:, :, :-1] @ common_step)[..., 0]
     return step
 
 
 def _solve_narrow(matrices: Array, rights: Array) -> Array:
-    """Return elimination for all items at once; positive matrices need no pivots.
+    """Eliminate for all items at once; positive matrices need no pivots.
 
-    On a GPU, a library looks at what it solved, and everything waits.
+    On a GPU, a library would check its solution on the CPU, and everything would wait.
     """
     width = rights.shape[1]
     right = [rights[:, i] for i in range(width)]
@@ -70,16 +71,14 @@ def symmetric(upper: list[Array]) -> Array:
     width = int((8 * len(upper) + 1) ** 0.5 - 1) // 2
     pairs = [(i, k) for i in range(width) for k in range(i, width)]
     entry = dict(zip(pairs, upper, strict=True))
-    whole = xp.stack(
-        [entry[min(i, k), max(i, k)] for i in range(width) for k in range(width)], axis=-1
-    )
-    return xp.reshape(whole, (*upper[0].shape, width, width))
+    entries = [entry[min(i, k), max(i, k)] for i in range(width) for k in range(width)]
+    return xp.reshape(xp.stack(entries, axis=-1), (*upper[0].shape, width, width))
 
 
 def safe_information(observed: Array, expected: Array) -> Array:
-    """Return observed information where it `is_safe`, the expected one elsewhere.
+    """Return observed information for items where it `is_safe`, the expected one for others.
 
-    Observed information is the better guide near the maximum, but far from it, or with few
+    Observed information gives better steps near the maximum, but far from it, or with few
     responses, it need not be positive.
     """
     if observed is expected:
@@ -89,21 +88,22 @@ def safe_information(observed: Array, expected: Array) -> Array:
 
 
 def is_safe(observed: Array, expected: Array) -> Array:
-    """Return where observed information is safely positive, (n_items,).
+    """Return True for items whose observed information is safely positive, (n_items,).
 
-    Its leading minors are held against the expected ones.
+    Its leading minors are compared with the expected ones.
     """
     xp = array_namespace(observed)
-    # What both are divided by does not matter; so no number is above 1, and no minor overflows.
+    # Both are divided by the same scale, so that no entry is above 1, and no minor overflows.
     largest = xp.maximum(xp.max(xp.abs(observed), axis=2), xp.linalg.diagonal(expected))
     scale = 1 / xp.sqrt(xp.clip(largest, 1e-100, None))
     both = scale[:, :, None] * scale[:, None, :]
-    ours, theirs = (
-        xp.where(xp.abs(own) < NOTHING, 0 * own, own) for own in (observed * both, expected * both)
+    observed, expected = (
+        xp.where(xp.abs(scaled) < NOTHING, 0 * scaled, scaled)
+        for scaled in (observed * both, expected * both)
     )
-    safe = ours[:, 0, 0] > 0.1 * theirs[:, 0, 0]
+    safe = observed[:, 0, 0] > 0.1 * expected[:, 0, 0]
     for k in range(2, observed.shape[-1] + 1):
-        safe = safe & (_minor(ours, k) > 0.1 * _minor(theirs, k))
+        safe = safe & (_minor(observed, k) > 0.1 * _minor(expected, k))
     return safe
 
 
@@ -119,33 +119,31 @@ def _minor(matrices: Array, k: int) -> Array:
 
 
 def positive_inverse(matrices: Floats) -> Floats:
-    """Return inverse of one or more matrices that should be positive.
+    """Return the inverse of one or more matrices that should be positive.
 
-    A flat direction, which rounding may even have turned negative, gets a very large variance.
+    A flat direction, which rounding may even have made negative, gets a very large variance.
     """
     diagonal = np.abs(np.diagonal(matrices, axis1=-2, axis2=-1))
     scale = 1 / np.sqrt(np.maximum(diagonal, FAINTEST))
     both = scale[..., :, None] * scale[..., None, :]
     values, vectors = np.linalg.eigh(matrices * both)
     values = np.maximum(values, FLATTEST)
-    inverse: Floats = (vectors / values[..., None, :]) @ np.swapaxes(vectors, -1, -2) * both
-    return inverse
+    return np.asarray((vectors / values[..., None, :]) @ np.swapaxes(vectors, -1, -2) * both)
 
 
 def root_of(matrices: Array) -> Floats:
-    """Matrices r with r @ r.T = one or more covariances; what rounding made negative is none."""
+    """Return matrices r with r @ r.T = one or more covariances, without negative eigenvalues."""
     values, vectors = np.linalg.eigh(matrices)
-    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
-    return root
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
 
 
 class Truncated(NamedTuple):
     """A step of Newton's method within a trust region."""
 
     step: Array
-    gain: float  # that the quadratic model promises
+    gain: float  # predicted by the quadratic model
     length: float
-    inside: bool  # whether it is Newton's own step, not cut off at the region's edge
+    inside: bool  # whether the step is Newton's own, not cut off at the edge of the region
 
 
 def truncated_newton(
@@ -157,11 +155,11 @@ def truncated_newton(
     forcing: float,
     most: int,
 ) -> Truncated:
-    """Climb gradient·s - s·times(s)/2 by conjugate gradients, within |s| <= radius.
+    """Maximize gradient·s - s·times(s)/2 by conjugate gradients, within |s| <= radius.
 
-    Lengths are measured by the inverse of `precondition`, which is positive. Where the surface
-    bends upwards, the step goes along that bend to the edge of the region. It ends when the
-    gradient that is left is `forcing` of the first, or after `most` products.
+    Lengths are measured by the inverse of `precondition`, which is positive. A direction of
+    negative curvature is followed to the edge of the region. Iteration ends when the residual is
+    `forcing` times the gradient, or after `most` products.
     """
     xp = array_namespace(gradient)
 
@@ -171,35 +169,35 @@ def truncated_newton(
     step, product, residual = 0 * gradient, 0 * gradient, gradient
     scaled = precondition(residual)
     slope = first = dot(residual, scaled)
-    way, length, mixed, square = scaled, 0.0, 0.0, slope
+    direction, length, mixed, square = scaled, 0.0, 0.0, slope
     inside = slope <= 0
     for _ in range(most if slope > 0 else 0):
-        bent = times(way)
-        bend = dot(way, bent)
-        size = slope / bend if bend > 1e-14 * square else np.inf
+        image = times(direction)
+        curvature = dot(direction, image)
+        size = slope / curvature if curvature > 1e-14 * square else np.inf
         if not length + 2 * size * mixed + size * size * square < radius**2:
-            room = mixed**2 + square * (radius**2 - length)
-            size = (np.sqrt(max(room, 0.0)) - mixed) / square
-            step, product = step + size * way, product + size * bent
+            discriminant = mixed**2 + square * (radius**2 - length)
+            size = (np.sqrt(max(discriminant, 0.0)) - mixed) / square
+            step, product = step + size * direction, product + size * image
             length = radius**2
             break
-        step, product = step + size * way, product + size * bent
-        residual = residual - size * bent
+        step, product = step + size * direction, product + size * image
+        residual = residual - size * image
         length += 2 * size * mixed + size * size * square
         scaled = precondition(residual)
         last, slope = slope, dot(residual, scaled)
         if slope <= forcing**2 * first:
             inside = True
             break
-        turn = slope / last
-        way = scaled + turn * way
-        mixed, square = turn * (mixed + size * square), slope + turn**2 * square
+        beta = slope / last
+        direction = scaled + beta * direction
+        mixed, square = beta * (mixed + size * square), slope + beta**2 * square
     gain = dot(gradient, step) - 0.5 * dot(step, product)
     return Truncated(step, gain, float(np.sqrt(length)), inside)
 
 
 class Anderson:
-    """Remembers a few steps and combines them into a longer one.
+    """Acceleration that combines the last few steps into a longer one.
 
     `advance(x, step, metric)` returns the next point. Differences between steps are measured
     with the diagonal `metric`, so that parameters of different units weigh alike.
@@ -211,7 +209,7 @@ class Anderson:
         self._steps: list[Array] = []
 
     def forget(self) -> None:
-        """Start again: the map has changed, or the last step was a bad one."""
+        """Clear the memory: the map has changed, or the last step was a bad one."""
         self._points.clear()
         self._steps.clear()
 
@@ -223,13 +221,13 @@ class Anderson:
             return x + step
         xp = array_namespace(x)
         n = len(self._points) - 1
-        moves = xp.stack([xp.reshape(point - x, (-1,)) for point in self._points[:-1]])
-        turns = xp.stack([xp.reshape(other - step, (-1,)) for other in self._steps[:-1]])
-        scaled = turns * xp.reshape(metric, (-1,))
-        gram = scaled @ turns.T
+        d_points = xp.stack([xp.reshape(point - x, (-1,)) for point in self._points[:-1]])
+        d_steps = xp.stack([xp.reshape(other - step, (-1,)) for other in self._steps[:-1]])
+        scaled = d_steps * xp.reshape(metric, (-1,))
+        gram = scaled @ d_steps.T
         # A ridge of rounding size keeps nearly parallel memories from cancelling violently.
         size = 1e-10 * xp.linalg.trace(gram) + 1e-300
         ridge = size * xp.eye(n, dtype=gram.dtype, device=gram.device)
-        against = -(scaled @ xp.reshape(step, (-1,)))
-        mix = xp.linalg.solve(gram + ridge, against[:, None])[:, 0]
-        return x + step + xp.reshape(mix @ (moves + turns), x.shape)
+        right = -(scaled @ xp.reshape(step, (-1,)))
+        weights = xp.linalg.solve(gram + ridge, right[:, None])[:, 0]
+        return x + step + xp.reshape(weights @ (d_points + d_steps), x.shape)

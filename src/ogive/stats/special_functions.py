@@ -1,12 +1,24 @@
-"""Special functions that stay exact in the tails."""
+"""Special functions that stay exact in the tails, for NumPy and torch."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
 from ogive.stats.array_backend import Array, array_namespace
 
-FARTHEST = 700.0  # the exponential of anything farther leaves the range of float64
+FARTHEST = 700.0  # exponent beyond which the exponential leaves the range of float64
+SHIFT = 12  # argument from which the asymptotic series of polygamma is exact
+LARGE = 30.0  # argument from which Stirling's series is exact
+SMALL = 0.5  # argument up to which eight terms of a power series hold nine digits
+ROUNDING = 1e-18  # terms of a series below it change nothing
+
+# Stirling's series of digamma and its derivatives: powers of 1 / x and their factors.
+STIRLING = {
+    0: ((1, -1 / 2), (2, -1 / 12), (4, 1 / 120), (6, -1 / 252)),
+    1: ((1, 1.0), (2, 1 / 2), (3, 1 / 6), (5, -1 / 30), (7, 1 / 42)),
+    2: ((2, -1.0), (3, -1.0), (4, -1 / 2), (6, 1 / 6), (8, -1 / 6)),
+}
 
 
 def sigmoid_pair(x: Array) -> tuple[Array, Array]:
@@ -18,80 +30,66 @@ def sigmoid_pair(x: Array) -> tuple[Array, Array]:
 
 
 def log_sigmoid(x: Array) -> Array:
-    """Log of the logistic function, exact in both tails."""
+    """Return the log of the logistic function, exact in both tails."""
     xp = array_namespace(x)
     return xp.where(x < 0, x, 0 * x) - xp.log1p(xp.exp(-xp.abs(x)))
 
 
 def log_fall(x: Array, rise: Array) -> Array:
-    """Log of 1 - sigmoid(x) to 1e-13, where the sigmoid itself, `rise`, is known already."""
+    """Return the log of 1 - sigmoid(x) to 1e-13, given the sigmoid `rise`."""
     xp = array_namespace(x)
     return xp.log(rise) - xp.clip(x, -FARTHEST, None)
 
 
 def logit(p: Array) -> Array:
-    """Return log-odds of a probability inside (0, 1)."""
+    """Return the log-odds of a probability inside (0, 1)."""
     xp = array_namespace(p)
     return xp.log(p) - xp.log1p(-p)
 
 
 def log_one_less(x: Array) -> Array:
-    """Log of 1 - exp(-x) for x > 0, exact for small and for large x."""
+    """Return the log of 1 - exp(-x) for x > 0, exact for small and for large x."""
     xp = array_namespace(x)
     near = xp.clip(x, None, 0.7)
     return xp.where(x < 0.7, xp.log(-xp.expm1(-near)), xp.log1p(-xp.exp(-xp.clip(x, 0.7, None))))
 
 
 def log_normal_cdf(x: Array) -> Array:
-    """Log of the standard normal distribution function, exact in the lower tail."""
-    if isinstance(x, np.ndarray):
-        from scipy.special import log_ndtr
-
-        return log_ndtr(x)
-    import torch
-
-    return torch.special.log_ndtr(x)
+    """Return the log of the standard normal distribution function, exact in the lower tail."""
+    return special.log_ndtr(x) if isinstance(x, np.ndarray) else _torch_special().log_ndtr(x)
 
 
 def scaled_log_normal_cdf(x: Array) -> Array:
-    """Log of the standard normal distribution function plus x² / 2, exact in the lower tail.
+    """Return the log of the standard normal distribution function plus x² / 2.
 
     Over -x, the exponential of it is about 1 / √(2π): what Mills' ratio leaves of a far tail.
     """
     xp = array_namespace(x)
     below = xp.clip(x, None, 0.0) / -(2.0**0.5)
-    if isinstance(x, np.ndarray):
-        from scipy.special import erfcx
-
-        lower = np.log(0.5 * erfcx(below))
-    else:
-        import torch
-
-        lower = torch.log(0.5 * torch.special.erfcx(below))
+    functions = special if isinstance(x, np.ndarray) else _torch_special()
+    lower = xp.log(0.5 * functions.erfcx(below))
     above = xp.clip(x, 0.0, None)
     return xp.where(x < 0, lower, log_normal_cdf(above) + 0.5 * above**2)
 
 
-def log_gamma(x: Array) -> Array:
-    """Log of the gamma function."""
-    if isinstance(x, np.ndarray):
-        from scipy.special import gammaln
+def _torch_special() -> Array:
+    import torch
 
-        return gammaln(x)
-    return x.lgamma()
+    return torch.special
+
+
+def log_gamma(x: Array) -> Array:
+    """Return the log of the gamma function."""
+    return special.gammaln(x) if isinstance(x, np.ndarray) else x.lgamma()
 
 
 def digamma(x: Array) -> Array:
-    """Return derivative of log-gamma."""
-    if isinstance(x, np.ndarray):
-        from scipy.special import digamma
-
-        return digamma(x)
-    return x.digamma()
+    """Return the derivative of log-gamma."""
+    return special.digamma(x) if isinstance(x, np.ndarray) else x.digamma()
 
 
 def polygamma(order: int, x: Array) -> Array:
-    """Return first or second derivative of the digamma function, for x > 0.
+    """Return the first or second derivative of the digamma function, for x > 0.
 
     Recurrence up to where the asymptotic series is exact: SciPy's takes ten times as long, and
     torch's holds nine digits.
@@ -109,23 +107,10 @@ def polygamma(order: int, x: Array) -> Array:
     return -2 * total - square * series
 
 
-SHIFT = 12
-LARGE = 30.0  # from here on, Stirling's series is exact
-SMALL = 0.5  # up to here, eight terms of a power series hold nine digits
-ROUNDING = 1e-18  # terms of a series below it change nothing
-
-# Stirling's series of digamma and its derivatives: powers of 1 / x and their factors.
-STIRLING = {
-    0: ((1, -1 / 2), (2, -1 / 12), (4, 1 / 120), (6, -1 / 252)),
-    1: ((1, 1.0), (2, 1 / 2), (3, 1 / 6), (5, -1 / 30), (7, 1 / 42)),
-    2: ((2, -1.0), (3, -1.0), (4, -1 / 2), (6, 1 / 6), (8, -1 / 6)),
-}
-
-
 def gamma_drop(order: int, x: Array, y: Array) -> Array:
     """Return log-gamma (-1), digamma (0) or its derivatives (1, 2) at x, less that at x + y.
 
-    Where x is large, both lose the digits in which they differ; there, Stirling's series is
+    If x is large, both lose the digits in which they differ, so that Stirling's series is
     subtracted term by term.
     """
     xp = array_namespace(x)
@@ -136,31 +121,29 @@ def gamma_drop(order: int, x: Array, y: Array) -> Array:
     else:
         near = polygamma(order, x) - polygamma(order, x + y)
     large = x > LARGE
-    if not bool(xp.any(large)):
-        return near
-    near[large] = _far_drop(order, x[large], y[large])
+    if bool(xp.any(large)):
+        near[large] = _gamma_drop_of_large(order, x[large], y[large])
     return near
 
 
-def _far_drop(order: int, x: Array, y: Array) -> Array:
-    """Return `gamma_drop` for large x."""
+def _gamma_drop_of_large(order: int, x: Array, y: Array) -> Array:
     xp = array_namespace(x)
-    grow = xp.log1p(y / x)
+    log_ratio = xp.log1p(y / x)
 
     def inverse(power: int) -> Array:
-        return -xp.expm1(-power * grow) * (1 / x) ** power  # x**-power less that of x + y
+        return -xp.expm1(-power * log_ratio) * (1 / x) ** power  # x**-power less that of x + y
 
     if order == -1:
-        far = y - y * xp.log(x) - (x + y - 0.5) * grow
-        return far + inverse(1) / 12 - inverse(3) / 360 + inverse(5) / 1260
-    far = -grow if order == 0 else 0 * grow
+        drop = y - y * xp.log(x) - (x + y - 0.5) * log_ratio
+        return drop + inverse(1) / 12 - inverse(3) / 360 + inverse(5) / 1260
+    drop = -log_ratio if order == 0 else 0 * log_ratio
     for power, factor in STIRLING[order]:
-        far = far + factor * inverse(power)
-    return far
+        drop = drop + factor * inverse(power)
+    return drop
 
 
 def log_lower_gamma(shape: Array, x: Array) -> Array:
-    """Log of ∫₀¹ t^(shape - 1) exp(-x t) dt, for any x ≥ 0; minus log `shape` where x is 0."""
+    """Return the log of ∫₀¹ t^(shape - 1) exp(-x t) dt, for any x ≥ 0."""
     xp = array_namespace(shape)
     near_x = xp.clip(x, None, SMALL)
     largest = float(xp.max(near_x)) if x.shape[0] else 0.0
@@ -170,30 +153,19 @@ def log_lower_gamma(shape: Array, x: Array) -> Array:
             break
         term = term * (near_x / (shape + n))
         total = total + term
-    found = xp.log(total) - x - xp.log(shape)
+    result = xp.log(total) - x - xp.log(shape)
     far = x > SMALL
     if bool(xp.any(far)):
-        found[far] = _log_long_gamma(shape[far], x[far])
-    return found
+        result[far] = _log_lower_gamma_of_large(shape[far], x[far])
+    return result
 
 
-def _log_long_gamma(shape: Array, x: Array) -> Array:
-    """Return `log_lower_gamma` for x that is not small."""
+def _log_lower_gamma_of_large(shape: Array, x: Array) -> Array:
     xp = array_namespace(shape)
-    share = _lower_gamma_share(shape, x)
-    seen = share > 1e-200  # elsewhere x is far below the shape
-    share = xp.where(seen, share, xp.ones_like(share))
+    functions = special if isinstance(x, np.ndarray) else _torch_special()
+    share = functions.gammainc(shape, x)  # regularised
+    representable = share > 1e-200  # elsewhere x is far below the shape
+    share = xp.where(representable, share, xp.ones_like(share))
     direct = xp.log(share) + log_gamma(shape) - shape * xp.log(x)
     below = -x - xp.log(shape) - xp.log1p(-xp.clip(x / (shape + 1), None, 0.9))
-    return xp.where(seen, direct, below)
-
-
-def _lower_gamma_share(shape: Array, x: Array) -> Array:
-    """Return the regularised lower incomplete gamma function."""
-    if isinstance(x, np.ndarray):
-        from scipy.special import gammainc
-
-        return gammainc(shape, x)
-    import torch
-
-    return torch.special.gammainc(shape, x)
+    return xp.where(representable, direct, below)
