@@ -11,8 +11,7 @@ import numpy as np
 
 import ogive as og
 from common import machine, print_table
-from ogive.irt.estimation import acceleration as proposals
-from ogive.irt.estimation import standard_errors as observed_information
+from ogive.irt.estimation import acceleration, objective, standard_errors
 
 ITERATIONS = 200
 
@@ -22,10 +21,10 @@ def climbing(n_respondents: int, n_items: int) -> tuple[object, ...]:
     responses, _ = og.simulate("3pl", n_respondents, n_items, random_state=3)
     climbed = og.calibrate(responses, "3pl", max_iterations=ITERATIONS)
 
-    def one_step(_model, coords, step, *_):  # type: ignore[no-untyped-def]
+    def one_step(_model, _data, coords, step, *_):  # type: ignore[no-untyped-def]
         return coords + step
 
-    with patch.object(proposals, "_climb", one_step):
+    with patch.object(acceleration, "_item_maxima", one_step):
         stepped = og.calibrate(responses, "3pl", max_iterations=ITERATIONS)
     shown = (
         f"{f.iterations}{'' if f.converged else ', not converged'}" for f in (climbed, stepped)
@@ -38,7 +37,7 @@ def priors_once(n_respondents: int, n_items: int) -> tuple[object, ...]:
     responses, truth = og.simulate("2pl", n_respondents, n_items, random_state=3)
     once = og.calibrate(responses, "2pl")
     with patch.object(
-        proposals, "once_only", lambda _model, _directions, pull, _information: 0 * pull
+        objective, "count_priors_once", lambda _model, _directions, prior_grad, _: 0 * prior_grad
     ):
         full = og.calibrate(responses, "2pl")
     figures: list[str] = []
@@ -56,7 +55,7 @@ def structure(model: str, n_respondents: int, n_items: int) -> tuple[object, ...
     responses, _ = og.simulate(model, n_respondents, n_items, random_state=3)
     errors = []
     for most in (0, 10_000):
-        with patch.object(observed_information, "MOST_EXACT", most):
+        with patch.object(standard_errors, "MAX_EXACT", most):
             errors.append(og.calibrate(responses, model).items["difficulty_se"].to_numpy())
     off = np.abs(errors[0] / errors[1] - 1)
     label = f"{model.upper()} {n_respondents:,} × {n_items:,}"

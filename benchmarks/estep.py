@@ -10,10 +10,10 @@ import numpy as np
 import ogive as og
 from common import best_of, machine, print_table
 from ogive.irt.encoded_responses import encode
-from ogive.irt.estimation.acceleration import propose, survey
+from ogive.irt.estimation.acceleration import propose
 from ogive.irt.estimation.e_step import expect, expect_generally
-from ogive.irt.estimation.em import EM
-from ogive.irt.estimation.em_state import Task
+from ogive.irt.estimation.em_engine import EM
+from ogive.irt.estimation.objective import Problem, evaluate_objective
 from ogive.irt.models import find_model
 from ogive.stats.array_backend import workers
 
@@ -25,7 +25,8 @@ def measure(name: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
     model = find_model(name)
     data = encode(responses.cells, model)
     with workers() as run:
-        found = EM().climb(Task(data, model, run))
+        problem = Problem(data, model, run)
+        found = EM().maximize(problem)
         coords, nodes = found.coords, found.nodes
         table = np.ascontiguousarray(model.log_terms(coords, nodes.coarse)[1])
         blocks = data.blocks(nodes.coarse.size)
@@ -40,7 +41,9 @@ def measure(name: str, n_respondents: int, n_items: int) -> tuple[object, ...]:
         general = best_of(7, lambda: expect_generally(data, model, coords, nodes, run))
         best = best_of(7, lambda: expect(data, model, coords, nodes, run))
         step = expect(data, model, coords, nodes, run)
-        rest = best_of(7, lambda: propose(data, model, survey(model, coords, step, None), run))
+        rest = best_of(
+            7, lambda: propose(problem, data, evaluate_objective(model, coords, step, None))
+        )
     return (
         f"{name.upper()} {n_respondents:,} × {n_items:,}",
         nodes.coarse.size,

@@ -12,8 +12,8 @@ import numpy as np
 
 from common import best_of, print_table
 from ogive.irt.encoded_responses import Encoded
-from ogive.irt.estimation.em import EM
-from ogive.irt.estimation.em_state import Task
+from ogive.irt.estimation.em_engine import EM
+from ogive.irt.estimation.objective import Problem
 from ogive.irt.models import find_model
 from ogive.irt.models.categorical import Categorical
 from ogive.stats.array_backend import Floats, as_numpy, workers
@@ -64,7 +64,7 @@ def measure(name: str, n_respondents: int, n_items: int, device: str) -> tuple[o
     engine, fits = EM(device=device, tolerance=1e-5), []
 
     def fit() -> None:
-        fits.append(engine.climb(Task(data, model)))
+        fits.append(engine.maximize(Problem(data, model)))
         torch.cuda.synchronize()
 
     fit()
@@ -87,7 +87,7 @@ def _apart(data: Encoded, model: Categorical, coords: Floats) -> str:
         return "not tried"
     host = replace(data, cells=as_numpy(data.cells), weights=as_numpy(data.weights))
     with workers() as run:
-        beside = EM(tolerance=1e-5).climb(Task(host, model, run))
+        beside = EM(tolerance=1e-5).maximize(Problem(host, model, run))
     return f"{np.abs(coords - as_numpy(beside.coords)).max():.1e}"
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import ogive as og
 from common import print_table
 from ogive.irt.encoded_responses import Encoded, encode
-from ogive.irt.estimation.em_state import Task
+from ogive.irt.estimation.objective import Problem
 from ogive.irt.models import find_model
 from ogive.stats.array_backend import workers
 
@@ -68,8 +68,8 @@ def inside(cells: np.ndarray, name: str, engine: og.EM) -> tuple[float, float, f
     model = find_model(name)
     moved, data = timed(lambda: _settled(encode(cells, model, None, engine.device)))
     with workers() as run:
-        task = Task(data, model, run)
-        climbed, found = timed(lambda: engine.climb(task))
+        task = Problem(data, model, run)
+        climbed, found = timed(lambda: engine.maximize(task))
         step, _ = timed(lambda: task.expect(data, found.coords, found.nodes))
     return moved, climbed, step
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.irt.estimation.em_state import Task
+from ogive.irt.estimation.objective import Problem
 
 BINARY = ("1pl", "2pl", "3pl", "4pl")
 
@@ -30,29 +30,29 @@ class Falls:
         self._last: Any = None
 
     def __enter__(self) -> Falls:
-        self._stand, self._tell = Task.stand, Task.tell
+        self._stand, self._tell = Problem.evaluate, Problem.report
         falls = self
 
-        def stand(task: Task, data: Any, coords: Any, nodes: Any) -> Any:
-            place = falls._stand(task, data, coords, nodes)
-            falls._seen[id(place)] = place, nodes, data.single, task.model
+        def stand(problem: Problem, data: Any, coords: Any, nodes: Any) -> Any:
+            place = falls._stand(problem, data, coords, nodes)
+            falls._seen[id(place)] = place, nodes, data.single, problem.model
             return place
 
-        def tell(task: Task, iteration: int, place: Any, left: float) -> None:
-            falls._tell(task, iteration, place, left)
+        def tell(problem: Problem, iteration: int, place: Any, left: float) -> None:
+            falls._tell(problem, iteration, place, left)
             falls._compare(place)
 
-        Task.stand, Task.tell = stand, tell  # type: ignore[method-assign]
+        Problem.evaluate, Problem.report = stand, tell  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *_: object) -> None:
-        Task.stand, Task.tell = self._stand, self._tell  # type: ignore[method-assign]
+        Problem.evaluate, Problem.report = self._stand, self._tell  # type: ignore[method-assign]
 
     def _compare(self, place: Any) -> None:
         before, after = self._seen.get(id(self._last)), self._seen.get(id(place))
         self._last = place
         if before and after and before[1] is after[1] and before[2:] == after[2:]:
-            self.largest = max(self.largest, -before[0].work(after[0]))
+            self.largest = max(self.largest, -before[0].gain(after[0]))
 
 
 def made() -> Iterator[tuple[str, Any]]:

@@ -155,8 +155,8 @@ def constants(n_respondents: int = 50_000, n_items: int = 200) -> None:
 
     from ogive.irt.encoded_responses import Encoded, encode
     from ogive.irt.estimation.e_step import expect
-    from ogive.irt.estimation.em import EM
-    from ogive.irt.estimation.em_state import Task
+    from ogive.irt.estimation.em_engine import EM
+    from ogive.irt.estimation.objective import Problem
     from ogive.irt.models import find_model
     from ogive.stats.array_backend import workers
 
@@ -173,7 +173,7 @@ def constants(n_respondents: int = 50_000, n_items: int = 200) -> None:
         model = find_model(name).fitted_to(responses.cells, responses.items)
         data = encode(responses.cells, model)
         with workers(1) as run:
-            found = EM(max_iterations=3).climb(Task(data, model, run))
+            found = EM(max_iterations=3).maximize(Problem(data, model, run))
             times = []
             for reading in (data.in_single(), data):
                 begin = time.process_time()

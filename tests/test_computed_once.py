@@ -8,7 +8,7 @@ import pytest
 import ogive as og
 from ogive.irt import scored_respondents as reading
 from ogive.irt import scored_respondents as room
-from ogive.irt.estimation.em import EM
+from ogive.irt.estimation.em_engine import EM
 from ogive.reporting.sources import analysed
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ogive.irt.calibrating import calibrate as calibrate
     from ogive.irt.calibration import Calibration as Calibration
     from ogive.irt.estimation.alternative_engines import Joint as Joint
-    from ogive.irt.estimation.em import EM as EM
+    from ogive.irt.estimation.em_engine import EM as EM
     from ogive.irt.models.base import Beta as Beta
     from ogive.irt.models.base import Normal as Normal
     from ogive.irt.models.beta import BetaResponse as BetaResponse
@@ -89,7 +89,7 @@ _HOMES = {
     "diagnose": "checks.check",
     "DifficultyRegressor": "difficulty.regressor",
     "dimensionality": "checks.dimensionality",
-    "EM": "irt.estimation.em",
+    "EM": "irt.estimation.em_engine",
     "FourPL": "irt.models.logistic",
     "Graded": "irt.models.graded",
     "item_fit": "checks.item_fit",

@@ -61,7 +61,7 @@ def test_presets_and_populations_that_cannot_be_are_explained(subtests, run, tab
     cases = [
         (("--preset", "mirt"), "no preset 'mirt'"),
         (("--preset", "airt", "--model", "beta"), "a model and an engine of its own"),
-        (("--population", "gamma"), "population is 'gamma'"),
+        (("--population", "gamma"), "got 'gamma'"),
         (("--engine", "shojima", "--population", "histogram"), "no argument 'population'"),
     ]
     for words, message in cases:

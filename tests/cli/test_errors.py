@@ -24,7 +24,7 @@ def test_bad_input_is_explained(subtests, run, scores, bank, tmp_path):
         (("calibrate", "scores.csv", "--abilities", "a.json"), "must end in .csv or .parquet"),
         (("calibrate", "scores.csv", "--abilities", "scores.csv"), "is also the input"),
         (("calibrate", "scores.csv", "--out", "dir.json"), "is a directory"),
-        (("calibrate", "scores.csv", "--tolerance", "0"), "tolerance is 0.0"),
+        (("calibrate", "scores.csv", "--tolerance", "0"), "must be greater than 0, got 0.0"),
         (("calibrate", "bank.json"), "responses are read from"),
         (("score", "scores.csv", "scores.csv"), "is not a file that Ogive saved"),
         (("score", "nope.json", "scores.csv"), "There is no file"),

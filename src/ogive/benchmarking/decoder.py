@@ -34,7 +34,7 @@ from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import MOST_NEGATIVE, calibrate_by_rightness, said_of_direction
 from ogive.irt.encoded_responses import encode
 from ogive.irt.estimation.alternative_engines import staged_abilities
-from ogive.irt.estimation.fit import FEW_RESPONDENTS
+from ogive.irt.estimation.identifiability import FEW_RESPONDENTS
 from ogive.irt.expected_scores import true_scores
 from ogive.irt.models import AUTO, find_model
 from ogive.irt.models.base import MeasurementModel

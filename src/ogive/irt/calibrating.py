@@ -23,8 +23,9 @@ from ogive.irt.calibration import Calibration
 from ogive.irt.encoded_responses import effective_tries
 from ogive.irt.estimation.alternative_engines import Joint, Shojima
 from ogive.irt.estimation.cluster import check_client, on_cluster, scanned_array
-from ogive.irt.estimation.em import EM
-from ogive.irt.estimation.fit import Engine, Fit, flag_notes, item_flags, table_notes
+from ogive.irt.estimation.em_engine import EM
+from ogive.irt.estimation.engine import Engine, Fit
+from ogive.irt.estimation.identifiability import flag_notes, item_flags, table_notes
 from ogive.irt.estimation.latent_scale import check_engine, held_note, items_held
 from ogive.irt.linkage import HELD
 from ogive.irt.local_dependence import NEGLIGIBLE, dependence, said_of_dependence

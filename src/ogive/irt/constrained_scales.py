@@ -40,7 +40,7 @@ from ogive.errors import InputError
 from ogive.irt.banks import known_items
 from ogive.irt.calibrating import calibrate, find_engine
 from ogive.irt.calibration import Calibration
-from ogive.irt.estimation.fit import Engine, Fit
+from ogive.irt.estimation.engine import Engine, Fit
 from ogive.irt.item_covariances import KnownCovariances
 from ogive.irt.item_curves import NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE
 from ogive.irt.models import AUTO

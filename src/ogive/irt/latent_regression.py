@@ -28,12 +28,8 @@ from ogive.data.responses import Responses
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.encoded_responses import Block, Encoded, encode
-from ogive.irt.estimation.m_step import (
-    log_penalty,
-    moved_covariances,
-    moved_directions,
-    penalty_slopes,
-)
+from ogive.irt.estimation.latent_scale import moved_covariances, moved_directions
+from ogive.irt.estimation.m_step import log_prior, prior_derivatives
 from ogive.irt.item_covariances import KnownCovariances
 from ogive.irt.models.base import MeasurementModel
 from ogive.irt.quadrature import (
@@ -265,8 +261,8 @@ class _Climb:
         parts = []
         if self.free_items is not None:
             share = 1 / len(coords)  # of many priors: together they count as one
-            value += share * float(log_penalty(self.model, coords).sum())
-            slope = of_items + share * penalty_slopes(self.model, coords)[0]
+            value += share * float(log_prior(self.model, coords).sum())
+            slope = of_items + share * prior_derivatives(self.model, coords)[0]
             shared = self.model.shared
             parts = [slope[:, shared].sum(axis=0), slope[self.free_items & ~shared]]
         parts.append(np.concatenate(of_population)[self.free_population])

@@ -26,7 +26,7 @@ from ogive.irt.banks import join_banks
 from ogive.irt.calibrating import calibrate
 from ogive.irt.calibration import Calibration
 from ogive.irt.differential_functioning import GroupDifferences, group_differences
-from ogive.irt.estimation.em_state import FEW
+from ogive.irt.estimation.identifiability import FEW_RESPONDENTS
 from ogive.irt.linking_constants import (
     CURVES,
     FIXED,
@@ -147,7 +147,7 @@ def _respondents(calibration: Calibration) -> tuple[float, float]:
     was moved to them, and their prior with it (`estimation/few_respondents.py`).
     """
     population, table = calibration.population, calibration.responses
-    if table is None or table.n_respondents >= FEW:
+    if table is None or table.n_respondents >= FEW_RESPONDENTS:
         return population.mean, population.sd
     scored = calibration.abilities(items_known=True)
     ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()

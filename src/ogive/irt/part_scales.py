@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from ogive.irt.calibration import Calibration
-from ogive.irt.estimation.fit import flag_notes, table_notes
-from ogive.irt.estimation.m_step import moved_covariances, moved_directions
-from ogive.irt.estimation.standard_errors import DeferredCovariances
+from ogive.irt.estimation.engine import DeferredCovariances
+from ogive.irt.estimation.identifiability import flag_notes, table_notes
+from ogive.irt.estimation.latent_scale import moved_covariances, moved_directions
 from ogive.irt.item_covariances import KnownCovariances, PooledItems, Uncertainty, known
 from ogive.irt.models.base import MeasurementModel
 from ogive.stats.array_backend import Floats

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ogive.irt.calibration import Calibration
-from ogive.irt.estimation.fit import AT_BOUND, FEW_RESPONDENTS, UNSEEN
+from ogive.irt.estimation.identifiability import AT_BOUND, FEW_RESPONDENTS, UNSEEN
 from ogive.irt.models.censored import Censored
 from ogive.portfolios.performances import Performances, means
 from ogive.results.numbers import counted, listed

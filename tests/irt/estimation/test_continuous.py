@@ -82,7 +82,9 @@ def test_scipy_finds_nothing_better_where_cells_are_missing(holed):
 
 def test_by_rows_is_by_moments_where_nothing_is_missing(monkeypatch, complete):
     by_moments = calibrate(complete, priors=None, tolerance=1e-10)
-    monkeypatch.setattr(normal_responses, "MOST_ITEMS", 0)  # too many items for a covariance
+    monkeypatch.setattr(
+        normal_responses, "MAX_ITEMS_OF_MOMENTS", 0
+    )  # too many items for a covariance
     by_rows = calibrate(complete, priors=None, tolerance=1e-10)
     np.testing.assert_allclose(by_rows.coords, by_moments.coords, atol=1e-6)
     assert by_rows.log_likelihood == pytest.approx(by_moments.log_likelihood, abs=1e-6)

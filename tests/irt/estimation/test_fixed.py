@@ -86,8 +86,8 @@ def test_the_population_is_the_one_of_highest_likelihood():
 def test_standard_errors_of_many_items_agree_with_those_of_the_whole_matrix(model, monkeypatch):
     _, bank, responses, _ = world(model)
     whole = beside(model).items.drop(index=list(bank.item_names))
-    monkeypatch.setattr(observed_information, "MOST_EXACT", 0)
-    monkeypatch.setattr("ogive.irt.estimation.convergence.MOST_EXACT", 0)
+    monkeypatch.setattr(observed_information, "MAX_EXACT", 0)
+    monkeypatch.setattr("ogive.irt.estimation.multistart.MAX_EXACT", 0)
     parts = calibrate(responses, fixed=bank).items.loc[whole.index]
     np.testing.assert_allclose(parts["difficulty_se"], whole["difficulty_se"], rtol=0.06)
 
@@ -128,7 +128,7 @@ def test_what_cannot_hold_items_is_refused(subtests):
     for change, message in [
         ({"engine": "joint"}, "held by the em engine with a normal population only"),
         ({"population": "histogram"}, "held by the em engine with a normal population only"),
-        ({"model": "3pl"}, "holds items of the 2pl model, but model is '3pl'"),
+        ({"model": "3pl"}, "must be that of the bank, '2pl', got '3pl'"),
     ]:
         with subtests.test(change=change):
             _, bank, responses, _ = world("2pl")

@@ -236,9 +236,9 @@ def test_the_standard_error_of_a_shared_slope_is_that_of_the_plain_likelihood(pl
 @pytest.mark.parametrize("model", ["2pl", "3pl"])
 def test_structured_standard_errors_agree_with_exact_ones(monkeypatch, model):
     responses = simulate(model, 1500, 60, random_state=6).responses
-    monkeypatch.setattr(observed_information, "MOST_EXACT", 10_000)
+    monkeypatch.setattr(observed_information, "MAX_EXACT", 10_000)
     exact = calibrate(responses, model).items
-    monkeypatch.setattr(observed_information, "MOST_EXACT", 0)
+    monkeypatch.setattr(observed_information, "MAX_EXACT", 0)
     structured = calibrate(responses, model).items
     for name in ("discrimination_se", "difficulty_se"):
         np.testing.assert_allclose(structured[name], exact[name], rtol=0.02)
@@ -248,7 +248,7 @@ def test_structured_standard_errors_agree_with_exact_ones(monkeypatch, model):
 def test_standard_errors_of_many_rows_are_those_of_rows_that_stand_for_all(monkeypatch):
     responses = simulate("2pl", 9000, 25, random_state=6).responses
     every = calibrate(responses).items
-    monkeypatch.setattr(observed_information, "MOST_ROWS", 3000)
+    monkeypatch.setattr(observed_information, "MAX_ROWS", 3000)
     some = calibrate(responses).items
     for name in ("discrimination_se", "difficulty_se"):
         np.testing.assert_allclose(some[name], every[name], rtol=0.05)

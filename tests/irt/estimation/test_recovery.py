@@ -8,7 +8,7 @@ import pytest
 
 from ogive import Normal, Responses, calibrate, simulate
 from ogive.irt import encoded_responses as encoding
-from ogive.irt.estimation import em
+from ogive.irt.estimation import em_engine as em
 from ogive.irt.models import MODELS
 from ogive.irt.models.logistic import OnePL
 
@@ -372,7 +372,7 @@ def test_many_rows_on_a_device_are_fitted_and_scored_as_on_the_cpu(
 ):
     # A device with room for two bytes a cell, on which 600 respondents are scored, too.
     monkeypatch.setattr(encoding, "free_bytes", lambda cells: 0 if hasattr(cells, "flags") else 1e9)
-    monkeypatch.setattr(em, "MOST_ON_HOST", 4_000 if items_on_host else 0)
+    monkeypatch.setattr(em, "MAX_ITEMS_ON_HOST", 4_000 if items_on_host else 0)
     for model, missing in (("2pl", 0.0), ("3pl", 0.2)):
         responses = simulate(model, 600, 25, missing=missing, random_state=5).responses
         plain = calibrate(responses, model, tolerance=1e-12)

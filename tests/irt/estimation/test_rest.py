@@ -8,9 +8,8 @@ import pytest
 
 from ogive import calibrate, simulate
 from ogive.irt.encoded_responses import encode
-from ogive.irt.estimation import em_state as fit_task
-from ogive.irt.estimation.acceleration import weakest
-from ogive.irt.estimation.m_step import Slopes, bounded_step, newton_step
+from ogive.irt.estimation.m_step import NewtonSystem, bounded_step, solve_items
+from ogive.irt.estimation.objective import Problem, undetermined_items
 from ogive.irt.estimation.standard_errors import WholeInformation
 from ogive.irt.models import MODELS
 
@@ -25,7 +24,7 @@ def noise(seed, shape=(60, 20)):
 def falls(monkeypatch):
     """By how much what is climbed fell, for each step between places seen on the same nodes."""
     found, seen, last = [], {}, []
-    stand, tell = fit_task.Task.stand, fit_task.Task.tell
+    stand, tell = Problem.evaluate, Problem.report
 
     def standing(task, data, coords, nodes):
         place = stand(task, data, coords, nodes)
@@ -37,11 +36,11 @@ def falls(monkeypatch):
         if last and id(last[-1]) in seen and id(place) in seen:
             (before, *how, _), (after, *same, data) = seen[id(last[-1])], seen[id(place)]
             if all(one is other or one == other for one, other in zip(how, same, strict=True)):
-                found.append(-before.work(after) - before.rounding(data))
+                found.append(-before.gain(after) - before.rounding(data))
         last.append(place)
 
-    monkeypatch.setattr(fit_task.Task, "stand", standing)
-    monkeypatch.setattr(fit_task.Task, "tell", telling)
+    monkeypatch.setattr(Problem, "evaluate", standing)
+    monkeypatch.setattr(Problem, "report", telling)
     return found
 
 
@@ -115,8 +114,10 @@ def test_a_flat_item_is_undetermined_where_it_may_guess_and_nothing_else_is():
         model = MODELS["3pl"]()
         if priors is None:
             model = model.with_coordinates(tuple(replace(c, prior=None) for c in model.coordinates))
-        task = fit_task.Task(encode(responses.cells, model), model)
-        items, coordinates = weakest(model, task.stand(task.data, coords, task.plan(coords)))
+        task = Problem(encode(responses.cells, model), model)
+        items, coordinates = undetermined_items(
+            model, task.evaluate(task.data, coords, task.plan(coords))
+        )
         assert items.tolist() == [False] * 5 + [bool(wanted)]
         assert coordinates.sum() == wanted
 
@@ -140,7 +141,9 @@ def test_a_step_within_bounds_is_never_a_loss_and_newtons_own_where_no_bound_is_
     random, model = np.random.default_rng(0), MODELS["4pl"]()
     coords = np.tile([1.0, 0.0, 0.02, 0.02], (30, 1))
     root = random.normal(size=(30, 4, 4)) * [1, 1, 10, 10]
-    slopes = Slopes(random.normal(size=(30, 4)) * [1, 1, 5, 5], np.swapaxes(root, 1, 2) @ root)
+    slopes = NewtonSystem(
+        random.normal(size=(30, 4)) * [1, 1, 5, 5], np.swapaxes(root, 1, 2) @ root
+    )
     step, gain = bounded_step(model, coords, slopes)
     with subtests.test("inside"):
         ahead = coords + step
@@ -149,7 +152,7 @@ def test_a_step_within_bounds_is_never_a_loss_and_newtons_own_where_no_bound_is_
     with subtests.test("never a loss"):
         assert (gain >= 0).all()
     with subtests.test("no more than without bounds"):
-        free = newton_step(model, slopes)
+        free = solve_items(model, slopes)
         most = 0.5 * (free * slopes.gradient).sum(axis=1)
         assert (gain <= most * (1 + 1e-6)).all()
     with subtests.test("Newton's own where no bound is reached"):
@@ -163,7 +166,7 @@ def test_steep_items_bend_the_likelihood_as_its_slopes_say():
     """A few polynomials of ability do not carry a step; what they leave out made steps creep."""
     model = MODELS["4pl"]()
     model = model.with_coordinates(tuple(replace(c, prior=None) for c in model.coordinates))
-    task = fit_task.Task(encode(noise(0, (30, 6)).astype(np.int8), model), model)
+    task = Problem(encode(noise(0, (30, 6)).astype(np.int8), model), model)
     coords = np.array(
         [
             [19.0, 3.0, 0.3, 0.2],
@@ -175,8 +178,9 @@ def test_steep_items_bend_the_likelihood_as_its_slopes_say():
         ]
     )
     nodes = task.plan(coords)
-    found = task.expect(task.data, coords, nodes)
-    whole = WholeInformation.at(task.data, model, coords, nodes, found)
+    iterate = task.evaluate(task.data, coords, nodes)
+    found = iterate.expectation
+    whole = WholeInformation.at(task, task.solution(iterate, nodes, 0, 0.0, converged=True))
 
     def slope(flat):
         return task.expect(task.data, flat.reshape(coords.shape), nodes).gradient.reshape(-1)

@@ -6,7 +6,7 @@ from scipy.special import expit, logsumexp
 
 from ogive import calibrate, load, simulate
 from ogive.errors import InputError
-from ogive.irt.estimation import convergence as resting_places
+from ogive.irt.estimation import multistart as resting_places
 from ogive.irt.estimation import standard_errors as observed_information
 from ogive.irt.models import MODELS
 
@@ -41,7 +41,7 @@ def dependent(n_respondents, n_items, seed):
 def without_whole(monkeypatch):
     """As if items were too many to invert their information as a whole."""
     for module in (observed_information, resting_places):
-        monkeypatch.setattr(module, "MOST_EXACT", 0)
+        monkeypatch.setattr(module, "MAX_EXACT", 0)
 
 
 def test_errors_are_inverse_products_of_scores_inverse():
@@ -180,7 +180,7 @@ def test_errors_of_an_unknown_kind_are_refused(subtests):
     for se in ["sandwich", None, True]:
         with (
             subtests.test(se=se),
-            pytest.raises(InputError, match=r"se is .*; give 'model' .*'robust'"),
+            pytest.raises(InputError, match=r"`se` must be 'model' .*'robust'"),
         ):
             calibrate(responses, "2pl", se=se)
     with pytest.raises(InputError, match=r"no argument 'se'.*joint"):

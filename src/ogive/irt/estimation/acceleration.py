@@ -1,9 +1,7 @@
-"""Where a fit stands, the step that one iteration proposes from there, and where it goes next.
+"""The step that one iteration proposes, and Anderson acceleration with backtracking.
 
-With priors that count once along the scale (`once_only`) what is climbed is not a function of the
-coordinates but a field of slopes: the slope of log-likelihood and log-prior, and a `tilt`. Between
-two places it does `work`, the trapezoid of the tilt along the way; without priors, or where they
-count as usual, the work is the difference of two values.
+A proposed step has three parts: the M-step of every item, a Newton step along the latent scale,
+and, in its place, Newton steps alone, which never lose if they are short enough.
 """
 
 from __future__ import annotations
@@ -14,308 +12,230 @@ from math import inf
 import numpy as np
 
 from ogive.irt.encoded_responses import Encoded
-from ogive.irt.estimation.fit import Expectation, Tables, of_items
-from ogive.irt.estimation.latent_scale import Held
+from ogive.irt.estimation.e_step import Tables, tables_of_items
+from ogive.irt.estimation.latent_scale import FixedItems, prior_information, scale_step
 from ogive.irt.estimation.m_step import (
-    Slopes,
     add_diagonal,
     bounded_step,
-    climb_items,
     keep_inside,
-    log_penalty,
-    once_only,
-    penalised_information,
-    penalty_slopes,
-    prior_information,
-    scale_step,
+    maximize_items,
     shorten,
-    stuck,
-    take_out,
-    tangents,
 )
+from ogive.irt.estimation.objective import Iterate, Problem
 from ogive.irt.models.base import MeasurementModel
 from ogive.stats.array_backend import Array, Run, array_namespace, as_numpy, by_items, like
 from ogive.stats.newton import Anderson, is_safe
 
-CLOSE = 100.0  # nats left to gain at which a scale that is no direction of its own is one, nearly
-NEAR = 1.0  # nats left to gain at which nodes are planned for good
-VAGUE = 0.3  # information on a population, by respondent, too little to take a step by
-LONGEST_MOVE = 0.5  # of a population, in its standard deviations
-MANY = 1_000  # respondents who, with priors, leave no item far from its top in the end
-LITTLE = 1e-3  # nats that an item has to gain at which Newton's step leads to its top
-ROUNDING = 1e-12, 1e-7  # of a log-likelihood, relative, in double and in single precision
-HARDLY = 1e-2  # nats that a longest step costs where nothing is determined
-MOST_SCALED = 2.0  # a longest step, where a model has no limit
-INTERPOLATION = 1e-9  # of a log-likelihood, by respondent, where posteriors come from a table
-MOST_TRIES = 12  # shorter and shorter steps that all lose: what is left is rounding errors
-STALL = 15  # iterations in which what is left to gain, next to nothing, was never halved
-NEXT_TO_NOTHING = 1e-3  # nats
-STEPS_THROUGH = 40  # plain ones after a stall
+CLOSE = 100.0  # items' gain in nats below which a model that is not affine takes a scale step
+NEAR = 1.0  # items' gain in nats below which nodes are planned for good
+LEAST_POPULATION_INFORMATION = 0.3  # information per respondent that can guide a population step
+MAX_POPULATION_STEP = 0.5  # population standard deviations
+MANY_RESPONDENTS = 1_000  # respondents with which, given priors, Newton steps reach every maximum
+SMALL_GAIN = 1e-3  # nats below which the Newton step of an item reaches its maximum
+MAX_BACKTRACKS = 12  # shorter and shorter steps that all lose before rounding errors are blamed
+STALL_ITER = 15  # iterations without halving of the decrement that count as a stall
+STALL_DECREMENT = 1e-3  # nats below which a stall is possible
+PLAIN_ITER = 40  # iterations without acceleration after a stall
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """A point, the E-step there, and what is climbed: its value and its slopes."""
+class NewtonStep:
+    """A step from an iterate, the gain that it promises, and the metric of the acceleration."""
 
-    coords: Array
-    found: Expectation
-    value: float  # log-likelihood and log-priors
-    tilt: Array  # (n_items, width): what the priors' part along the scale takes back
-    stiffness: Array  # (n_items, width)
-    slopes: Slopes  # what is fixed is taken out
-    fixed: Array  # (n_items, width): what presses against a bound, is absent, or held
-
-    def work(self, other: Place) -> float:
-        """Return what is gained on the way from here to the `other` place."""
-        xp = array_namespace(self.coords)
-        along = 0.5 * (self.tilt + other.tilt) * (other.coords - self.coords)
-        return other.value - self.value + float(xp.sum(along))
-
-    def rounding(self, data: Encoded) -> float:
-        """Return differences of values smaller than this say nothing."""
-        relative = ROUNDING[int(data.single)]
-        return relative * abs(self.value) + INTERPOLATION * data.n_respondents
-
-
-@dataclass(frozen=True, eq=False)
-class Move:
-    """A step from a place, what it promises, and the metric to compare it in."""
-
-    place: Place
-    step: Array  # of all items, and of their scale
-    own: Array  # of each item by itself: what EM does, and never a loss
-    slight: Array  # Newton's: where it is short enough, never a loss either
-    gains: Array  # (n_items,): log-likelihood that each item still has to gain, in nats
+    iterate: Iterate
+    full: Array  # M-step and scale step
+    m_step: Array  # of each item by itself, as in plain EM: never a loss
+    newton_only: Array  # one Newton step instead of the M-step: no loss either, if short enough
+    gains: Array  # (n_items,): log-likelihood in nats that each item still has to gain
     decrement: float  # the same of all items and their scale
     metric: Array
 
     @property
     def coords(self) -> Array:
-        """Where the step begins."""
-        return self.place.coords
+        """The point at which the step begins."""
+        return self.iterate.coords
 
 
-def survey(
-    model: MeasurementModel,
-    coords: Array,
-    found: Expectation,
-    held: Held | None = None,
-    frozen: Array | None = None,
-    *,
-    once: bool = True,
-) -> Place:
-    """Value and slopes at `coords`, where the E-step gave `found`; what is `frozen` is fixed.
-
-    Along the scale, priors count `once` or in full.
-    """
-    xp = array_namespace(coords)
-    if held is not None:
-        pull, stiffness = held.penalty_slopes(model, coords)
-        value = found.log_likelihood + held.log_penalty(model, coords)
-        tilt = held.tilt(model, coords, pull)
-    else:
-        pull, stiffness = penalty_slopes(model, coords)
-        value = found.log_likelihood + float(xp.sum(log_penalty(model, coords)))
-        metric = add_diagonal(found.expected, stiffness)
-        tilt = -once_only(model, tangents(model, coords), pull, metric) if once else 0 * pull
-    information = penalised_information(found.observed, found.expected, stiffness)
-    gradient = found.gradient + pull + tilt
-    fixed = stuck(model, coords, gradient)
-    if held is not None:
-        fixed = fixed | (like(held.free(model), coords) == 0)
-    if frozen is not None:
-        fixed = fixed | frozen
-    slopes = take_out(Slopes(gradient, information), fixed)
-    return Place(coords, found, value, tilt, stiffness, slopes, fixed)
-
-
-def weakest(model: MeasurementModel, place: Place) -> tuple[Array, Array]:
-    """What the responses hardly determine: items (n_items,), and of each its loosest coordinate.
-
-    Some longest step of such an item changes what is climbed by less than a hundredth of a nat,
-    even if abilities were known. The coordinates are (n_items, width).
-    """
-    longest = np.array([min(c.longest, MOST_SCALED) for c in model.coordinates])
-    information = as_numpy(place.slopes.information) * longest[:, None] * longest
-    free = ~as_numpy(place.fixed)
-    both = free[:, :, None] & free[:, None, :]
-    values, vectors = np.linalg.eigh(np.where(both, information, np.eye(model.width)))
-    loose = (values[:, 0] < 2 * HARDLY) & free.any(axis=1)
-    loosest = np.argmax(np.abs(vectors[:, :, 0]) * free, axis=1)
-    mask = loose[:, None] & (np.arange(model.width) == loosest[:, None]) & ~model.shared
-    return like(mask.any(axis=1), place.coords) > 0, like(mask, place.coords) > 0
-
-
-def propose(data: Encoded, model: MeasurementModel, place: Place, run: Run = map) -> Move:
-    """Return the step of one iteration."""
-    xp = array_namespace(place.coords)
-    coords, found, slopes = place.coords, place.found, place.slopes
-    own, gains = bounded_step(model, coords, slopes)
-    slight = own
-    n_respondents = data.n_respondents
-    sure = n_respondents >= MANY and all(c.prior is not None for c in model.coordinates)
-    on_top = sure and float(xp.sum(gains)) < NEAR
-    if found.tables is not None and not (on_top or model.shared.any()):
-        own = _climb(data, model, place, found.tables, own, gains, run)
-    common, gain = 0 * own, 0.0
+def propose(problem: Problem, data: Encoded, iterate: Iterate) -> NewtonStep:
+    """Return the step of one iteration; `data` is the problem's, or it in single precision."""
+    if problem.fixed_items is not None:
+        return _propose_beside_fixed(problem, data, iterate, problem.fixed_items)
+    model, xp = problem.model, array_namespace(iterate.coords)
+    coords, expectation, system = iterate.coords, iterate.expectation, iterate.system
+    newton, gains = bounded_step(model, coords, system)
+    m_step = newton
+    n = data.n_respondents
+    has_priors = n >= MANY_RESPONDENTS and all(c.prior is not None for c in model.coordinates)
+    newton_suffices = has_priors and float(xp.sum(gains)) < NEAR
+    if expectation.tables is not None and not (newton_suffices or model.shared.any()):
+        m_step = _m_step(problem, data, iterate, expectation.tables, newton, gains)
+    along_scale, scale_gain = 0 * m_step, 0.0
     if model.affine or float(xp.sum(gains)) < CLOSE:
-        directions = tangents(model, coords)
-        known = found.scale + prior_information(model, directions, place.stiffness)
-        known = known + n_respondents * model.scale_information(coords)
-        common, gain = scale_step(directions, slopes.gradient, slopes.information, known)
-    return Move(
-        place,
-        shorten(model, own + common),
-        shorten(model, own),
-        shorten(model, slight),
-        gains,
-        float(xp.sum(gains)) + gain,
-        xp.linalg.diagonal(slopes.information),
+        directions = model.scale_directions(coords)
+        population = expectation.scale + prior_information(
+            model, directions, iterate.prior_curvature
+        )
+        population = population + n * model.scale_information(coords)
+        along_scale, scale_gain = scale_step(
+            directions, system.gradient, system.information, population
+        )
+    return NewtonStep(
+        iterate,
+        full=shorten(model, m_step + along_scale),
+        m_step=shorten(model, m_step),
+        newton_only=shorten(model, newton),
+        gains=gains,
+        decrement=float(xp.sum(gains)) + scale_gain,
+        metric=xp.linalg.diagonal(system.information),
     )
 
 
-def propose_beside(
-    data: Encoded, model: MeasurementModel, place: Place, held: Held, run: Run = map
-) -> Move:
-    """Return the step of one iteration where some items are held: free items, and the population.
+def _m_step(
+    problem: Problem, data: Encoded, iterate: Iterate, tables: Tables, newton: Array, gains: Array
+) -> Array:
+    """Return the M-step of every item; `newton` is that for items with little to gain."""
+    xp, expectation = array_namespace(newton), iterate.expectation
+    observed, expected = (
+        add_diagonal(information, iterate.prior_curvature)
+        for information in (expectation.observed, expectation.expected)
+    )
+    items = xp.nonzero((gains > SMALL_GAIN) | ~is_safe(observed, expected))[0]
+    step = newton + 0
+    if items.shape[0]:
+        if not isinstance(tables[0], np.ndarray):  # a GPU does all sooner than it selects some
+            items = xp.arange(gains.shape[0], device=gains.device)
+        start = iterate.coords[items]
+        correction = iterate.prior_grad_correction[items]
+        tables = tables_of_items(tables, items)
+        maxima = _item_maxima(
+            problem.model, data, start, newton[items], gains[items], tables, correction, problem.run
+        )
+        step[items] = maxima - start
+    return xp.where(iterate.fixed, 0 * step, step)
+
+
+def _item_maxima(
+    model: MeasurementModel,
+    data: Encoded,
+    coords: Array,
+    first_step: Array,
+    gains: Array,
+    tables: Tables,
+    correction: Array,
+    run: Run,
+) -> Array:
+    """Return every item at its maximum; items are split into blocks, where the tables lie."""
+    placed = [like(values, tables[0]) for values in (coords, first_step, gains, correction)]
+
+    def maximize(items: slice) -> tuple[Array]:
+        start, step, gain, own_correction = (values[items] for values in placed)
+        own = tables_of_items(tables, items)
+        return (maximize_items(model, start, step, gain, own, own_correction, data.recordings),)
+
+    (maxima,) = by_items(run, placed[0], tables[0].shape[0], maximize)
+    return like(maxima, coords)
+
+
+def _propose_beside_fixed(
+    problem: Problem, data: Encoded, iterate: Iterate, fixed_items: FixedItems
+) -> NewtonStep:
+    """Return the step of one iteration beside fixed items: of the others, and of the population.
 
     Moving the population is moving all items the other way; priors of items do not affect it.
     """
-    xp = array_namespace(place.coords)
-    coords, found, slopes = place.coords, place.found, place.slopes
-    slight, gains = bounded_step(model, coords, slopes)
-    own = slight + 0
-    items = xp.astype(like(np.flatnonzero(~held.mask), coords), xp.int64)
-    if found.tables is not None and items.shape[0] and not model.shared.any():
-        here, tables = coords[items], of_items(found.tables, items)
-        ahead = _climbed(data, model, here, slight[items], gains[items], tables, 0 * here, run)
-        own[items] = ahead - here
-    together, gain = _population_step(model, coords, found, held, data.n_respondents)
-    own, slight = shorten(model, own), shorten(model, slight)
-    return Move(
-        place,
-        own + together,
-        own,
-        slight + together,
-        gains,
-        float(xp.sum(gains)) + gain,
-        xp.linalg.diagonal(slopes.information),
+    model, xp = problem.model, array_namespace(iterate.coords)
+    coords, expectation = iterate.coords, iterate.expectation
+    newton, gains = bounded_step(model, coords, iterate.system)
+    m_step = newton + 0
+    items = xp.astype(like(np.flatnonzero(~fixed_items.mask), coords), xp.int64)
+    if expectation.tables is not None and items.shape[0] and not model.shared.any():
+        start, tables = coords[items], tables_of_items(expectation.tables, items)
+        maxima = _item_maxima(
+            model, data, start, newton[items], gains[items], tables, 0 * start, problem.run
+        )
+        m_step[items] = maxima - start
+    along_scale, scale_gain = _population_step(model, iterate, fixed_items, data.n_respondents)
+    m_step, newton = shorten(model, m_step), shorten(model, newton)
+    return NewtonStep(
+        iterate,
+        full=m_step + along_scale,
+        m_step=m_step,
+        newton_only=newton + along_scale,
+        gains=gains,
+        decrement=float(xp.sum(gains)) + scale_gain,
+        metric=xp.linalg.diagonal(iterate.system.information),
     )
 
 
 def _population_step(
-    model: MeasurementModel, coords: Array, found: Expectation, held: Held, n_respondents: float
+    model: MeasurementModel, iterate: Iterate, fixed_items: FixedItems, n_respondents: float
 ) -> tuple[Array, float]:
-    """Return a Newton step of the population's mean and sd beside held items, and its gain."""
+    """Return a Newton step of the population's mean and sd beside fixed items, and its gain."""
+    coords, expectation = iterate.coords, iterate.expectation
     xp = array_namespace(coords)
-    flat = xp.reshape(tangents(model, coords), (2, -1))
-    pull, stiffness = held.population_pull(model, coords)
-    along = as_numpy(flat @ xp.reshape(found.gradient, (-1,))) + pull
-    known = found.scale + np.diag(stiffness)
-    if np.linalg.eigvalsh(known)[0] < VAGUE * n_respondents:  # no guide; as if abilities were seen
-        known = n_respondents * np.diag([1.0, 2.0]) + np.diag(stiffness)
-    step = np.linalg.solve(known, along)
-    gain = max(0.0, 0.5 * float(along @ step))
-    step = np.clip(step, -LONGEST_MOVE, LONGEST_MOVE)
+    flat = xp.reshape(model.scale_directions(coords), (2, -1))
+    prior_grad, prior_curvature = fixed_items.population_prior(model, coords)
+    gradient = as_numpy(flat @ xp.reshape(expectation.gradient, (-1,))) + prior_grad
+    information = expectation.scale + np.diag(prior_curvature)
+    if np.linalg.eigvalsh(information)[0] < LEAST_POPULATION_INFORMATION * n_respondents:
+        # Too little to guide a step: take that of complete data instead.
+        information = n_respondents * np.diag([1.0, 2.0]) + np.diag(prior_curvature)
+    step = np.linalg.solve(information, gradient)
+    gain = max(0.0, 0.5 * float(gradient @ step))
+    step = np.clip(step, -MAX_POPULATION_STEP, MAX_POPULATION_STEP)
     return xp.reshape(like(step, coords) @ flat, coords.shape), gain
 
 
-def _climb(
-    data: Encoded,
-    model: MeasurementModel,
-    place: Place,
-    tables: Tables,
-    step: Array,
-    gains: Array,
-    run: Run,
-) -> Array:
-    """Return the way to the top of every item; Newton's `step` is that where little is to gain."""
-    xp, found = array_namespace(step), place.found
-    observed, expected = (
-        add_diagonal(told, place.stiffness) for told in (found.observed, found.expected)
-    )
-    items = xp.nonzero((gains > LITTLE) | ~is_safe(observed, expected))[0]
-    own = step + 0
-    if items.shape[0]:
-        if not isinstance(tables[0], np.ndarray):  # a device is sooner told of all than of some
-            items = xp.arange(gains.shape[0], device=gains.device)
-        here, tilt = place.coords[items], place.tilt[items]
-        tables = of_items(tables, items)
-        own[items] = (
-            _climbed(data, model, here, step[items], gains[items], tables, tilt, run) - here
-        )
-    return xp.where(place.fixed, 0 * own, own)
+class StepController:
+    """Choose the next point: accelerated, plain after a stall, shorter after a loss.
 
-
-def _climbed(
-    data: Encoded,
-    model: MeasurementModel,
-    coords: Array,
-    step: Array,
-    gains: Array,
-    tables: Tables,
-    tilt: Array,
-    run: Run,
-) -> Array:
-    """Return every item on its top, in blocks, where the tables lie."""
-    there = [like(given, tables[0]) for given in (coords, step, gains, tilt)]
-
-    def climb(items: slice) -> tuple[Array]:
-        begin, first, gain, pull = (given[items] for given in there)
-        own = of_items(tables, items)
-        return (climb_items(model, begin, first, gain, own, pull, data.recordings),)
-
-    (found,) = by_items(run, there[0], tables[0].shape[0], climb)
-    return like(found, coords)
-
-
-class Course:
-    """Where the iterations go next: mixed steps, plain ones, and shorter ones after a loss.
-
-    Mixing holds an item back that creeps over a flat stretch, since it takes the stretch for a
-    maximum; plain steps go on.
+    Anderson acceleration (Anderson, 1965) takes a flat stretch, over which an item creeps, for a
+    maximum; plain steps lead on from there.
     """
 
-    def __init__(self, model: MeasurementModel, held: Held | None = None) -> None:
-        self._model, self._held = model, held
-        self._mixing = Anderson()
-        self._mark, self._stalled, self._plain, self._tries = inf, 0, 0, 0
+    def __init__(self, model: MeasurementModel, fixed_items: FixedItems | None = None) -> None:
+        self._model, self._fixed_items = model, fixed_items
+        self._anderson = Anderson()
+        self._best_decrement, self._stalled, self._plain, self._tries = inf, 0, 0, 0
 
-    def forget(self) -> None:
-        """Start mixing again: the map has changed, or the last step was a bad one."""
-        self._mixing.forget()
+    def reset(self) -> None:
+        """Restart the acceleration: the map has changed, or the last step lost."""
+        self._anderson.forget()
 
-    def step(self, move: Move) -> Array:
-        """Return the point that a plain step leads to."""
-        return self._inside(move, move.step)
+    def plain_step(self, step: NewtonStep) -> Array:
+        """Return the point that the full step leads to."""
+        return self._inside(step, step.full)
 
-    def onward(self, move: Move) -> Array:
-        """Return the next point."""
+    def advance(self, step: NewtonStep) -> Array:
+        """Return the next point, accelerated except after a stall."""
         self._tries = 0
-        if move.decrement < 0.5 * self._mark:
-            self._mark, self._stalled = move.decrement, 0
+        if step.decrement < 0.5 * self._best_decrement:
+            self._best_decrement, self._stalled = step.decrement, 0
         self._stalled += 1
-        if self._stalled > STALL and move.decrement < NEXT_TO_NOTHING:
-            self._mark, self._stalled, self._plain = inf, 0, STEPS_THROUGH
-            self.forget()
+        if self._stalled > STALL_ITER and step.decrement < STALL_DECREMENT:
+            self._best_decrement, self._stalled, self._plain = inf, 0, PLAIN_ITER
+            self.reset()
         if self._plain:
             self._plain -= 1
-            return self.step(move)
-        ahead = self._mixing.advance(move.coords, move.step, move.metric)
-        if self._held is not None and self._held.leaps(self._model, move.coords, ahead):
-            self.forget()  # towards a population without width there is no way back
-            return self.step(move)
-        return keep_inside(self._model, move.coords, ahead)
+            return self.plain_step(step)
+        next_coords = self._anderson.advance(step.coords, step.full, step.metric)
+        fixed_items = self._fixed_items
+        if fixed_items is not None and fixed_items.changes_sd_much(
+            self._model, step.coords, next_coords
+        ):
+            self.reset()  # from a population without width there is no way back
+            return self.plain_step(step)
+        return keep_inside(self._model, step.coords, next_coords)
 
-    def back(self, move: Move) -> Array | None:
+    def backtrack(self, step: NewtonStep) -> Array | None:
         """Return another point from where the last step began, since it lost; None after many."""
-        self.forget()
+        self.reset()
         self._tries += 1
-        if self._tries > MOST_TRIES:
+        if self._tries > MAX_BACKTRACKS:
             return None
         if self._tries <= 2:
-            return self._inside(move, move.step if self._tries == 1 else move.own)
-        return self._inside(move, 0.5 ** (self._tries - 3) * move.slight)
+            return self._inside(step, step.full if self._tries == 1 else step.m_step)
+        return self._inside(step, 0.5 ** (self._tries - 3) * step.newton_only)
 
-    def _inside(self, move: Move, step: Array) -> Array:
-        return keep_inside(self._model, move.coords, move.coords + step)
+    def _inside(self, step: NewtonStep, move: Array) -> Array:
+        return keep_inside(self._model, step.coords, step.coords + move)

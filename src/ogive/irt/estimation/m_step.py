@@ -1,9 +1,7 @@
-"""The M-step: every item climbs its own expected log-likelihood, all items at once.
+"""M-step: every item maximizes its own expected log-likelihood plus log-prior.
 
-Origin and unit of the scale are two directions that all items share. EM learns them slowly,
-because each item waits for the others, and there the priors of hundreds of items would together
-outweigh a few respondents. So both are treated apart: with an exact Newton step, and with a prior
-that counts once.
+All items at once, by Newton's method with damping, and with an active set for coordinates at
+their bounds. `prior_grad_correction` is a constant added to an item's gradient (see `objective`).
 """
 
 from __future__ import annotations
@@ -13,37 +11,28 @@ from functools import cache, partial
 
 import numpy as np
 
-from ogive.irt.estimation.fit import Tables, of_items
+from ogive.irt.estimation.e_step import Tables, tables_of_items
 from ogive.irt.models.base import Coordinate, MeasurementModel
-from ogive.irt.quadrature import Population, scale_scores
-from ogive.stats.array_backend import (
-    Array,
-    Floats,
-    Recordings,
-    array_namespace,
-    as_numpy,
-    like,
-    numbers,
-)
+from ogive.stats.array_backend import Array, Recordings, array_namespace, like, numbers
 from ogive.stats.newton import safe_information, solve_blocks
 
-MOST_TURNS = 8  # Newton converges quadratically; more only chases items that run away
-AT_BOUND = 1e-5  # nearer than this part of its range to a bound is at the bound
-ENOUGH = 1e-3  # an item is done when its next gain is this small a part of its first
-TAIL = 1e-4  # all items are done when what they gain next is this small a part of all
-NO_WAY = 1e-200  # a step that is none: no bound is near enough to be reached by it
+MAX_ITER = 8  # Newton converges quadratically; more steps only follow items without a maximum
+AT_BOUND = 1e-5  # distance from a bound, as a share of the range, that counts as at the bound
+ITEM_TOLERANCE = 1e-3  # share of an item's first gain below which the item has converged
+TOTAL_TOLERANCE = 1e-4  # share of all items' first gain below which all have converged
+NO_MOVE = 1e-200  # length of a step that cannot reach any bound
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
-    """Gradient of a penalised item problem, and a positive information to divide it by."""
+class NewtonSystem:
+    """Gradient of a penalized item problem, and a positive definite information to divide it by."""
 
     gradient: Array  # (n_items, width)
     information: Array  # (n_items, width, width)
 
 
-def log_penalty(model: MeasurementModel, coords: Array) -> Array:
-    """Return log-prior of every item, (n_items,); a shared coordinate is split among the items."""
+def log_prior(model: MeasurementModel, coords: Array) -> Array:
+    """Return the log-prior of every item, (n_items,); items split that of a shared coordinate."""
     total = 0 * coords[:, 0]
     for k, coordinate in enumerate(model.coordinates):
         if coordinate.prior is not None:
@@ -52,24 +41,23 @@ def log_penalty(model: MeasurementModel, coords: Array) -> Array:
     return total
 
 
-def penalty_slopes(model: MeasurementModel, coords: Array) -> tuple[Array, Array]:
-    """Return first derivative and minus the second of `log_penalty`, both (n_items, width)."""
+def prior_derivatives(model: MeasurementModel, coords: Array) -> tuple[Array, Array]:
+    """Return first derivative and minus the second of `log_prior`, both (n_items, width)."""
     xp = array_namespace(coords)
-    nothing = 0 * coords[:, 0]
-    pull, stiffness = [], []
+    gradient, curvature = [], []
     for k, coordinate in enumerate(model.coordinates):
         if coordinate.prior is None:
-            pull.append(nothing)
-            stiffness.append(nothing)
+            gradient.append(0 * coords[:, 0])
+            curvature.append(0 * coords[:, 0])
             continue
         share = _share(coordinate, coords[:, k])
-        pull.append(share * coordinate.prior.slope(coords[:, k]))
-        stiffness.append(share * coordinate.prior.curvature(coords[:, k]))
-    return xp.stack(pull, axis=1), xp.stack(stiffness, axis=1)
+        gradient.append(share * coordinate.prior.slope(coords[:, k]))
+        curvature.append(share * coordinate.prior.curvature(coords[:, k]))
+    return xp.stack(gradient, axis=1), xp.stack(curvature, axis=1)
 
 
 def _share(coordinate: Coordinate, column: Array) -> Array | float:
-    """Return how much of a prior belongs to each item; an absent number has none."""
+    """Return the share of a prior that belongs to each item; an absent coordinate has none."""
     if coordinate.shared:
         return 1 / column.shape[0]
     if coordinate.absent is None:
@@ -86,30 +74,22 @@ def add_diagonal(matrices: Array, diagonal: Array) -> Array:
 
 @cache
 def _eye(width: int) -> tuple[float, ...]:
-    """Return the unit matrix, row by row."""
     return tuple(np.eye(width).ravel().tolist())
 
 
-def penalised_information(observed: Array, expected: Array, stiffness: Array) -> Array:
-    """Return information of responses and priors: the observed one where it is safely positive.
-
-    `stiffness` (n_items, width) is that of the priors; with it, most of what few responses leave
-    open is positive.
-    """
+def penalized_information(observed: Array, expected: Array, prior_curvature: Array) -> Array:
+    """Return the information of responses and priors: the observed one if safely positive."""
     if observed is expected:
-        return add_diagonal(expected, stiffness)
-    return safe_information(add_diagonal(observed, stiffness), add_diagonal(expected, stiffness))
+        return add_diagonal(expected, prior_curvature)
+    return safe_information(
+        add_diagonal(observed, prior_curvature), add_diagonal(expected, prior_curvature)
+    )
 
 
-def hold(model: MeasurementModel, coords: Array, slopes: Slopes) -> Slopes:
-    """Take coordinates that press against a bound, or are absent, out of the problem."""
-    return take_out(slopes, stuck(model, coords, slopes.gradient))
+def active_bounds(model: MeasurementModel, coords: Array, gradient: Array) -> Array:
+    """Flag coordinates that press against a bound or are absent, (n_items, width).
 
-
-def stuck(model: MeasurementModel, coords: Array, gradient: Array) -> Array:
-    """Return which coordinates press against a bound or are absent, (n_items, width).
-
-    What all items share goes where they drive it together.
+    For a shared coordinate, the sum of the items' gradients decides.
     """
     xp = array_namespace(coords)
     low = numbers([c.low for c in model.coordinates], coords)
@@ -121,61 +101,66 @@ def stuck(model: MeasurementModel, coords: Array, gradient: Array) -> Array:
     return pressing | model.absent(coords)
 
 
-def take_out(slopes: Slopes, held: Array) -> Slopes:
-    """Return the problem without the coordinates that are `held` (n_items, width)."""
-    xp = array_namespace(slopes.gradient)
-    if isinstance(held, np.ndarray) and not held.any():
-        return slopes
-    free = xp.astype(~held, slopes.gradient.dtype)
-    information = slopes.information * free[:, :, None] * free[:, None, :]
-    return Slopes(slopes.gradient * free, add_diagonal(information, 1 - free))
+def drop_coordinates(system: NewtonSystem, dropped: Array) -> NewtonSystem:
+    """Return the problem without the coordinates that are `dropped` (n_items, width)."""
+    xp = array_namespace(system.gradient)
+    if isinstance(dropped, np.ndarray) and not dropped.any():
+        return system
+    free = xp.astype(~dropped, system.gradient.dtype)
+    information = system.information * free[:, :, None] * free[:, None, :]
+    return NewtonSystem(system.gradient * free, add_diagonal(information, 1 - free))
 
 
-def newton_step(model: MeasurementModel, slopes: Slopes, damping: Array | float = 0.0) -> Array:
-    """The step information⁻¹ gradient; `damping` (per item) leans it towards the gradient."""
-    xp = array_namespace(slopes.gradient)
-    # What rounding leaves of a flat item must not become an infinite step.
-    diagonal = xp.linalg.diagonal(slopes.information) * (1e-9 + damping) + 1e-12
-    information = add_diagonal(slopes.information, diagonal)
-    return solve_blocks(information, slopes.gradient, tuple(model.shared))
+def solve_items(
+    model: MeasurementModel, system: NewtonSystem, damping: Array | float = 0.0
+) -> Array:
+    """Return the Newton step information⁻¹ gradient; `damping` is per item."""
+    xp = array_namespace(system.gradient)
+    # A ridge keeps rounding errors of a flat item from becoming an infinite step.
+    diagonal = xp.linalg.diagonal(system.information) * (1e-9 + damping) + 1e-12
+    information = add_diagonal(system.information, diagonal)
+    return solve_blocks(information, system.gradient, tuple(model.shared))
 
 
-def bounded_step(model: MeasurementModel, coords: Array, slopes: Slopes) -> tuple[Array, Array]:
-    """Return Newton's step within the bounds, and what each item gains by it, (n_items,).
-
-    It goes as far as the first bound; what lies there stays, and the item's other coordinates
-    move on. A gain behind the bound counts for nothing.
-    """
+def bounded_step(
+    model: MeasurementModel, coords: Array, system: NewtonSystem
+) -> tuple[Array, Array]:
+    """Return the Newton step within the bounds, and the gain of each item by it, (n_items,)."""
     xp = array_namespace(coords)
     low = numbers([c.low for c in model.coordinates], coords) - coords
     high = numbers([c.high for c in model.coordinates], coords) - coords
-    step = newton_step(model, slopes)
+    step = solve_items(model, system)
     if bool(xp.any((step < low) | (step > high))) and not model.shared.any():
-        step = _up_to_bounds(model, slopes, step, low, high)
-    bend = (slopes.information @ step[..., None])[..., 0]
-    return step, xp.sum(step * (slopes.gradient - 0.5 * bend), axis=1)
+        step = _step_along_bounds(model, system, step, low, high)
+    curvature = (system.information @ step[..., None])[..., 0]
+    return step, xp.sum(step * (system.gradient - 0.5 * curvature), axis=1)
 
 
-def _up_to_bounds(
-    model: MeasurementModel, slopes: Slopes, way: Array, low: Array, high: Array
+def _step_along_bounds(
+    model: MeasurementModel, system: NewtonSystem, direction: Array, low: Array, high: Array
 ) -> Array:
-    """Along `way` to the first bound, on from there without what lies at it, and so forth."""
-    xp = array_namespace(way)
-    step, fixed = 0 * way, xp.zeros_like(way, dtype=bool)
+    """Step to the first bound, then on without the coordinates that reached it, and so forth."""
+    xp = array_namespace(direction)
+    step, fixed = 0 * direction, xp.zeros_like(direction, dtype=bool)
     for _ in range(model.width):
-        room = xp.where(way < 0, low - step, high - step)
-        moves = xp.abs(way) > NO_WAY
-        part = xp.where(moves, room / xp.where(moves, way, 1 + 0 * way), 2 + 0 * way)
+        room = xp.where(direction < 0, low - step, high - step)
+        moves = xp.abs(direction) > NO_MOVE
+        part = xp.where(
+            moves, room / xp.where(moves, direction, 1 + 0 * direction), 2 + 0 * direction
+        )
         length = xp.clip(xp.min(part, axis=1, keepdims=True), 0.0, 1.0)
-        step = xp.where(part <= length, xp.where(way < 0, low, high), step + length * way)
+        step = xp.where(
+            part <= length, xp.where(direction < 0, low, high), step + length * direction
+        )
         fixed = fixed | (part <= length)
-        pull = slopes.gradient - (slopes.information @ step[..., None])[..., 0]
-        way = newton_step(model, take_out(Slopes(pull, slopes.information), fixed))
+        gradient = system.gradient - (system.information @ step[..., None])[..., 0]
+        rest = drop_coordinates(NewtonSystem(gradient, system.information), fixed)
+        direction = solve_items(model, rest)
     return step
 
 
 def shorten(model: MeasurementModel, step: Array) -> Array:
-    """Return scale steps down to the longest that the model allows."""
+    """Scale steps down to the longest that the model allows."""
     xp = array_namespace(step)
     excess = xp.abs(step) / numbers([c.longest for c in model.coordinates], step)
     excess = xp.max(excess) if model.shared.any() else xp.max(excess, axis=1, keepdims=True)
@@ -183,10 +168,10 @@ def shorten(model: MeasurementModel, step: Array) -> Array:
 
 
 def keep_inside(model: MeasurementModel, old: Array, new: Array) -> Array:
-    """Bound `new`, and let no bounded coordinate come nearer to a bound than by a third at a time.
+    """Bound `new`; a bounded coordinate keeps at least 0.3 of its distance to a bound.
 
-    Going to zero at once would strand an item that belongs elsewhere. What is nearly at a bound
-    comes to lie there, unless a prior keeps it off the lower one.
+    Moving to zero at once would strand an item whose maximum lies elsewhere. A coordinate that is
+    nearly at a bound is set to it, unless a prior keeps it off the lower one.
     """
     xp = array_namespace(new)
     columns = []
@@ -208,203 +193,95 @@ def kept_off(coordinate: Coordinate) -> bool:
     return coordinate.prior is not None and coordinate.prior.keeps_off
 
 
-def climb_items(
+def maximize_items(
     model: MeasurementModel,
     coords: Array,
-    first: Array,
+    first_step: Array,
     gain: Array,
     tables: Tables,
-    tilt: Array,
+    prior_grad_correction: Array,
     recordings: Recordings | None = None,
 ) -> Array:
-    """Newton on each item with the E-step's `tables` held, until the items have nothing to gain.
+    """Maximize every item by damped Newton steps, with the E-step's `tables` held constant.
 
-    `first` is the step to begin with and `gain` (n_items,) what it promises; `tilt` is a
-    constant part of the gradient. An item that would fall is damped and tries again. A few items
-    that creep on, with next to nothing to gain, do not hold up the others.
-
-    Items that are done are left alone, except on a GPU, which does the same work again sooner
-    than less of it: turns are replayed from `recordings`.
+    `gain` (n_items,) is what `first_step` promises. An item whose value would fall is damped and
+    tries again. On a CPU, items that have converged are dropped; a GPU repeats the work for all
+    items sooner than it selects some, and replays iterations from `recordings`.
     """
     xp = array_namespace(coords)
     on_host = isinstance(coords, np.ndarray)
-    ask = recordings or Recordings()
-    found = coords + 0
+    record = recordings or Recordings()
+    result = coords + 0
     items = xp.arange(coords.shape[0], device=coords.device)
-    here, step, damping = coords, first, 0 * gain
-    (value,) = ask(("values", model), partial(_valued, model), coords, tilt, *tables)
-    whole, own, tilts, begun = float(xp.sum(gain)), tables, tilt, coords
-    for _ in range(MOST_TURNS):
-        here, value, damping, step, open_gain = ask(
-            ("turn", model), partial(_turn, model), begun, here, step, damping, value, tilts, *own
+    start, current, step, damping = coords, coords, first_step, 0 * gain
+    own, correction = tables, prior_grad_correction
+    (value,) = record(("values", model), partial(_values, model), coords, correction, *tables)
+    total_gain = float(xp.sum(gain))
+    for _ in range(MAX_ITER):
+        current, value, damping, step, next_gain = record(
+            ("turn", model),
+            partial(_newton_iteration, model),
+            *(start, current, step, damping, value, correction, *own),
         )
-        found[items] = here
-        go = (open_gain > ENOUGH * gain[items]) & (open_gain > 1e-11)
-        if not float(xp.sum(xp.where(go, open_gain, 0 * open_gain))) > TAIL * whole:
+        result[items] = current
+        open_items = (next_gain > ITEM_TOLERANCE * gain[items]) & (next_gain > 1e-11)
+        left = float(xp.sum(xp.where(open_items, next_gain, 0 * next_gain)))
+        if not left > TOTAL_TOLERANCE * total_gain:
             break
         if on_host:
-            items, here, step, damping, value = (
-                items[go],
-                here[go],
-                step[go],
-                damping[go],
-                value[go],
-            )
-            own, tilts, begun = of_items(tables, items), tilt[items], coords[items]
-    return found
+            items = items[open_items]
+            current, step = current[open_items], step[open_items]
+            damping, value = damping[open_items], value[open_items]
+            own, start = tables_of_items(tables, items), coords[items]
+            correction = prior_grad_correction[items]
+    return result
 
 
-def _turn(
+def _newton_iteration(
     model: MeasurementModel,
-    begun: Array,
-    here: Array,
+    start: Array,
+    current: Array,
     step: Array,
     damping: Array,
     value: Array,
-    tilt: Array,
+    correction: Array,
     *tables: Array,
 ) -> tuple[Array, ...]:
-    """Take the step where it leads up, and propose the next; last, what that one promises."""
-    xp, own = array_namespace(here), (tables[0], tables[1], tables[2])
-    ahead = keep_inside(model, begun, here + shorten(model, step))
-    reached = item_values(model, ahead, own, tilt)
-    up = reached >= value
-    here, value = xp.where(up[:, None], ahead, here), xp.where(up, reached, value)
-    damping = xp.where(up, damping / 4, 4 * damping + 1)
-    slopes = item_slopes(model, here, own, tilt)
-    step = newton_step(model, slopes, damping[:, None])
-    return here, value, damping, step, 0.5 * xp.sum(slopes.gradient * step, axis=1)
+    """Take the step where it improves; return the next step and the gain that it promises."""
+    xp, own = array_namespace(current), (tables[0], tables[1], tables[2])
+    candidate = keep_inside(model, start, current + shorten(model, step))
+    candidate_value = item_values(model, candidate, own, correction)
+    improves = candidate_value >= value
+    current = xp.where(improves[:, None], candidate, current)
+    value = xp.where(improves, candidate_value, value)
+    damping = xp.where(improves, damping / 4, 4 * damping + 1)
+    system = item_system(model, current, own, correction)
+    step = solve_items(model, system, damping[:, None])
+    return current, value, damping, step, 0.5 * xp.sum(system.gradient * step, axis=1)
 
 
-def _valued(model: MeasurementModel, coords: Array, tilt: Array, *tables: Array) -> tuple[Array]:
-    return (item_values(model, coords, (tables[0], tables[1], tables[2]), tilt),)
+def _values(
+    model: MeasurementModel, coords: Array, correction: Array, *tables: Array
+) -> tuple[Array]:
+    return (item_values(model, coords, (tables[0], tables[1], tables[2]), correction),)
 
 
-def item_values(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Array:
-    """Return what an item climbs: expected log-likelihood, log-prior and tilt, (n_items,)."""
+def item_values(model: MeasurementModel, coords: Array, tables: Tables, correction: Array) -> Array:
+    """Return expected log-likelihood + log-prior + correction · coords of each item, (n_items,)."""
     xp = array_namespace(coords)
     abilities, counts, totals = tables
     terms = model.log_terms(coords, abilities)
     likelihood = xp.sum(totals * terms[0] + xp.sum(counts * terms[1:], axis=0), axis=1)
-    return likelihood + log_penalty(model, coords) + xp.sum(tilt * coords, axis=1)
+    return likelihood + log_prior(model, coords) + xp.sum(correction * coords, axis=1)
 
 
-def item_slopes(model: MeasurementModel, coords: Array, tables: Tables, tilt: Array) -> Slopes:
-    """Return gradient and information of what an item climbs, coordinates at a bound taken out."""
+def item_system(
+    model: MeasurementModel, coords: Array, tables: Tables, correction: Array
+) -> NewtonSystem:
+    """Return gradient and information of `item_values`, without coordinates at active bounds."""
     gradient, expected, observed = model.curvature(coords, *tables)
-    pull, stiffness = penalty_slopes(model, coords)
-    information = penalised_information(observed, expected, stiffness)
-    return hold(model, coords, Slopes(gradient + pull + tilt, information))
-
-
-def tangents(model: MeasurementModel, coords: Array) -> Array:
-    """How coordinates change when the origin moves and when the unit grows, (2, n_items, width)."""
-    return model.scale_directions(coords)
-
-
-def moved_covariances(
-    model: MeasurementModel, coords: Floats, covariances: Floats, shift: float, scale: float
-) -> Floats:
-    """Return covariances of coordinates, (n_items, width, width), after `model.rescale`."""
-    ways = _moved_ways(model, coords, shift, scale)
-    found: Floats = np.einsum("ins,nij,jnt->nst", ways, covariances, ways)
-    return found
-
-
-def moved_directions(
-    model: MeasurementModel, coords: Floats, directions: Floats, shift: float, scale: float
-) -> Floats:
-    """Return directions in which coordinates change, (n, n_items, width), after `model.rescale`."""
-    found: Floats = np.einsum("kni,ins->kns", directions, _moved_ways(model, coords, shift, scale))
-    return found
-
-
-def _moved_ways(model: MeasurementModel, coords: Floats, shift: float, scale: float) -> Floats:
-    """Return derivatives of rescaled coordinates in the old ones, (width, n_items, width)."""
-    here = model.rescale(coords, shift, scale)
-    steps = np.eye(coords.shape[1])
-    return np.stack([model.rescale(coords + step, shift, scale) - here for step in steps])
-
-
-def once_only(model: MeasurementModel, directions: Array, pull: Array, information: Array) -> Array:
-    """Return the part of the priors' `pull` (n_items, width) to take back, so that it counts once.
-
-    Projects on the scale's two `directions` in the metric of `information`; of n items' pull
-    along the scale, 1/n is left. A shared coordinate has one prior, which counts once already.
-    """
-    xp = array_namespace(pull)
-    n_items = pull.shape[0]
-    pull = pull * like([float(not c.shared) for c in model.coordinates], pull)
-    flat = xp.reshape(directions, (2, -1))
-    metric = xp.reshape(_times(information, directions), (2, -1))
-    inner = as_numpy(flat @ metric.T)
-    if np.trace(inner) < 1e-6 * n_items:  # items that tell nothing have no scale
-        return 0 * pull
-    inner = _regular(inner)
-    along = as_numpy(flat @ xp.reshape(pull, (-1,)))
-    share = (1 - 1 / n_items) * np.linalg.solve(inner, along)
-    return xp.reshape(like(share, pull) @ metric, pull.shape)
-
-
-def prior_information(model: MeasurementModel, directions: Array, stiffness: Array) -> Floats:
-    """Return what the priors tell of origin and unit, (2, 2), counted as `once_only` leaves them.
-
-    `stiffness` (n_items, width) is minus the second derivative of the log-priors.
-    """
-    xp = array_namespace(stiffness)
-    share = [1.0 if c.shared else 1 / stiffness.shape[0] for c in model.coordinates]
-    weighted = directions * (stiffness * like(share, stiffness))
-    return as_numpy(xp.reshape(weighted, (2, -1)) @ xp.reshape(directions, (2, -1)).T)
-
-
-def scale_step(
-    directions: Array, gradient: Array, information: Array, population: Floats
-) -> tuple[Array, float]:
-    """Return what the items' own steps miss along the scale, and the gain that it promises.
-
-    Information on the origin and unit of the `population` (2, 2) takes the place of the items'
-    complete-data information in these two directions.
-    """
-    xp = array_namespace(gradient)
-    flat = xp.reshape(directions, (2, -1))
-    along = as_numpy(flat @ xp.reshape(gradient, (-1,)))
-    known = _regular(as_numpy(flat @ xp.reshape(_times(information, directions), (2, -1)).T))
-    if np.trace(known) < 1e-3 * np.trace(population):  # items that tell nothing have no scale
-        return 0 * gradient, 0.0
-    missed = np.linalg.solve(population, along) - np.linalg.solve(known, along)
-    step = xp.reshape(like(missed, gradient) @ flat, gradient.shape)
-    return step, max(0.0, 0.5 * float(along @ missed))
-
-
-def population_information(
-    population: Population, points: Floats, mass: Floats, outer: Floats
-) -> Floats:
-    """Return observed information on origin and log-unit of the abilities (Louis, 1982), (2, 2).
-
-    `mass` is the posterior mass of all respondents on `points`, `outer` the sum over them of the
-    products of their mean scores: origin twice, both, unit twice. Far from the maximum the
-    information need not be positive; the outer product, which always is, then takes its place.
-    """
-    scores, curvature = scale_scores(population, points)
-    square = np.stack([scores[:, 0] ** 2, scores[:, 0] * scores[:, 1], scores[:, 1] ** 2], axis=1)
-    found = _matrix(mass @ (curvature - square) + outer)
-    known = _matrix(outer)
-    if np.linalg.eigvalsh(found)[0] > 0.1 * np.linalg.eigvalsh(known)[0]:
-        return _regular(found)
-    return known + 1e-3 * float(mass.sum()) * np.eye(2)
-
-
-def _matrix(upper: Floats) -> Floats:
-    return np.array([[upper[0], upper[1]], [upper[1], upper[2]]])
-
-
-def _times(information: Array, directions: Array) -> Array:
-    """Return each item's information times its part of each direction."""
-    xp = array_namespace(information)
-    return xp.stack([(information @ direction[..., None])[..., 0] for direction in directions])
-
-
-def _regular(matrix: Floats) -> Floats:
-    """Return `matrix` with a ridge of rounding size: items without slope leave it singular."""
-    ridge: Floats = matrix + (1e-9 * np.trace(matrix) + 1e-12) * np.eye(2)
-    return ridge
+    prior_grad, prior_curvature = prior_derivatives(model, coords)
+    gradient = gradient + prior_grad + correction
+    information = penalized_information(observed, expected, prior_curvature)
+    active = active_bounds(model, coords, gradient)
+    return drop_coordinates(NewtonSystem(gradient, information), active)

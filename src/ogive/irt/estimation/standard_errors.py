@@ -1,31 +1,15 @@
-"""Observed information, its inverse, the sandwich.
+"""Standard errors of items: the observed information, its inverse, and the sandwich.
 
-The inverse of an information on all items: which way, and how far, scores move the estimates.
+To first order, estimates err by the inverse information times the sum of the respondents' scores.
+If the model is right, the variance of that is the inverse itself. The sandwich (White, 1982) puts
+the products of the scores in its place: it stays valid if the model is wrong or responses of one
+respondent depend on each other. A prior counts in it for as much as in the information.
 
-To first order, an estimate errs by the inverse information times the sum of the respondents'
-scores. Where the model is right, the variance of that is the inverse itself; where it is not, the
-scores' own products stand in the middle (`sandwich`).
-
-Standard errors of items from the observed information (Louis, 1982).
-
-Observed information is what complete data would tell, less what is missing because abilities
-are not seen. The missing part is, for each respondent, the covariance of the items' scores over
-the posterior.
-
-With few items the whole matrix is built and inverted. With many, items have nothing in common
-but the origin and the unit of their scale: each item's own block is exact, and what the scale
-adds follows from the information on the population.
-
-Normal responses that are complete need neither posterior nor nodes: their slope follows from the
-moments of the table, and differences of slopes are the information.
-
-Standard errors that do not rest on the model: the sandwich, by respondent (White, 1982).
-
-The inverse information says how far a respondent's score moves the estimates; the products of
-these moves, summed over respondents, are their variance, whatever made the scores as large as they
-are. Responses of one respondent may depend on each other in any way; respondents may not. Estimates
-stay as they are: where the model is wrong, they belong to the nearest model of its kind. A prior is
-an opinion, not a sample: it counts for as much as it does in the information.
+The observed information is that of complete data less the missing information (Louis, 1982). With
+few items the whole matrix is inverted. With many, items have only the origin and the unit of
+their scale in common: each item's own block is exact, and what the scale adds follows from the
+information on the population. For complete normal responses the gradient follows from the moments
+of the table, and its differences are the information.
 """
 
 from __future__ import annotations
@@ -38,103 +22,117 @@ from typing import Protocol
 import numpy as np
 
 from ogive.irt.encoded_responses import Encoded, Work
-from ogive.irt.estimation.e_step import expect, expect_normally
-from ogive.irt.estimation.fit import Expectation
-from ogive.irt.estimation.latent_scale import Held, directions_of, priors_once
-from ogive.irt.estimation.m_step import add_diagonal, penalty_slopes, prior_information, tangents
+from ogive.irt.estimation.e_step import Expectation, expect_normal
+from ogive.irt.estimation.latent_scale import (
+    common_directions,
+    prior_information,
+    prior_matrix_once,
+)
+from ogive.irt.estimation.m_step import add_diagonal, prior_derivatives
 from ogive.irt.estimation.missing_information import Scores
-from ogive.irt.item_covariances import KnownCovariances, PooledItems
+from ogive.irt.estimation.objective import Problem, Solution
+from ogive.irt.item_covariances import KnownCovariances
 from ogive.irt.models.base import MeasurementModel
-from ogive.irt.quadrature import STANDARD, Nodes, Population, Posterior
+from ogive.irt.quadrature import Posterior
 from ogive.irt.score_errors import averaged_scores
 from ogive.stats.array_backend import Array, Floats, Run, array_namespace, as_numpy, like
 from ogive.stats.newton import positive_inverse, root_of
+
+MAX_EXACT = 150  # coordinates of all items together up to which the whole matrix is inverted
+MAX_EXACT_MOMENTS = 600  # the same limit, if moments are sufficient
+MAX_EXACT_CURVED = 2_000  # the same limit for models that are not affine
+DIFFERENCE = 1e-5  # step of a coordinate over which gradients are differenced
+MAX_ROWS = 20_000  # respondents that determine a standard error to half a percent
+NEGATIVE = 1e-3  # size of a negative eigenvalue of the scaled information beyond rounding
+DOUBTFUL = 1e-2  # eigenvalue up to which the curvature along a direction is measured
+MAX_DOUBTFUL = 8  # directions that are measured
+SANDWICH_CELLS = 1 << 20  # scores in one block of rows
 
 
 class Inverse(Protocol):
     """An inverse information, as an operator on scores."""
 
     @property
-    def ways(self) -> Floats:
+    def directions(self) -> Floats:
         """Directions in which all items err together, (n_shared, n_items, width)."""
 
     def errors(self) -> KnownCovariances:
-        """Return covariances of items where the model is right."""
+        """Return covariances of items for a model that is right."""
 
     def moves(self, scores: Floats) -> tuple[Floats, Floats]:
-        """How scores (n_rows, n_items, width) move the items, and `ways` of the scale in that."""
+        """Return how scores (n_rows, n_items, width) move the items, and the scale in that."""
 
-    def moved_by(self, variances: Floats) -> Floats:
-        """Covariance of each item where coordinates have scores of these variances, apart."""
+    def covariance_of(self, variances: Floats) -> Floats:
+        """Return the covariance of each item that independent scores of these variances make."""
 
 
 @dataclass(frozen=True, eq=False)
 class WholeInverse:
-    """All items together, exactly."""
+    """The inverse information of all items together."""
 
-    matrix: Floats  # (n_free, n_free): the inverse
-    spread: Floats  # (n_items x width, n_free): through which scores are heard
-    shown: Floats  # the same, through which items move
-    ways: Floats
+    matrix: Floats  # (n_free, n_free)
+    inputs: Floats  # (n_items x width, n_free): maps scores to free numbers
+    outputs: Floats  # (n_items x width, n_free): maps free numbers to moves of the items
+    directions: Floats
     scale: Floats  # (n_shared, n_shared): covariance of origin and unit
-    affine: bool = True  # else no two directions are the scale's, and the matrix shows its own
+    affine: bool = True  # if not, the directions of common error come from the matrix
 
     def errors(self) -> KnownCovariances:
         """Return blocks of the inverse, and the part of them that is the scale's."""
-        n_items, width = self.ways.shape[1:]
-        cube = (self.shown @ self.matrix @ self.shown.T).reshape(n_items, width, n_items, width)
-        own = symmetrised(np.stack([cube[k, :, k, :] for k in range(n_items)]))
-        shared = along(self.scale, self.ways) if self.affine else directions_of(cube)
-        return KnownCovariances(own, shared)
+        n_items, width = self.directions.shape[1:]
+        whole = (self.outputs @ self.matrix @ self.outputs.T).reshape(n_items, width, n_items, -1)
+        own = symmetrized(np.stack([whole[k, :, k, :] for k in range(n_items)]))
+        if not self.affine:
+            return KnownCovariances(own, common_directions(whole))
+        return KnownCovariances(own, error_directions(self.scale, self.directions))
 
     def moves(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return how scores move the items, and the scale."""
         flat = scores.reshape(len(scores), -1)
-        items = flat @ (self.spread @ self.matrix @ self.shown.T)
-        scale = flat @ self.ways.reshape(len(self.scale), flat.shape[1]).T @ self.scale
+        items = flat @ (self.inputs @ self.matrix @ self.outputs.T)
+        scale = flat @ self.directions.reshape(len(self.scale), flat.shape[1]).T @ self.scale
         return items.reshape(scores.shape), scale
 
-    def moved_by(self, variances: Floats) -> Floats:
-        """Return covariance of each item, through all items."""
-        through = self.spread @ self.matrix @ self.shown.T
+    def covariance_of(self, variances: Floats) -> Floats:
+        """Return the covariance of each item, through all items."""
+        through = self.inputs @ self.matrix @ self.outputs.T
         cube = through.reshape(-1, *variances.shape)
-        found: Floats = np.einsum("p,pni,pnj->nij", variances.reshape(-1), cube, cube)
-        return found
+        return np.asarray(np.einsum("p,pni,pnj->nij", variances.reshape(-1), cube, cube))
 
 
 @dataclass(frozen=True, eq=False)
 class BlockInverse:
-    """Each item by itself, and what origin and unit of the scale add."""
+    """The inverse information of each item by itself, and what the scale adds."""
 
     own: Floats  # (n_items, width, width)
-    ways: Floats  # through which the scale moves the items
-    heard: Floats  # (n_shared, n_items, width): through which scores speak of the scale
+    directions: Floats  # moves of the items with origin and unit
+    inputs: Floats  # (n_shared, n_items, width): maps scores to origin and unit
     scale: Floats  # (n_shared, n_shared)
 
     def errors(self) -> KnownCovariances:
         """Return each item's own inverse, and what all have in common."""
-        shift = np.einsum("kni,kl,lnj->nij", self.ways, self.scale, self.ways)
-        return KnownCovariances(symmetrised(self.own + shift), along(self.scale, self.ways))
+        shift = np.einsum("kni,kl,lnj->nij", self.directions, self.scale, self.directions)
+        shared = error_directions(self.scale, self.directions)
+        return KnownCovariances(symmetrized(self.own + shift), shared)
 
     def moves(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return how scores move the items, and the scale."""
-        scale = np.einsum("rni,kni,kl->rl", scores, self.heard, self.scale, optimize=True)
-        alone = np.einsum("nij,rnj->rni", self.own, scores)
-        return alone + np.einsum("rk,kni->rni", scale, self.ways), scale
+        scale = np.einsum("rni,kni,kl->rl", scores, self.inputs, self.scale, optimize=True)
+        own = np.einsum("nij,rnj->rni", self.own, scores)
+        return own + np.einsum("rk,kni->rni", scale, self.directions), scale
 
-    def moved_by(self, variances: Floats) -> Floats:
-        """Return covariance of each item, through itself; along the scale a prior counts once."""
-        found: Floats = np.einsum("nij,nj,njk->nik", self.own, variances, self.own)
-        return found
+    def covariance_of(self, variances: Floats) -> Floats:
+        """Return the covariance of each item through itself; along the scale priors count once."""
+        return np.asarray(np.einsum("nij,nj,njk->nik", self.own, variances, self.own))
 
 
-def alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> BlockInverse:
-    """Return each item's own inverse; `own` is its information, `free` what was free to move."""
+def items_alone(model: MeasurementModel, own: Floats, free: np.ndarray) -> BlockInverse:
+    """Return each item's own inverse; `own` is its information, `free` flags free coordinates."""
     nothing = np.zeros((0, *free.shape))
     return BlockInverse(_inverse(own, free & ~model.shared), nothing, nothing, np.zeros((0, 0)))
 
 
-def structured(
+def items_and_scale(
     model: MeasurementModel, own: Floats, directions: Floats, population: Floats, free: np.ndarray
 ) -> BlockInverse:
     """Return each item's own inverse, plus what the shared origin and unit of the scale add."""
@@ -146,169 +144,140 @@ def structured(
     return BlockInverse(_inverse(own, kept), directions, directions, extra)
 
 
-def beside(
-    own: Floats, directions: Floats, free: np.ndarray, found: np.ndarray, held: np.ndarray
+def items_beside_fixed(
+    own: Floats, directions: Floats, free: np.ndarray, estimated: np.ndarray, fixed: np.ndarray
 ) -> BlockInverse:
-    """Return each found item's own inverse, plus what held items leave unknown of the population.
+    """Return each estimated item's own inverse, plus the uncertainty of the population.
 
-    With the structure of `structured` for all items, and the held ones known, this is exactly
-    what is left. Held items alone speak of the population; the found ones move against it.
+    This is exactly `items_and_scale` of all items, given the fixed ones. Fixed items alone inform
+    on the population; the estimated ones move against it.
     """
-    kept = free & found
-    heard = np.where(held[:, None] & free, directions, 0.0)
-    known = np.einsum("kni,nij,lnj->kl", heard, own, heard)
-    together: Floats = np.asarray(directions * kept)
-    return BlockInverse(_inverse(own, kept), together, -heard, np.linalg.pinv(known))
+    kept = free & estimated
+    inputs = np.where(fixed[:, None] & free, directions, 0.0)
+    known = np.einsum("kni,nij,lnj->kl", inputs, own, inputs)
+    return BlockInverse(
+        _inverse(own, kept), np.asarray(directions * kept), -inputs, np.linalg.pinv(known)
+    )
 
 
 def _inverse(own: Floats, kept: np.ndarray) -> Floats:
-    """Return inverse of each item's information on what is `kept`; zero elsewhere."""
+    """Return the inverse of each item's information on `kept` coordinates; zero elsewhere."""
     mask = kept[:, :, None] & kept[:, None, :]
-    return symmetrised(positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask)
+    return symmetrized(positive_inverse(np.where(mask, own, np.eye(own.shape[1]))) * mask)
 
 
-def along(covariance: Floats, ways: Floats) -> Floats:
-    """Return directions of one standard error each, where `ways` err with this covariance."""
-    found: Floats = np.einsum("lk,lni->kni", root_of(covariance), ways)
-    return found
+def error_directions(covariance: Floats, directions: Floats) -> Floats:
+    """Return directions of one standard error each, of a scale with this covariance."""
+    return np.asarray(np.einsum("lk,lni->kni", root_of(covariance), directions))
 
 
-def symmetrised(matrices: Floats) -> Floats:
-    """Return what rounding made unequal, made equal again."""
-    both: Floats = 0.5 * (matrices + np.swapaxes(matrices, 1, 2))
-    return both
+def symmetrized(matrices: Floats) -> Floats:
+    """Return matrices made exactly symmetric."""
+    return np.asarray(0.5 * (matrices + np.swapaxes(matrices, 1, 2)))
 
 
-MOST_EXACT = 150  # coordinates of all items together, up to which the whole matrix is inverted
-MOST_BY_MOMENTS = 600  # the same, where moments are all that is needed
-MOST_CURVED = 2_000  # the same, where no two directions are the scale's and only the whole shows it
-STEP = 1e-5  # of a coordinate, over which slopes are compared
-MOST_ROWS = 20_000  # respondents that settle a standard error to half a percent
-BENT_UP = 1e-3  # an eigenvalue of the scaled information that is negative beyond rounding
-LEVEL = 1e-2  # one up to which a direction is measured before it is believed
-MOST_DOUBTED = 8  # directions
-
-
-def observed_inverse(
-    data: Encoded,
-    model: MeasurementModel,
-    coords: Array,
-    nodes: Nodes,
-    found: Expectation,
-    population: Population = STANDARD,
-    held: Held | None = None,
-    run: Run = map,
-    *,
-    by_item: bool = False,
-) -> Inverse:
+def observed_inverse(problem: Problem, solution: Solution, *, by_item: bool = False) -> Inverse:
     """Return the inverse of the observed information on all items.
 
-    With `by_item`, items have nothing but their scale in common, however few they are.
-    `found` is the E-step at `coords`. Where items are `held`, errors of the others include what is
-    not known of the population; held ones have none.
+    With `by_item`, items have only their scale in common, however few they are. Errors of items
+    beside fixed ones include the uncertainty of the population; fixed ones have none.
     """
+    model, fixed_items, coords = problem.model, problem.fixed_items, solution.coords
     n_numbers = inf if by_item and model.affine else coords.shape[0] * model.width
-    if _by_moments(data, model) and n_numbers <= MOST_BY_MOMENTS:
-        whole = WholeInformation.at(data, model, coords, nodes, found, held=held)
-        return whole.inverse(model, coords, found, held)
-    thinned = data.thinned(MOST_ROWS)
-    if thinned is not data:
-        found = expect(thinned, model, coords, nodes, run, population)
-    if n_numbers <= (MOST_EXACT if model.affine else MOST_CURVED):
-        whole = WholeInformation.at(thinned, model, coords, nodes, found, run, held)
-        return whole.inverse(model, coords, found, held)
-    complete = add_diagonal(found.observed, stiffness(model, coords, held))
-    scores = Scores(thinned.in_single(), model, coords, nodes)
-    own = as_numpy(complete) - as_numpy(scores.missing_of_each(run))
+    if _by_moments(problem) and n_numbers <= MAX_EXACT_MOMENTS:
+        return WholeInformation.at(problem, solution).inverse(problem, solution)
+    thinned = problem.data.thinned(MAX_ROWS)
+    if thinned is not problem.data:
+        problem = replace(problem, data=thinned)
+        expectation = problem.expect(thinned, coords, solution.nodes)
+        solution = replace(solution, expectation=expectation)
+    if n_numbers <= (MAX_EXACT if model.affine else MAX_EXACT_CURVED):
+        return WholeInformation.at(problem, solution).inverse(problem, solution)
+    expectation = solution.expectation
+    complete = add_diagonal(expectation.observed, prior_curvature(problem, coords))
+    scores = Scores(thinned.in_single(), model, coords, solution.nodes)
+    own = as_numpy(complete) - as_numpy(scores.missing_of_each(problem.run))
     free = ~as_numpy(model.at_bound(coords))
     if not model.affine:
-        return alone(model, own, free)
-    directions = as_numpy(tangents(model, coords))
-    if held is not None:
-        return beside(own, directions, free, held.free(model), held.mask)
-    return structured(model, own, directions, found.scale, free)
+        return items_alone(model, own, free)
+    directions = as_numpy(model.scale_directions(coords))
+    if fixed_items is not None:
+        return items_beside_fixed(own, directions, free, fixed_items.free(model), fixed_items.mask)
+    return items_and_scale(model, own, directions, expectation.scale, free)
 
 
 @dataclass(frozen=True, eq=False)
 class WholeInformation:
-    """Observed information, priors included, on all numbers that were free to move."""
+    """Observed information, priors included, on all numbers that are free to move."""
 
     matrix: Floats  # (n_free, n_free)
-    spread: Floats  # (n_items x width, n_free): from the free numbers to all coordinates
-    shown: Floats  # the same, without what moves all items together beside held ones
+    inputs: Floats  # (n_items x width, n_free): from the free numbers to all coordinates
+    outputs: Floats  # the same without the moves of all items together beside fixed ones
 
     @classmethod
-    def at(
-        cls,
-        data: Encoded,
-        model: MeasurementModel,
-        coords: Array,
-        nodes: Nodes,
-        found: Expectation,
-        run: Run = map,
-        held: Held | None = None,
-    ) -> WholeInformation:
-        """Return the information at `coords`, where the E-step gave `found`."""
-        if _by_moments(data, model):
-            matrix = _of_moments(data, model, coords)
+    def at(cls, problem: Problem, solution: Solution) -> WholeInformation:
+        """Return the information at a solution."""
+        model, coords, fixed_items = problem.model, solution.coords, problem.fixed_items
+        expectation = solution.expectation
+        if _by_moments(problem):
+            matrix = _information_of_moments(problem, coords)
         else:
-            matrix = -as_numpy(Scores(data, model, coords, nodes).missing_of_all(run))
+            scores = Scores(problem.data, model, coords, solution.nodes)
+            matrix = -as_numpy(scores.missing_of_all(problem.run))
             width = model.width
-            for k, block in enumerate(as_numpy(found.observed)):
+            for k, block in enumerate(as_numpy(expectation.observed)):
                 own = slice(k * width, (k + 1) * width)
                 matrix[own, own] += block
-        matrix = matrix + _priors(model, coords, found, held)
+        matrix = matrix + _prior_matrix(problem, coords, expectation)
         free = ~as_numpy(model.at_bound(coords))
-        if held is None:
-            spread = shown = _spread_out(model, free)
+        if fixed_items is None:
+            inputs = outputs = _free_columns(model, free)
         else:
-            own_columns = (free & held.free(model)).reshape(-1)
-            shown = np.eye(own_columns.size)[:, own_columns]
-            together = as_numpy(tangents(model, coords)).reshape(2, -1).T
-            spread = np.concatenate([together, shown], axis=1)
-            shown = np.concatenate([0 * together, shown], axis=1)
-        return cls(spread.T @ matrix @ spread, spread, shown)
+            own_columns = (free & fixed_items.free(model)).reshape(-1)
+            outputs = np.eye(own_columns.size)[:, own_columns]
+            together = as_numpy(model.scale_directions(coords)).reshape(2, -1).T
+            inputs = np.concatenate([together, outputs], axis=1)
+            outputs = np.concatenate([0 * together, outputs], axis=1)
+        return cls(inputs.T @ matrix @ inputs, inputs, outputs)
 
-    def inverse(
-        self, model: MeasurementModel, coords: Array, found: Expectation, held: Held | None = None
-    ) -> WholeInverse:
+    def inverse(self, problem: Problem, solution: Solution) -> WholeInverse:
         """Return the inverse, and the part of it that is the scale's."""
-        ways, scale = np.zeros((0, *coords.shape)), np.zeros((0, 0))
-        if model.affine and held is None:
-            directions = tangents(model, coords)
-            prior = prior_information(model, directions, penalty_slopes(model, coords)[1])
-            ways, scale = as_numpy(directions), positive_inverse(found.scale + prior)
+        model, coords = problem.model, solution.coords
+        directions, scale = np.zeros((0, *coords.shape)), np.zeros((0, 0))
+        if model.affine and problem.fixed_items is None:
+            moves = model.scale_directions(coords)
+            prior = prior_information(model, moves, prior_derivatives(model, coords)[1])
+            directions = as_numpy(moves)
+            scale = positive_inverse(solution.expectation.scale + prior)
         matrix = positive_inverse(self.matrix)
-        return WholeInverse(matrix, self.spread, self.shown, ways, scale, model.affine)
+        return WholeInverse(matrix, self.inputs, self.outputs, directions, scale, model.affine)
 
-    def way_up(self) -> Floats | None:
-        """A direction (n_items x width,) in which the likelihood bends upwards; None at a top.
+    def ascent_direction(self) -> Floats | None:
+        """Return a direction (n_items x width,) of negative curvature; None at a maximum.
 
         Its length is one standard error, roughly.
         """
         value, vector, scale = self._loosest()
-        if value > -BENT_UP:
-            return None
-        way: Floats = self.spread @ (scale * vector)
-        return way
+        return None if value > -NEGATIVE else np.asarray(self.inputs @ (scale * vector))
 
-    def checked(self, bend_along: Callable[[Floats], float]) -> WholeInformation:
-        """The same with directions that look level or bent upwards measured: `bend_along` a way.
+    def checked(self, directional_curvature: Callable[[Floats], float]) -> WholeInformation:
+        """Return the information with doubtful curvatures replaced by measured ones.
 
-        The priors' part is not exact, since how much of it counts changes with the items. With few
-        respondents it is most of the information.
+        The priors' part is not exact, because how much of it counts changes with the items. With
+        few respondents it is most of the information.
         """
-        found = self
-        for _ in range(MOST_DOUBTED):
-            value, vector, scale = found._loosest()
-            if value > LEVEL:
+        checked = self
+        for _ in range(MAX_DOUBTFUL):
+            value, vector, scale = checked._loosest()
+            if value > DOUBTFUL:
                 break
-            bend = bend_along(found.spread @ (scale * vector))
-            if bend < value + BENT_UP:
+            curvature = directional_curvature(checked.inputs @ (scale * vector))
+            if curvature < value + NEGATIVE:
                 break
             way = vector / scale
-            found = replace(found, matrix=found.matrix + (bend - value) * way[:, None] * way)
-        return found
+            matrix = checked.matrix + (curvature - value) * way[:, None] * way
+            checked = replace(checked, matrix=matrix)
+        return checked
 
     def _loosest(self) -> tuple[float, Floats, Floats]:
         """Return the least eigenvalue of the scaled matrix, its vector, and the scale."""
@@ -317,132 +286,84 @@ class WholeInformation:
         return float(values[0]), vectors[:, 0], scale
 
 
-def _priors(
-    model: MeasurementModel, coords: Array, found: Expectation, held: Held | None
-) -> Floats:
-    """Return what priors tell of all coordinates; along the scale they count once."""
-    opinion = stiffness(model, coords, held)
-    if held is not None:
-        return np.diag(as_numpy(opinion).reshape(-1))
-    information = as_numpy(add_diagonal(found.expected, opinion))
-    directions = as_numpy(tangents(model, coords))
-    return priors_once(directions, information, as_numpy(opinion), model.shared)
+def _prior_matrix(problem: Problem, coords: Array, expectation: Expectation) -> Floats:
+    """Return the priors' information on all coordinates; along the scale they count once."""
+    curvature = prior_curvature(problem, coords)
+    if problem.fixed_items is not None:
+        return np.diag(as_numpy(curvature).reshape(-1))
+    information = as_numpy(add_diagonal(expectation.expected, curvature))
+    directions = as_numpy(problem.model.scale_directions(coords))
+    return prior_matrix_once(directions, information, as_numpy(curvature), problem.model.shared)
 
 
-def stiffness(model: MeasurementModel, coords: Array, held: Held | None) -> Array:
-    """Return what priors tell of each coordinate; nothing of those that are held."""
-    found = penalty_slopes(model, coords) if held is None else held.penalty_slopes(model, coords)
-    return found[1]
+def prior_curvature(problem: Problem, coords: Array) -> Array:
+    """Return the priors' information on each coordinate; 0 for fixed ones."""
+    if problem.fixed_items is None:
+        return prior_derivatives(problem.model, coords)[1]
+    return problem.fixed_items.prior_derivatives(problem.model, coords)[1]
 
 
-def _by_moments(data: Encoded, model: MeasurementModel) -> bool:
-    """Return True if the likelihood is a function of the mean and covariance of the table alone."""
-    return model.normal and data.moments is not None
+def _by_moments(problem: Problem) -> bool:
+    """Return True if mean and covariance of the table are sufficient."""
+    return problem.model.normal and problem.data.moments is not None
 
 
-def _of_moments(data: Encoded, model: MeasurementModel, coords: Array) -> Floats:
-    """Return observed information of normal responses, as differences of slopes at either side."""
-    here = np.array(as_numpy(coords), dtype=float)
-    matrix = np.empty((here.size, here.size))
-    for position in range(here.size):
-        step = STEP * max(1.0, abs(here.flat[position]))
-        slopes = []
+def _information_of_moments(problem: Problem, coords: Array) -> Floats:
+    """Return the observed information of normal responses, from differences of gradients."""
+    start = np.array(as_numpy(coords), dtype=float)
+    matrix = np.empty((start.size, start.size))
+    for position in range(start.size):
+        step = DIFFERENCE * max(1.0, abs(start.flat[position]))
+        gradients = []
         for sign in (1.0, -1.0):
-            there = here.copy()
-            there.flat[position] += sign * step
-            found = expect_normally(data, model, like(there, data.weights))
-            slopes.append(as_numpy(found.gradient).reshape(-1))
-        matrix[position] = (slopes[1] - slopes[0]) / (2 * step)
+            moved = start.copy()
+            moved.flat[position] += sign * step
+            on_device = like(moved, problem.data.weights)
+            expectation = expect_normal(problem.data, problem.model, on_device)
+            gradients.append(as_numpy(expectation.gradient).reshape(-1))
+        matrix[position] = (gradients[1] - gradients[0]) / (2 * step)
     return (matrix + matrix.T) / 2
 
 
 def in_unit(errors: KnownCovariances, model: MeasurementModel) -> KnownCovariances:
-    """Return errors after the shared coordinates became the unit of the scale: known exactly."""
-    known = model.shared
+    """Return errors after shared coordinates became the unit of the scale, known exactly."""
+    shared = model.shared
     return KnownCovariances(
-        np.where(known[:, None] | known, 0.0, errors.covariances),
-        np.where(known, 0.0, errors.shared),
+        np.where(shared[:, None] | shared, 0.0, errors.covariances),
+        np.where(shared, 0.0, errors.shared),
     )
 
 
-def _spread_out(model: MeasurementModel, free: np.ndarray) -> Floats:
-    """Return map from the numbers that were free, a shared one counted once, to all coordinates."""
+def _free_columns(model: MeasurementModel, free: np.ndarray) -> Floats:
+    """Return the map from free numbers, a shared one counted once, to all coordinates."""
     n_items, width = free.shape
     columns = []
-    for k, coordinate in enumerate(model.coordinates):
-        if coordinate.shared:
-            column = np.zeros((n_items, width))
-            column[:, k] = 1
-            columns.append(column.reshape(-1, 1))
+    for k in np.flatnonzero(model.shared):
+        column = np.zeros((n_items, width))
+        column[:, k] = 1
+        columns.append(column.reshape(-1, 1))
     own = free & ~model.shared
     columns.append(np.eye(n_items * width)[:, own.reshape(-1)])
     return np.concatenate(columns, axis=1)
 
 
-class DeferredCovariances:
-    """Covariances computed when first asked for; what they come from is then let go."""
-
-    def __init__(
-        self,
-        compute: Callable[[], KnownCovariances],
-        pool: Callable[[Callable[[], KnownCovariances]], PooledItems | None] | None = None,
-    ) -> None:
-        self._compute: Callable[[], KnownCovariances] | None = compute
-        self._found: KnownCovariances | None = None
-        self._pool = pool
-        self._pooled: PooledItems | None = None
-
-    @property
-    def covariances(self) -> Floats:
-        """(n_items, width, width)."""
-        return self._known().covariances
-
-    @property
-    def shared(self) -> Floats:
-        """(n_shared, n_items, width)."""
-        return self._known().shared
-
-    @property
-    def pooled(self) -> PooledItems | None:
-        """Items given what they have in common, where few respondents leave them vague."""
-        if self._pool is not None:
-            self._pooled, self._pool = self._pool(self._known), None
-        return self._pooled
-
-    def _known(self) -> KnownCovariances:
-        if self._found is None and self._compute is not None:
-            self._found = self._compute()
-            self._compute = None
-        assert self._found is not None  # noqa: S101 - one of the two is always there
-        return self._found
-
-
-CELLS = 1 << 20  # scores in one block of rows
-
-
-def sandwich(
-    inverse: Inverse,
-    data: Encoded,
-    model: MeasurementModel,
-    coords: Array,
-    nodes: Nodes,
-    held: Held | None = None,
-    run: Run = map,
-) -> KnownCovariances:
+def sandwich(inverse: Inverse, problem: Problem, solution: Solution) -> KnownCovariances:
     """Return covariances of items from the scores of respondents; `inverse` is the bread."""
+    data, model = problem.data.thinned(MAX_ROWS), problem.model
+    coords, nodes = solution.coords, solution.nodes
 
     def over(part: Encoded, run: Run) -> Work:
         del run
         own, coarse = like(coords, part.weights), like(nodes.coarse, part.weights)
         posterior_of = Posterior(model.log_terms(own, coarse), nodes)
-        slopes = model.term_slopes(own, coarse)
+        gradients = model.term_slopes(own, coarse)
         xp = array_namespace(own)
 
-        def pass_over(rows: slice) -> tuple[Floats, ...]:
+        def sum_block(rows: slice) -> tuple[Floats, ...]:
             block, weights = part.block(rows), as_numpy(part.counted(rows))
             posterior, _ = posterior_of(block)
-            averaged = averaged_scores(block, slopes, posterior_of.on_coarse(posterior))
-            items, scale = inverse.moves(as_numpy(xp.stack(averaged, axis=2)))
+            scores = averaged_scores(block, gradients, posterior_of.on_coarse(posterior))
+            items, scale = inverse.moves(as_numpy(xp.stack(scores, axis=2)))
             return (
                 np.einsum("r,rni,rnj->nij", weights, items, items, optimize=True),
                 np.einsum("r,rni->ni", weights, items),
@@ -451,17 +372,17 @@ def sandwich(
                 weights @ as_numpy(block.asked),
             )
 
-        return pass_over
+        return sum_block
 
-    rows = max(1, CELLS // (coords.shape[0] * model.width))
-    square, sums, scale, common, asked = data.gather(run, over, rows=rows, lanes=4)
+    rows = max(1, SANDWICH_CELLS // (coords.shape[0] * model.width))
+    square, sums, scale, scale_sums, asked = data.gather(problem.run, over, rows=rows, lanes=4)
     n = data.n_respondents
-    # Priors leave scores with a mean other than zero, which is no error of sampling.
+    # Priors give scores a mean other than zero, which is no sampling error.
     square = square - sums[:, :, None] * sums[:, None, :] / n
-    scale = scale - np.outer(common, common) / n
-    # Estimates follow the responses that they are held against: scores come out too small, by
-    # about the share of responses that an item's own parameters take up.
-    taken = np.minimum(model.width / np.maximum(asked, 1.0), 0.5)
-    opinion = inverse.moved_by(as_numpy(stiffness(model, coords, held)))
-    found = symmetrised(square / (1 - taken)[:, None, None] + opinion)
-    return KnownCovariances(found, along(scale, inverse.ways))
+    scale = scale - np.outer(scale_sums, scale_sums) / n
+    # Scores at the estimates are too small, by about the share of responses that an item's own
+    # parameters take up.
+    used = np.minimum(model.width / np.maximum(asked, 1.0), 0.5)
+    prior = inverse.covariance_of(as_numpy(prior_curvature(problem, coords)))
+    own = symmetrized(square / (1 - used)[:, None, None] + prior)
+    return KnownCovariances(own, error_directions(scale, inverse.directions))

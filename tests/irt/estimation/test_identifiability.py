@@ -8,11 +8,11 @@ import pytest
 from ogive import Continuous, Responses, calibrate, simulate
 from ogive.irt.estimation import identifiability as module
 from ogive.irt.estimation.identifiability import (
-    _largest,
+    _largest_eigenvalue,
     _shuffled,
-    _standardised,
-    chance_of_common,
+    _standardized,
     common_factor,
+    parallel_analysis,
 )
 
 NOISE = {
@@ -26,7 +26,7 @@ NOISE = {
 
 
 def chance(z):
-    return chance_of_common(*_standardised(z))
+    return parallel_analysis(*_standardized(z))
 
 
 @pytest.mark.slow
@@ -74,19 +74,19 @@ def test_constant_columns_and_single_items_have_nothing_to_share():
 def test_the_largest_eigenvalue_is_that_of_the_correlations():
     random = np.random.default_rng(0)
     table = random.normal(size=(40, 5)) + random.normal(size=(40, 1))
-    apart, asked = _standardised(table)
+    apart, asked = _standardized(table)
     wanted = np.linalg.eigvalsh(np.corrcoef(table.T))[-1]
-    assert _largest(apart) == pytest.approx(wanted, rel=1e-3)
+    assert _largest_eigenvalue(apart) == pytest.approx(wanted, rel=1e-3)
     assert asked.all()
 
 
 def test_columns_are_standardised_over_what_was_asked_and_constant_ones_left_out():
     z = np.array([[1.0, 5.0, 2.0], [3.0, 5.0, np.nan], [5.0, 5.0, 4.0]])
-    apart, asked = _standardised(z)
+    apart, asked = _standardized(z)
     root = np.sqrt(1.5)
     np.testing.assert_allclose(apart, [[-root, -1.0], [0.0, 0.0], [root, 1.0]])
     assert asked.tolist() == [[True, True], [True, False], [True, True]]
-    assert _standardised(1e9 + np.array([[0.0], [0.5]]))[0].shape == (2, 0)
+    assert _standardized(1e9 + np.array([[0.0], [0.5]]))[0].shape == (2, 0)
 
 
 def test_shuffled_columns_keep_their_values_and_their_gaps():
@@ -103,19 +103,19 @@ def test_shuffled_columns_keep_their_values_and_their_gaps():
 
 
 def test_the_share_counts_the_table_itself_and_ends_after_ten_as_large(monkeypatch):
-    apart, asked = _standardised(np.random.default_rng(3).normal(size=(30, 4)))
+    apart, asked = _standardized(np.random.default_rng(3).normal(size=(30, 4)))
     sizes = iter([3.0, 3.0, *[2.9, 3.0] * 300])  # every second shuffle has as much in common
-    monkeypatch.setattr(module, "_largest", lambda table: next(sizes))
-    assert chance_of_common(apart, asked) == 11 / 21
+    monkeypatch.setattr(module, "_largest_eigenvalue", lambda table: next(sizes))
+    assert parallel_analysis(apart, asked) == 11 / 21
     sizes = iter([3.0, 3.0, *[3.0] * 9, *[2.0] * 300])
-    assert chance_of_common(apart, asked) == 10 / 200
+    assert parallel_analysis(apart, asked) == 10 / 200
     sizes = iter([3.0, 3.0, *[2.0] * 300])
-    assert chance_of_common(apart, asked) == 1 / 200
+    assert parallel_analysis(apart, asked) == 1 / 200
     border = 2 * (1 + np.sqrt(4 / 30)) ** 2
     sizes = iter([border * 1.001])
-    assert chance_of_common(apart, asked) == 0.0
+    assert parallel_analysis(apart, asked) == 0.0
     sizes = iter([border * 0.999, 3.0, *[2.0] * 300])
-    assert chance_of_common(apart, asked) == 1 / 200
+    assert parallel_analysis(apart, asked) == 1 / 200
 
 
 def test_ten_respondents_are_enough_and_rows_of_no_weight_are_none():

@@ -1,4 +1,4 @@
-"""The E-step: several ways to the same sums, and the sign of the scale."""
+"""The E-step: several ways to the same sums, moments, and what they say of the scale."""
 
 from itertools import product
 
@@ -8,9 +8,18 @@ import pytest
 from ogive import simulate
 from ogive.irt import quadrature as sufficient_scores
 from ogive.irt.encoded_responses import encode
-from ogive.irt.estimation.e_step import expect, expect_generally, outer_sums, with_moments
+from ogive.irt.estimation import e_step as normal_responses
+from ogive.irt.estimation.e_step import (
+    _normal_scale_information,
+    expect,
+    expect_generally,
+    outer_sums,
+    population_information,
+    with_moments,
+)
 from ogive.irt.models import MODELS
-from ogive.irt.quadrature import Posterior, plan_nodes
+from ogive.irt.models.continuous import Continuous
+from ogive.irt.quadrature import NormalPopulation, Posterior, plan_nodes
 
 BINARY = [name for name, model in MODELS.items() if model.kind == "binary"]
 
@@ -157,3 +166,68 @@ def test_moments_give_what_rows_give():
 def test_products_of_mean_scores_are_summed_by_weight():
     means, weights = np.array([[1.0, 2.0], [-1.0, 3.0]]), np.array([2.0, 0.5])
     np.testing.assert_allclose(outer_sums(means, weights), [2.5, 4 - 1.5, 8 + 4.5])
+
+
+def test_information_on_the_scale_is_that_of_louis_where_it_is_positive():
+    """Of a normal posterior: 1 - v, 2 m (1 - v), and 2 (m² + v) less the variance of θ²."""
+    n, left, mean = 40.0, 0.3, 0.4
+    square = 0.7
+    found = _normal_scale_information(n, left, mean, square)
+    unit = 2 * (square + left) - (4 * left * square + 2 * left**2)
+    np.testing.assert_allclose(found, 40 * np.array([[0.7, 0.56], [0.56, unit]]))
+
+
+def test_elsewhere_it_is_what_the_maximum_would_have():
+    for given in ((10.0, 0.5, 3.0, 0.1), (10.0, 0.9, 0.0, 3.0)):
+        n, left, _, _ = given
+        wanted = n * np.diag([1 - left, 2 * (1 - left) ** 2]) + 1e-9 * n * np.eye(2)
+        np.testing.assert_allclose(_normal_scale_information(*given), wanted)
+
+
+def test_moments_are_those_of_numpy_weighted_or_not(monkeypatch):
+    random = np.random.default_rng(0)
+    values = 1 / (1 + np.exp(-random.normal(3.0, 0.5, (30, 4))))
+    model = Continuous(bounds=(0, 1))
+    model = model.fitted_to(values, list("abcd"))
+    z = np.log(values / (1 - values))
+    plain = with_moments(encode(values, model), map)
+    np.testing.assert_allclose(plain.moments[0], z.mean(axis=0))
+    np.testing.assert_allclose(plain.moments[1], np.cov(z.T, bias=True))
+    weights = random.integers(1, 4, 30).astype(float)
+    heavy = with_moments(encode(values, model, weights), map)
+    np.testing.assert_allclose(heavy.moments[0], np.average(z, axis=0, weights=weights))
+    np.testing.assert_allclose(
+        heavy.moments[1], np.cov(z.T, bias=True, fweights=weights.astype(int))
+    )
+    holed = values.copy()
+    holed[3, 1] = np.nan
+    assert with_moments(encode(holed, model), map).moments is None
+    monkeypatch.setattr(normal_responses, "MAX_ITEMS_OF_MOMENTS", 3)
+    assert with_moments(encode(values, model), map).moments is None
+    monkeypatch.setattr(normal_responses, "MAX_ITEMS_OF_MOMENTS", 4)
+    assert with_moments(encode(values, model), map).moments is not None
+
+
+def test_information_on_the_population_is_that_of_louis_and_positive_in_any_case():
+    points, sd = np.linspace(-8, 8, 801), np.array([0.5, 0.6, 0.4])
+    means = np.array([-0.8, 0.1, 0.9])
+    posteriors = np.exp(-0.5 * ((points - means[:, None]) / sd[:, None]) ** 2)
+    posteriors /= posteriors.sum(axis=1, keepdims=True)
+    scores = np.stack([points, points**2 - 1], axis=1)
+    seen = posteriors @ scores
+    outer = np.array([seen[:, 0] @ seen[:, 0], seen[:, 0] @ seen[:, 1], seen[:, 1] @ seen[:, 1]])
+    found = population_information(NormalPopulation(), points, posteriors.sum(axis=0), outer)
+    # Of each: 1 - v, 2 m (1 - v) and 2 (m² + v) - 4 m² v - 2 v².
+    m, v = means, sd**2
+    wanted = np.array(
+        [
+            [(1 - v).sum(), (2 * m * (1 - v)).sum()],
+            [(2 * m * (1 - v)).sum(), (2 * (m**2 + v) - 4 * m**2 * v - 2 * v**2).sum()],
+        ]
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    wide = np.exp(-0.5 * (points / 1.5) ** 2)
+    wide *= 3 / wide.sum()
+    safe = population_information(NormalPopulation(), points, wide, outer)
+    known = np.array([[outer[0], outer[1]], [outer[1], outer[2]]])
+    np.testing.assert_allclose(safe, known + 3e-3 * np.eye(2))

@@ -1,4 +1,4 @@
-"""Observed information and curvature, against differences of slopes and brute force."""
+"""Observed information and its inverse, against differences, brute force and dense algebra."""
 
 from dataclasses import replace
 
@@ -7,13 +7,20 @@ import pytest
 
 from ogive import simulate
 from ogive.irt.encoded_responses import encode
-from ogive.irt.estimation.curvature import WholeCurvature, _by_differences
-from ogive.irt.estimation.e_step import expect, expect_generally
-from ogive.irt.estimation.em_state import Task
+from ogive.irt.estimation.e_step import expect_generally
 from ogive.irt.estimation.missing_information import Scores, _orthogonal
-from ogive.irt.estimation.standard_errors import WholeInformation, observed_inverse
+from ogive.irt.estimation.objective import Problem
+from ogive.irt.estimation.standard_errors import (
+    WholeInformation,
+    WholeInverse,
+    error_directions,
+    items_alone,
+    items_and_scale,
+    items_beside_fixed,
+    observed_inverse,
+)
 from ogive.irt.models.graded import Graded
-from ogive.irt.models.logistic import TwoPL
+from ogive.irt.models.logistic import OnePL, TwoPL
 from ogive.irt.quadrature import plan_nodes
 
 
@@ -34,6 +41,15 @@ def case():
 
 
 @pytest.fixture(scope="module")
+def solved(case):
+    """The same as a problem and its solution."""
+    data, model, coords, nodes = case
+    problem = Problem(data, model)
+    iterate = problem.evaluate(data, coords, nodes)
+    return problem, problem.solution(iterate, nodes, 1, 0.0, converged=True)
+
+
+@pytest.fixture(scope="module")
 def bend(case):
     """Minus the second derivatives of the log-likelihood, as differences of its slopes."""
     data, model, coords, nodes = case
@@ -49,89 +65,32 @@ def bend(case):
     return np.stack(rows)
 
 
-def test_the_whole_information_is_minus_the_second_derivative(case, bend):
-    data, model, coords, nodes = case
-    found = expect_generally(data, model, coords, nodes)
-    whole = WholeInformation.at(data, model, coords, nodes, found)
+def test_the_whole_information_is_minus_the_second_derivative(solved, bend):
+    whole = WholeInformation.at(*solved)
     np.testing.assert_allclose(whole.matrix, bend, atol=5e-3)
-    np.testing.assert_array_equal(whole.spread, np.eye(8))
-    errors = whole.inverse(model, coords, found).errors()
+    np.testing.assert_array_equal(whole.inputs, np.eye(8))
+    errors = whole.inverse(*solved).errors()
     inverse = np.linalg.inv(bend)
     for k in range(4):
         own = slice(2 * k, 2 * k + 2)
         np.testing.assert_allclose(errors.covariances[k], inverse[own, own], rtol=5e-3)
-    assert whole.way_up() is None
+    assert whole.ascent_direction() is None
 
 
 def test_a_way_up_is_found_where_the_likelihood_bends_upwards(case, bend):
     spread = np.eye(8)
     values, vectors = np.linalg.eigh(bend)
     up = bend - 1.5 * values[0] * np.outer(vectors[:, 0], vectors[:, 0])
-    way = WholeInformation(up, spread, spread).way_up()
+    way = WholeInformation(up, spread, spread).ascent_direction()
     assert way @ up @ way < 0
     scale = 1 / np.sqrt(np.abs(np.diag(up)))
     _, scaled = np.linalg.eigh(up * scale[:, None] * scale)
     np.testing.assert_allclose(np.abs(way), np.abs(scale * scaled[:, 0]))
     twins = np.eye(8)
     twins[0, 1] = twins[1, 0] = 1 + 0.9e-3  # bent up by less than rounding may
-    assert WholeInformation(twins, spread, spread).way_up() is None
+    assert WholeInformation(twins, spread, spread).ascent_direction() is None
     twins[0, 1] = twins[1, 0] = 1 + 1.1e-3
-    assert WholeInformation(twins, spread, spread).way_up() is not None
-
-
-def test_products_with_the_curvature_are_those_of_the_matrix(case, bend):
-    data, model, coords, nodes = case
-    task = Task(data, model)
-    place = task.stand(data, coords, nodes)
-    vector = np.random.default_rng(10).normal(size=(4, 2))
-    product = task.bend(place, nodes).times(vector)
-    np.testing.assert_allclose(product.reshape(-1), bend @ vector.reshape(-1), atol=2e-3)
-
-    def gradient_at(there):
-        return expect_generally(data, model, there, nodes).gradient
-
-    aside = _by_differences(model, coords, gradient_at)
-    np.testing.assert_allclose(aside(vector).reshape(-1), bend @ vector.reshape(-1), atol=2e-3)
-    assert not aside(0 * vector).any()
-
-
-def test_priors_bend_what_is_climbed_and_count_once_along_the_scale(case):
-    data, _, coords, nodes = case
-    model = TwoPL()
-    task = Task(data, model)
-    place = task.stand(data, coords, nodes)
-    plain = Task(data, without_priors(model))
-    bare = plain.stand(data, coords, nodes)
-    both = task.bend(place, nodes), plain.bend(bare, nodes)
-    prior = np.stack(
-        [(both[0].times(v) - both[1].times(v)).reshape(-1) for v in np.eye(8).reshape(8, 4, 2)]
-    )
-    np.testing.assert_allclose(prior, prior.T, atol=1e-9)
-    metric = np.zeros((8, 8))
-    for k in range(4):
-        own = slice(2 * k, 2 * k + 2)
-        metric[own, own] = place.found.expected[k] + np.diag(place.stiffness[k])
-    ways = model.scale_directions(coords).reshape(2, -1)
-    along = ways.T @ np.linalg.solve(ways @ metric @ ways.T, ways @ metric)
-    left = np.eye(8) - (1 - 1 / 4) * along
-    wanted = left.T @ np.diag(place.stiffness.reshape(-1)) @ left
-    np.testing.assert_allclose(prior, wanted, atol=1e-6)
-
-
-def test_the_ways_to_the_curvature_agree(case, monkeypatch):
-    from ogive.irt.estimation import curvature as module
-
-    data, model, coords, nodes = case
-    task = Task(data, model)
-    place = task.stand(data, coords, nodes)
-    vector = np.random.default_rng(11).normal(size=(4, 2))
-    wanted = task.bend(place, nodes).times(vector)
-    for name, value in (("MOST_WORK", 0), ("MOST_KEPT", 0), ("MOST_EXACTLY", 0)):
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, value)
-            found = task.bend(place, nodes).times(vector)
-        np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
-    assert isinstance(task.bend(place, nodes), WholeCurvature)
+    assert WholeInformation(twins, spread, spread).ascent_direction() is not None
 
 
 def by_brute_force(data, model, coords, nodes):
@@ -174,8 +133,9 @@ def test_missing_information_is_the_covariance_of_scores_over_posteriors(case, s
             scores = Scores(data, model, items, nodes)
             np.testing.assert_allclose(scores.missing_of_all(map), wanted, atol=2e-3)
             own = scores.missing_of_each(map)
-            pairs = [(i, k) for i in range(model.width) for k in range(i, model.width)]
-            orders = scores._missing_by_orders(map, pairs)
+            assert scores.exclusive
+            scores.exclusive = False
+            orders = scores.missing_of_each(map)
             for k in range(len(items)):
                 part = slice(k * model.width, (k + 1) * model.width)
                 np.testing.assert_allclose(own[k], wanted[part, part], atol=2e-3)
@@ -202,10 +162,10 @@ def test_polynomials_are_orthonormal_under_each_posterior():
     assert not any(part.any() for part in _orthogonal(alone, points, 2))
 
 
-def test_item_by_item_every_item_has_its_own_block_and_the_scale_of_the_population(case):
+def test_item_by_item_every_item_has_its_own_block_and_the_scale_of_the_population(case, solved):
     data, model, coords, nodes = case
-    found = expect(data, model, coords, nodes)
-    parts = observed_inverse(data, model, coords, nodes, found, by_item=True).errors()
+    found = solved[1].expectation
+    parts = observed_inverse(*solved, by_item=True).errors()
     missing = by_brute_force(data, model, coords, nodes)
     ways = model.scale_directions(coords)
     own = np.stack(
@@ -222,9 +182,9 @@ def test_a_direction_in_doubt_is_as_bent_as_was_measured(case, bend):
     values, vectors = np.linalg.eigh(bend)
     wrong = bend - 1.5 * values[0] * np.outer(vectors[:, 0], vectors[:, 0])
     whole = WholeInformation(wrong, spread, spread)
-    assert whole.way_up() is not None
+    assert whole.ascent_direction() is not None
     found = whole.checked(lambda way: way @ bend @ way)
-    assert found.way_up() is None
+    assert found.ascent_direction() is None
     scale = 1 / np.sqrt(np.abs(np.diag(wrong)))
     way = scale * np.linalg.eigh(wrong * scale[:, None] * scale)[1][:, 0]
     assert way @ found.matrix @ way == pytest.approx(way @ bend @ way)
@@ -236,3 +196,99 @@ def test_what_is_bent_upwards_indeed_stays_so(case, bend):
     up = bend - 1.5 * values[0] * np.outer(vectors[:, 0], vectors[:, 0])
     found = WholeInformation(up, spread, spread).checked(lambda way: way @ up @ way)
     np.testing.assert_array_equal(found.matrix, up)
+
+
+RANDOM = np.random.default_rng(3)
+N, WIDTH = 4, 2
+
+
+def positive(*shape):
+    root = np.random.default_rng(10).normal(size=(*shape, shape[-1] + 2))
+    return root @ root.swapaxes(-1, -2)
+
+
+OWN = np.stack([positive(WIDTH) for _ in range(N)])
+WAYS = RANDOM.normal(size=(2, N, WIDTH))
+FREE = np.ones((N, WIDTH), dtype=bool)
+FREE[1, 0] = False
+
+
+def test_items_alone_have_their_own_inverse_of_what_is_free():
+    errors = items_alone(TwoPL(), OWN, FREE).errors()
+    np.testing.assert_allclose(errors.covariances[0], np.linalg.inv(OWN[0]))
+    np.testing.assert_allclose(errors.covariances[1], np.diag([0.0, 1 / OWN[1, 1, 1]]))
+    assert errors.shared.shape == (0, N, WIDTH)
+    shared = items_alone(OnePL(), OWN, FREE).errors().covariances
+    np.testing.assert_allclose(shared[:, 0], 0.0)
+
+
+def test_with_a_scale_it_is_the_inverse_of_all_where_items_share_nothing_else():
+    """Woodbury: blocks whose information along the scale is that of the population."""
+    free = np.ones((N, WIDTH), dtype=bool)
+    population = positive(2)
+    found = items_and_scale(TwoPL(), OWN, WAYS, population, free)
+    flat = WAYS.reshape(2, -1)
+    whole = np.zeros((8, 8))
+    for k in range(N):
+        whole[2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = np.linalg.inv(OWN[k])
+    known = np.einsum("kni,nij,lnj->kl", WAYS, OWN, WAYS)
+    whole += flat.T @ (np.linalg.inv(population) - np.linalg.inv(known)) @ flat
+    errors = found.errors()
+    for k in range(N):
+        own = slice(2 * k, 2 * k + 2)
+        np.testing.assert_allclose(errors.covariances[k], whole[own, own], atol=1e-9)
+    scores = np.random.default_rng(11).normal(size=(3, N, WIDTH))
+    items, scale = found.moves(scores)
+    np.testing.assert_allclose(items.reshape(3, -1), scores.reshape(3, -1) @ whole, atol=1e-9)
+    np.testing.assert_allclose(scale, scores.reshape(3, -1) @ flat.T @ found.scale)
+    variances = np.random.default_rng(12).uniform(0.5, 2.0, (N, WIDTH))
+    inverse = np.linalg.inv(OWN)
+    wanted = np.einsum("nij,nj,njk->nik", inverse, variances, inverse)
+    np.testing.assert_allclose(found.covariance_of(variances), wanted)
+
+
+def test_beside_held_items_found_ones_move_against_the_population():
+    held = np.array([True, True, False, False])
+    found = np.repeat(~held[:, None], WIDTH, axis=1)
+    free = np.ones((N, WIDTH), dtype=bool)
+    errors = items_beside_fixed(OWN, WAYS, free, found, held).errors()
+    known = np.einsum("kni,nij,lnj->kl", WAYS[:, held], OWN[held], WAYS[:, held])
+    for k in (2, 3):
+        wanted = np.linalg.inv(OWN[k]) + WAYS[:, k].T @ np.linalg.inv(known) @ WAYS[:, k]
+        np.testing.assert_allclose(errors.covariances[k], wanted)
+    assert not errors.covariances[:2].any()
+    scores = np.zeros((1, N, WIDTH))
+    scores[0, 0] = [1.0, 2.0]  # of a held item: it speaks of the population
+    items, scale = items_beside_fixed(OWN, WAYS, free, found, held).moves(scores)
+    np.testing.assert_allclose(scale[0], -np.linalg.inv(known) @ (WAYS[:, 0] @ [1.0, 2.0]))
+    np.testing.assert_allclose(items[0, 2], scale[0] @ WAYS[:, 2])
+
+
+def test_the_whole_inverse_moves_items_as_a_matrix_does():
+    matrix, spread = positive(6), np.random.default_rng(13).normal(size=(8, 6))
+    shown = spread.copy()
+    shown[:2] = 0.0
+    scale = positive(2)
+    found = WholeInverse(matrix, spread, shown, WAYS, scale)
+    errors = found.errors()
+    whole = shown @ matrix @ shown.T
+    for k in range(N):
+        own = slice(2 * k, 2 * k + 2)
+        np.testing.assert_allclose(errors.covariances[k], whole[own, own])
+    scores = np.random.default_rng(14).normal(size=(3, N, WIDTH))
+    items, moved = found.moves(scores)
+    flat = scores.reshape(3, -1)
+    np.testing.assert_allclose(items.reshape(3, -1), flat @ spread @ matrix @ shown.T)
+    np.testing.assert_allclose(moved, flat @ WAYS.reshape(2, -1).T @ scale)
+    variances = np.random.default_rng(15).uniform(0.5, 2.0, (N, WIDTH))
+    through = spread @ matrix @ shown.T
+    dense = through.T @ np.diag(variances.reshape(-1)) @ through
+    for k in range(N):
+        own = slice(2 * k, 2 * k + 2)
+        np.testing.assert_allclose(found.covariance_of(variances)[k], dense[own, own])
+    roots = error_directions(scale, WAYS)
+    np.testing.assert_allclose(
+        np.einsum("kni,kmj->nimj", roots, roots),
+        np.einsum("kni,kl,lmj->nimj", WAYS, scale, WAYS),
+        atol=1e-9,
+    )

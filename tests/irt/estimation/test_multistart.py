@@ -1,20 +1,31 @@
-"""Where engines begin: centred columns, and the maximum of the continuous model."""
+"""Starting values, and other maxima of single items."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
+from scipy.special import expit
 
 from ogive import Continuous, Responses, calibrate, simulate
 from ogive.irt.encoded_responses import encode
+from ogive.irt.estimation import em_engine
 from ogive.irt.estimation.e_step import with_moments
+from ogive.irt.estimation.em_engine import EM
+from ogive.irt.estimation.m_step import item_values
 from ogive.irt.estimation.multistart import (
-    _loading,
-    _maximum,
-    _misfit,
+    _best_loading,
+    _factor_misfit,
     centred,
+    factor_analysis,
     factor_start,
+    has_local_maxima,
     loadings,
+    restart_items,
 )
+from ogive.irt.estimation.objective import Problem
+from ogive.irt.models import with_priors
+from ogive.irt.models.logistic import ThreePL, TwoPL
 
 
 def one_factor(loading, noise):
@@ -23,7 +34,7 @@ def one_factor(loading, noise):
 
 def test_a_covariance_of_one_factor_gives_its_loadings_and_noise():
     loading, noise = np.array([1.0, 0.5, -0.8, 2.0]), np.array([0.5, 1.0, 0.3, 0.7])
-    found, left = _maximum(one_factor(loading, noise), 1e-4)
+    found, left = factor_analysis(one_factor(loading, noise), 1e-4)
     np.testing.assert_allclose(found * np.sign(found[0]), loading, atol=1e-4)
     np.testing.assert_allclose(left, noise, rtol=1e-3)
 
@@ -34,8 +45,8 @@ def test_the_slope_of_the_misfit_is_that_of_its_differences():
     covariance = np.cov(table.T)
     for weight in (0.0, 0.1):
         error = check_grad(
-            lambda x, weight: _misfit(x, covariance, weight)[0],
-            lambda x, weight: _misfit(x, covariance, weight)[1],
+            lambda x, weight: _factor_misfit(x, covariance, weight)[0],
+            lambda x, weight: _factor_misfit(x, covariance, weight)[1],
             random.normal(size=6) - 0.5,
             weight,
         )
@@ -135,12 +146,16 @@ def test_the_loadings_for_a_given_noise_are_the_best():
         whole = np.outer(loading, loading) + np.diag(noise)
         return np.linalg.slogdet(whole)[1] + np.trace(np.linalg.solve(whole, covariance))
 
-    loading = _loading(covariance, noise)
+    loading = _best_loading(covariance, noise)
     for step in np.vstack([np.eye(4), -np.eye(4)]) * 1e-3:
         assert value(loading) < value(loading + step)
     penalty = 0.1 * (np.diag(covariance) / noise).sum()
-    assert _misfit(np.log(noise), covariance, 0.1)[0] == pytest.approx(value(loading) + penalty)
-    assert not _loading(np.diag(noise) * 0.5, noise).any()  # less than the noise: nothing shared
+    assert _factor_misfit(np.log(noise), covariance, 0.1)[0] == pytest.approx(
+        value(loading) + penalty
+    )
+    assert not _best_loading(
+        np.diag(noise) * 0.5, noise
+    ).any()  # less than the noise: nothing shared
 
 
 def test_a_factor_start_needs_three_items_that_vary_and_normal_responses():
@@ -149,7 +164,7 @@ def test_a_factor_start_needs_three_items_that_vary_and_normal_responses():
     data = with_moments(encode(responses.cells, model), map)
     found = factor_start(data, model)
     mean, covariance = data.moments
-    loading, noise = _maximum(covariance, np.exp(2 * model.coordinates[2].low), 1 / 50)
+    loading, noise = factor_analysis(covariance, np.exp(2 * model.coordinates[2].low), 1 / 50)
     sign = 1 if loading.sum() >= 0 else -1
     np.testing.assert_allclose(found[:, 0], sign * loading / np.sqrt(noise), rtol=1e-6)
     np.testing.assert_allclose(found[:, 1], mean)
@@ -164,3 +179,61 @@ def test_a_factor_start_needs_three_items_that_vary_and_normal_responses():
     assert factor_start(encode(responses.cells, model), model) is None
     two = Continuous(bounds=(0, 1)).fitted_to(responses.cells[:, :2], responses.items[:2])
     assert factor_start(with_moments(encode(responses.cells[:, :2], two), map), two) is None
+
+
+BARE = with_priors(ThreePL(), None)
+ABILITIES = np.linspace(-3, 3, 25)
+TRUTH = np.array([[1.5, 0.3, 0.2], [-0.8, 0.5, 0.1], [2.5, -1.0, 0.25]])
+
+
+def sums(coords):
+    """Right responses and totals at each ability, as the curves have them without any noise."""
+    totals = np.full((len(coords), ABILITIES.size), 40.0)
+    rise = expit(coords[:, :1] * ABILITIES + coords[:, 1:2])
+    return ABILITIES, (totals * (coords[:, 2:] + (1 - coords[:, 2:]) * rise))[None], totals
+
+
+def test_an_item_at_its_highest_maximum_stays():
+    given, tilt = sums(TRUTH), np.zeros((3, 3))
+    found, gained = restart_items(BARE, TRUTH, given, tilt)
+    np.testing.assert_allclose(found, TRUTH, atol=1e-3)
+    assert 0 <= gained < 1e-4
+
+
+def test_items_that_lean_the_wrong_way_are_turned_and_what_they_gain_is_said():
+    given, tilt = sums(TRUTH), np.zeros((3, 3))
+    wrong = TRUTH * [-1.0, 1.0, 1.0]
+    found, gained = restart_items(BARE, wrong, given, tilt)
+    before, after = (item_values(BARE, each, given, tilt) for each in (wrong, found))
+    assert (after > before + 10).all()
+    assert gained == pytest.approx((after - before).sum())
+    assert (np.sign(found[:, 0]) == np.sign(TRUTH[:, 0])).all()
+
+
+def test_only_asymptotes_without_priors_are_looked_at_again():
+    assert has_local_maxima(BARE)
+    assert not has_local_maxima(ThreePL())
+    assert not has_local_maxima(with_priors(TwoPL(), None))
+
+
+def test_items_are_restarted_until_nothing_is_gained(monkeypatch):
+    gains, begun = [3.0, 0.5, 0.0], []
+
+    def restart(model, coords, *others):
+        return coords, gains.pop(0)
+
+    def run(engine, problem, start, iterations=0, near=None):
+        begun.append(iterations)
+        return replace(solution, iterations=iterations + 4)
+
+    responses = simulate("3pl", 50, 4, random_state=0).responses
+    problem = Problem(encode(responses.cells, BARE), BARE)
+    coords = np.tile([1.0, 0.0, 0.1], (4, 1))
+    nodes = problem.plan(coords)
+    iterate = problem.evaluate(problem.data, coords, nodes)
+    solution = problem.solution(iterate, nodes, 10, 1.0, converged=True)
+    monkeypatch.setattr(em_engine, "restart_items", restart)
+    monkeypatch.setattr(EM, "_run", run)
+    assert EM()._run_with_restarts(problem, coords, 6).iterations == 18
+    assert begun == [6, 10, 14]
+    assert not gains
