@@ -4,79 +4,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ogive._lazy import LazyClasses, lazily
+from ogive._lazy import LazyClasses
 
 if TYPE_CHECKING:
-    from ogive.results.plots.banded_curves import CharacteristicDisplay as CharacteristicDisplay
-    from ogive.results.plots.figure import Display as Display
-    from ogive.results.plots.matrices import HeatMapDisplay as HeatMapDisplay
-    from ogive.results.plots.rankings import RankingDisplay as RankingDisplay
+    from ogive.results.plots.figure import Display
 
 __all__ = ["DISPLAYS"]
 
-
-# By registry name: module and class.
-_REGISTRY = {
-    "ranking": ("rankings", "RankingDisplay"),
-    "curves": ("response_curves", "CurvesDisplay"),
-    "information": ("response_curves", "InformationDisplay"),
-    "item_map": ("distributions", "ItemMapDisplay"),
-    "grades": ("response_curves", "GradesDisplay"),
-    "item_fit": ("item_planes", "FitDisplay"),
-    "respondent_fit": ("item_planes", "RespondentFitDisplay"),
-    "model_fit": ("rankings", "ModelFitDisplay"),
-    "model_comparison": ("rankings", "ModelComparisonDisplay"),
-    "reliability": ("response_curves", "ReliabilityDisplay"),
-    "scree": ("banded_curves", "ScreeDisplay"),
-    "pairs": ("matrices", "PairsDisplay"),
-    "suspects": ("rankings", "SuspectsDisplay"),
-    "ratings": ("rankings", "RatingsDisplay"),
-    "bump": ("algorithm_curves", "BumpDisplay"),
-    "critical_difference": ("algorithm_curves", "CriticalDifferenceDisplay"),
-    "characteristic": ("banded_curves", "CharacteristicDisplay"),
-    "datasets": ("distributions", "DatasetsDisplay"),
-    "distributions": ("distributions", "DistributionsDisplay"),
-    "heat_map": ("matrices", "HeatMapDisplay"),
-    "histogram": ("distributions", "HistogramDisplay"),
-    "scores": ("rankings", "ScoresDisplay"),
-    "agreement": ("banded_curves", "AgreementDisplay"),
-    "cell_curves": ("confusion_curves", "CellCurvesDisplay"),
-    "item_space": ("item_planes", "ItemSpaceDisplay"),
-    "case_accuracy": ("banded_curves", "CaseAccuracyDisplay"),
-    "alarm": ("banded_curves", "AlarmDisplay"),
-    "bands": ("banded_curves", "BandsDisplay"),
-    "importance": ("rankings", "ImportanceDisplay"),
-    "densities": ("algorithm_panels", "DensitiesDisplay"),
-    "traces": ("algorithm_panels", "TracesDisplay"),
-    "performance_curves": ("algorithm_curves", "PerformanceCurvesDisplay"),
-    "strengths": ("regions", "StrengthsDisplay"),
-    "goodness": ("algorithm_panels", "GoodnessDisplay"),
-    "effectiveness": ("planes", "EffectivenessDisplay"),
-    "portfolio_gap": ("banded_curves", "PortfolioGapDisplay"),
-    "runs": ("algorithm_panels", "RunsDisplay"),
-    "run_histograms": ("algorithm_panels", "RunHistogramsDisplay"),
-    "trade_off": ("planes", "TradeOffDisplay"),
-    "instance_space": ("item_planes", "InstanceSpaceDisplay"),
-    "case_difficulty": ("distributions", "CaseDifficultyDisplay"),
-    "difficulty_density": ("distributions", "DifficultyDensityDisplay"),
-    "capability_trace": ("regions", "CapabilityTraceDisplay"),
-    "capability_plane": ("planes", "CapabilityPlaneDisplay"),
-    "decision": ("rankings", "DecisionDisplay"),
-    "risk_coverage": ("algorithm_curves", "RiskCoverageDisplay"),
-    "leaderboard": ("rankings", "LeaderboardDisplay"),
-    "differences": ("matrices", "DifferencesDisplay"),
-    "anchors": ("planes", "AnchorsDisplay"),
-    "prediction": ("planes", "PredictionDisplay"),
-    "item_health": ("item_planes", "ItemHealthDisplay"),
-    "saturation": ("response_curves", "SaturationDisplay"),
-    "excess": ("item_planes", "ExcessDisplay"),
-    "differential": ("response_curves", "DifferentialDisplay"),
-    "group_curves": ("response_curves", "GroupCurvesDisplay"),
-    "scaling": ("planes", "ScalingDisplay"),
-    "profiles": ("rankings", "ProfilesDisplay"),
-    "option_curves": ("response_curves", "OptionCurvesDisplay"),
+# The figures of each module: "item_fit" is the class ItemFitDisplay.
+_FAMILIES = {
+    "rankings": (
+        *("ranking", "leaderboard", "model_fit", "model_comparison", "ratings", "profiles"),
+        *("scores", "importance", "suspects"),
+    ),
+    "decision": ("decision",),
+    "response_curves": (
+        *("curves", "grades", "information", "reliability", "saturation", "differential"),
+        *("group_curves", "option_curves"),
+    ),
+    "confusion_curves": ("cell_curves",),
+    "banded_curves": (
+        *("characteristic", "case_accuracy", "alarm", "bands", "portfolio_gap", "agreement"),
+        "scree",
+    ),
+    "algorithm_curves": ("performance_curves", "risk_coverage", "bump", "critical_difference"),
+    "algorithm_panels": ("densities", "traces", "goodness", "runs", "run_histograms"),
+    "regions": ("strengths", "capability_trace"),
+    "distributions": (
+        *("histogram", "item_map", "case_difficulty", "difficulty_density", "datasets"),
+        "distributions",
+    ),
+    "item_planes": (
+        *("item_health", "item_space", "item_fit", "respondent_fit", "excess"),
+        "instance_space",
+    ),
+    "planes": (
+        "anchors",
+        "effectiveness",
+        "capability_plane",
+        "prediction",
+        "trade_off",
+        "scaling",
+    ),
+    "matrices": ("differences", "pairs", "heat_map"),
 }
 
-DISPLAYS: LazyClasses[type[Display]] = LazyClasses(__name__, _REGISTRY)
-_HOMES = {"Display": "figure"} | DISPLAYS.modules()
-__getattr__ = lazily(__name__, _HOMES)
+DISPLAYS: LazyClasses[type[Display]] = LazyClasses(
+    __name__,
+    {
+        name: (module, name.title().replace("_", "") + "Display")
+        for module, names in _FAMILIES.items()
+        for name in names
+    },
+)

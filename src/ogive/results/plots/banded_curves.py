@@ -1,36 +1,32 @@
-"""Characteristic, Alarm, Series, Scree.
-
-Share of right responses against difficulty: characteristic curves, and the alarm.
-
-Curves over steps and sizes: estimates, portfolio gaps, agreement, and the scree plot.
-"""
+"""Curves with bands: shares by difficulty, and estimates over steps and sizes."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.ticker import MaxNLocator
 
-from ogive.errors import InputError
 from ogive.results.numbers import counted
-from ogive.results.plots.figure import Display, not_shown, remark
+from ogive.results.plots.figure import Display, flags, not_shown, remark
 from ogive.results.plots.marks import (
     MOST_COLOURS,
     Look,
-    PanelGrid,
-    arranged,
-    divided,
     draw_curve,
     draw_rest,
-    fitted,
+    ends_of,
     lines_by_name,
-    outer_and_other,
     padded,
-    panels_by,
     robust_limits,
 )
+from ogive.results.plots.panels import arranged, divided, drawn_panels, outer_and_other, panels_by
 from ogive.results.plots.theme import (
     DASHED,
     DOTTED,
@@ -43,20 +39,25 @@ from ogive.results.plots.theme import (
     name_width,
     names_beside,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-
-    from ogive.stats.array_backend import Bools, Floats
-
+from ogive.stats.array_backend import Bools, Floats
 
 MOST_NAMED = 8
 MOST_BANDS = 4  # of more, bands and expected shares would hide each other: bars take their place
 APART = 0.006  # of the axis, from one line to the next
 MOST_SAMPLES = 7
 SAMPLES_APART = 0.004  # of the axis, so that bars do not hide each other
+FEW = 12  # points of a line, up to which each has a marker
+MARKERS = "osD^v<>P"
+REFERENCE = "single best"
+DASHES = (DASHED, DOTTED, (0, (6, 1, 1, 1)))
+METHODS_APART = 0.07  # of a step, so that bars do not hide each other
+ROOMY = 40  # characters along a panel, from which on a dozen sizes can be written
+# Drawn from the back to the front; the words of the legend.
+PARTS = {"random": "chosen at random", "ceiling": "all", "held_out": "chosen"}
+FEW_SIZES = 3  # that have bars in place of bands, which would be slivers
+MOST_DOTS = 25  # sizes; with more, dots would run together
+CURVES_APART = 0.12  # of a step, so that the bars of a few sizes do not hide each other
+MOST_DIMENSIONS = 20  # the rest is the flat end of the scree
 
 
 class CharacteristicDisplay(Display):
@@ -88,119 +89,101 @@ class CharacteristicDisplay(Display):
 
     def _prepare(self) -> None:
         low, high = robust_limits(np.unique(self._rows[self.by]))
-        known = len(self._rows)
-        self._rows = self._rows[self._rows[self.by].between(low, high)]
-        if self._rows.empty:
-            raise InputError(f"{self._owner} has nothing to draw: {self._why_nothing()}")
-        self._beyond = known - len(self._rows)
-        groups = self._rows.groupby(self.who, sort=False, dropna=False, observed=True)
-        mean = groups["share"].mean()
-        self._ranked = list(mean.sort_values(ascending=False, kind="stable").index)
-
-    @property
-    def _faceted(self) -> bool:
-        """Whether lines would hide each other on one panel."""
-        return len(self._ranked) > MOST_BANDS and "year" not in self._rows.columns
+        near = self._rows[self._rows[self.by].between(low, high)]
+        if near.empty:
+            self._refuse()
+        self._beyond, self._rows = len(self._rows) - len(near), near
+        self._dated, self._expected = "year" in near, "expected" in near
+        groups = near.groupby(self.who, sort=False, dropna=False, observed=True)
+        ranked = groups["share"].mean().sort_values(ascending=False, kind="stable").index
+        rank = pd.Series(range(len(ranked)), index=pd.Index(list(ranked)))
+        codes = rank.reindex(near[self.who]).to_numpy()
+        rows = near.assign(rank=codes).sort_values(["rank", self.by], kind="stable")
+        # The points of each respondent in the order of the axis, the best respondent first.
+        self._lines = [part for _, part in rows.groupby("rank", sort=True)]
+        # Lines of many would hide each other on one panel.
+        self._faceted = len(self._lines) > MOST_BANDS and not self._dated
 
     def _size(self) -> tuple[float, float]:
         if not self._faceted:
             return self.inches
-        rows, columns = arranged(min(len(self._ranked), MOST_NAMED))
+        rows, columns = arranged(min(len(self._lines), MOST_NAMED))
         return 0.8 + 2.1 * columns, 0.9 + 1.7 * rows
+
+    def _draw(self, ax: Axes, style: Style) -> list[str]:
+        notes = (self._draw_panels if self._faceted else self._draw_together)(ax, style)
+        return [*notes, *not_shown(self._beyond, "point", "far beyond the others")]
 
     def _draw_panels(self, ax: Axes, style: Style) -> list[str]:
         """Draw one panel per respondent, the best first, with all others behind it."""
         ax.grid(visible=False)
-        lines, x = self._lines(), self._rows[self.by]
-        shown = lines[:MOST_NAMED]
-        ends = padded((float(x.min()), float(x.max())))
-        grid = fitted(ax, style, arranged(len(shown)), ends, 1)
-        grid.draw(ax, style, len(shown))
-        for (row, column), part in zip(grid.cells(len(shown)), shown, strict=True):
-            placed = [_placed(grid, row, column, other, self.numbers) for other in lines]
+        shown = self._lines[:MOST_NAMED]
+        ends = padded(ends_of(self._rows[self.by].to_numpy()))
+        panels = drawn_panels(ax, style, len(shown), ends)
+        for (row, column), part in zip(panels.cells(len(shown)), shown, strict=True):
+            placed = []
+            for line in self._lines:  # points (n_points, 4) where they lie in the panel
+                across, *heights = (line[name].to_numpy() for name in self.numbers)
+                up = (panels.y(each, row) for each in heights)
+                placed.append(np.column_stack([panels.x(across, column), *up]))
             draw_rest(ax, style, [points[:, :2] for points in placed])
-            own = _placed(grid, row, column, part, self.numbers)
-            look = Look(0, style.positive, "-")
-            draw_curve(ax, look, own, 1.6)
-            if "expected" in part.columns:
-                height = grid.y(part["expected"].to_numpy(), row)
+            own = placed[int(part["rank"].iloc[0])]
+            draw_curve(ax, Look(0, style.positive, "-"), own, 1.6)
+            if self._expected:
+                height = panels.y(part["expected"].to_numpy(), row)
                 ax.plot(own[:, 0], height, color=style.ink, linewidth=1.0, linestyle=DASHED)
-            width = max(4, grid.characters(style.small) - 1)
-            grid.title(ax, style, (row, column), label(part[self.who].iloc[0], width))
-        grid.name_edges(ax, style, (), ())
+        panels.titles(ax, style, [part[self.who].iloc[0] for part in shown])
+        rest = len(self._lines) - len(shown)
         return [
             "band: interval of the share; grey: all others",
-            *(["dashed: expected by the calibration"] if "expected" in self._rows.columns else []),
-            *remark(
-                "without a panel: {} of lower mean share", len(lines) - len(shown), self.counted_as
-            ),
-            *not_shown(self._beyond, "point", "far beyond the others"),
+            *(["dashed: expected by the calibration"] if self._expected else []),
+            *remark("without a panel: {} of lower mean share", rest, self.counted_as),
         ]
 
-    def _draw(self, ax: Axes, style: Style) -> list[str]:
-        if self._faceted:
-            return self._draw_panels(ax, style)
-        lines, colours = self._lines(), style.palette[:MOST_NAMED]
+    def _draw_together(self, ax: Axes, style: Style) -> list[str]:
+        lines, colours = self._lines, style.palette[:MOST_NAMED]
         if len(lines) > len(colours):  # then grey is the colour of the rest
             colours = tuple(colour for colour in colours if colour != style.neutral)
         named = min(len(lines), len(colours))
-        if "year" in self._rows.columns:
-            lines = _through_the_years(lines, named)
+        which = "of lower mean share"
+        if self._dated:  # named at even steps through the years, then those between
+            by_year = sorted(lines, key=_year)
+            chosen = np.linspace(0, len(by_year) - 1, named).round().astype(int)
+            rest = np.setdiff1d(np.arange(len(by_year)), chosen)
+            lines, which = [by_year[k] for k in (*chosen, *rest)], "in between"
             colours = _from_early_to_late(style, [_year(part) for part in lines[:named]])
         for part in lines[named:]:
             points = part[[self.by, "share"]].to_numpy().T
             ax.plot(*points, color=style.neutral, linewidth=0.8, alpha=0.5, zorder=1)
         few, x = named <= MOST_BANDS, self._rows[self.by]
-        # Bars at the same place would hide each other.
+        dashed = few and self._expected
+        # Bars at the same difficulty would hide each other.
         shifts = (np.arange(named) - (named - 1) / 2) * (0.0 if few else APART * np.ptp(x))
         for part, colour, shift in zip(lines[:named], colours, shifts, strict=False):
-            self._draw_line(ax, part.assign(**{self.by: part[self.by] + shift}), colour, few=few)
-        ax.set_xlim(padded((float(x.min()), float(x.max()))))
+            at, share, low, high = (part[name].to_numpy() for name in self.numbers)
+            at = at + shift
+            if few and len(part) > 1:
+                ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
+            else:
+                ax.vlines(at, low, high, color=colour, linewidth=1.2, alpha=0.5, zorder=2)
+            ax.plot(at, share, color=colour, linewidth=1.6, marker="o", markersize=3.5, zorder=4)
+            if dashed:
+                dashes: dict[str, Any] = {"linewidth": 1.1, "linestyle": DASHED, "zorder": 3}
+                ax.plot(at, part["expected"], color=colour, **dashes)
+        ax.set_xlim(padded(ends_of(x.to_numpy())))
         ax.set_ylim(-0.02, 1.02)
         if (x == x.round()).all():
-            from matplotlib.ticker import MaxNLocator
-
             ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, min_n_ticks=1))
-        self._name(ax, style, lines[:named], colours)
-        dashed = few and "expected" in self._rows.columns
-        which = "in between" if "year" in self._rows.columns else "of lower mean share"
+        width, names = name_width(ax, style, 24), []
+        for part in lines[:named]:
+            year = f" ({_year(part):g})" if np.isfinite(_year(part)) else ""
+            names.append(f"{label(part[self.who].iloc[0], width)}{year}")
+        last = np.array([part[[self.by, "share"]].to_numpy()[-1] for part in lines[:named]])
+        names_beside(style, ax, names, last, colours)
         return [
             *(["dashed: expected by the calibration"] if dashed else []),
-            *remark(f"grey: {{}} {which}", len(self._ranked) - named, self.counted_as),
-            *not_shown(self._beyond, "point", "far beyond the others"),
+            *remark(f"grey: {{}} {which}", len(lines) - named, self.counted_as),
         ]
-
-    def _lines(self) -> list[pd.DataFrame]:
-        """Return the points of each respondent in the order of the axis, best respondent first."""
-        import pandas as pd
-
-        place = pd.Series(range(len(self._ranked)), index=pd.Index(self._ranked))
-        codes = place.reindex(self._rows[self.who]).to_numpy()
-        rows = self._rows.assign(place=codes).sort_values(["place", self.by], kind="stable")
-        return [part for _, part in rows.groupby("place", sort=True)]
-
-    def _draw_line(self, ax: Axes, part: pd.DataFrame, colour: str, *, few: bool) -> None:
-        x, share, low, high = (part[name].to_numpy() for name in self.numbers)
-        if few and len(part) > 1:
-            ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
-        else:
-            ax.vlines(x, low, high, color=colour, linewidth=1.2, alpha=0.5, zorder=2)
-        ax.plot(x, share, color=colour, linewidth=1.6, marker="o", markersize=3.5, zorder=4)
-        if few and "expected" in part.columns:
-            expected = part["expected"]
-            ax.plot(x, expected, color=colour, linewidth=1.1, linestyle=DASHED, zorder=3)
-
-    def _name(
-        self, ax: Axes, style: Style, lines: list[pd.DataFrame], colours: tuple[str, ...]
-    ) -> None:
-        width = min(24, name_width(ax, style))
-        names = [label(part[self.who].iloc[0], width) for part in lines]
-        dated = [
-            f"{name} ({_year(part):g})" if np.isfinite(_year(part)) else name
-            for name, part in zip(names, lines, strict=True)
-        ]
-        ends = np.array([part[[self.by, "share"]].to_numpy()[-1] for part in lines])
-        names_beside(style, ax, dated, ends, colours)
 
 
 class CaseAccuracyDisplay(CharacteristicDisplay):
@@ -218,33 +201,14 @@ class CaseAccuracyDisplay(CharacteristicDisplay):
         super().__init__(frame, height="accuracy")
 
 
-def _placed(
-    grid: PanelGrid, row: int, column: int, part: pd.DataFrame, names: tuple[str, ...]
-) -> Floats:
-    """Return the points of a line (n_points, 4) where they lie in a panel."""
-    across, *heights = (part[name].to_numpy() for name in names)
-    return np.column_stack([grid.x(across, column), *(grid.y(each, row) for each in heights)])
-
-
 def _year(part: pd.DataFrame) -> float:
     """Return when the respondent appeared; infinity, and so last, if unknown."""
     year = float(part["year"].iloc[0]) if "year" in part.columns else np.inf
     return year if np.isfinite(year) else np.inf
 
 
-def _through_the_years(lines: list[pd.DataFrame], named: int) -> list[pd.DataFrame]:
-    """Sort lines by year; first `named` of them at even steps, then those between."""
-    ordered = sorted(lines, key=_year)
-    chosen = np.linspace(0, len(ordered) - 1, named).round().astype(int)
-    rest = np.setdiff1d(np.arange(len(ordered)), chosen)
-    return [ordered[k] for k in (*chosen, *rest)]
-
-
 def _from_early_to_late(style: Style, years: list[float]) -> tuple[str, ...]:
     """Return a colour for each year, from pale to dark; grey if it is unknown."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
     known = np.array([year for year in years if np.isfinite(year)])
     first, span = (known.min(), np.ptp(known)) if known.size else (0.0, 0.0)
     shades = colormaps["viridis_r"]
@@ -270,61 +234,37 @@ class AlarmDisplay(Display):
     inches = (7.2, 4.2)
     x_label, y_label = "difficulty", "share of right responses"
 
-    def _prepare(self) -> None:
-        line = self._rows["sample"] == "expected"
-        curve = self._rows[line & self._rows["share"].notna()]
-        self._curve = curve.sort_values("difficulty", kind="stable")
-        parts = self._rows[~line].groupby("sample", sort=False, dropna=False, observed=True)
-        self._samples = [part for _, part in parts]
-
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        handles: list[Artist] = []
-        texts: list[str] = []
-        x = self._rows["difficulty"]
-        if not self._curve.empty:
-            at, share, low, high = (self._curve[name].to_numpy() for name in self.numbers)
+        entries: list[tuple[Artist, str]] = []
+        on_curve, x = self._rows["sample"] == "expected", self._rows["difficulty"]
+        curve = self._rows[on_curve & self._rows["share"].notna()]
+        if not curve.empty:
+            rows = curve.sort_values("difficulty", kind="stable")
+            at, share, low, high = (rows[name].to_numpy() for name in self.numbers)
             ax.fill_between(at, low, high, color=style.neutral, alpha=0.2, linewidth=0, zorder=1)
-            handles += ax.plot(at, share, color=style.ink, linewidth=1.6, zorder=2)
-            texts.append("expected")
-        shown = self._samples[:MOST_SAMPLES]
+            (line,) = ax.plot(at, share, color=style.ink, linewidth=1.6, zorder=2)
+            entries.append((line, "expected"))
+        samples = panels_by(self._rows[~on_curve], "sample", "")
+        shown = samples[:MOST_SAMPLES]
         shifts = (np.arange(len(shown)) - (len(shown) - 1) / 2) * SAMPLES_APART * float(np.ptp(x))
-        for part, colour, shift in zip(shown, style.palette, shifts, strict=False):
-            handles.append(_draw_sample(ax, part, colour, float(shift)))
-            texts.append(label(part["sample"].iloc[0], 24))
-        ax.set_xlim(padded((float(x.min()), float(x.max()))))
+        for (name, part), colour, shift in zip(shown, style.palette, shifts, strict=False):
+            seen, unseen = part[part["share"].notna()], part[part["share"].isna()]
+            at = seen["difficulty"] + shift
+            bars: dict[str, Any] = {"linewidth": 1.4, "alpha": 0.6, "zorder": 3}
+            ax.vlines(at, seen["low"], seen["high"], color=colour, **bars)
+            marker = "o" if len(seen) else "|"
+            (dots,) = ax.plot(at, seen["share"], marker, color=colour, markersize=5, zorder=4)
+            foot, along = np.full(len(unseen), 0.02), ax.get_xaxis_transform()
+            ax.plot(unseen["difficulty"], foot, "|", color=colour, transform=along, ms=9)
+            entries.append((dots, label(name, 24)))
+        ax.set_xlim(padded(ends_of(x.to_numpy())))
         ax.set_ylim(-0.03, 1.03)
-        legend_beside(style, ax, handles, texts)
-        unknown = any(part["share"].isna().any() for part in shown)
+        legend_beside(style, ax, entries)
+        unknown = any(part["share"].isna().any() for _, part in shown)
         return [
             *(["ticks along the axis: items whose outcome is unknown"] if unknown else []),
-            *not_shown(len(self._samples) - MOST_SAMPLES, "more sample"),
+            *not_shown(len(samples) - MOST_SAMPLES, "more sample"),
         ]
-
-
-def _draw_sample(ax: Axes, part: pd.DataFrame, colour: str, shift: float) -> Artist:
-    known = part["share"].notna()
-    seen, unseen = part[known], part[~known]
-    x = seen["difficulty"] + shift
-    ax.vlines(x, seen["low"], seen["high"], color=colour, linewidth=1.4, alpha=0.6, zorder=3)
-    marker = "o" if len(seen) else "|"
-    (dots,) = ax.plot(x, seen["share"], marker, color=colour, markersize=5, zorder=4)
-    ticks, foot = ax.get_xaxis_transform(), np.full(len(unseen), 0.02)
-    ax.plot(unseen["difficulty"], foot, "|", color=colour, transform=ticks, ms=9)
-    return dots
-
-
-FEW = 12  # points of a line, up to which each has a marker
-MARKERS = "osD^v<>P"
-REFERENCE = "single best"
-DASHES = (DASHED, DOTTED, (0, (6, 1, 1, 1)))
-METHODS_APART = 0.07  # of a step, so that bars do not hide each other
-ROOMY = 40  # characters along a panel, from which on a dozen sizes can be written
-# Drawn from the back to the front; the words of the legend.
-PARTS = {"random": "chosen at random", "ceiling": "all", "held_out": "chosen"}
-FEW_SIZES = 3  # that have bars in place of bands, which would be slivers
-MOST_DOTS = 25  # sizes; with more, dots would run together
-CURVES_APART = 0.12  # of a step, so that the bars of a few sizes do not hide each other
-MOST_DIMENSIONS = 20  # the rest is the flat end of the scree
 
 
 class _PanelsOfSeries(Display):
@@ -350,19 +290,19 @@ class _PanelsOfSeries(Display):
             self._draw_panel(panel, style, name, rows)
         if self.first_y_label:
             ax.set_ylabel(self.first_y_label)
-        beside, self._foot = outer_and_other(panels)
-        handles, names = self._legend(style)
-        if handles:
-            width = min(24, name_width(ax, style))
-            legend_beside(style, beside, handles, [label(name, width) for name in names])
-        return self._notes()
+        beside, self._note_axes = outer_and_other(panels)
+        if entries := self._legend(style):
+            width = name_width(ax, style, 24)
+            legend_beside(style, beside, [(handle, label(name, width)) for handle, name in entries])
+        hidden = f"more {self.panel_column}"
+        return [*self._notes(), *not_shown(len(self._panels) - self.most_panels, hidden)]
 
     @abstractmethod
     def _draw_panel(self, ax: Axes, style: Style, name: object, rows: pd.DataFrame) -> None:
         """Draw the rows of one panel."""
 
     @abstractmethod
-    def _legend(self, style: Style) -> tuple[list[Artist], list[Hashable]]:
+    def _legend(self, style: Style) -> list[tuple[Artist, Hashable]]:
         """Return handles and names of the legend."""
 
     @abstractmethod
@@ -370,10 +310,11 @@ class _PanelsOfSeries(Display):
         """Return the notes to write below."""
 
 
-def _series_handles(style: Style, count: int) -> list[Artist]:
+def _series_entries(style: Style, names: Sequence[Hashable]) -> list[tuple[Artist, Hashable]]:
+    n = len(style.palette)
     return [
-        legend_handle(color=style.palette[k % len(style.palette)], marker=MARKERS[k], markersize=4)
-        for k in range(count)
+        (legend_handle(color=style.palette[k % n], marker=MARKERS[k], markersize=4), name)
+        for k, name in enumerate(names)
     ]
 
 
@@ -399,41 +340,32 @@ class BandsDisplay(_PanelsOfSeries):
         self._names: list[Hashable] = list(dict.fromkeys(self._rows["series"].astype(object)))
 
     def _draw_panel(self, ax: Axes, style: Style, name: object, rows: pd.DataFrame) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         ax.set_ylabel(in_words(name, 40))
         names, lines = lines_by_name(rows, "series", self.numbers)
         for series, line in zip(names, lines, strict=True):
-            place = self._names.index(series)
-            if place < MOST_COLOURS:
-                colour = style.palette[place % len(style.palette)]
-                band = len(self._names) <= MOST_BANDS
-                _draw_series(ax, line, colour, MARKERS[place], band=band)
+            k = self._names.index(series)
+            if k >= MOST_COLOURS:
+                continue
+            colour, (x, estimate, low, high) = style.palette[k % len(style.palette)], line.T
+            few = len(x) <= FEW  # then each point has a marker and a bar
+            if few:
+                ax.vlines(x, low, high, color=colour, linewidth=1.3, alpha=0.5, zorder=2)
+            if len(self._names) <= MOST_BANDS:
+                ax.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=1)
+            look: dict[str, Any] = {"marker": MARKERS[k] if few else "", "markersize": 4}
+            ax.plot(x, estimate, color=colour, linewidth=1.6, zorder=3, **look)
         ticks = MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
         ax.xaxis.set_major_locator(ticks)
 
-    def _legend(self, style: Style) -> tuple[list[Artist], list[Hashable]]:
-        names = self._names[:MOST_COLOURS] if len(self._names) > 1 else []
-        return _series_handles(style, len(names)), names
+    def _legend(self, style: Style) -> list[tuple[Artist, Hashable]]:
+        return _series_entries(style, self._names[:MOST_COLOURS] if len(self._names) > 1 else [])
 
     def _notes(self) -> list[str]:
         known = self.frame[["low", "high"]].notna().all(axis=1).any()
         return [
             *(["bar and band: interval of the estimate"] if known else []),
             *not_shown(len(self._names) - MOST_COLOURS, "more line"),
-            *not_shown(len(self._panels) - self.most_panels, "more panel"),
         ]
-
-
-def _draw_series(ax: Axes, line: Floats, colour: str, marker: str, *, band: bool) -> None:
-    """Draw a line over its band; of few points, each has a marker and a bar."""
-    x, estimate, low, high = line.T
-    if len(x) <= FEW:
-        ax.vlines(x, low, high, color=colour, linewidth=1.3, alpha=0.5, zorder=2)
-    if band:
-        ax.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=1)
-    mark = marker if len(x) <= FEW else ""
-    ax.plot(x, estimate, color=colour, linewidth=1.6, marker=mark, markersize=4, zorder=3)
 
 
 class PortfolioGapDisplay(_PanelsOfSeries):
@@ -455,21 +387,17 @@ class PortfolioGapDisplay(_PanelsOfSeries):
 
     def _prepare(self) -> None:
         rows = self._rows
-        self._rows = rows.assign(
-            method=rows["method"].astype(object),
-            reference=(rows["method"] == REFERENCE) | ~np.isfinite(rows["size"]),
-        )
+        reference = (rows["method"] == REFERENCE) | ~np.isfinite(rows["size"])
+        self._rows = rows.assign(method=rows["method"].astype(object), reference=reference)
         lines, references = (
-            list(dict.fromkeys(self._rows.loc[self._rows["reference"] == kind, "method"]))
-            for kind in (False, True)
+            list(dict.fromkeys(self._rows.loc[chosen, "method"]))
+            for chosen in (~reference, reference)
         )
         self._methods, self._references = lines[:MOST_COLOURS], references[: len(DASHES)]
         self._hidden = len(lines) + len(references) - len(self._methods) - len(self._references)
         super()._prepare()
 
     def _draw_panel(self, ax: Axes, style: Style, name: object, rows: pd.DataFrame) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         ax.set_title(label(name, 32), fontsize=1.1 * style.font_size, color=style.ink)
         shifts = METHODS_APART * (np.arange(len(self._methods)) - (len(self._methods) - 1) / 2)
         lines = rows[~rows["reference"]].sort_values("size", kind="stable")
@@ -482,36 +410,30 @@ class PortfolioGapDisplay(_PanelsOfSeries):
         for method, dashes in zip(self._references, DASHES, strict=False):
             part = rows[rows["reference"] & (rows["method"] == method)]
             if len(part):
-                _draw_reference(ax, style, part, dashes)
-        least = float(rows["gap"].min())
+                mean, low, high = (float(part[name].mean()) for name in self.numbers[1:])
+                if np.isfinite(low) and np.isfinite(high):
+                    ax.axhspan(low, high, color=style.faint, alpha=0.5, zorder=0)
+                ax.axhline(mean, color=style.ink, linewidth=1.1, linestyle=dashes, zorder=1)
+        least, most = ends_of(rows["gap"].to_numpy())
         if least >= 0:
-            ax.set_ylim(bottom=0.0 if least > 0 else -0.02 * (float(rows["gap"].max()) or 1.0))
+            ax.set_ylim(bottom=0.0 if least > 0 else -0.02 * (most or 1.0))
         roomy = characters_that_fit(ax, style.font_size) > ROOMY
         ticks = MaxNLocator(nbins=12 if roomy else "auto", integer=True, min_n_ticks=1)
         ax.xaxis.set_major_locator(ticks)
 
-    def _legend(self, style: Style) -> tuple[list[Artist], list[Hashable]]:
-        lines = [
-            legend_handle(color=style.ink, linewidth=1.1, linestyle=dashes)
-            for _, dashes in zip(self._references, DASHES, strict=False)
+    def _legend(self, style: Style) -> list[tuple[Artist, Hashable]]:
+        references = [
+            (legend_handle(color=style.ink, linewidth=1.1, linestyle=dashes), name)
+            for name, dashes in zip(self._references, DASHES, strict=False)
         ]
-        handles = _series_handles(style, len(self._methods))
-        return [*handles, *lines], [*self._methods, *self._references]
+        return [*_series_entries(style, self._methods), *references]
 
     def _notes(self) -> list[str]:
         known = self.frame["gap_low"].notna().any()
         return [
             *(["bar and band: interval"] if known else []),
             *not_shown(self._hidden, "more method"),
-            *not_shown(len(self._panels) - self.most_panels, "more definition"),
         ]
-
-
-def _draw_reference(ax: Axes, style: Style, part: pd.DataFrame, dashes: Any) -> None:
-    gap, low, high = (float(part[name].mean()) for name in ("gap", "gap_low", "gap_high"))
-    if np.isfinite(low) and np.isfinite(high):
-        ax.axhspan(low, high, color=style.faint, alpha=0.5, zorder=0)
-    ax.axhline(gap, color=style.ink, linewidth=1.1, linestyle=dashes, zorder=1)
 
 
 class AgreementDisplay(Display):
@@ -533,60 +455,55 @@ class AgreementDisplay(Display):
         self._rows = self._rows.sort_values("size", kind="stable")
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        from matplotlib.ticker import MaxNLocator
-
-        size = self._rows["size"].to_numpy()
+        size, enough = self._rows["size"].to_numpy(), flags(self._rows, "enough", default=True)
+        few = len(size) <= FEW_SIZES
         looks = [(style.neutral, DOTTED), (style.ink, DASHED), (style.positive, "-")]
         lines = {
-            part: self._draw_curve(ax, style, part, *look)
+            part: self._draw_curve(ax, style, part, *look, few=few, enough=enough)
             for part, look in zip(PARTS, looks, strict=True)
         }
         ax.set_xlim(size[0] - 0.5, size[-1] + 0.5)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
         order = ("ceiling", "held_out", "random")
-        legend_beside(style, ax, [lines[c] for c in order], [PARTS[c] for c in order])
-        shown = "bars" if len(size) <= FEW_SIZES else "band and thin lines"
-        return [f"{shown}: 95 % of the splits", *self._said_tested(), *self._said_enough()]
+        legend_beside(style, ax, [(lines[part], PARTS[part]) for part in order])
+        notes = [f"{'bars' if few else 'band and thin lines'}: 95 % of the splits"]
+        if "tested" in self.frame.columns:
+            notes.append("each size is judged by as large a share of half of the data sets")
+        if "enough" in self._rows.columns:
+            short = size[~enough]
+            after = size[size > (short[-1] if short.size else 0)]
+            least = f"{after[0]:.0f} data sets or more" if after.size else "none of these sizes"
+            notes.append(f"enough: {least}")
+        return notes
 
-    def _draw_curve(self, ax: Axes, style: Style, part: str, colour: str, dashes: Any) -> Artist:
+    def _draw_curve(
+        self,
+        ax: Axes,
+        style: Style,
+        part: str,
+        colour: str,
+        dashes: Any,
+        *,
+        few: bool,
+        enough: Bools,
+    ) -> Artist:
         columns = ("size", part, f"{part}_low", f"{part}_high")
         size, value, low, high = (self._rows[column].to_numpy() for column in columns)
-        few, main = len(size) <= FEW_SIZES, part == "held_out"
+        main = part == "held_out"
         if few:
             size = size + CURVES_APART * (list(PARTS).index(part) - 1)
             ax.vlines(size, low, high, color=colour, linewidth=1.6, alpha=0.5, zorder=2)
         elif main:
             ax.fill_between(size, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
         else:  # overlapping bands would blur into one
-            ends = np.stack([low, high], axis=1)
+            ends: Floats = np.stack([low, high], axis=1)
             ax.plot(size, ends, color=colour, linestyle=dashes, linewidth=0.8, alpha=0.7, zorder=2)
         width = 2.2 if main else 1.6
         (line,) = ax.plot(size, value, color=colour, linestyle=dashes, linewidth=width, zorder=3)
         if few or (main and len(size) <= MOST_DOTS):
-            filled = self._enough() if main else np.ones(len(size), dtype=bool)
-            face = [colour if full else style.paper for full in filled]
+            face = [style.paper if main and not full else colour for full in enough]
             ax.scatter(size, value, s=26, facecolor=face, edgecolor=colour, zorder=4)
         return line
-
-    def _enough(self) -> Bools:
-        if "enough" not in self._rows.columns:
-            return np.ones(len(self._rows), dtype=bool)
-        return self._rows["enough"].to_numpy(dtype=bool)
-
-    def _said_tested(self) -> Sequence[str]:
-        if "tested" not in self.frame.columns:
-            return []
-        return ["each size is judged by as large a share of half of the data sets"]
-
-    def _said_enough(self) -> Sequence[str]:
-        if "enough" not in self._rows.columns:
-            return []
-        size = self._rows["size"].to_numpy()
-        short = size[~self._enough()]
-        after = size[size > (short[-1] if short.size else 0)]
-        if after.size:
-            return [f"enough: {after[0]:.0f} data sets or more"]
-        return ["enough: none of these sizes"]
 
 
 class ScreeDisplay(Display):
@@ -602,8 +519,6 @@ class ScreeDisplay(Display):
     x_label, y_label, grid_lines = "dimension", "eigenvalue", "y"
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        from matplotlib.ticker import MaxNLocator
-
         rows = self._rows.sort_values("dimension", kind="stable").iloc[:MOST_DIMENSIONS]
         dimension, value, to_exceed = (rows[name].to_numpy() for name in self.numbers)
         # Without the column, those that exceed it, up to the first that is not.
@@ -620,7 +535,7 @@ class ScreeDisplay(Display):
         ax.set_ylim(0, 1.08 * max(float(finite[np.isfinite(finite)].max()), 1.0))
         ax.set_xlim(dimension.min() - 0.6, dimension.max() + 0.6)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-        legend_beside(style, ax, [line, limit], ["responses", "to exceed"])
+        legend_beside(style, ax, [(line, "responses"), (limit, "to exceed")])
         return [
             f"filled: {counted(int(above.sum()), 'dimension')} larger than by chance",
             *not_shown(len(self._rows) - MOST_DIMENSIONS, "smaller eigenvalue"),

@@ -1,17 +1,16 @@
-"""Histogram, ItemMap, DifficultyByGroup, DataSets.
-
-Distributions: histograms, the Wright map, and the difficulty of cases by class.
-
-Rows of data sets: their mean parameters, and the distribution of difficulty in each.
-"""
+"""Distributions: histograms, the Wright map, difficulty by class, and rows of data sets."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ogive._validation import as_number
 from ogive.errors import InputError
@@ -24,17 +23,17 @@ from ogive.results.plots.marks import (
     by_class,
     class_name,
     cluster_limits,
-    divided,
     draw_violin,
+    ends_of,
+    format_limit,
     group_colours,
     largest_groups,
     limits_by_class,
-    outer_and_other,
     padded,
     robust_limits,
-    said_limit,
     smoothed,
 )
+from ogive.results.plots.panels import divided, outer_and_other
 from ogive.results.plots.rankings import Rows
 from ogive.results.plots.theme import (
     DASHED,
@@ -50,19 +49,11 @@ from ogive.results.plots.theme import (
     spread,
     text_beside,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-
-    from ogive.stats.array_backend import Array, Floats
-
+from ogive.stats.array_backend import Array, Floats
 
 FEWEST_BINS, MOST_BINS = 8, 50
 # Beyond this, an estimate only says "very far"; drawn to scale it would flatten the rest.
 FARTHEST = 6.0
-FAR = f"beyond ±{FARTHEST:g}"
 NAMED_AT_EACH_END = 4
 BINS = 24
 LEAST_TALLEST = 4  # a single name should not fill its side
@@ -72,6 +63,14 @@ TAILS = 3.0  # kernel widths beyond the ends of the values
 WIDENED = 0.5  # of the range of difficulties, at most, to show a limit beyond it
 LOWEST = 0.02  # of its peak, down to which a curve is shown
 MOST_BANDS = 3  # more overlapping bands would blur into one
+MOST_ROWS = 80
+PARAMETERS = ("difficulty", "discrimination")
+MEANS_WIDENED = 0.3  # of the range of the means, at each end, for thin bars
+# Left end and width of each panel, as shares of the axes, by their number.
+PANELS = {
+    2: ((0.0, 0.48), (0.52, 0.48)),
+    3: ((0.0, 0.31), (0.345, 0.31), (0.69, 0.31)),
+}
 
 
 def _draw_steps(ax: Axes, heights: Array, edges: Floats, colour: str, groups: int) -> Artist:
@@ -105,24 +104,22 @@ class HistogramDisplay(Display):
         super().__init__(frame)
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        from matplotlib.ticker import MaxNLocator
-
         values = self._rows[self.value].to_numpy()
         low, high = robust_limits(values)
-        edges = _edges(values[(values >= low) & (values <= high)])
+        edges = _bin_edges(values[(values >= low) & (values <= high)])
         if low < 0 < high:
             ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
-        handles, texts = [], []
+        entries = []
         groups: list[tuple[object, Array]] = [("all", np.arange(len(values)))]
         if self.group is not None:
             groups = largest_groups(self._rows[self.group])
-        width = min(24, name_width(ax, style))
+        width = name_width(ax, style, 24)
         for colour, (name, rows) in zip(group_colours(style, MOST_GROUPS), groups, strict=False):
             counts, _ = np.histogram(values[rows], edges)
-            handles.append(_draw_steps(ax, counts, edges, colour, len(groups)))
-            texts.append(f"{label(name, width)}\n({len(rows):,})")
+            outline = _draw_steps(ax, counts, edges, colour, len(groups))
+            entries.append((outline, f"{label(name, width)}\n({len(rows):,})"))
         if self.group is not None:
-            legend_beside(style, ax, handles, texts)
+            legend_beside(style, ax, entries)
         ax.set_xlim(padded((edges[0], edges[-1]), 0.02))
         ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
         ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
@@ -135,13 +132,12 @@ class HistogramDisplay(Display):
         return [*self.notes, *([f"beyond the axis: {' and '.join(beyond)}"] if beyond else [])]
 
 
-def _edges(values: Floats) -> Floats:
+def _bin_edges(values: Floats) -> Floats:
     """Return the edges of the bins; their number follows from the values, within limits."""
     if np.ptp(values) == 0:
         return np.linspace(*padded((values[0], values[0])), FEWEST_BINS + 2)
     count = len(np.histogram_bin_edges(values, "auto")) - 1
-    count = int(np.clip(count, FEWEST_BINS, MOST_BINS))
-    return np.linspace(values.min(), values.max(), count + 1)
+    return np.linspace(*ends_of(values), int(np.clip(count, FEWEST_BINS, MOST_BINS)) + 1)
 
 
 class ItemMapDisplay(Display):
@@ -163,12 +159,6 @@ class ItemMapDisplay(Display):
     y_label, grid_lines = "ability and difficulty", "y"
 
     def _prepare(self) -> None:
-        strange = self.frame.loc[~self.frame["kind"].isin(list(SIDES)), "kind"]
-        if len(strange):
-            raise InputError(
-                f"{self._owner} knows the kinds 'respondent' and 'item', but the column 'kind' "
-                f"holds {strange.iloc[0]!r}."
-            )
         height = self._rows["position"].clip(-FARTHEST, FARTHEST)
         self._rows = self._rows.assign(height=height)
 
@@ -181,17 +171,20 @@ class ItemMapDisplay(Display):
         ax.set_xlim(-1.12, 1.12)
         ticks: dict[float, str] = {}
         for kind, side in SIDES.items():
-            of_kind = self._rows[self._rows["kind"] == kind]
-            near = of_kind["position"].abs() <= FARTHEST  # arrows stand for the others
-            counts = np.histogram(of_kind.loc[near, "height"], edges)[0]
+            rows = self._rows[self._rows["kind"] == kind]
+            near = rows["position"].abs() <= FARTHEST  # arrows stand for the others
+            counts = np.histogram(rows.loc[near, "height"], edges)[0]
             tallest = max(LEAST_TALLEST, int(counts.max()))
             lengths = counts / tallest
             colour = style.positive if kind == "respondent" else style.neutral
             ax.barh(edges[:-1], side * lengths, np.diff(edges) * 0.92, align="edge", color=colour)
-            _mark_clipped(ax, of_kind, side, lengths, colour)
+            for sign, marker, length in ((-1, "v", lengths[0]), (1, "^", lengths[-1])):
+                if (sign * rows["position"] > FARTHEST).any():
+                    at = [side * (length + 0.05)], [sign * FARTHEST]
+                    ax.plot(*at, marker=marker, color=colour, markersize=7, clip_on=False)
             ticks |= {side * 1.0: f"{tallest:,}"}
             if kind == "item":
-                _name_ends(ax, style, of_kind, edges, lengths)
+                _name_ends(ax, style, rows, edges, lengths)
         ax.axvline(0.0, color=style.paper, linewidth=2.0)
         ax.axvline(0.0, color=style.neutral, linewidth=0.8)
         ax.set_xticks([*ticks, 0.0], [*ticks.values(), "0"])
@@ -203,11 +196,12 @@ class ItemMapDisplay(Display):
     def _notes(self) -> list[str]:
         notes = ["bars: number at each height, each side on its own scale"]
         alike, far = np.isinf(self._rows["position"]), self._rows["position"].abs() > FARTHEST
-        for rows, where in ((alike, "that all answered alike"), (far & ~alike, FAR)):
+        beyond = f"beyond ±{FARTHEST:g}"
+        for rows, which in ((alike, "that all answered alike"), (far & ~alike, beyond)):
             counts = self._rows.loc[rows, "kind"].value_counts()
             if len(counts):
                 parts = [counted(int(counts[kind]), kind) for kind in SIDES if kind in counts.index]
-                notes.append(f"arrow, in no bar: {' and '.join(parts)} {where}")
+                notes.append(f"arrow, in no bar: {' and '.join(parts)} {which}")
         medians = self._rows[np.isfinite(self._rows["se"])].groupby("kind")["se"].median()
         if len(medians):
             parts = [f"{kind}s {medians[kind]:.2g}" for kind in SIDES if kind in medians.index]
@@ -215,24 +209,21 @@ class ItemMapDisplay(Display):
         return notes
 
 
-def _mark_clipped(ax: Axes, rows: pd.DataFrame, side: int, lengths: Floats, colour: str) -> None:
-    for sign, marker, length in ((-1, "v", lengths[0]), (1, "^", lengths[-1])):
-        if (sign * rows["position"] > FARTHEST).any():
-            place = [side * (length + 0.05)], [sign * FARTHEST]
-            ax.plot(*place, marker=marker, color=colour, markersize=7, clip_on=False)
-
-
 def _name_ends(ax: Axes, style: Style, items: pd.DataFrame, edges: Floats, lengths: Floats) -> None:
     """Name the easiest and hardest items beside the axes, each with a line to its bar.
 
-    What all or none solved has no order: several on one side have one name.
+    Items that all or none solved have no order: several at one end are named by their number.
     """
-    rows = _together(items.sort_values("position", kind="stable"))
+    rows = items.sort_values("position", kind="stable")
+    alike = np.isinf(rows["position"])
+    several = rows["position"].map(rows["position"][alike].value_counts())
+    names = rows["name"].astype(object).mask(several > 1, several.map("{:.0f} items".format))
+    rows = rows.assign(name=names)[~(alike & rows["position"].duplicated())]
     fit = lines_that_fit(ax, style.small)
     ends = max(1, min(NAMED_AT_EACH_END, (fit - 1) // 2))
     if len(rows) > 2 * ends:
         rows = rows.iloc[[*range(ends), *range(-ends, 0)]]
-    width = min(24, name_width(ax, style))
+    width = name_width(ax, style, 24)
     bottom, top = ax.get_ylim()
     heights = rows["height"].to_numpy()
     placed = spread(heights, (top - bottom) / max(fit, 1), bottom, top)
@@ -240,24 +231,12 @@ def _name_ends(ax: Axes, style: Style, items: pd.DataFrame, edges: Floats, lengt
     for (_, row), at, text_at, length in zip(
         rows.iterrows(), heights, placed, lengths[bins], strict=True
     ):
-        text = f"{label(row['name'], width)}  {_said(row['position'], row['se'])}"
+        text = f"{label(row['name'], width)}  {_format_position(row['position'], row['se'])}"
         name_beside(style, ax, text, (length + 0.03, at), (1.18, text_at))
 
 
-def _together(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with those at the same infinity as one, named by their number."""
-    alike = np.isinf(rows["position"])
-    several = rows["position"].map(rows["position"][alike].value_counts())
-    names = rows["name"].astype(object).mask(several > 1, several.map("{:.0f} items".format))
-    found: pd.DataFrame = rows.assign(name=names)[~(alike & rows["position"].duplicated())]
-    return found
-
-
-def _said(position: float, se: float) -> str:
-    """Return a position with its standard error; far out, where both say little, only the side.
-
-    Items that all got right, or none, have a place at infinity.
-    """
+def _format_position(position: float, se: float) -> str:
+    """Return a position with its standard error; far out, where both say little, only the side."""
     if np.isinf(position):
         return "solved by none" if position > 0 else "solved by all"
     if abs(position) > FARTHEST:
@@ -278,14 +257,14 @@ class CaseDifficultyDisplay(Display):
     x_label, grid_lines = "Case Difficulty Index (CDI)", ""
 
     def __init__(self, frame: pd.DataFrame, width: float = 0.25) -> None:
-        if not 0 < as_number(width) < np.inf:
-            raise InputError(
-                f"width is {width!r}, but it should be a number above 0, such as 0.25."
-            )
         super().__init__(frame)
         values = self._rows["cdi"].to_numpy()
-        self._parts = [(name, values[places]) for name, places in by_class(self._rows["class"])]
-        self._edges, self._width = _cdi_edges(values, width)
+        self._parts = [(name, values[rows]) for name, rows in by_class(self._rows["class"])]
+        low, high = cluster_limits(values)
+        # One bin is around zero; bins are wider if there would be far too many.
+        self._width = width * max(1, ceil((high - low) / width / MOST_CDI_BINS))
+        first, last = round(low / self._width), round(high / self._width)
+        self._edges: Floats = self._width * (np.arange(first, last + 2, dtype=float) - 0.5)
         self._beyond = int(((values < self._edges[0]) | (values > self._edges[-1])).sum())
 
     def _size(self) -> tuple[float, float]:
@@ -293,107 +272,88 @@ class CaseDifficultyDisplay(Display):
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         bins, violins = panels = divided(ax, 2)
+        low, high = limits = float(self._edges[0]), float(self._edges[-1])
         for panel in panels:
             self._dress(panel, style)
             panel.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
-            panel.set_xlim(padded((self._edges[0], self._edges[-1]), 0.02))
-        self._draw_bins(bins, style)
-        self._draw_violins(violins, style)
-        self._foot = outer_and_other(panels)[1]
+            panel.set_xlim(padded(limits, 0.02))
+        colours = group_colours(style, MOST_CLASSES)
+        parts = list(zip(self._parts, colours, strict=False))
+        for (_, values), colour in parts:
+            counts, _ = np.histogram(values, self._edges)
+            _draw_steps(bins, counts / len(values), self._edges, colour, len(parts))
+        bins.set_ylim(0, 1.05 * bins.get_ylim()[1])
+        bins.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+        bins.set_ylabel("share of the class")
+        grid(style, bins, "y")
+        for height, ((_, values), colour) in enumerate(parts, start=1):
+            inside = values[(values >= low) & (values <= high)]
+            if inside.size:
+                draw_violin(violins, style, inside, height, limits, colour, values)
+        width = name_width(violins, style, 24)
+        names = [f"{class_name(name, width)}\n({len(values):,})" for name, values in self._parts]
+        violins.set_yticks(range(1, len(names) + 1), names)
+        for tick, colour in zip(violins.get_yticklabels(), colours, strict=False):
+            tick.set_color(colour)
+        violins.set_ylim(len(names) + 0.6, 0.4)
+        violins.tick_params(axis="y", length=0)
+        grid(style, violins, "x")
+        self._note_axes = outer_and_other(panels)[1]
         return [
             f"bins of {self._width:g}; bar: middle half, dot: median",
             *remark("beyond the axis: {}", self._beyond, "case"),
         ]
-
-    def _draw_bins(self, ax: Axes, style: Style) -> None:
-        from matplotlib.ticker import PercentFormatter
-
-        colours = group_colours(style, MOST_CLASSES)
-        for (_, values), colour in zip(self._parts, colours, strict=False):
-            counts, _ = np.histogram(values, self._edges)
-            _draw_steps(ax, counts / len(values), self._edges, colour, len(self._parts))
-        ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
-        ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-        ax.set_ylabel("share of the class")
-        grid(style, ax, "y")
-
-    def _draw_violins(self, ax: Axes, style: Style) -> None:
-        limits = float(self._edges[0]), float(self._edges[-1])
-        colours = group_colours(style, MOST_CLASSES)
-        pairs = zip(self._parts, colours, strict=False)
-        for height, ((_, values), colour) in enumerate(pairs, start=1):
-            inside = values[(values >= limits[0]) & (values <= limits[1])]
-            if inside.size:
-                draw_violin(ax, style, inside, height, limits, colour, values)
-        width = min(24, name_width(ax, style))
-        names = [f"{class_name(name, width)}\n({len(part):,})" for name, part in self._parts]
-        ax.set_yticks(range(1, len(names) + 1), names)
-        for tick, colour in zip(ax.get_yticklabels(), colours, strict=False):
-            tick.set_color(colour)
-        ax.set_ylim(len(names) + 0.6, 0.4)
-        ax.tick_params(axis="y", length=0)
-        grid(style, ax, "x")
-
-
-def _cdi_edges(values: Floats, width: float) -> tuple[Floats, float]:
-    """Return edges of bins, one of them around zero, and their width: wider if far too many."""
-    low, high = cluster_limits(values)
-    width *= max(1, ceil((high - low) / width / MOST_CDI_BINS))
-    first, last = round(low / width), round(high / width)
-    edges: Floats = width * (np.arange(first, last + 2, dtype=float) - 0.5)
-    return edges, width
 
 
 class DifficultyDensityDisplay(Display):
     """Density of difficulty in each class; a dashed line is the limit of the model there.
 
     The frame has one row per case: its `class` and its `difficulty` as a member of that class.
-    `limits` holds the limit (MLC) of each class: a mapping, or a frame with one row per class,
-    which is its index, and `mlc` and `mlc_se`. The columns `limit` and `limit_se` do the same. Six
-    classes are drawn, the largest, and the rest together.
+    `limits` holds the limit of each class: a frame with one row per class, which is its index, and
+    `mlc` and `mlc_se`. Six classes are drawn, the largest, and the rest together.
     """
 
     numbers, labels = ("difficulty",), ("class",)
-    optional = ("limit", "limit_se")
     noun, without = "case", "a finite number"
     inches = (7.8, 4.2)
     x_label, y_label = "difficulty of the case in its class", "density"
     grid_lines = "y"
 
-    def __init__(
-        self,
-        frame: pd.DataFrame,
-        limits: Mapping[Hashable, float] | pd.DataFrame | None = None,
-    ) -> None:
+    def __init__(self, frame: pd.DataFrame, limits: pd.DataFrame | None = None) -> None:
         super().__init__(frame)
-        self._limits = limits_by_class(self._owner, self.frame, limits)
         values = self._rows["difficulty"].to_numpy()
         self._ends = cluster_limits(values)
         self._beyond = int(((values < self._ends[0]) | (values > self._ends[1])).sum())
-        self._parts = [(name, values[places]) for name, places in by_class(self._rows["class"])]
+        self._parts = [(name, values[rows]) for name, rows in by_class(self._rows["class"])]
+        known, shown = limits_by_class(limits), [name for name, _ in self._parts]
+        self._limits = {name: known[name] for name in shown if name in known}
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         curves = [self._curve(values) for _, values in self._parts]
-        low, high = self._reach(curves)
+        low, high = self._across(curves)
         if low < 0 < high:
             ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
-        handles, texts = [], []
-        width = min(24, name_width(ax, style))
+        entries = []
+        width = name_width(ax, style, 24)
         colours = group_colours(style, MOST_CLASSES)
         for (name, values), curve, colour in zip(self._parts, curves, colours, strict=False):
-            handles.append(self._draw_class(ax, curve, values, colour))
+            handle = self._draw_class(ax, curve, values, colour)
             text = f"{class_name(name, width)}\n{counted(len(values), 'case')}"
             if name in self._limits:
-                _draw_limit(ax, self._limits[name], colour)
-                text += f"\nlimit {said_limit(*self._limits[name])}"
-            texts.append(text)
-        legend_beside(style, ax, handles, texts)
+                limit, error = self._limits[name]
+                ax.axvline(limit, color=colour, linewidth=1.4, linestyle=DASHED, zorder=3)
+                if np.isfinite(error):
+                    reach = limit - 1.96 * error, limit + 1.96 * error
+                    ax.axvspan(*reach, color=colour, alpha=0.08, linewidth=0, zorder=0)
+                text += f"\nlimit {format_limit(limit, error)}"
+            entries.append((handle, text))
+        legend_beside(style, ax, entries)
         ax.set_xlim(low, high)
         ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
-        drawn = [self._limits[name] for name, _ in self._parts if name in self._limits]
-        banded = len(self._parts) <= MOST_BANDS or any(np.isfinite(error) for _, error in drawn)
+        certain = any(np.isfinite(error) for _, error in self._limits.values())
+        banded = len(self._parts) <= MOST_BANDS or certain
         return [
-            *(["dashed: limit (MLC) of each class"] if drawn else []),
+            *(["dashed: limit (MLC) of each class"] if self._limits else []),
             *(["band and interval of the limit: ±1.96 standard errors"] if banded else []),
             *remark("beyond the axis: {}", self._beyond, "case"),
         ]
@@ -408,19 +368,19 @@ class DifficultyDensityDisplay(Display):
         else:  # the density of equal values is infinite: they are a mark on the axis
             foot: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False}
             look: dict[str, Any] = {"marker": "^", "linestyle": "", "color": colour}
-            where = values[(values >= self._ends[0]) & (values <= self._ends[1])][:1]
-            (handle,) = ax.plot(where, np.zeros(len(where)), zorder=5, **foot, **look)
+            at = values[(values >= self._ends[0]) & (values <= self._ends[1])][:1]
+            (handle,) = ax.plot(at, np.zeros(len(at)), zorder=5, **foot, **look)
         return handle
 
     def _curve(self, values: Floats) -> Floats | None:
-        """Return positions, density and its standard error (3, n_points); None if all are equal."""
+        """Return grid, density and its standard error (3, n_points); None if all are equal."""
         low, high = self._ends
         inside = values[(values >= low) & (values <= high)]
         if not inside.size or np.ptp(inside) == 0:
             return None
         return np.array(smoothed(inside, NARROWEST * (high - low), TAILS))
 
-    def _reach(self, curves: list[Floats | None]) -> tuple[float, float]:
+    def _across(self, curves: list[Floats | None]) -> tuple[float, float]:
         """Return the ends of the axis: difficulties and curves, wider for limits nearby."""
         low, high = self._ends
         more = WIDENED * (high - low)
@@ -428,27 +388,9 @@ class DifficultyDensityDisplay(Display):
             if curve is not None:
                 seen = curve[0][curve[1] > LOWEST * curve[1].max()]
                 low, high = min(low, float(seen[0])), max(high, float(seen[-1]))
-        shown = [self._limits[name][0] for name, _ in self._parts if name in self._limits]
-        near = [limit for limit in shown if low - more <= limit <= high + more]
+        limits = [limit for limit, _ in self._limits.values()]
+        near = [limit for limit in limits if low - more <= limit <= high + more]
         return padded((min([low, *near]), max([high, *near])), 0.02)
-
-
-def _draw_limit(ax: Axes, limit: tuple[float, float], colour: str) -> None:
-    at, error = limit
-    ax.axvline(at, color=colour, linewidth=1.4, linestyle=DASHED, zorder=3)
-    if np.isfinite(error):
-        reach = at - 1.96 * error, at + 1.96 * error
-        ax.axvspan(*reach, color=colour, alpha=0.08, linewidth=0, zorder=0)
-
-
-MOST_ROWS = 80
-PARAMETERS = ("difficulty", "discrimination")
-DATASET_ROWS_WIDENED = 0.3  # of the range of the means, at each end, for thin bars
-# Left end and width of each panel, as shares of the axes, by their number.
-PANELS = {
-    2: ((0.0, 0.48), (0.52, 0.48)),
-    3: ((0.0, 0.31), (0.345, 0.31), (0.69, 0.31)),
-}
 
 
 class DatasetsDisplay(Rows):
@@ -487,11 +429,15 @@ class DatasetsDisplay(Rows):
         ax.tick_params(length=0)
         for side in ("left", "bottom"):
             ax.spines[side].set_visible(False)
-        panels = _panels(rows)
-        beyond = sum(
-            _draw_parameter(ax.inset_axes((left, 0.0, width, 1.0)), style, rows, name, mean)
-            for (left, width), (name, mean) in zip(PANELS[len(panels)], panels.items(), strict=True)
-        )
+        columns = {name: f"{name}_mean" for name in PARAMETERS}
+        if "chance" in rows.columns:
+            columns = {"chance to be right": "chance", **columns}
+        beyond = 0
+        for (left, width), (name, column) in zip(
+            PANELS[len(columns)], columns.items(), strict=True
+        ):
+            panel = ax.inset_axes((left, 0.0, width, 1.0))
+            beyond += _draw_parameter(panel, style, rows, name, column)
         below = 2.2 * style.font_size  # the numbers of the panels are above the label
         ax.set_xlabel("mean of the instances (bar: ±1.96 standard errors)", labelpad=below)
         notes = []
@@ -507,12 +453,6 @@ class DatasetsDisplay(Rows):
         ]
 
 
-def _panels(rows: pd.DataFrame) -> dict[str, str]:
-    """Return titles of the panels, and the column that each shows."""
-    chance = {"chance to be right": "chance"} if "chance" in rows.columns else {}
-    return chance | {name: f"{name}_mean" for name in PARAMETERS}
-
-
 def _draw_parameter(ax: Axes, style: Style, rows: pd.DataFrame, name: str, column: str) -> int:
     """Draw one parameter; return the number of means beyond the axis, drawn as arrows."""
     apply(style, ax)
@@ -520,13 +460,19 @@ def _draw_parameter(ax: Axes, style: Style, rows: pd.DataFrame, name: str, colum
     mean, height = rows[column].to_numpy(), np.arange(1, len(rows) + 1)
     error = rows[f"{column}_se"].to_numpy() if f"{column}_se" in rows.columns else 0.0 * mean
     reach = 1.96 * np.where(np.isfinite(error), error, 0.0)
+    sd = rows[f"{name}_sd"].to_numpy() if f"{name}_sd" in rows.columns else 0.0 * mean
+    if column == "chance":
+        low, high = max(0.0, float(np.nanmin(mean - reach)) - 0.02), 1.0
+    else:  # dots, thick bars and zero are shown; thin bars may widen the axis, but not by much
+        low, high = robust_limits(np.concatenate([mean, mean - reach, mean + reach, [0.0]]))
+        more = MEANS_WIDENED * (high - low)
+        thin = np.concatenate([mean - sd, mean + sd])
+        thin = np.clip(thin[np.isfinite(thin)], low - more, high + more)
+        low, high = padded((min(low, *thin, high), max(high, *thin, low)))
+        ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
     negative = rows["discrimination_mean"].to_numpy() < 0
     colours = np.where(negative, style.negative, style.positive)
-    spread = rows[f"{name}_sd"] if f"{name}_sd" in rows.columns else 0.0 * mean
-    low, high = _parameter_limits(mean, reach, np.asarray(spread), column)
-    if column != "chance":
-        ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
-    ax.hlines(height, mean - spread, mean + spread, color=colours, linewidth=0.8, alpha=0.5)
+    ax.hlines(height, mean - sd, mean + sd, color=colours, linewidth=0.8, alpha=0.5)
     ax.hlines(height, mean - reach, mean + reach, color=colours, linewidth=3.2, alpha=0.45)
     inside = (mean >= low) & (mean <= high)
     ax.scatter(mean[inside], height[inside], s=16, color=colours[inside], zorder=3)
@@ -540,19 +486,6 @@ def _draw_parameter(ax: Axes, style: Style, rows: pd.DataFrame, name: str, colum
     ax.set_title(name, fontsize=1.1 * style.font_size, color=style.ink)
     grid(style, ax, "x")
     return int((mean < low).sum() + (mean > high).sum())
-
-
-def _parameter_limits(
-    mean: Floats, reach: Floats, spread: Floats, column: str
-) -> tuple[float, float]:
-    """Return limits for dots, thick bars and zero; thin bars may widen them, but not by much."""
-    if column == "chance":
-        return max(0.0, float(np.nanmin(mean - reach)) - 0.02), 1.0
-    low, high = robust_limits(np.concatenate([mean, mean - reach, mean + reach, [0.0]]))
-    more = DATASET_ROWS_WIDENED * (high - low)
-    thin = np.concatenate([mean - spread, mean + spread])
-    thin = np.clip(thin[np.isfinite(thin)], low - more, high + more)
-    return padded((min(low, *thin, high), max(high, *thin, low)))
 
 
 class DistributionsDisplay(Display):
@@ -579,7 +512,7 @@ class DistributionsDisplay(Display):
         notes: Sequence[str] = (),
     ) -> None:
         if not as_number(limit) > 0:
-            raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
+            raise InputError(f"`limit` must be above 0, got {limit!r}. Give a number such as 6.")
         self.value, self.group, self.limit, self.notes = value, group, limit, notes
         self.order = None if order is None else {name: k for k, name in enumerate(order)}
         self.numbers, self.labels = (value,), (group,)
@@ -588,25 +521,25 @@ class DistributionsDisplay(Display):
 
     def _prepare(self) -> None:
         """Find name, values within the limit and all values of each data set, hardest first."""
-        sets: list[tuple[Any, Floats, Floats]] = []
-        self._empty = 0
+        self._sets: list[tuple[Any, Floats, Floats]] = []
+        self._n_empty = 0
         groups = self._rows.groupby(self.group, sort=False, dropna=False, observed=True)
         for name, column in groups[self.value]:
             values = column.to_numpy()
             inside = values[np.abs(values) <= self.limit]
             if inside.size:
-                sets.append((name, inside, values))
+                self._sets.append((name, inside, values))
             else:
-                self._empty += 1
-        if not sets:
-            raise InputError(f"{self._owner} has nothing to draw: {self.nothing}")
-        self._sets = sorted(sets, key=self._place)
+                self._n_empty += 1
+        if not self._sets:
+            self._refuse()
 
-    def _place(self, one: tuple[Any, Floats, Floats]) -> float:
-        """Where a data set stands: in the given order, or by its median, the highest first."""
-        if self.order is None:
-            return -float(np.median(one[2]))
-        return self.order.get(one[0], len(self.order))
+        def rank(data: tuple[Any, Floats, Floats]) -> float:
+            if self.order is None:
+                return -float(np.median(data[2]))
+            return self.order.get(data[0], len(self.order))
+
+        self._sets.sort(key=rank)
 
     def _size(self) -> tuple[float, float]:
         return 7.2, max(2.2, 1.3 + 0.3 * min(len(self._sets), MOST_ROWS))
@@ -614,32 +547,27 @@ class DistributionsDisplay(Display):
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         shown = max(1, min(len(self._sets), MOST_ROWS, lines_that_fit(ax, style.font_size)))
         sets = self._sets[:shown]
-        drawn = np.concatenate([inside for _, inside, _ in sets])
-        low, high = padded((float(drawn.min()), float(drawn.max())))
+        low, high = padded(ends_of(np.concatenate([inside for _, inside, _ in sets])))
         if low < 0 < high:
             ax.axvline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
         for height, (_, inside, values) in enumerate(sets, start=1):
             whole = values.clip(-self.limit, self.limit)
             draw_violin(ax, style, inside, height, (low, high), style.positive, whole)
             beyond = 1.0 - inside.size / values.size
+            share = f"{100 * beyond:.1f} %" if 0 < beyond < 0.1 else f"{100 * beyond:.0f} %"
             colour = style.ink if beyond else style.neutral
-            text_beside(style, ax, _percent(beyond), height, x=1.01, color=colour)
+            text_beside(style, ax, share, height, x=1.01, color=colour)
         ax.set_xlim(low, high)
         ax.set_ylim(shown + 0.7, 0.3)
         width = name_width(ax, style)
         ax.set_yticks(range(1, shown + 1), [label(name, width) for name, *_ in sets])
         ax.tick_params(axis="y", length=0)
         ax.set_xlabel(f"{in_words(self.value)} (bar: middle half, dot: median)")
-        outside = f"without a value within ±{self.limit:g}"
         own = ["each data set has its own scale: compare shapes, not places"] if self.order else []
         return [
             *own,
             *self.notes,
             f"right: share of values beyond ±{self.limit:g}, of which only bar and dot tell",
             *not_shown(len(self._sets) - shown, "easier data set"),
-            *not_shown(self._empty, "data set", outside),
+            *not_shown(self._n_empty, "data set", f"without a value within ±{self.limit:g}"),
         ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"

@@ -1,8 +1,8 @@
-"""Display: one tidy frame, one figure.
+"""Base class of figures: one tidy frame, one figure.
 
-A display declares the columns it needs, the rows it can draw, its labels and its size; its `_draw`
-draws the rows and returns the notes below the figure. Checks, errors, saving and the notes on rows
-that are not shown live here.
+A display declares the columns it needs, the rows it can draw, its labels and its size. Its `_draw`
+draws the rows and returns the notes below the figure; checks, errors, saving and notes on rows
+that are not shown are here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Display(ABC):
 
     ax_: Axes
     figure_: Figure
-    _foot: Axes  # the axes that has the notes below it
+    _note_axes: Axes  # the axes that has the notes below it
 
     numbers: tuple[str, ...] = ()  # columns of numbers that the frame must have
     optional: tuple[str, ...] = ()  # columns of numbers that are used if present
@@ -68,8 +68,8 @@ class Display(ABC):
         self.frame = tidy(frame, self._owner, (*self.numbers, *present), self.labels)
         self._rows = self.frame[self._drawable()]
         if self._rows.empty:
-            raise InputError(f"{self._owner} has nothing to draw: {self._why_nothing()}")
-        self._lost = len(self.frame) - len(self._rows)
+            self._refuse()
+        self._n_undrawable = len(self.frame) - len(self._rows)
         self._owns_figure = False
         self._prepare()
 
@@ -82,24 +82,24 @@ class Display(ABC):
     def _owner(self) -> str:
         return type(self).__name__
 
-    def _drawable(self) -> Bools:
-        """Say which rows of the frame can be drawn."""
-        values = self.frame[list(self._needed)].to_numpy(dtype=float)
-        known: Bools = (~np.isnan(values) if self.infinite else np.isfinite(values)).all(axis=1)
-        return known
-
     @property
     def _needed(self) -> tuple[str, ...]:
         return self.numbers if self.needed is None else self.needed
 
-    def _why_nothing(self) -> str:
-        if self.nothing:
-            return self.nothing
+    def _drawable(self) -> Bools:
+        """Return which rows of the frame can be drawn."""
+        values = self.frame[list(self._needed)].to_numpy(dtype=float)
+        known: Bools = (~np.isnan(values) if self.infinite else np.isfinite(values)).all(axis=1)
+        return known
+
+    def _refuse(self) -> None:
+        """Raise an InputError that says why there is nothing to draw."""
         number = "number" if self.infinite else "finite number"
         names = [repr(name) for name in self._needed]
+        why = f"no row has a {number} in {joined(names)}."
         if len(names) == 1:
-            return f"the column {names[0]} holds no {number}."
-        return f"no row has a {number} in {joined(names)}."
+            why = f"the column {names[0]} holds no {number}."
+        raise InputError(f"{self._owner} has nothing to draw: {self.nothing or why}")
 
     def _prepare(self) -> None:  # noqa: B027 - most displays need nothing
         """Compute what drawing and size need from `self._rows`, the rows to draw."""
@@ -116,14 +116,14 @@ class Display(ABC):
         """Draw on `ax`, or on a new figure; `style` changes entries of the house style."""
         chosen = styled(style)
         self._owns_figure = ax is None
-        self.ax_ = _new_axes(self._size(), chosen) if ax is None else ax
+        self.ax_ = self._note_axes = _new_axes(self._size(), chosen) if ax is None else ax
         # An axes may belong to a subfigure; its canvas belongs to the whole figure.
         self.figure_ = self.ax_.figure.canvas.figure
-        self._foot = self.ax_
         self._dress(self.ax_, chosen)
-        notes = self._draw(self.ax_, chosen)
-        lost = not_shown(self._lost, self.noun, f"without {self.without}") if self.without else []
-        self._write(chosen, [*notes, *lost])
+        notes = [*self._draw(self.ax_, chosen)]
+        if self.without:
+            notes += not_shown(self._n_undrawable, self.noun, f"without {self.without}")
+        self._write(chosen, notes)
         return self
 
     def _dress(self, ax: Axes, style: Style) -> None:
@@ -135,7 +135,7 @@ class Display(ABC):
             grid(style, ax, self.grid_lines)
 
     def _write(self, style: Style, notes: Sequence[str]) -> None:
-        footnote(style, self._foot, notes)
+        footnote(style, self._note_axes, notes)
 
     def save(self, path: str | os.PathLike[str], dpi: float = 150) -> Path:
         """Write the figure as .png, .svg or .pdf, whole or not at all."""
@@ -185,7 +185,7 @@ def remark(text: str, count: int, noun: str) -> list[str]:
 
 
 def not_shown(count: int, noun: str, why: str = "") -> list[str]:
-    """Return a remark on what is not shown, if anything."""
+    """Return a remark on rows that are not shown, if there are any."""
     return remark(f"not shown: {{}} {why}".rstrip(), count, noun)
 
 
@@ -194,12 +194,6 @@ def flags(rows: pd.DataFrame, column: str, *, default: bool = False) -> Bools:
     if column not in rows.columns:
         return np.full(len(rows), default)
     return rows[column].fillna(False).to_numpy(dtype=bool)
-
-
-def marks_last(rows: pd.DataFrame, order: str) -> pd.DataFrame:
-    """Return the rows by a column, the highest first; whoever is `artificial` comes last."""
-    place = np.lexsort((-rows[order].to_numpy(), flags(rows, "artificial")))
-    return rows.iloc[place]
 
 
 def tidy(
@@ -228,18 +222,15 @@ def tidy(
         )
     if frame.empty:
         raise InputError(f"{owner} was given a frame without rows. Give it at least one.")
-    return frame.assign(**{name: _floats(frame[name], owner) for name in numbers})
-
-
-def _floats(column: pd.Series[Any], owner: str) -> pd.Series[float]:
-    import pandas as pd
-
-    try:
-        return pd.to_numeric(column).astype(float)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{owner} needs numbers in the column '{column.name}', but: {error}."
-        ) from error
+    floats = {}
+    for name in numbers:
+        try:
+            floats[name] = pd.to_numeric(frame[name]).astype(float)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{owner} needs numbers in the column '{name}', but: {error}."
+            ) from error
+    return frame.assign(**floats)
 
 
 def _quoted(names: Sequence[str]) -> str:

@@ -1,18 +1,19 @@
-"""ItemHealth, ItemSpace, Fit, InstanceSpace.
-
-Planes of item parameters: problems of items, and items two parameters at a time.
-
-Planes of fit: items and respondents whose responses are surprising, named beside the axes.
-
-Problems in a plane of their features: how hard each is, and who leads there.
-"""
+"""Planes of items, respondents and problems; what is unusual is named beside the axes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from ogive.errors import InputError
 from ogive.results.numbers import counted
@@ -21,13 +22,13 @@ from ogive.results.plots.marks import (
     MOST_COLOURS,
     MOST_GROUPS,
     colours_for,
-    divided,
+    ends_of,
     group_colours,
     largest_groups,
-    outer_and_other,
     padded,
     robust_limits,
 )
+from ogive.results.plots.panels import divided, outer_and_other
 from ogive.results.plots.theme import (
     DASHED,
     MOST_SHAPES,
@@ -45,16 +46,7 @@ from ogive.results.plots.theme import (
     names_beside,
     say_on_hover,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-
-    from ogive.stats.array_backend import Array, Floats
-
+from ogive.stats.array_backend import Array, Floats
 
 # The gravest first: an item with several problems has the mark of the first.
 MARKS = {
@@ -67,14 +59,25 @@ MARKS = {
     "all at the top": "s",
     "all alike": "s",
 }
-NOMINAL = tuple(MARKS)[3:]  # answered alike by all
-SOUND = "no problem"
 NAMED = 3  # kinds of problems whose items are named
+GRAVE, ALIKE = tuple(MARKS)[:NAMED], tuple(MARKS)[NAMED:]  # alike: answered alike by all
+SOUND = "no problem"
 MOST_NAMES = 10
 FARTHEST = 6.0  # as in tables: a difficulty beyond is one of a flat curve
 ASIDE = 0.05  # share of the height by which items without a discrimination lie below the others
 MANY = 500  # more dots are drawn small
 PARAMETERS = ("difficulty", "discrimination", "guessing")
+BAND = (0.7, 1.3)  # mean squares that are usual
+LEVEL = 0.05
+MOST_ITEMS = 12  # items with a name in a plane of fit
+MANY_ITEMS = 200  # more points are drawn small
+# Beyond these, a mean square only says "very far"; drawn to scale it would hide the rest.
+LEAST, MOST = 0.25, 4.0
+TICKS = (0.25, 0.5, 0.7, 1.0, 1.3, 2.0, 4.0)
+MOST_RESPONDENTS = 8  # respondents with a name
+MANY_RESPONDENTS = 300  # more points are drawn small
+CHANCE = 1.645  # standard deviations that chance exceeds one time in twenty
+FARTHEST_ZH, FARTHEST_EXCESS = 6.0, 8.0  # beyond, a value only says "very far"
 
 
 class ItemHealthDisplay(Display):
@@ -97,9 +100,17 @@ class ItemHealthDisplay(Display):
     x_label, y_label = numbers
 
     def _prepare(self) -> None:
-        self._kind = np.array([_kind(str(words)) for words in self._rows["problems"]])
+        texts = self._rows["problems"].astype(str)
+        self._kind = np.array(
+            [next((kind for kind in MARKS if kind in text), SOUND) for text in texts]
+        )
         values = self._rows[list(self.numbers)].to_numpy()
-        self._limits = self._ends(values)
+        # Named items are inside the axes, unless they are as good as flat.
+        grave = np.isin(self._kind, GRAVE)
+        self._limits: list[tuple[float, float]] = []
+        for column, farthest in zip(values.T, (FARTHEST, np.inf), strict=True):
+            own = column[grave & np.isfinite(column) & (np.abs(column) <= farthest)]
+            self._limits.append(ends_of(np.append(own, padded(robust_limits(column), 0.0))))
         ends = np.array(self._limits)
         self._points = np.clip(values, ends[:, 0], ends[:, 1])
         self._aside = np.isnan(values[:, 1])
@@ -109,16 +120,6 @@ class ItemHealthDisplay(Display):
         if self._aside.any():
             self._points[self._aside, 1] = self._line - ASIDE * (high - low)
             self._limits[1] = (float(self._points[self._aside, 1].min()), high)
-
-    def _ends(self, values: Floats) -> list[tuple[float, float]]:
-        """Return the limits of both axes, for named items too unless they are as good as flat."""
-        named = np.isin(self._kind, list(MARKS)[:NAMED])
-        limits = []
-        for column, farthest in zip(values.T, (FARTHEST, np.inf), strict=True):
-            own = column[named & np.isfinite(column) & (np.abs(column) <= farthest)]
-            both = np.append(own, padded(robust_limits(column), 0.0))
-            limits.append((float(both.min()), float(both.max())))
-        return limits
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         ax.set_xlim(padded(self._limits[0]))
@@ -139,18 +140,33 @@ class ItemHealthDisplay(Display):
             look |= {"color": colour, "marker": marker, "linewidth": 0, "rasterized": small}
             dots = ax.scatter(*self._points[rows].T, **look)
             say_on_hover(dots, [f"{name}: {kind}" for name in self._rows.index[rows]])
+            counts = [f"{int(rows.sum()):,}"]
+            if kind not in ALIKE:  # how many of them all or none solved as well
+                problems = self._rows["problems"].astype(str)[rows]
+                also = {other: int(problems.str.contains(other).sum()) for other in ALIKE}
+                counts += [f"{n:,} {other}" for other, n in also.items() if n]
             handles.append(dots)
-            texts.append(f"{kind} ({'; '.join([f'{int(rows.sum()):,}', *self._also(kind)])})")
+            texts.append(f"{kind} ({'; '.join(counts)})")
         named = self._name(ax, style, colours)
-        _legend_above(ax, style, handles[::-1], texts[::-1])
+        room = 72.0 * ax.get_window_extent().width / ax.figure.dpi
+        ax.legend(  # above the axes, away from the names beside it
+            handles[::-1],
+            texts[::-1],
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.01),
+            ncols=int(np.clip(room // max(legend_width(style, texts), 1.0), 1, 3)),
+            borderaxespad=0.0,
+            frameon=False,
+            fontsize=style.small,
+            labelcolor=style.ink,
+        )
         notes = remark("drawn at the edge: {} far from the others", self._far, "item")
         if self._aside.any():
             ax.axhline(self._line, color=style.neutral, linewidth=0.9, zorder=1)
             ax.set_yticks([at for at in ax.get_yticks() if self._line < at <= self._limits[1][1]])
-            notes += remark(
-                "below the line: {} without a discrimination", self._aside.sum(), "item"
-            )
-        grave = int(np.isin(self._kind, list(MARKS)[:NAMED]).sum())
+            below = "below the line: {} without a discrimination"
+            notes += remark(below, self._aside.sum(), "item")
+        grave = int(np.isin(self._kind, GRAVE).sum())
         if 0 < named < grave:
             notes.append(f"named: {named} of {grave:,} with a mark, the gravest first")
         if named and "discrimination_se" in self._rows:
@@ -158,29 +174,19 @@ class ItemHealthDisplay(Display):
             notes.append(f"bar: ±1.96 standard errors of discrimination (median {middle:.2g})")
         return notes
 
-    def _also(self, kind: str) -> list[str]:
-        """Return how many items with the mark of a grave problem all or none solved as well."""
-        words = self._rows["problems"].astype(str)[self._kind == kind]
-        counts = {other: int(words.str.contains(other).sum()) for other in NOMINAL}
-        return [f"{n:,} {other}" for other, n in counts.items() if n and kind not in NOMINAL]
-
-    def _named(self, lines: int) -> Array:
-        """Return positions of the items to name, the gravest problems first."""
-        places = {kind: place for place, kind in enumerate(MARKS)}
-        ranks = np.array([places.get(kind, len(MARKS)) for kind in self._kind])
-        slope = self._rows["discrimination"].to_numpy()
-        order = np.lexsort((slope, -self._evidence(), ranks))
-        return order[ranks[order] < NAMED][: max(1, min(MOST_NAMES, lines - 7))]
-
-    def _evidence(self) -> Array:
-        """Return how grave each problem is: by what contradicts a key, if that is known."""
-        if "contradiction" not in self._rows:
-            return np.zeros(len(self._rows))
-        return self._rows["contradiction"].fillna(0.0).to_numpy(float)
-
     def _name(self, ax: Axes, style: Style, colours: dict[str, str]) -> int:
-        """Name items with a problem, and draw their bars; return how many are named."""
-        rows = self._named(lines_that_fit(ax, style.small))
+        """Name items with a problem, and draw their bars; return how many are named.
+
+        The gravest problems come first, and of equal ones what contradicts the key most.
+        """
+        index = {kind: k for k, kind in enumerate(MARKS)}
+        ranks = np.array([index.get(kind, len(MARKS)) for kind in self._kind])
+        evidence = np.zeros(len(ranks))
+        if "contradiction" in self._rows:
+            evidence = self._rows["contradiction"].fillna(0.0).to_numpy(float)
+        order = np.lexsort((self._rows["discrimination"].to_numpy(), -evidence, ranks))
+        most = max(1, min(MOST_NAMES, lines_that_fit(ax, style.small) - 7))
+        rows = order[ranks[order] < NAMED][:most]
         if not rows.size:
             return 0
         if "discrimination_se" in self._rows:
@@ -191,27 +197,6 @@ class ItemHealthDisplay(Display):
         ink = [style.ink] * len(rows)
         name_points(style, ax, self._rows.index[rows], self._points[rows], ink, 26)
         return int(rows.size)
-
-
-def _kind(words: str) -> str:
-    return next((kind for kind in MARKS if kind in words), SOUND)
-
-
-def _legend_above(ax: Axes, style: Style, handles: list[Artist], texts: list[str]) -> None:
-    """Draw a legend above the axes, away from the names beside it."""
-    room = 72.0 * ax.get_window_extent().width / ax.figure.dpi
-    columns = int(np.clip(room // max(legend_width(style, texts), 1.0), 1, 3))
-    ax.legend(
-        handles,
-        texts,
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.01),
-        ncols=columns,
-        borderaxespad=0.0,
-        frameon=False,
-        fontsize=style.small,
-        labelcolor=style.ink,
-    )
 
 
 class ItemSpaceDisplay(Display):
@@ -239,88 +224,78 @@ class ItemSpaceDisplay(Display):
         self.inches = (11.4, 3.9) if kind == "projections" else (7.2, 5.2)
         super().__init__(frame)
 
+    def _prepare(self) -> None:
+        self._limits = {}
+        for name in PARAMETERS:
+            values = self._rows[name].to_numpy()
+            low, high = robust_limits(values)
+            self._limits[name] = ends_of(values[(values >= low) & (values <= high)])
+            if name == "guessing":  # a probability, which is never far away
+                self._limits[name] = min(0.0, float(values.min())), max(0.1, float(values.max()))
+        # A fixed permutation: drawn group by group, the last would hide the others.
+        self._mixed = np.random.default_rng(0).permutation(len(self._rows))
+
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        limits = {name: _near_limits(name, self._rows[name].to_numpy()) for name in PARAMETERS}
-        colours, handles, texts = self._coloured(ax, style)
+        count = len(self._rows)
+        alpha = float(np.clip(9.0 / np.sqrt(count), 0.3, 0.8))
+        colours = np.tile(to_rgba(style.positive, alpha), (count, 1))
+        entries: list[tuple[Artist, str]] = []
+        if self.group is not None:
+            groups, width = largest_groups(self._rows[self.group]), name_width(ax, style, 24)
+            shades = group_colours(style, MOST_GROUPS)
+            for colour, (name, rows) in zip(shades, groups, strict=False):
+                colours[rows] = to_rgba(colour, alpha)
+                handle = legend_handle(color=colour, marker="o", linestyle="", markersize=5)
+                entries.append((handle, f"{label(name, width)}\n({len(rows):,})"))
         if self.kind == "projections":
             panels = divided(ax, 3)
             for panel, pair in zip(panels, combinations(PARAMETERS, 2), strict=True):
-                self._draw_pair(panel, style, pair, limits, colours)
-            legend_on, self._foot = outer_and_other(panels)[0], panels[1]
+                self._draw_pair(panel, style, pair, colours)
+            legend_on, self._note_axes = outer_and_other(panels)[0], panels[1]
         else:
-            legend_on = self.ax_ = self._foot = _in_space(ax, style)
-            self._draw_space(self.ax_, style, limits, colours)
-        if self.group is not None:
-            legend_beside(style, legend_on, handles, texts)
-        return self._notes(limits)
+            legend_on = self.ax_ = self._note_axes = _in_space(ax, style)
+            self._draw_space(self.ax_, style, colours)
+        if entries:
+            legend_beside(style, legend_on, entries)
+        return self._notes()
 
     def _write(self, style: Style, notes: Sequence[str]) -> None:
         if self.kind == "projections":
             super()._write(style, notes)
             return
-        space: Any = self._foot  # its labels move as it is turned: notes are placed by the box
+        space: Any = self._note_axes  # its labels move as it is turned: notes stay below the box
         below = {"transform": space.transAxes, "ha": "center", "va": "top", "color": style.ink}
         space.text2D(0.5, -0.02, "\n".join(notes), fontsize=style.small, **below)
 
-    def _coloured(self, ax: Axes, style: Style) -> tuple[Floats, list[Artist], list[str]]:
-        """Return a colour for each item, and handles and texts of a legend."""
-        from matplotlib.colors import to_rgba
-
-        count = len(self._rows)
-        alpha = float(np.clip(9.0 / np.sqrt(count), 0.3, 0.8))
-        colours = np.tile(to_rgba(style.positive, alpha), (count, 1))
-        handles: list[Artist] = []
-        texts: list[str] = []
-        groups = [] if self.group is None else largest_groups(self._rows[self.group])
-        width = min(24, name_width(ax, style))
-        for colour, (name, places) in zip(group_colours(style, MOST_GROUPS), groups, strict=False):
-            colours[places] = to_rgba(colour, alpha)
-            handles.append(legend_handle(color=colour, marker="o", linestyle="", markersize=5))
-            texts.append(f"{label(name, width)}\n({len(places):,})")
-        return colours, handles, texts
-
-    def _draw_pair(
-        self,
-        ax: Axes,
-        style: Style,
-        pair: tuple[str, str],
-        limits: dict[str, tuple[float, float]],
-        colours: Floats,
-    ) -> None:
+    def _draw_pair(self, ax: Axes, style: Style, pair: tuple[str, str], colours: Floats) -> None:
         apply(style, ax)
         grid(style, ax)
         for name, line in zip(pair, (ax.axvline, ax.axhline), strict=True):
-            if limits[name][0] < 0 < limits[name][1]:
+            if self._limits[name][0] < 0 < self._limits[name][1]:
                 line(0.0, color=style.neutral, linewidth=0.9, zorder=1)
-        order = _mixed(len(self._rows))
-        across, up = (self._rows[name].to_numpy()[order] for name in pair)
-        ax.scatter(across, up, **_dots(colours[order]), zorder=2)
-        ax.set_xlim(padded(limits[pair[0]]))
-        ax.set_ylim(padded(limits[pair[1]]))
+        x, y = (self._rows[name].to_numpy()[self._mixed] for name in pair)
+        ax.scatter(x, y, **_dots(colours[self._mixed]), zorder=2)
+        ax.set_xlim(padded(self._limits[pair[0]]))
+        ax.set_ylim(padded(self._limits[pair[1]]))
         ax.set_xlabel(pair[0])
         ax.set_ylabel(pair[1])
 
-    def _draw_space(
-        self, ax: Any, style: Style, limits: dict[str, tuple[float, float]], colours: Floats
-    ) -> None:
-        from matplotlib.ticker import MaxNLocator
-
+    def _draw_space(self, ax: Any, style: Style, colours: Floats) -> None:
         # Dots beyond the limits would float outside the box, which does not clip them.
         values = self._rows[list(PARAMETERS)].to_numpy()
-        ends = np.array([limits[name] for name in PARAMETERS])
+        ends = np.array([self._limits[name] for name in PARAMETERS])
         inside = np.all((values >= ends[:, 0]) & (values <= ends[:, 1]), axis=1)
-        order = _mixed(len(values))
-        order = order[np.asarray(inside)[order]]
+        order = self._mixed[np.asarray(inside)[self._mixed]]
         ax.scatter(*values[order].T, **_dots(colours[order]), depthshade=False)
         for name, axis in zip(PARAMETERS, "xyz", strict=True):
             getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(nbins=5))
-            getattr(ax, f"set_{axis}lim")(padded(limits[name]))
+            getattr(ax, f"set_{axis}lim")(padded(self._limits[name]))
             getattr(ax, f"set_{axis}label")(name, fontsize=style.font_size, color=style.ink)
 
-    def _notes(self, limits: dict[str, tuple[float, float]]) -> list[str]:
+    def _notes(self) -> list[str]:
         notes, errors = [], []
-        for name in PARAMETERS:
-            values, (low, high) = self._rows[name].to_numpy(), limits[name]
+        for name, (low, high) in self._limits.items():
+            values = self._rows[name].to_numpy()
             below, above = int((values < low).sum()), int((values > high).sum())
             sides = [f"{below:,} below {low:.3g}"] if below else []
             sides += [f"{above:,} above {high:.3g}"] if above else []
@@ -332,20 +307,6 @@ class ItemSpaceDisplay(Display):
         return [*notes, *([f"median standard error: {', '.join(errors)}"] if errors else [])]
 
 
-def _near_limits(name: str, values: Floats) -> tuple[float, float]:
-    """Return the ends of the values that are not far away; guessing, a probability, never is."""
-    if name == "guessing":
-        return min(0.0, float(values.min())), max(0.1, float(values.max()))
-    low, high = robust_limits(values)
-    near = values[(values >= low) & (values <= high)]
-    return float(near.min()), float(near.max())
-
-
-def _mixed(count: int) -> Array:
-    """Return a fixed permutation: drawn group by group, the last would hide the others."""
-    return np.random.default_rng(0).permutation(count)
-
-
 def _dots(colours: Floats) -> dict[str, Any]:
     count = len(colours)
     size = float(np.clip(260.0 / np.sqrt(max(count, 1)), 4.0, 26.0))
@@ -354,21 +315,18 @@ def _dots(colours: Floats) -> dict[str, Any]:
 
 def _in_space(ax: Axes, style: Style) -> Any:
     """Return the axes itself if it has three dimensions, else one that has, on top of it."""
-    import matplotlib as mpl
-
     space: Any = ax
     if ax.name != "3d":
         figure: Any = ax.figure
-        place = ax.get_subplotspec()
+        spec = ax.get_subplotspec()
         ax.set_axis_off()
         look = {"projection": "3d", "facecolor": style.paper}
         # Grid lines take their colour from the settings when the axes is made.
         with mpl.rc_context({"grid.color": style.faint}):
-            space = (
-                figure.add_axes(ax.get_position().bounds, **look)
-                if place is None
-                else figure.add_subplot(place, **look)
-            )
+            if spec is None:
+                space = figure.add_axes(ax.get_position().bounds, **look)
+            else:
+                space = figure.add_subplot(spec, **look)
     space.tick_params(labelsize=style.small, labelcolor=style.ink)
     for axis in (space.xaxis, space.yaxis, space.zaxis):
         axis.set_pane_color(style.paper)
@@ -376,21 +334,7 @@ def _in_space(ax: Axes, style: Style) -> Any:
     return space
 
 
-BAND = (0.7, 1.3)
-LEVEL = 0.05
-MOST_ITEMS = 12  # that are named
-MANY_ITEMS = 200  # more points are drawn small
-# Beyond these, a mean square only says "very far"; drawn to scale it would hide the rest.
-LEAST, MOST = 0.25, 4.0
-TICKS = (0.25, 0.5, 0.7, 1.0, 1.3, 2.0, 4.0)
-FIT_PLANES_MOST_NAMES = 8
-FIT_PLANES_MANY = 300
-UNLIKELY = -1.645
-FARTHEST_ZH, FARTHEST_EXCESS = 6.0, 8.0  # beyond, a value only says "very far"
-REFERENCE = 1.645
-
-
-class FitDisplay(Display):
+class ItemFitDisplay(Display):
     """Infit and outfit of each item; those that are noisier than by chance are named.
 
     The frame has one row per item, which is its index: `infit`, `outfit` and `s_x2_p_adjusted`,
@@ -422,35 +366,6 @@ class FitDisplay(Display):
         self._wrong = self._rows["s_x2_p_adjusted"].to_numpy() < LEVEL
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        from matplotlib.patches import Rectangle
-
-        self._scale(ax)
-        if not self._tested:  # otherwise each item has a range of its own
-            look_of_range: dict[str, Any] = {"color": style.faint, "alpha": 0.6, "zorder": 1}
-            side = BAND[1] - BAND[0]
-            ax.add_patch(Rectangle((BAND[0], BAND[0]), side, side, **look_of_range))
-        for line in (ax.axhline, ax.axvline):
-            line(1.0, color=style.neutral, linewidth=0.8, zorder=2)
-        size = 24.0 if len(self._points) <= MANY_ITEMS else 7.0
-        for rows, colour, marker in (
-            (~self._outside & ~self._wrong, style.neutral, "o"),
-            (self._outside & ~self._wrong, style.positive, "o"),
-            (self._wrong, style.negative, "D"),
-        ):
-            x, y = self._points[rows].T
-            look: dict[str, Any] = {"alpha": 0.75, "linewidth": 0, "zorder": 3}
-            dots = ax.scatter(x, y, s=size, c=colour, marker=marker, **look)
-            names = self._rows.index[rows]
-            texts = (
-                f"{name}: infit {a:.2f}, outfit {b:.2f}"
-                for name, a, b in zip(names, x, y, strict=True)
-            )
-            say_on_hover(dots, list(texts))
-        self._name(ax, style)
-        return self._notes()
-
-    def _scale(self, ax: Axes) -> None:
-        """Set logarithmic axes that show every point and the whole range."""
         low = min(float(self._points.min()), 0.6) / 1.06
         high = max(float(self._points.max()), 1.5) * 1.06
         ax.set_xscale("log")
@@ -460,20 +375,45 @@ class FitDisplay(Display):
             shown = [tick for tick in TICKS if low <= tick <= high]
             ticks(shown, [f"{tick:g}" for tick in shown])
             ticks([], minor=True)
-
-    def _name(self, ax: Axes, style: Style) -> None:
-        """Name the farthest items."""
+        if not self._tested:  # otherwise each item has a range of its own
+            shade: dict[str, Any] = {"color": style.faint, "alpha": 0.6, "zorder": 1}
+            side = BAND[1] - BAND[0]
+            ax.add_patch(Rectangle((BAND[0], BAND[0]), side, side, **shade))
+        for line in (ax.axhline, ax.axvline):
+            line(1.0, color=style.neutral, linewidth=0.8, zorder=2)
+        look: dict[str, Any] = {"alpha": 0.75, "linewidth": 0, "zorder": 3}
+        look["s"] = 24.0 if len(self._points) <= MANY_ITEMS else 7.0
+        for rows, colour, marker in (
+            (~self._outside & ~self._wrong, style.neutral, "o"),
+            (self._outside & ~self._wrong, style.positive, "o"),
+            (self._wrong, style.negative, "D"),
+        ):
+            x, y = self._points[rows].T
+            dots = ax.scatter(x, y, c=colour, marker=marker, **look)
+            names = zip(self._rows.index[rows], x, y, strict=True)
+            say_on_hover(dots, [f"{name}: infit {a:.2f}, outfit {b:.2f}" for name, a, b in names])
         # A departure from the curve counts as much as a mean square at the edge of the square.
         far = np.abs(np.log(self._points)).max(axis=1) / np.log(BAND[1]) + self._wrong
         rows = np.flatnonzero(self._outside | self._wrong)
-        fit = lines_that_fit(ax, style.small) - 1
-        rows = rows[np.argsort(-far[rows], kind="stable")][: max(1, min(MOST_ITEMS, fit))]
+        most = max(1, min(MOST_ITEMS, lines_that_fit(ax, style.small) - 1))
+        rows = rows[np.argsort(-far[rows], kind="stable")][:most]
         colours = np.where(self._wrong[rows], style.negative, style.ink).tolist()
         name_points(style, ax, self._rows.index[rows], self._points[rows], colours, 24)
+        return self._notes()
 
     def _notes(self) -> list[str]:
-        notes = [self._said_of_range()]
-        if self._rows["s_x2_p_adjusted"].notna().any():
+        many, rows = int(self._outside.sum()), self._rows
+        if self._tested:
+            tested = counted(int(rows["noise_p_adjusted"].notna().sum()), "tested item")
+            note = (
+                f"in colour: {many:,} of {tested} noisier than by chance, after correction for all "
+                "tests; how far chance reaches depends on the item and its responses"
+            )
+        else:
+            total = counted(len(rows), "item")
+            note = f"square: {len(rows) - many:,} of {total} within 0.7 to 1.3"
+        notes = [note]
+        if rows["s_x2_p_adjusted"].notna().any():
             wrong = counted(int(self._wrong.sum()), "item")
             notes.append(
                 f"diamond: departs from its curve, adjusted p of S-X² below 0.05 ({wrong})"
@@ -481,19 +421,22 @@ class FitDisplay(Display):
         edge = f"drawn at the edge: {{}} beyond {LEAST:g} or {MOST:g}"
         return [*notes, *remark(edge, self._clipped, "item")]
 
-    def _said_of_range(self) -> str:
-        many = int(self._outside.sum())
-        if not self._tested:
-            total = counted(len(self._rows), "item")
-            return f"square: {len(self._rows) - many:,} of {total} within 0.7 to 1.3"
-        tested = counted(int(self._rows["noise_p_adjusted"].notna().sum()), "tested item")
-        return (
-            f"in colour: {many:,} of {tested} noisier than by chance, after correction for all "
-            "tests; how far chance reaches depends on the item and its responses"
-        )
+
+class _RespondentPlane(Display):
+    """Respondents by ability and a statistic; those in a group have a colour of their own."""
+
+    noun = "respondent"
+
+    def _draw_dots(self, ax: Axes, style: Style, points: Floats, group: Array) -> list[Any]:
+        look: dict[str, Any] = {"alpha": 0.6, "linewidth": 0, "zorder": 3}
+        look["s"] = 22.0 if len(points) <= MANY_RESPONDENTS else 6.0
+        return [
+            ax.scatter(*points[rows].T, color=colour, **look)
+            for rows, colour in ((~group, style.positive), (group, style.negative))
+        ]
 
 
-class RespondentFitDisplay(Display):
+class RespondentFitDisplay(_RespondentPlane):
     """Ability against the likelihood of the responses; by chance, one in twenty is below the line.
 
     The frame has one row per respondent, which is its index: `ability`, its `se`, and `zh`, the
@@ -503,61 +446,38 @@ class RespondentFitDisplay(Display):
 
     numbers = ("ability", "se", "zh")
     needed = ("ability", "zh")
-    noun, without = "respondent", "zh"
+    without = "zh"
     inches = (7.2, 4.4)
     x_label, y_label = "ability", "zh (standardised log-likelihood)"
 
-    def _prepare(self) -> None:
-        points = self._rows[["ability", "zh"]].to_numpy()
-        self._points = np.clip(points, -FARTHEST_ZH, FARTHEST_ZH)
-        self._clipped = int((np.abs(points) > FARTHEST_ZH).any(axis=1).sum())
-        self._below = self._rows["zh"].to_numpy() < UNLIKELY
-
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        size = 22.0 if len(self._points) <= FIT_PLANES_MANY else 6.0
-        low, high = _wide_limits(self._points[:, 1])
+        values = self._rows[["ability", "zh"]].to_numpy()
+        points = np.clip(values, -FARTHEST_ZH, FARTHEST_ZH)
+        zh, below = values[:, 1], values[:, 1] < -CHANCE
+        low, high = _wide_limits(points[:, 1])
         ax.set_ylim(low, high)
-        ax.axhspan(low, UNLIKELY, color=style.faint, alpha=0.6, zorder=1)
-        ax.axhline(UNLIKELY, color=style.neutral, linewidth=0.8, zorder=2)
-        for rows, colour in ((~self._below, style.positive), (self._below, style.negative)):
-            x, y = self._points[rows].T
-            dots = ax.scatter(x, y, s=size, color=colour, alpha=0.6, linewidth=0, zorder=3)
-            names = self._rows.index[rows]
-            texts = [
-                f"{name}: ability {a:.2f}, zh {b:.2f}"
-                for name, a, b in zip(names, x, y, strict=True)
-            ]
-            say_on_hover(dots, texts)
-        named = self._named(lines_that_fit(ax, style.small))
-        ends = self._bars(named)
-        ax.set_xlim(_wide_limits(np.append(self._points[:, 0], ends), least=2.0))
-        ax.hlines(self._points[named, 1], *ends, color=style.negative, alpha=0.5)
-        width, values = min(24, name_width(ax, style)), self._rows["zh"]
-        texts = [f"{label(self._rows.index[k], width)}  {values.iloc[k]:.2f}" for k in named]
-        names_beside(style, ax, texts, self._points[named], [style.ink] * len(named))
-        return self._notes()
-
-    def _named(self, lines: int) -> Array:
-        """Return positions of the least likely respondents, as many as there is room to name."""
-        rows = np.flatnonzero(self._below)
-        order = np.argsort(self._rows["zh"].to_numpy()[rows], kind="stable")
-        return rows[order[: max(1, min(FIT_PLANES_MOST_NAMES, lines - 1))]]
-
-    def _bars(self, rows: Array) -> Floats:
-        """Return both ends of the bars; without a standard error, the point."""
-        x, reach = self._points[rows, 0], 1.96 * self._rows["se"].to_numpy()[rows]
-        reach = np.where(np.isfinite(reach), reach, 0.0)
-        ends: Floats = np.clip(np.stack([x - reach, x + reach]), -FARTHEST_ZH, FARTHEST_ZH)
-        return ends
-
-    def _notes(self) -> list[str]:
-        many, share = int(self._below.sum()), float(self._below.mean())
-        of_all = f"{many:,} of {counted(len(self._rows), 'respondent')} ({share:.1%})"
-        notes = [f"shaded: {of_all} below {UNLIKELY:g}; up to 5% are expected by chance"]
-        notes += remark(
-            f"drawn at the edge: {{}} beyond ±{FARTHEST_ZH:g}", self._clipped, "respondent"
-        )
+        ax.axhspan(low, -CHANCE, color=style.faint, alpha=0.6, zorder=1)
+        ax.axhline(-CHANCE, color=style.neutral, linewidth=0.8, zorder=2)
+        groups = self._draw_dots(ax, style, points, below)
+        for rows, dots in zip((~below, below), groups, strict=True):
+            names = zip(self._rows.index[rows], *points[rows].T, strict=True)
+            say_on_hover(dots, [f"{name}: ability {a:.2f}, zh {b:.2f}" for name, a, b in names])
+        fit = max(1, min(MOST_RESPONDENTS, lines_that_fit(ax, style.small) - 1))
+        unlikely = np.flatnonzero(below)
+        named = unlikely[np.argsort(zh[unlikely], kind="stable")][:fit]
         errors = self._rows["se"].to_numpy()
+        x, reach = points[named, 0], 1.96 * errors[named]
+        reach = np.where(np.isfinite(reach), reach, 0.0)
+        ends = np.clip(np.stack([x - reach, x + reach]), -FARTHEST_ZH, FARTHEST_ZH)
+        ax.set_xlim(_wide_limits(np.append(points[:, 0], ends), least=2.0))
+        ax.hlines(points[named, 1], *ends, color=style.negative, alpha=0.5)
+        width = name_width(ax, style, 24)
+        texts = [f"{label(self._rows.index[k], width)}  {zh[k]:.2f}" for k in named]
+        names_beside(style, ax, texts, points[named], [style.ink] * len(named))
+        many, clipped = int(below.sum()), int((np.abs(values) > FARTHEST_ZH).any(axis=1).sum())
+        share = f"{many:,} of {counted(len(values), self.noun)} ({float(below.mean()):.1%})"
+        notes = [f"shaded: {share} below {-CHANCE:g}; up to 5% are expected by chance"]
+        notes += remark(f"drawn at the edge: {{}} beyond ±{FARTHEST_ZH:g}", clipped, self.noun)
         if many and np.isfinite(errors).any():
             middle = np.median(errors[np.isfinite(errors)])
             notes.append(f"bar: ±1.96 standard errors of ability (median {middle:.2g})")
@@ -570,7 +490,7 @@ def _wide_limits(values: Floats, least: float = 3.0) -> tuple[float, float]:
     return low - 0.04 * (high - low), high + 0.04 * (high - low)
 
 
-class ExcessDisplay(Display):
+class ExcessDisplay(_RespondentPlane):
     """Right responses to hard items beyond expectation, in standard deviations, by ability.
 
     The frame has one row per respondent, which is its index: `ability` and `excess_z`. With `hint`,
@@ -579,46 +499,35 @@ class ExcessDisplay(Display):
     """
 
     numbers = ("ability", "excess_z")
-    noun, without = "respondent", "enough hard items"
+    without = "enough hard items"
     inches = (7.6, 4.4)
     x_label, y_label = "ability", "excess on hard items (standard deviations)"
 
-    def _prepare(self) -> None:
-        self._points = self._rows[list(self.numbers)].to_numpy()
-        self._points[:, 1] = np.clip(self._points[:, 1], -FARTHEST_EXCESS, FARTHEST_EXCESS)
-        self._hint = flags(self._rows, "hint")
-
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        size = 22.0 if len(self._points) <= FIT_PLANES_MANY else 6.0
+        points, hint = self._rows[list(self.numbers)].to_numpy(), flags(self._rows, "hint")
+        excess = points[:, 1].copy()
+        points[:, 1] = np.clip(excess, -FARTHEST_EXCESS, FARTHEST_EXCESS)
         line: dict[str, Any] = {"color": style.neutral, "zorder": 1}
         ax.axhline(0.0, linewidth=0.9, **line)
-        ax.axhline(REFERENCE, linewidth=0.8, linestyle=DASHED, **line)
-        for rows, colour in ((~self._hint, style.positive), (self._hint, style.negative)):
-            x, y = self._points[rows].T
-            ax.scatter(x, y, s=size, color=colour, alpha=0.6, linewidth=0)
-        low, high = self._points[:, 1].min(), self._points[:, 1].max()
-        ax.set_ylim(min(float(low), -3.0) - 0.3, max(float(high), 3.0) + 0.3)
+        ax.axhline(CHANCE, linewidth=0.8, linestyle=DASHED, **line)
+        self._draw_dots(ax, style, points, hint)
+        low, high = ends_of(points[:, 1])
+        ax.set_ylim(min(low, -3.0) - 0.3, max(high, 3.0) + 0.3)
         ax.set_xlim(ax.get_xlim())
-        self._name(ax, style)
-        hints, total = int(self._hint.sum()), counted(len(self._rows), "respondent")
-        far = int((np.abs(self._rows["excess_z"]) > FARTHEST_EXCESS).sum())
-        edge = f"drawn at the edge: {{}} beyond ±{FARTHEST_EXCESS:g}"
-        return [
-            f"in colour: {hints:,} of {total} beyond chance (no proof)",
-            "dashed: one in twenty is above by chance",
-            *remark(edge, far, "respondent"),
-        ]
-
-    def _name(self, ax: Axes, style: Style) -> None:
-        values = self._rows["excess_z"].to_numpy()
-        order = np.lexsort((-values, ~self._hint))
-        most = int(self._hint.sum()) or 3
         fit = lines_that_fit(ax, style.small) - 1
-        rows = order[: max(1, min(most, FIT_PLANES_MOST_NAMES, fit))]
-        width = min(26, name_width(ax, style))
-        texts = [f"{label(self._rows.index[k], width)}  {values[k]:+.1f}" for k in rows]
-        colours = [style.negative if self._hint[row] else style.ink for row in rows]
-        names_beside(style, ax, texts, self._points[rows], colours)
+        most = max(1, min(int(hint.sum()) or 3, MOST_RESPONDENTS, fit))
+        named = np.lexsort((-excess, ~hint))[:most]
+        width = name_width(ax, style, 26)
+        texts = [f"{label(self._rows.index[k], width)}  {excess[k]:+.1f}" for k in named]
+        colours = [style.negative if hint[k] else style.ink for k in named]
+        names_beside(style, ax, texts, points[named], colours)
+        far = int((np.abs(excess) > FARTHEST_EXCESS).sum())
+        total = counted(len(points), self.noun)
+        return [
+            f"in colour: {int(hint.sum()):,} of {total} beyond chance (no proof)",
+            "dashed: one in twenty is above by chance",
+            *remark(f"drawn at the edge: {{}} beyond ±{FARTHEST_EXCESS:g}", far, self.noun),
+        ]
 
 
 class InstanceSpaceDisplay(Display):
@@ -635,37 +544,28 @@ class InstanceSpaceDisplay(Display):
     x_label, y_label = "first direction of features", "second direction of features"
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        hard, who = divided(ax, 2)
-        for panel, name in ((hard, "difficulty of the problem"), (who, "best algorithm")):
+        hard, best = divided(ax, 2)
+        for panel, name in ((hard, "difficulty of the problem"), (best, "best algorithm")):
             self._dress(panel, style)
             panel.set_title(name, fontsize=1.1 * style.font_size, color=style.ink)
-        who.set_ylabel("")
-        self._draw_difficulty(hard, style)
-        self._draw_leaders(who, style)
-        return ["near problems have similar features, as far as these matter to performance"]
-
-    def _look(self) -> dict[str, Any]:
+        best.set_ylabel("")
         many = len(self._rows) > MOST_SHAPES
-        return {"s": 12.0, "linewidth": 0, "alpha": 0.85, "zorder": 3, "rasterized": many}
-
-    def _draw_difficulty(self, ax: Axes, style: Style) -> None:
+        look: dict[str, Any] = {"s": 12.0, "linewidth": 0, "alpha": 0.85, "zorder": 3}
+        look["rasterized"] = many
         x, y, difficulty = (self._rows[name].to_numpy() for name in self.numbers)
         low, high = np.quantile(difficulty, [0.02, 0.98])  # a few far problems bleach no others
         ends: dict[str, Any] = {"vmin": low, "vmax": high} if low < high else {}
-        points = ax.scatter(x, y, c=difficulty, cmap="viridis", **ends, **self._look())
-        colour_bar(style, ax, points, extend="both" if ends else "neither", label="difficulty")
-
-    def _draw_leaders(self, ax: Axes, style: Style) -> None:
-        count = self._rows["leader"].nunique(dropna=False)
-        colours = colours_for(style, whole=count <= MOST_COLOURS)
-        groups = largest_groups(self._rows["leader"], len(colours))
-        shades = [*colours, style.neutral]
-        points = self._rows[["x", "y"]].to_numpy()
-        width = min(24, name_width(ax, style))
-        handles, texts = [], []
-        for colour, (name, rows) in zip(shades, groups, strict=False):
-            handles.append(legend_handle(color=colour, marker="o", linestyle="", markersize=4))
-            texts.append(f"{label(name, width)} ({len(rows):,})")
-        for colour, (_, rows) in list(zip(shades, groups, strict=False))[::-1]:
-            ax.scatter(*points[rows].T, color=colour, **self._look())
-        legend_beside(style, ax, handles, texts)
+        dots = hard.scatter(x, y, c=difficulty, cmap="viridis", **ends, **look)
+        colour_bar(style, hard, dots, extend="both" if ends else "neither", label="difficulty")
+        leaders = self._rows["leader"]
+        colours = colours_for(style, whole=leaders.nunique(dropna=False) <= MOST_COLOURS)
+        shades = zip([*colours, style.neutral], largest_groups(leaders, len(colours)), strict=False)
+        groups = list(shades)
+        width, entries = name_width(best, style, 24), []
+        for colour, (name, rows) in groups:
+            handle = legend_handle(color=colour, marker="o", linestyle="", markersize=4)
+            entries.append((handle, f"{label(name, width)} ({len(rows):,})"))
+        for colour, (_, rows) in groups[::-1]:
+            best.scatter(x[rows], y[rows], color=colour, **look)
+        legend_beside(style, best, entries)
+        return ["near problems have similar features, as far as these matter to performance"]

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 
 from ogive.errors import InputError
 from ogive.results.plots.figure import Display, flags, not_shown, remark, tidy
+from ogive.results.plots.marks import ends_of
 from ogive.results.plots.theme import (
     Style,
     colour_bar,
     colour_map,
-    columns_that_fit,
     grid,
     in_words,
     label,
     lines_that_fit,
     name_width,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
-
-    from ogive.stats.array_backend import Bools, Floats
-
+from ogive.stats.array_backend import Bools, Floats
 
 MOST_ROWS, MOST_COLUMNS = 60, 30
 NAME_WIDTH = 26
@@ -41,14 +37,15 @@ def _name_axes(
     ax: Axes, style: Style, rows: Sequence[Any], columns: Sequence[Any], width: int = NAME_WIDTH
 ) -> None:
     """Write names along both axes; every second, third ... if there is no room for all."""
-    up, across = lines_that_fit(ax, style.small), columns_that_fit(ax, style.small)
-    for names, ticks, turned, fit in (
-        (rows, ax.set_yticks, 0, up),
-        (columns, ax.set_xticks, 90, across),
+    box = ax.get_window_extent()
+    for names, ticks, turned, length in (
+        (rows, ax.set_yticks, 0, box.height),
+        (columns, ax.set_xticks, 90, box.width),
     ):
-        places = range(0, len(names), -(-len(names) // max(1, fit)))
-        texts = [label(names[k], width) for k in places]
-        ticks(places, texts, fontsize=style.small, rotation=turned)
+        fit = int(72.0 * (length / ax.figure.dpi) / (1.25 * style.small))
+        shown = range(0, len(names), -(-len(names) // max(1, fit)))
+        texts = [label(names[k], width) for k in shown]
+        ticks(shown, texts, fontsize=style.small, rotation=turned)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
@@ -70,12 +67,12 @@ class _Square(Display):
         `sign` is that of a number with the names swapped.
         """
         count = len(self._names)
-        place = {name: k for k, name in enumerate(self._names)}
+        index = {name: k for k, name in enumerate(self._names)}
         table, marked = np.full((count, count), np.nan), np.zeros((count, count), dtype=bool)
-        one, other = (self.frame[name].map(place).to_numpy() for name in self.pair)
+        row, other = (self.frame[name].map(index).to_numpy() for name in self.pair)
         value = self.frame[column].to_numpy()
-        table[one, other], table[other, one] = value, sign * value
-        marked[one, other] = marked[other, one] = flags(self.frame, mark)
+        table[row, other], table[other, row] = value, sign * value
+        marked[row, other] = marked[other, row] = flags(self.frame, mark)
         table[~np.isfinite(table)] = np.nan
         np.fill_diagonal(table, np.nan)
         np.fill_diagonal(marked, val=False)
@@ -100,24 +97,23 @@ class DifferencesDisplay(_Square):
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         names = self._names[:MOST_ROWS]
         shown = len(names)
-        table, apart = (
-            part[:shown, :shown] for part in self._square("difference", "significant", -1)
-        )
+        square = self._square("difference", "significant", -1)
+        table, significant = (part[:shown, :shown] for part in square)
         known = ~np.isnan(table)
-        apart = apart & known
-        limit = float(np.abs(np.where(apart, table, 0.0)).max()) or 1.0
+        significant = significant & known
+        limit = float(np.abs(np.where(significant, table, 0.0)).max()) or 1.0
         shades = colour_map(style, style.negative, style.paper, style.positive)
-        coloured = np.where(apart | ~known, table, 0.0)
+        coloured = np.where(significant | ~known, table, 0.0)
         image = ax.imshow(coloured, cmap=shades, vmin=-limit, vmax=limit, aspect="auto")
-        rows, columns = np.nonzero(known & ~apart)
+        rows, columns = np.nonzero(known & ~significant)
         dash: dict[str, Any] = {"marker": "_", "color": style.ink, "linewidth": 0.9}
         ax.scatter(columns, rows, s=min(24.0, 700.0 / shown), **dash)
         _name_axes(ax, style, names, names)
         colour_bar(style, ax, image, label="lead of row over column")
-        lost = (int((~known).sum()) - shown) // 2
+        unknown = (int((~known).sum()) - shown) // 2
         return [
             *remark("dash: no significant difference ({})", len(rows) // 2, "pair"),
-            *remark("grey: not compared ({})", lost, "pair"),
+            *remark("grey: not compared ({})", unknown, "pair"),
             *not_shown(len(self._names) - shown, "further row"),
         ]
 
@@ -157,10 +153,9 @@ class PairsDisplay(_Square):
         _name_axes(ax, style, self._names, self._names, 16)
         colour_bar(style, ax, image, shrink=0.8, label="adjusted Q3")
         ax.set_xlabel("item")
-        dependent = int(marked.sum()) // 2
         return [
-            *remark("dot: dependent beyond chance ({})", dependent, "pair"),
-            *remark("grey: {} without a number", self._lost, "pair"),
+            *remark("dot: dependent beyond chance ({})", int(marked.sum()) // 2, "pair"),
+            *remark("grey: {} without a number", self._n_undrawable, "pair"),
         ]
 
     def _draw_dots(self, ax: Axes, style: Style) -> list[str]:
@@ -214,7 +209,18 @@ class HeatMapDisplay(Display):
             raise InputError(
                 f"{self._owner} has nothing to draw: the frame holds no finite number."
             )
-        self.low, self.high = _range(finite, low, high)
+        least, most = ends_of(finite)
+        self.low, self.high = (
+            least if low is None else float(low),
+            most if high is None else float(high),
+        )
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
+            raise InputError(f"`low` must be at most `high`, got {self.low} and {self.high}.")
+        if self.low < 0 < self.high:
+            self.high = max(-self.low, self.high)
+            self.low = -self.high
+        elif self.low == self.high:
+            self.high += 1.0
         self._whole = bool((finite == np.round(finite)).all())
         self.x_label = label(self.frame.columns.name or "column")
 
@@ -238,7 +244,16 @@ class HeatMapDisplay(Display):
         rows = min(MOST_ROWS, max(1, lines_that_fit(ax, style.small)))
         part = self.frame.iloc[:rows, :MOST_COLUMNS]
         table = np.where(np.isfinite(part.to_numpy()), part.to_numpy(), np.nan)
-        self._write_numbers(ax, style, table, self._draw_cells(ax, style, table))
+        colours = [style.paper, style.positive]
+        if self.low < 0:
+            colours = [style.negative, *colours] if self.high > 0 else [style.negative, style.paper]
+        shades = colour_map(style, *colours)
+        image = ax.imshow(table, cmap=shades, vmin=self.low, vmax=self.high, aspect="auto")
+        for count, line in zip(table.shape, (ax.axhline, ax.axvline), strict=True):
+            for k in range(1, count):
+                line(k - 0.5, color=style.paper, linewidth=1.0)
+        colour_bar(style, ax, image)
+        self._write_numbers(ax, style, table, image)
         _name_axes(ax, style, list(part.index), list(part.columns))
         further = np.subtract(self.frame.shape, table.shape)
         return [
@@ -247,24 +262,14 @@ class HeatMapDisplay(Display):
             *not_shown(int(further[1]), "further column"),
         ]
 
-    def _draw_cells(self, ax: Axes, style: Style, table: Floats) -> AxesImage:
-        low, high = self.low, self.high
-        colours = [style.paper, style.positive]
-        if low < 0:
-            colours = [style.negative, *colours] if high > 0 else [style.negative, style.paper]
-        shades = colour_map(style, *colours)
-        image = ax.imshow(table, cmap=shades, vmin=low, vmax=high, aspect="auto")
-        for count, line in zip(table.shape, (ax.axhline, ax.axvline), strict=True):
-            for place in range(1, count):
-                line(place - 0.5, color=style.paper, linewidth=1.0)
-        colour_bar(style, ax, image)
-        return image
-
     def _write_numbers(self, ax: Axes, style: Style, table: Floats, image: AxesImage) -> None:
         """Write the number in each cell if there is room; light on dark cells."""
-        texts = [[self._said(value) for value in row] for row in table]
+        texts = [[self._cell_text(value) for value in row] for row in table]
         longest = max(len(text) for row in texts for text in row)
-        if not _room(ax, table.shape, longest, style.small):
+        # Names and colour bar take a part of the axes.
+        box, points = ax.get_window_extent(), 0.72 * 72.0 / ax.figure.dpi
+        height, width = points * box.height / table.shape[0], points * box.width / table.shape[1]
+        if width < 0.55 * longest * style.small or height < 1.05 * style.small:
             return
         shade = np.asarray(image.cmap(image.norm(table)))[..., :3] @ (0.2126, 0.7152, 0.0722)
         for (row, column), light in np.ndenumerate(shade):
@@ -279,7 +284,7 @@ class HeatMapDisplay(Display):
                 in_layout=False,  # it stays in its cell; measuring each would take seconds
             )
 
-    def _said(self, value: float) -> str:
+    def _cell_text(self, value: float) -> str:
         """Return a number as short as the range allows; nothing positive is rounded to zero."""
         if np.isnan(value):
             return "–"
@@ -289,21 +294,3 @@ class HeatMapDisplay(Display):
             return f"<{10**-decimals:g}"
         text = f"{value:.{decimals}f}"
         return text.replace("-0.00", "0.00") if float(text) == 0 else text
-
-
-def _range(finite: Floats, low: float | None, high: float | None) -> tuple[float, float]:
-    low = float(finite.min()) if low is None else float(low)
-    high = float(finite.max()) if high is None else float(high)
-    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
-        raise InputError(f"The colours run from {low} to {high}, but low must be at most high.")
-    if low < 0 < high:
-        limit = max(-low, high)
-        return -limit, limit
-    return (low, high) if low < high else (low, low + 1.0)
-
-
-def _room(ax: Axes, shape: tuple[int, ...], characters: int, font_size: float) -> bool:
-    """Say whether a text fits a cell; names and colour bar take a part of the axes."""
-    box, points = ax.get_window_extent(), 0.72 * 72.0 / ax.figure.dpi
-    height, width = points * box.height / shape[0], points * box.width / shape[1]
-    return width >= 0.55 * characters * font_size and height >= 1.05 * font_size

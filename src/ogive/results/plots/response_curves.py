@@ -1,23 +1,22 @@
-"""ResponseCurves (items, grades, options, groups), Information.
-
-Curves along the ability scale: items, grades, information, reliability and saturation.
-
-Differences between groups of respondents: a plane of all items, and curves by group.
-"""
+"""Curves along the ability scale: responses, information, reliability, and groups compared."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 
 from ogive._validation import whole_number
-from ogive.errors import InputError
 from ogive.results.numbers import counted
 from ogive.results.plots.figure import Display, flags, remark
-from ogive.results.plots.marks import arranged, fitted, lines_by_name, padded, panels_by
+from ogive.results.plots.marks import lines_by_name, padded
+from ogive.results.plots.panels import MOST_PANELS, arranged, drawn_panels, panels_by
 from ogive.results.plots.theme import (
     DASHED,
     Style,
@@ -32,14 +31,7 @@ from ogive.results.plots.theme import (
     names_beside,
     write_off,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-
-    from ogive.stats.array_backend import Bools, Floats
-
+from ogive.stats.array_backend import Bools, Floats
 
 MOST_NAMED = 8  # items, each with a colour and a name
 MOST_LINES = 300  # items, each with a line; more are drawn as bands
@@ -55,13 +47,9 @@ LEVELS = (
     (0.7, "required for\ncomparing\ngroups"),
 )
 MOST_BEST = 5  # respondents that are named
-
-
-@dataclass(frozen=True, eq=False)
-class _Curve:
-    item: object
-    discrimination: float
-    points: Floats  # (n_points, 2): ability ascending, expected response
+MOST_NAMES = 10  # items that differ between groups and are named
+MANY = 200  # more points are drawn small, and without bars
+LEAST_REACH = 0.1  # of the axis of differences
 
 
 class CurvesDisplay(Display):
@@ -80,52 +68,37 @@ class CurvesDisplay(Display):
     inches = (7.6, 4.2)
     x_label, y_label = "ability", "expected response"
 
-    def _prepare(self) -> None:
-        names, parts = lines_by_name(self._rows, "item", self.numbers)
-        self._curves = [
-            _Curve(name, float(part[0, 2]), part[:, :2])
-            for name, part in zip(names, parts, strict=True)
-        ]
-
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        few = len(self._curves) <= MOST_NAMED
-        notes = (self._draw_named if few else self._draw_by_sign)(ax, style)
-        points = np.concatenate([curve.points for curve in self._curves])
+        names, parts = lines_by_name(self._rows, "item", self.numbers)
+        slopes = np.array([part[0, 2] for part in parts])
+        curves = [part[:, :2] for part in parts]
+        entries: list[tuple[Artist, str]] = []
+        notes: list[str] = []
+        if len(curves) <= MOST_NAMED:
+            width = name_width(ax, style, 24)
+            for k, (name, curve) in enumerate(zip(names, curves, strict=True)):
+                dash = "--" if slopes[k] < 0 else "-"
+                look: dict[str, Any] = {"linestyle": dash, "marker": lone_marker(curve)}
+                colour = style.palette[k % len(style.palette)]
+                (line,) = ax.plot(*curve.T, color=colour, linewidth=1.8, **look)
+                entries.append((line, label(name, width)))
+            notes = ["dashed: negative discrimination"] if (slopes < 0).any() else []
+        else:
+            for colour, meaning, chosen in by_sign(style, slopes):
+                some = [curves[k] for k in np.flatnonzero(chosen)]
+                crowded = len(curves) > MOST_LINES and len(some) >= FEWEST_IN_BAND
+                (_draw_bands if crowded else _draw_lines)(ax, some, colour)
+                handle = legend_handle(color=colour, linewidth=2.0 if crowded else 1.6)
+                entries.append((handle, f"{meaning}\n({len(some):,} of {len(curves):,} items)"))
+                if crowded:
+                    notes = ["thick line: median curve; bands: the middle 50% and 90% of curves"]
+        legend_beside(style, ax, entries)
+        points = np.concatenate(curves)
         if np.ptp(points[:, 0]) > 0:
             ax.set_xlim(points[:, 0].min(), points[:, 0].max())
         low, high = min(0.0, points[:, 1].min()), max(1.0, points[:, 1].max())
         ax.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
         return notes
-
-    def _draw_by_sign(self, ax: Axes, style: Style) -> list[str]:
-        total = len(self._curves)
-        handles: list[Artist] = []
-        texts: list[str] = []
-        banded = False
-        slopes = np.array([curve.discrimination for curve in self._curves])
-        for colour, meaning, chosen in by_sign(style, slopes):
-            curves = [self._curves[k].points for k in np.flatnonzero(chosen)]
-            crowded = total > MOST_LINES and len(curves) >= FEWEST_IN_BAND
-            (_draw_bands if crowded else _draw_lines)(ax, curves, colour)
-            handles.append(legend_handle(color=colour, linewidth=2.0 if crowded else 1.6))
-            texts.append(f"{meaning}\n({len(curves):,} of {total:,} items)")
-            banded |= crowded
-        legend_beside(style, ax, handles, texts)
-        said = "thick line: median curve; bands: the middle 50% and 90% of curves"
-        return [said] if banded else []
-
-    def _draw_named(self, ax: Axes, style: Style) -> list[str]:
-        width = min(24, name_width(ax, style))
-        handles: list[Artist] = []
-        for i, curve in enumerate(self._curves):
-            colour = style.palette[i % len(style.palette)]
-            dash = "--" if curve.discrimination < 0 else "-"
-            marker = lone_marker(curve.points)
-            look: dict[str, Any] = {"linestyle": dash, "linewidth": 1.8, "marker": marker}
-            handles += ax.plot(*curve.points.T, color=colour, **look)
-        legend_beside(style, ax, handles, [label(c.item, width) for c in self._curves])
-        negative = any(curve.discrimination < 0 for curve in self._curves)
-        return ["dashed: negative discrimination"] if negative else []
 
 
 def by_sign(style: Style, discrimination: Floats) -> list[tuple[str, str, Bools]]:
@@ -139,23 +112,19 @@ def by_sign(style: Style, discrimination: Floats) -> list[tuple[str, str, Bools]
 
 
 def _draw_lines(ax: Axes, curves: list[Floats], colour: str) -> None:
-    from matplotlib.collections import LineCollection
-
     alpha = float(np.clip(4.0 / np.sqrt(len(curves)), 0.3, 0.9))  # many lines overlap
     ax.add_collection(LineCollection(curves, colors=colour, linewidths=0.9, alpha=alpha))
 
 
 def _draw_bands(ax: Axes, curves: list[Floats], colour: str) -> None:
-    import pandas as pd
-
     ends = np.array([curve[[0, -1], 0] for curve in curves])
-    at = np.linspace(ends.min(), ends.max(), 121)
+    grid = np.linspace(ends.min(), ends.max(), 121)
     # An item counts only within its own abilities.
-    heights = [np.interp(at, c[:, 0], c[:, 1], left=np.nan, right=np.nan) for c in curves]
+    heights = [np.interp(grid, c[:, 0], c[:, 1], left=np.nan, right=np.nan) for c in curves]
     levels = pd.DataFrame(heights).quantile([0.05, 0.25, 0.5, 0.75, 0.95]).to_numpy()
-    ax.fill_between(at, levels[0], levels[4], color=colour, alpha=0.15, linewidth=0)
-    ax.fill_between(at, levels[1], levels[3], color=colour, alpha=0.30, linewidth=0)
-    ax.plot(at, levels[2], color=colour, linewidth=2.0)
+    ax.fill_between(grid, levels[0], levels[4], color=colour, alpha=0.15, linewidth=0)
+    ax.fill_between(grid, levels[1], levels[3], color=colour, alpha=0.30, linewidth=0)
+    ax.plot(grid, levels[2], color=colour, linewidth=2.0)
 
 
 class GradesDisplay(Display):
@@ -173,24 +142,19 @@ class GradesDisplay(Display):
     x_label, y_label = "ability", "probability"
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        from matplotlib import colormaps
-
-        columns = ["ability", "probability", "probability_se"]
         rows = self._rows.sort_values("grade", kind="stable")
-        grades, lines = lines_by_name(rows, "grade", columns)
-        colours = colormaps["viridis"](np.linspace(0.0, 0.88, len(grades)))
-        handles: list[Artist] = []
-        texts = []
-        for k, (grade, line, colour) in enumerate(zip(grades, lines, colours, strict=True)):
+        grades, lines = lines_by_name(rows, "grade", self.numbers[1:])
+        colours = _shades(len(grades))
+        entries: list[tuple[Artist, str]] = []
+        for k, (grade, line) in enumerate(zip(grades, lines, strict=True)):
             ability, middle, error = line.T
             reach = 1.96 * np.nan_to_num(error)
             low, high = np.clip([middle - reach, middle + reach], 0.0, 1.0)
-            ax.fill_between(ability, low, high, color=colour, alpha=0.15, linewidth=0)
-            drawn = ax.plot(ability, middle, color=colour, linewidth=1.8)
+            ax.fill_between(ability, low, high, color=colours[k], alpha=0.15, linewidth=0)
+            (handle,) = ax.plot(ability, middle, color=colours[k], linewidth=1.8)
             if len(grades) <= MOST_GRADES or k in (0, len(grades) - 1):
-                handles += drawn
-                texts.append(f"grade {grade:g}")
-        legend_beside(style, ax, handles, texts)
+                entries.append((handle, f"grade {grade:g}"))
+        legend_beside(style, ax, entries)
         ax.set_ylim(-0.02, 1.02)
         return [f"{label(rows['item'].iloc[0])}; bands: ±1.96 standard errors"]
 
@@ -219,7 +183,7 @@ class InformationDisplay(Display):
         of_item = rows["item"].notna() if "item" in rows.columns else np.zeros(len(rows), bool)
         self._test, self._items = rows[~of_item], rows[of_item]
         if not np.isfinite(self._test["information"]).any():
-            raise InputError(f"{self._owner} has nothing to draw: {self.nothing}")
+            self._refuse()
 
     @property
     def instead(self) -> str:
@@ -253,29 +217,25 @@ class InformationDisplay(Display):
         self.se_ax_.spines["right"].set_visible(True)
         for axes, colour in ((ax, style.positive), (self.se_ax_, style.negative)):
             axes.yaxis.label.set_color(colour)
-        return [KNOWN, *([] if self._items.empty else [self._draw_items(ax, style)])]
-
-    def _draw_items(self, ax: Axes, style: Style) -> str:
-        """Draw the information of each item if it can be seen; return a note."""
-        from matplotlib.collections import LineCollection
-
-        names, curves = lines_by_name(self._items, "item", ("ability", "information"))
-        number = counted(len(names), "item")
-        tallest = self._items["information"].max()
+        if self._items.empty:
+            return [KNOWN]
+        columns = ("ability", "information")
+        names, curves = lines_by_name(self._items, "item", columns)
+        number, tallest = counted(len(names), "item"), self._items["information"].max()
         if not tallest >= LOWEST_ITEM * self._test["information"].max():
-            return f"not drawn: information of {number}, at most {tallest:.2g} each"
+            return [KNOWN, f"not drawn: information of {number}, at most {tallest:.2g} each"]
         alpha = float(np.clip(6.0 / np.sqrt(len(curves)), 0.15, 0.8))
         look: dict[str, Any] = {"linewidths": 0.8, "alpha": alpha, "zorder": 1.5}
         ax.add_collection(LineCollection(curves, colors=style.neutral, **look))
-        return f"thin grey: each item's own information ({number})"
+        return [KNOWN, f"thin grey: each item's own information ({number})"]
 
 
 def _top(values: Floats, times_least: float) -> float:
+    """Return the upper limit of an axis: the largest value, or so many times the least."""
     finite = values[np.isfinite(values)]
     if not len(finite) or finite.max() <= 0:
         return 1.0
-    least = finite[finite > 0].min()
-    return 1.06 * float(min(finite.max(), times_least * least))
+    return 1.06 * float(min(finite.max(), times_least * finite[finite > 0].min()))
 
 
 class ReliabilityDisplay(Display):
@@ -293,17 +253,19 @@ class ReliabilityDisplay(Display):
     @property
     def instead(self) -> str:
         """What a flat line says."""
-        found = self._rows["reliability"].to_numpy()
-        if np.ptp(found) > FLAT * np.abs(found).max():
+        values = self._rows["reliability"].to_numpy()
+        if np.ptp(values) > FLAT * np.abs(values).max():
             return ""
-        return f"Reliability is {found[0]:.3f} at every ability."
+        return f"Reliability is {values[0]:.3f} at every ability."
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         rows = self._rows.sort_values("ability", kind="stable")
         ability, reliability, se = (rows[name].to_numpy() for name in self.numbers)
         colour, marker = style.positive, lone_marker(ability)
         ax.plot(ability, reliability, color=colour, linewidth=2.2, marker=marker)
-        sharp = _sharp(se)
+        sharp = np.isfinite(se) & (se > 0)
+        if sharp.any():  # within √2 of the least: half of the most information
+            sharp &= se <= np.sqrt(2) * se[sharp].min()
         filled = bool((sharp[1:] & sharp[:-1]).any())  # one point alone fills nothing
         if filled:
             look: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0}
@@ -311,21 +273,12 @@ class ReliabilityDisplay(Display):
         if len(ability) > 1 and np.ptp(ability) > 0:
             ax.set_xlim(ability[0], ability[-1])
         ax.set_ylim(min(0.0, float(reliability.min())), 1.0)
+        right = ax.get_yaxis_transform()
         for level, text in LEVELS:
             ax.axhline(level, color=style.neutral, linewidth=1.0, linestyle=DASHED, zorder=1)
-            right = ax.get_yaxis_transform()
             write_off(style, ax, text, (1.0, level), (4.0, 0.0), xycoords=right)
         sharpest = ["filled: standard error within a factor √2 of its minimum"] if filled else []
         return [*sharpest, KNOWN]
-
-
-def _sharp(se: Floats) -> Bools:
-    """Say where the standard error is within √2 of its least: half of the most information."""
-    known = np.isfinite(se) & (se > 0)
-    if not known.any():
-        return known
-    close: Bools = known & (se <= np.sqrt(2) * se[known].min())
-    return close
 
 
 class SaturationDisplay(Display):
@@ -350,58 +303,45 @@ class SaturationDisplay(Display):
         on_curve = self._rows["respondent"].isna()
         curve = self._rows[on_curve & np.isfinite(self._rows["information"])]
         if curve.empty:
-            raise InputError(f"{self._owner} has nothing to draw: {self.nothing}")
+            self._refuse()
         self._curve = curve.sort_values("ability", kind="stable")
-        people = self._rows[~on_curve]
-        self._people = people.sort_values("ability", ascending=False, kind="stable")
+        respondents = self._rows[~on_curve]
+        self._respondents = respondents.sort_values("ability", ascending=False, kind="stable")
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         ability, information = (self._curve[name].to_numpy() for name in self.numbers[:2])
         top = float(information.max()) or 1.0
         ax.fill_between(ability, information, color=style.positive, alpha=0.12, linewidth=0)
         ax.plot(ability, information, color=style.positive, linewidth=2.2)
-        best = self._people[: max(1, min(MOST_BEST, lines_that_fit(ax, style.small) - 1))]
-        people = self._people["ability"].to_numpy()
-        others = people[len(best) :]
+        best = self._respondents[: max(1, min(MOST_BEST, lines_that_fit(ax, style.small) - 1))]
+        abilities = self._respondents["ability"].to_numpy()
+        others = abilities[len(best) :]
         ax.vlines(others, 0.0, 0.03 * top, color=style.neutral, linewidth=0.8, alpha=0.6)
         x, reach = best["ability"].to_numpy(), 1.96 * best["se"].to_numpy()
         height = np.interp(x, ability, information)
         ends = x + np.where(np.isfinite(reach), reach, 0.0) * np.array([[-1.0], [1.0]])
-        every = np.concatenate([ability, people, ends.reshape(-1)])
+        every = np.concatenate([ability, abilities, ends.reshape(-1)])
         pad = 0.02 * float(np.ptp(every)) or 1.0
         ax.set_ylim(0.0, 1.08 * top)
         ax.set_xlim(float(every.min()) - pad, float(every.max()) + pad)
         ax.hlines(height, *ends, color=style.negative, linewidth=1.4, alpha=0.5)
         ax.scatter(x, height, s=26, color=style.negative, zorder=3)
-        width = min(26, name_width(ax, style))
+        width = name_width(ax, style, 26)
         names = [f"{rank}  {label(name, width)}" for rank, name in enumerate(best["respondent"], 1)]
         names_beside(style, ax, names, np.stack([x, height], axis=1), [style.ink] * len(names))
         if best.empty:
             return ["no respondent has an ability"]
         notes = [f"bar: ±1.96 standard errors of the best {len(best)}, numbered by ability"]
         notes += remark("ticks: {}", len(others), "other")
-        return [*notes, *self._shares()]
-
-    def _shares(self) -> list[str]:
-        """Say how much of the maximum information is left, if the frame does."""
-        names = ("information_left", "information_median", "ability_top", "ability_middle", "best")
-        if not set(names) <= set(self._people):
-            return []
-        row = self._people.iloc[0]
-        if not np.isfinite(row[list(names)].to_numpy(float)).all():
-            return []
-        note = (
-            f"share of the maximum information: {row['information_left']:.1%} at ability "
-            f"{row['ability_top']:.2f} (mean of the {row['best']:.0f} with the best results), "
-            f"{row['information_median']:.1%} at {row['ability_middle']:.2f} (median)"
-        )
-        return [note]
-
-
-MOST_NAMES = 10
-MANY = 200  # more points are drawn small, and without bars
-MOST_PANELS = 12
-LEAST_REACH = 0.1  # of the axis of differences
+        shares = ["information_left", "information_median", "ability_top", "ability_middle", "best"]
+        row = self._respondents.iloc[0]
+        if set(shares) <= set(row.index) and np.isfinite(row[shares].to_numpy(float)).all():
+            notes.append(
+                f"share of the maximum information: {row['information_left']:.1%} at ability "
+                f"{row['ability_top']:.2f} (mean of the {row['best']:.0f} with the best results), "
+                f"{row['information_median']:.1%} at {row['ability_middle']:.2f} (median)"
+            )
+        return notes
 
 
 class DifferentialDisplay(Display):
@@ -417,54 +357,40 @@ class DifferentialDisplay(Display):
     inches = (7.6, 4.6)
     x_label, y_label = "share right, all respondents", "difference at the same ability"
 
-    def _prepare(self) -> None:
-        self._points = self._rows[["share_reached", "difference"]].to_numpy()
-        self._reach: Floats = 1.96 * self._rows["difference_se"].to_numpy()
-        self._differs = flags(self._rows, "differs")
-
     def _draw(self, ax: Axes, style: Style) -> list[str]:
-        few = len(self._points) <= MANY
+        rows, differs = self._rows, flags(self._rows, "differs")
+        points = rows[["share_reached", "difference"]].to_numpy()
+        reach: Floats = 1.96 * rows["difference_se"].to_numpy()
+        few = len(points) <= MANY
         ax.axhline(0.0, color=style.neutral, linewidth=0.9, zorder=1)
-        for rows, colour in ((~self._differs, style.positive), (self._differs, style.negative)):
-            x, y = self._points[rows].T
-            reach = self._reach[rows]
+        for chosen, colour in ((~differs, style.positive), (differs, style.negative)):
+            (x, y), half = points[chosen].T, reach[chosen]
             if few or colour == style.negative:
                 bars: dict[str, Any] = {"colors": colour, "linewidth": 1.0, "alpha": 0.35}
-                ax.vlines(x, y - reach, y + reach, zorder=2, **bars)
+                ax.vlines(x, y - half, y + half, zorder=2, **bars)
             ax.scatter(x, y, s=22 if few else 7, color=colour, alpha=0.75, linewidth=0, zorder=3)
-        ax.set_ylim(*self._limits())
+        # All points are shown, and bars as far as they do not dwarf them.
+        y = points[:, 1]
+        room = max(0.4 * float(np.abs(y).max()), LEAST_REACH)
+        low = max(float((y - reach).min()), float(y.min()) - room)
+        high = min(float((y + reach).max()), float(y.max()) + room)
+        ax.set_ylim(*padded((min(low, -LEAST_REACH), max(high, LEAST_REACH))))
         ax.set_xlim(-0.02, 1.02)
-        self._name(ax, style)
-        total = counted(len(self._rows), "comparison" if self._several else "item")
+        several = "group" in rows.columns and len(rows["group"].unique()) > 1
+        width, texts = name_width(ax, style, 24), []
+        fit = lines_that_fit(ax, style.small) - 1
+        named = np.flatnonzero(differs)
+        largest = np.argsort(-np.abs(y[named]), kind="stable")
+        named = named[largest][: max(1, min(MOST_NAMES, fit))]
+        for k in named.tolist():
+            group = f", {label(rows['group'].iloc[k], 12)}" if several else ""
+            texts.append(f"{label(rows.index[k], width)}{group}  {y[k]:+.2f}")
+        names_beside(style, ax, texts, points[named], [style.negative] * len(named))
+        total = counted(len(rows), "comparison" if several else "item")
         return [
-            f"in colour: {int(self._differs.sum()):,} of {total} beyond chance and misfit",
+            f"in colour: {int(differs.sum()):,} of {total} beyond chance and misfit",
             "above zero: in favour of the group; bar: ±1.96 standard errors",
         ]
-
-    def _limits(self) -> tuple[float, float]:
-        """Return all points; bars as far as they do not dwarf them."""
-        y = self._points[:, 1]
-        room = max(0.4 * float(np.abs(y).max()), LEAST_REACH)
-        low = max(float((y - self._reach).min()), float(y.min()) - room)
-        high = min(float((y + self._reach).max()), float(y.max()) + room)
-        return padded((min(low, -LEAST_REACH), max(high, LEAST_REACH)))
-
-    @property
-    def _several(self) -> bool:
-        return "group" in self._rows.columns and len(self._rows["group"].unique()) > 1
-
-    def _name(self, ax: Axes, style: Style) -> None:
-        rows = np.flatnonzero(self._differs)
-        size = np.abs(self._points[rows, 1])
-        fit = lines_that_fit(ax, style.small) - 1
-        rows = rows[np.argsort(-size, kind="stable")][: max(1, min(MOST_NAMES, fit))]
-        width = min(24, name_width(ax, style))
-        texts = [f"{self._called(int(k), width)}  {self._points[k, 1]:+.2f}" for k in rows]
-        names_beside(style, ax, texts, self._points[rows], [style.negative] * len(rows))
-
-    def _called(self, row: int, width: int) -> str:
-        name = label(self._rows.index[row], width)
-        return f"{name}, {label(self._rows['group'].iloc[row], 12)}" if self._several else name
 
 
 class GroupCurvesDisplay(Display):
@@ -483,8 +409,8 @@ class GroupCurvesDisplay(Display):
         super().__init__(frame)
 
     def _prepare(self) -> None:
-        every = panels_by(self._rows, "item", "item")
-        self._shown, self._rest = every[: self.panels], max(0, len(every) - self.panels)
+        items = panels_by(self._rows, "item", "item")
+        self._shown, self._n_hidden = items[: self.panels], max(0, len(items) - self.panels)
         self._groups: list[Hashable] = list(dict.fromkeys(self._rows["group"].tolist()))
 
     def _size(self) -> tuple[float, float]:
@@ -493,33 +419,29 @@ class GroupCurvesDisplay(Display):
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         texts = [label(group, 18) for group in self._groups]
-        across = self._rows["ability"].to_numpy()
+        across, count = self._rows["ability"].to_numpy(), len(self._shown)
         ends = padded((float(across.min()), float(across.max())), 0.02)
-        shape, beside = arranged(len(self._shown)), legend_width(style, texts)
-        panels = fitted(ax, style, shape, ends, 1, beside=beside)
-        panels.draw(ax, style, len(self._shown))
-        colours = _colours(style, len(self._groups))
-        for (row, column), (name, part) in zip(
-            panels.cells(len(self._shown)), self._shown, strict=True
-        ):
+        panels = drawn_panels(ax, style, count, ends, beside=legend_width(style, texts))
+        colours: list[Any] = list(style.palette[: len(texts)])
+        if len(texts) > len(style.palette):
+            colours = _shades(len(texts))
+        dashes: list[Any] = ["-", *[DASHED] * (len(texts) - 1)]
+        for (row, column), (name, part) in zip(panels.cells(count), self._shown, strict=True):
             for k, group in enumerate(self._groups):
                 line = part[part["group"] == group].sort_values("ability")
                 x = panels.x(line["ability"].to_numpy(), column)
-                low, high, y = (
-                    panels.y(line[each].to_numpy(), row) for each in ("low", "high", "expected")
-                )
+                y, low, high = (panels.y(line[each].to_numpy(), row) for each in self.numbers[1:])
                 ax.fill_between(x, low, high, color=colours[k], alpha=0.15, linewidth=0, zorder=2)
-                dashes: Any = "-" if k == 0 else DASHED
-                look = {"color": colours[k], "linewidth": 1.6, "linestyle": dashes}
+                look = {"color": colours[k], "linewidth": 1.6, "linestyle": dashes[k]}
                 ax.plot(x, y, marker=lone_marker(x), zorder=3, **look)
             panels.title(ax, style, (row, column), label(name, panels.characters(style.small)))
-        panels.name_edges(ax, style, (), ())
-        handles = [
-            legend_handle(color=colours[k], linewidth=1.8, linestyle="-" if k == 0 else DASHED)
-            for k in range(len(self._groups))
+        panels.name_edges(ax, style)
+        entries = [
+            (legend_handle(color=colour, linewidth=1.8, linestyle=dash), text)
+            for colour, dash, text in zip(colours, dashes, texts, strict=True)
         ]
-        legend_beside(style, ax, handles, texts)
-        return ["band: 95 % interval", *remark("not shown: {}", self._rest, "other item")]
+        legend_beside(style, ax, entries)
+        return ["band: 95 % interval", *remark("not shown: {}", self._n_hidden, "other item")]
 
 
 class OptionCurvesDisplay(GroupCurvesDisplay):
@@ -531,10 +453,6 @@ class OptionCurvesDisplay(GroupCurvesDisplay):
     y_label = "probability"
 
 
-def _colours(style: Style, count: int) -> list[Any]:
-    """Return one colour a group: those of the style, or a scale for more than it has."""
-    from matplotlib import colormaps
-
-    if count <= len(style.palette):
-        return list(style.palette[:count])
+def _shades(count: int) -> list[Any]:
+    """Return as many colours from dark to light."""
     return list(colormaps["viridis"](np.linspace(0.0, 0.88, count)))

@@ -64,11 +64,9 @@ STYLE = Style()
 def styled(changes: dict[str, Any]) -> Style:
     """Return the house style with some of its entries changed."""
     known = [field.name for field in fields(Style)]
-    unknown = [name for name in changes if name not in known]
-    if unknown:
-        raise InputError(
-            f"plot() got the unknown style {_listed(unknown)}. It knows: {_listed(known)}."
-        )
+    if unknown := [name for name in changes if name not in known]:
+        names, others = (", ".join(f"'{name}'" for name in some) for some in (unknown, known))
+        raise InputError(f"plot() got the unknown style {names}. It knows: {others}.")
     return replace(STYLE, **changes)
 
 
@@ -107,13 +105,13 @@ def footnote(style: Style, ax: Axes, notes: Sequence[str]) -> None:
 
 
 def legend_beside(
-    style: Style, ax: Axes, handles: Sequence[Artist], texts: Sequence[str], left: float = 1.02
+    style: Style, ax: Axes, entries: Sequence[tuple[Artist, str]], left: float = 1.02
 ) -> None:
-    """Put the legend to the right of the axes, where it covers nothing."""
+    """Put the legend, a handle and a text per entry, to the right of the axes."""
     # Matplotlib drops labels that begin with "_", as a name may, so texts are set afterwards.
     legend = ax.legend(
-        handles,
-        [str(i) for i in range(len(texts))],
+        [handle for handle, _ in entries],
+        [str(k) for k in range(len(entries))],
         loc="upper left",
         bbox_to_anchor=(left, 1.0),
         borderaxespad=0.0,
@@ -121,8 +119,8 @@ def legend_beside(
         fontsize=style.font_size,
         labelcolor=style.ink,
     )
-    for entry, text in zip(legend.get_texts(), texts, strict=True):
-        entry.set_text(text)
+    for written, (_, text) in zip(legend.get_texts(), entries, strict=True):
+        written.set_text(text)
 
 
 def legend_width(style: Style, texts: Iterable[str]) -> float:
@@ -170,8 +168,8 @@ def in_words(column: object, width: int = 60) -> str:
 def say_on_hover(artist: Any, texts: Sequence[str]) -> None:
     """Let a page say what each dot of a scatter plot is, in their order."""
     artist.hover_texts = tuple(texts)
-    place = artist.figure.axes.index(artist.axes), list(artist.axes.collections).index(artist)
-    artist.set_gid("hover-{}-{}".format(*place))
+    axes, position = artist.axes, list(artist.axes.collections).index(artist)
+    artist.set_gid(f"hover-{artist.figure.axes.index(axes)}-{position}")
 
 
 def name_beside(
@@ -179,15 +177,15 @@ def name_beside(
     ax: Axes,
     text: str,
     point: tuple[float, float],
-    place: tuple[float, float],
+    at: tuple[float, float],
     coords: Any = "data",
     colour: str | None = None,
 ) -> None:
-    """Write `text` beside the axes at `place`, in `coords`, with a thin line to its `point`."""
+    """Write `text` beside the axes `at` a position in `coords`, with a thin line to its `point`."""
     ax.annotate(
         text,
         xy=point,
-        xytext=place,
+        xytext=at,
         textcoords=coords,
         va="center",
         fontsize=style.small,
@@ -231,7 +229,7 @@ def name_points(
     width: int = 28,
 ) -> None:
     """Write names of at most `width` characters beside the axes, each with a line to its point."""
-    width = min(width, name_width(ax, style))
+    width = name_width(ax, style, width)
     names_beside(style, ax, [label(name, width) for name in names], points, colours)
 
 
@@ -293,21 +291,15 @@ def lines_that_fit(ax: Axes, font_size: float) -> int:
     return int(72.0 * inches / (1.25 * font_size))
 
 
-def columns_that_fit(ax: Axes, font_size: float) -> int:
-    """Return how many vertical texts fit along the width of an axes."""
-    inches = ax.get_window_extent().width / ax.figure.dpi
-    return int(72.0 * inches / (1.25 * font_size))
-
-
 def characters_that_fit(ax: Axes, font_size: float) -> int:
     """Return how many characters fit along the width of an axes, at least twenty."""
     inches = ax.get_window_extent().width / ax.figure.dpi
     return max(20, int(72.0 * inches / (0.5 * font_size)))
 
 
-def name_width(ax: Axes, style: Style) -> int:
+def name_width(ax: Axes, style: Style, most: int = 32) -> int:
     """Return how many characters a name beside an axes may have, to leave the axes enough room."""
-    return min(32, max(18, int(0.45 * characters_that_fit(ax, style.font_size))))
+    return min(most, 32, max(18, int(0.45 * characters_that_fit(ax, style.font_size))))
 
 
 def spread(positions: Floats, gap: float, low: float, high: float) -> Floats:
@@ -328,7 +320,3 @@ def spread(positions: Floats, gap: float, low: float, high: float) -> Floats:
     # If even the whole height is too short, the lower end wins.
     placed: Floats = np.clip(pooled, low, max(low, high - last)) + steps
     return placed
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
