@@ -130,8 +130,8 @@ class PerformanceCurvesDisplay(_HighlightedCurves):
             if len(points):
                 alpha = float(np.clip(6.0 / np.sqrt(len(points)), 0.15, 0.6))
                 dots: dict[str, Any] = {"color": look.colour, "alpha": alpha, "linewidths": 0}
-                many = len(points) > MOST_SHAPES
-                ax.scatter(*points.T, s=8, rasterized=many, zorder=3, **dots)
+                dots |= {"s": 8, "zorder": 3, "rasterized": len(points) > MOST_SHAPES}
+                ax.scatter(*points.T, **dots)
         ax.set_xlim(padded(self._across, 0.02))
         ax.set_ylim(self._limits(chosen))
         named = chosen[: max(1, lines_that_fit(ax, style.small))]

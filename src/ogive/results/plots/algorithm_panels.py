@@ -76,7 +76,10 @@ class AlgorithmPanels(Display):
 
     def _title(self, ax: Axes, style: Style, panels: PanelGrid) -> list[str]:
         """Write each name above its panel; return a note on algorithms without a panel."""
-        panels.titles(ax, style, self._names)
+        width = max(4, panels.characters(style.small) - 1)
+        for cell, name in zip(panels.cells(len(self._names)), self._names, strict=True):
+            panels.title(ax, style, cell, label(name, width))
+        panels.name_edges(ax, style)
         return not_shown(self._hidden, "more algorithm")
 
 
@@ -331,7 +334,8 @@ class RunsDisplay(AlgorithmPanels):
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         count = len(self._parts)
-        panels = drawn_panels(ax, style, count, *(_ends(self._rows[name]) for name in self.numbers))
+        across, up = (_ends(self._rows[name]) for name in self.numbers)
+        panels = drawn_panels(ax, style, count, across, up)
         n_late = 0
         dots: dict[str, Any] = {"s": 7.0, "alpha": 0.5, "zorder": 2}
         dots["rasterized"] = len(self._rows) > MOST_SHAPES

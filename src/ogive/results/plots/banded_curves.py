@@ -120,6 +120,7 @@ class CharacteristicDisplay(Display):
         shown = self._lines[:MOST_NAMED]
         ends = padded(ends_of(self._rows[self.by].to_numpy()))
         panels = drawn_panels(ax, style, len(shown), ends)
+        width = max(4, panels.characters(style.small) - 1)
         for (row, column), part in zip(panels.cells(len(shown)), shown, strict=True):
             placed = []
             for line in self._lines:  # points (n_points, 4) where they lie in the panel
@@ -132,7 +133,8 @@ class CharacteristicDisplay(Display):
             if self._expected:
                 height = panels.y(part["expected"].to_numpy(), row)
                 ax.plot(own[:, 0], height, color=style.ink, linewidth=1.0, linestyle=DASHED)
-        panels.titles(ax, style, [part[self.who].iloc[0] for part in shown])
+            panels.title(ax, style, (row, column), label(part[self.who].iloc[0], width))
+        panels.name_edges(ax, style)
         rest = len(self._lines) - len(shown)
         return [
             "band: interval of the share; grey: all others",

@@ -394,11 +394,11 @@ class ItemFitDisplay(Display):
             say_on_hover(dots, [f"{name}: infit {a:.2f}, outfit {b:.2f}" for name, a, b in names])
         # A departure from the curve counts as much as a mean square at the edge of the square.
         far = np.abs(np.log(self._points)).max(axis=1) / np.log(BAND[1]) + self._wrong
-        rows = np.flatnonzero(self._outside | self._wrong)
+        named = np.flatnonzero(self._outside | self._wrong)
         most = max(1, min(MOST_ITEMS, lines_that_fit(ax, style.small) - 1))
-        rows = rows[np.argsort(-far[rows], kind="stable")][:most]
-        colours = np.where(self._wrong[rows], style.negative, style.ink).tolist()
-        name_points(style, ax, self._rows.index[rows], self._points[rows], colours, 24)
+        named = named[np.argsort(-far[named], kind="stable")][:most]
+        colours = np.where(self._wrong[named], style.negative, style.ink).tolist()
+        name_points(style, ax, self._rows.index[named], self._points[named], colours, 24)
         return self._notes()
 
     def _notes(self) -> list[str]:
@@ -545,9 +545,9 @@ class InstanceSpaceDisplay(Display):
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         hard, best = divided(ax, 2)
-        for panel, name in ((hard, "difficulty of the problem"), (best, "best algorithm")):
+        for panel, title in ((hard, "difficulty of the problem"), (best, "best algorithm")):
             self._dress(panel, style)
-            panel.set_title(name, fontsize=1.1 * style.font_size, color=style.ink)
+            panel.set_title(title, fontsize=1.1 * style.font_size, color=style.ink)
         best.set_ylabel("")
         many = len(self._rows) > MOST_SHAPES
         look: dict[str, Any] = {"s": 12.0, "linewidth": 0, "alpha": 0.85, "zorder": 3}

@@ -106,13 +106,6 @@ class PanelGrid:
         left, _, _, top = self.box(*cell)
         write_off(style, ax, text, (left, top), (0.0, 2.0), va="bottom")
 
-    def titles(self, ax: Axes, style: Style, names: Sequence[object]) -> None:
-        """Write a name above each panel, cut to its width, and set the limits around all."""
-        width = max(4, self.characters(style.small) - 1)
-        for cell, name in zip(self.cells(len(names)), names, strict=True):
-            self.title(ax, style, cell, label(name, width))
-        self.name_edges(ax, style)
-
     def write(self, ax: Axes, style: Style, cell: tuple[int, int], text: str) -> None:
         """Write a grey text in the middle of an empty panel."""
         left, right, bottom, top = self.box(*cell)

@@ -339,7 +339,7 @@ class ScalingDisplay(Display):
 
     def _draw(self, ax: Axes, style: Style) -> list[str]:
         rows = self._rows.reindex(columns=[*self.numbers, *self.optional])
-        on_line = np.isfinite(rows[["low", "high"]].astype(float)).all(axis=1)
+        on_line = np.isfinite(rows[["low", "high"]].to_numpy(dtype=float)).all(axis=1)
         line = rows[on_line].sort_values("fact", kind="stable")
         fact, outcome, _, low, high = line.to_numpy(dtype=float).T
         look: dict[str, Any] = {"color": style.positive, "alpha": 0.15, "linewidth": 0}
