@@ -12,7 +12,7 @@ import pandas as pd
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.benchmarking.chapters import read_benchmark
+from ogive.reporting.chapters import read_benchmark
 from ogive.benchmarking.decoder import judge
 from ogive.data.datasets.dataset import split_dataset
 from ogive.data.datasets.load import load_dataset

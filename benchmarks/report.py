@@ -11,7 +11,7 @@ import numpy as np
 
 import ogive as og
 from common import machine, print_table
-from ogive.benchmarking.chapters import read_benchmark
+from ogive.reporting.chapters import read_benchmark
 from ogive.reporting.demo import demonstrate
 
 N_RESPONDENTS, SIZES = 200, (500, 20_000)

@@ -15,7 +15,7 @@ from ogive._studies import names as study_names
 if TYPE_CHECKING:
     from ogive._load import load as load
     from ogive._studies import *  # noqa: F403
-    from ogive.benchmarking.friedman_test import compare_ranks as compare_ranks
+    from ogive.checks.friedman_test import compare_ranks as compare_ranks
     from ogive.capability.case_difficulty import CaseDifficulty as CaseDifficulty
     from ogive.capability.gate import CapabilityGate as CapabilityGate
     from ogive.capability.measurement import measure_capability as measure_capability
@@ -81,7 +81,7 @@ _HOMES = {
     "CaseDifficulty": "capability.case_difficulty",
     "Censored": "irt.models.censored",
     "compare_models": "checks.model_fit",
-    "compare_ranks": "benchmarking.friedman_test",
+    "compare_ranks": "checks.friedman_test",
     "Continuous": "irt.models.continuous",
     "Dataset": "data.datasets.dataset",
     "dataset_responses": "data.pools.runner",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
+from typing import Any
 
 from ogive.errors import InputError
 
@@ -48,3 +49,13 @@ def one_of(value: object, name: str, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in names:
         raise InputError(f"{name} is {value!r:.60}, but it should be one of: {', '.join(names)}.")
     return value
+
+
+def float_array(values: object, name: str) -> Any:
+    """Return the values as an array of floats; refused if they are not numbers."""
+    import numpy as np
+
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} should hold numbers, but: {error}.") from error

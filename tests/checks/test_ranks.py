@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import friedmanchisquare
 
-from ogive.benchmarking.friedman_test import RankComparison, compare_ranks
+from ogive.checks.friedman_test import RankComparison, compare_ranks
 from ogive.errors import InputError
 from ogive.results.plots.figure import Display
 
@@ -174,8 +174,8 @@ def test_it_shows_itself(tmp_path):
 def test_wrong_scores_are_explained(subtests):
     for scores, message in [
         (table(1), "at least two"),
-        (table(4, 1), "1 item every respondent has a score"),
-        (table().where(np.eye(6, 20) == 1), "0 items every respondent"),
+        (table(4, 1), "every respondent, got 1"),
+        (table().where(np.eye(6, 20) == 1), "every respondent, got 0"),
         (table().rename(index={"model 1": "model 0"}), "names must differ"),
         (table().replace(table().iloc[1, 1], -np.inf), "infinite"),
         (

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ogive import Responses, decode_responses, simulate
-from ogive.benchmarking.chapters import read_benchmark
+from ogive.reporting.chapters import read_benchmark
 from ogive.errors import InputError
 from ogive.reporting.exports import Contents, write_folder
 
@@ -73,7 +73,7 @@ def test_the_order_given_is_that_of_the_data_sets(decoded):
 
 
 def test_an_unknown_order_is_refused(decoded):
-    with pytest.raises(InputError, match="order is 'size', but it should be one of difficulty"):
+    with pytest.raises(InputError, match="order is 'size', but it should be one of: difficulty"):
         read_benchmark(decoded, order="size")
 
 

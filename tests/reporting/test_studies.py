@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import ogive as og
-from ogive.benchmarking.chapters import read_benchmark
+from ogive.reporting.chapters import read_benchmark
 
 
 def decoding():

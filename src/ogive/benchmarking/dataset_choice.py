@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.benchmarking.period_choice import (
@@ -33,13 +34,10 @@ from ogive.data.study_tables import is_artificial, rivals
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed, said_p
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import kendall, spearman
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["ChosenDatasets", "choose_datasets"]
 
@@ -265,8 +263,6 @@ class ChosenDatasets(Result):
 
         `tested` says which part of a half stood for the size, and `datasets` which are chosen.
         """
-        import pandas as pd
-
         shape = self.held_out.shape
         ceiling = np.broadcast_to(self.ceiling, shape)
         columns: dict[str, Any] = {
@@ -299,8 +295,6 @@ class ChosenDatasets(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Return agreement against the number of data sets."""
-        from ogive.results.plots import DISPLAYS
-
         return DISPLAYS["agreement"](self.to_frame()).plot(**kw)
 
     def sentences(self) -> list[str]:

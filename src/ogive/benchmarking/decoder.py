@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from ogive._files import file_name_of
+from ogive._files import PathLike, file_name_of
 from ogive._progress import Progress, telling
 from ogive.benchmarking.decoding import BenchmarkDecoding, Limits
 from ogive.checks.residuals import informative, upright_items
@@ -39,14 +41,8 @@ from ogive.irt.expected_scores import true_scores
 from ogive.irt.models import AUTO, find_model
 from ogive.irt.models.base import MeasurementModel
 from ogive.results.numbers import counted, joined, listed
+from ogive.stats.array_backend import Array, Floats
 from ogive.stats.intervals import wilson
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from ogive._files import PathLike
-    from ogive.stats.array_backend import Array, Floats
 
 __all__ = ["BenchmarkDecoding", "Limits", "decode_benchmark", "decode_responses"]
 
@@ -61,8 +57,6 @@ def judge(calibration: Calibration, responses: Responses, method: str = "eap") -
     Columns ending in `_positive` leave out items of negative discrimination, from the ability and
     from the sum. Respondents without a response have NaN.
     """
-    import pandas as pd
-
     cells = calibration.placed(responses)
     asked = (cells >= 0).sum(axis=1)
     right = (cells == 1).sum(axis=1)
@@ -405,8 +399,6 @@ class _Decoder:
         known: Mapping[str, Mapping[str, float]],
     ) -> BenchmarkDecoding:
         """Return the decoding of all data sets."""
-        import pandas as pd
-
         if not self.frames:
             raise InputError(
                 f"No data set could be decoded. {next(iter(self.failures.values()), '')}"
@@ -453,8 +445,6 @@ def _source(dataset: Dataset, split: Split, preparation: str, answers: Answers) 
 
 
 def _frame_of(rows: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame.from_dict(dict(rows), orient="index").rename_axis("dataset")
 
 

@@ -12,19 +12,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from ogive.benchmarking import CHANCE
 from ogive.checks.mislabelled_items import LabelTrouble, label_trouble
 from ogive.checks.residuals import alike, informative, p_of_negative, upright_items
+from ogive.data.responses import Responses
 from ogive.data.study_tables import are_marks
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.response_codes import as_floats
 from ogive.results.base import Draw, Result, picked
 from ogive.results.numbers import counted, joined, listed, said_of_level, who_has
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
+from ogive.stats.array_backend import Floats
 from ogive.stats.multiplicity import benjamini_hochberg
 from ogive.stats.pairwise_tests import (
     differences_of_answers,
@@ -32,15 +38,6 @@ from ogive.stats.pairwise_tests import (
     differences_over_units,
     first_places,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from ogive.data.responses import Responses
-    from ogive.results.plots.figure import Display
-    from ogive.stats.array_backend import Floats
-
 
 SURE = 1.96  # standard errors
 SCORE = "true_score_positive"  # by which classifiers are compared
@@ -328,8 +325,6 @@ class BenchmarkDecoding(Result):
         `significantly_negative` says whether its discrimination is surely below 0:
         `negative_p_adjusted`, corrected for the number of instances of its data set, is below 0.05.
         """
-        import pandas as pd
-
         parts = []
         for name, calibration in self.calibrations.items():
             adjusted = benjamini_hochberg(p_of_negative(calibration))
@@ -354,8 +349,6 @@ class BenchmarkDecoding(Result):
         own. Difficulties beyond ±6, which belong to nearly flat curves, count as ±6. Standard
         errors are those over other instances of the data set, with the same pool.
         """
-        import pandas as pd
-
         rows = [
             described(calibration, self.limits, self.items[self.items["dataset"] == name])
             for name, calibration in self.calibrations.items()
@@ -373,8 +366,6 @@ class BenchmarkDecoding(Result):
     @cached_property
     def suspects(self) -> pd.DataFrame:
         """Instances with a suspect label, the most suspect first."""
-        import pandas as pd
-
         parts = []
         for name, trouble in self.label_troubles.items():
             found = trouble.to_frame()
@@ -409,8 +400,6 @@ class BenchmarkDecoding(Result):
         Standard errors are over the data sets of a bin. Difficulties of different data sets are on
         scales of their own, so their mean says less than that of `chance`.
         """
-        import pandas as pd
-
         ordered = self.ranking(column)
         if not 1 <= bins <= len(ordered):
             raise InputError(
@@ -474,8 +463,6 @@ class BenchmarkDecoding(Result):
 
     def _failed(self) -> pd.DataFrame:
         """Return one row per classifier that failed on a data set, with the reason."""
-        import pandas as pd
-
         rows = [
             {"dataset": dataset, "member": member, "reason": reason}
             for dataset, members in self.failed.items()
@@ -498,8 +485,6 @@ class BenchmarkDecoding(Result):
         figure stands which these are. "scores" shows the true scores on a `dataset`; "suspects" the
         instances of a `dataset` with doubtful labels.
         """
-        from ogive.results.plots import DISPLAYS
-
         if kind == "datasets":
             return DISPLAYS["datasets"](self.datasets).plot(**kw)
         if kind == "histogram":
@@ -517,8 +502,6 @@ class BenchmarkDecoding(Result):
 
     def _histogram(self, dataset: str | None, value: str, **kw: Any) -> Display:
         """Return how the values of instances are spread: of one data set, or of each by itself."""
-        from ogive.results.plots import DISPLAYS
-
         items, told = self.items, self.told
         if dataset is None and len(self.calibrations) > 1:
             shapes: Any = DISPLAYS["distributions"]

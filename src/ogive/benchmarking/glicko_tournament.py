@@ -14,9 +14,10 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.benchmarking import GIVEN
@@ -25,6 +26,9 @@ from ogive.data.study_tables import are_marks, rivals, said_of_marks
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed, repeated, who_has
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.algorithm_curves import BumpDisplay
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.glicko2 import (
     FINEST,
@@ -43,11 +47,6 @@ from ogive.stats.glicko2 import (
 )
 from ogive.stats.linked_parts import Parts, linked_parts
 from ogive.stats.pairwise_tests import ALPHA, differences_of_games
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["Tournament", "tournament"]
 
@@ -278,8 +277,6 @@ class Tournament(Result):
         Where no game links all of them, `part` numbers the parts, and ranks hold within each.
         Artificial respondents are marks on the scale: they have no rank, and come last.
         """
-        import pandas as pd
-
         final = self.final
         columns = {
             **({"part": self.part + 1} if self.part.any() else {}),
@@ -300,8 +297,6 @@ class Tournament(Result):
 
     def _column(self, found: list[int | None]) -> Any:
         """Return ranks as a column: whole numbers, with gaps where there are marks."""
-        import pandas as pd
-
         return pd.array(found, dtype="Int64") if self.marks.any() else np.array(found)
 
     def _ranks(self, rating: Floats) -> list[int | None]:
@@ -314,8 +309,6 @@ class Tournament(Result):
 
     def history(self) -> pd.DataFrame:
         """One row per period and respondent, in the order of play; the last ranks are final."""
-        import pandas as pd
-
         n_periods, n = self.rating.shape
         placing = [*self.rating[:-1], self._placing]
         columns = {
@@ -347,9 +340,6 @@ class Tournament(Result):
 
         Of parts that no game links, the largest is drawn.
         """
-        from ogive.results.plots import DISPLAYS
-        from ogive.results.plots.algorithm_curves import BumpDisplay
-
         linked = [self.respondents[k] for k in np.flatnonzero(self.part == 0)]
         rivals = [self.respondents[k] for k in np.flatnonzero(self._rivals)]
         if kind == "ratings":

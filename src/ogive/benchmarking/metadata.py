@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, permutations, product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.benchmarking import CHANCE
@@ -23,15 +24,12 @@ from ogive.data.foreign_frames import with_row_names
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed, meant
-from ogive.results.plots.figure import tidy
+from ogive.results.plots.banded_curves import CharacteristicDisplay
+from ogive.results.plots.figure import Display, tidy
+from ogive.results.plots.matrices import HeatMapDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import correlation_interval
 from ogive.stats.multiplicity import benjamini_hochberg
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["MetadataBins", "MetadataRelations", "probability_by_metadata", "relate_metadata"]
 
@@ -47,8 +45,6 @@ LEVEL = 0.05  # false discovery rate of the reported relations
 
 def as_numbers(table: Any, what: str) -> pd.DataFrame:
     """Return the numeric columns of a table whose index names data sets, each once."""
-    import pandas as pd
-
     table = with_row_names(table)
     if isinstance(table, Mapping):
         table = pd.DataFrame.from_dict(dict(table), orient="index")
@@ -141,8 +137,6 @@ class MetadataRelations(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair of a metadatum and a parameter."""
-        import pandas as pd
-
         pairs = list(product(self.metadata, self.parameters))
         columns: dict[str, Any] = {
             "metadatum": [one for one, _ in pairs],
@@ -154,8 +148,6 @@ class MetadataRelations(Result):
 
     def matrix(self, value: str = "correlation") -> pd.DataFrame:
         """Return metadata × parameters: the correlations, or another column of the frame."""
-        import pandas as pd
-
         if value not in (known := ("correlation", "low", "high", "p", "p_adjusted", "n")):
             raise InputError(f"value is {value!r}, but it should be one of: {', '.join(known)}.")
         return pd.DataFrame(
@@ -174,8 +166,6 @@ class MetadataRelations(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Return a heat map of the correlations."""
-        from ogive.results.plots.matrices import HeatMapDisplay
-
         return HeatMapDisplay(self.matrix(), low=-1.0, high=1.0).plot(**kw)
 
 
@@ -348,8 +338,6 @@ class MetadataBins(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per respondent and bin, in the order of the metadatum."""
-        import pandas as pd
-
         count, n_bins = self.probability.shape
         columns = {
             "respondent": np.repeat(np.array(self.respondents, dtype=object), n_bins),
@@ -364,8 +352,6 @@ class MetadataBins(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw one line per respondent over the bins."""
-        from ogive.results.plots.banded_curves import CharacteristicDisplay
-
         by = f"bin of {self.metadatum}, lowest first"
         frame = self.to_frame().rename(columns={"bin": by, "probability": "share"})
         return CharacteristicDisplay(frame, by, "probability of a right response").plot(**kw)
@@ -488,8 +474,6 @@ def _averages(
 
 def _summary(datasets: pd.DataFrame, value: pd.Series[float], parts: Parts) -> pd.DataFrame:
     """Return means over the data sets of each bin, with standard errors."""
-    import pandas as pd
-
     names = [name for name in METADATA_BINS_SUMMARIES if name in datasets.columns]
     rows = []
     for part in parts:

@@ -10,19 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ogive.errors import InputError
-from ogive.stats.array_backend import row_blocks
+from ogive.stats.array_backend import Floats, row_blocks
 from ogive.stats.glicko2 import round_robin
 from ogive.stats.metrics import correlation, kendall, pair_signs, sign_agreement
-
-if TYPE_CHECKING:
-    from ogive.stats.array_backend import Floats
-
 
 LEVEL = 0.5  # share of points of who played no game: neither strong nor weak
 

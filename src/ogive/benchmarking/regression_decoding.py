@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ogive._files import file_name_of
+from ogive._files import PathLike, file_name_of
 from ogive._progress import Progress, telling
 from ogive.data.datasets.dataset import NUMBERS, Dataset, Split, metadata, split_dataset
 from ogive.data.datasets.load import load_datasets
@@ -27,18 +28,14 @@ from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import calibrate_equal_slopes, find_error_model
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed, meant, said_of_level, who_has
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
 from ogive.stats.metrics import spearman
 from ogive.stats.pairwise_tests import (
     differences_of_estimates,
     differences_over_units,
     first_places,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive._files import PathLike
-    from ogive.results.plots.figure import Display
 
 __all__ = ["RegressionDecoding", "decode_regression"]
 
@@ -71,8 +68,6 @@ class RegressionDecoding(Result):
     @cached_property
     def items(self) -> pd.DataFrame:
         """One row per instance: its data set, difficulty and mean score, with standard errors."""
-        import pandas as pd
-
         parts = []
         for name, calibration in self.calibrations.items():
             scores = self.responses[name].values
@@ -96,8 +91,6 @@ class RegressionDecoding(Result):
         instances; `spread` is the standard deviation of regressors in logarithms of errors, and
         `reliability` that of their means. All of it follows from the errors, whatever the model.
         """
-        import pandas as pd
-
         rows = [_described(self.responses[name], self.units[name]) for name in self.calibrations]
         return pd.DataFrame(rows, index=pd.Index(self.calibrations, name="dataset"))
 
@@ -137,8 +130,6 @@ class RegressionDecoding(Result):
 
     def plot(self, dataset: str | None = None, **kw: Any) -> Display:
         """Draw the mean scores of the regressors on a `dataset`, by default the hardest."""
-        from ogive.results.plots import DISPLAYS
-
         chosen = str(self.to_frame().index[0]) if dataset is None else dataset
         if chosen not in self.calibrations:
             raise InputError(
@@ -323,8 +314,6 @@ class _Decoder:
 
     def result(self, known: Mapping[str, Mapping[str, float]]) -> RegressionDecoding:
         """Return the decoding of all data sets."""
-        import pandas as pd
-
         if not self.frames:
             why = next(iter(self.failures.values()), "")
             raise InputError(f"No data set could be decoded. {why}")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.benchmarking import CHANCE
@@ -22,15 +23,12 @@ from ogive.data.study_tables import are_marks, is_artificial, rivals
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, joined, listed, repeated
+from ogive.results.plots.algorithm_curves import BumpDisplay
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.glicko2 import Ratings, new_players, play_steadily, ranks
 from ogive.stats.metrics import kendall, spearman
 from ogive.stats.pairwise_tests import first_places
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["SubsetComparison", "compare_subsets"]
 
@@ -120,8 +118,6 @@ class SubsetComparison(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per order."""
-        import pandas as pd
-
         wrong = self.misplaced
         columns = {
             "sorted_by": self.sorted_by,
@@ -151,8 +147,6 @@ class SubsetComparison(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Return ranks of the respondents in every order."""
-        from ogive.results.plots.algorithm_curves import BumpDisplay
-
         places = self.ranks
         frame = places.melt(var_name="item", value_name="rank", ignore_index=False).reset_index()
         frame["period"] = frame["item"].map({name: k for k, name in enumerate(places.columns)})
@@ -162,8 +156,6 @@ class SubsetComparison(Result):
         return shown
 
     def _frame(self, values: NDArray[Any], columns: tuple[str, ...] | None = None) -> pd.DataFrame:
-        import pandas as pd
-
         names = pd.Index(self.respondents, name="respondent")
         frame = pd.DataFrame(values.T, index=names, columns=list(columns or self.orders))
         return frame.iloc[np.lexsort((-self.points, are_marks(self.respondents)))]
@@ -241,8 +233,6 @@ def compare_subsets(
 
 def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
     """Return the columns that data sets are sorted by, in the order of the scores."""
-    import pandas as pd
-
     datasets = with_row_names(datasets)
     if not isinstance(datasets, pd.DataFrame):
         raise InputError(

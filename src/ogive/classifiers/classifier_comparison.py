@@ -15,12 +15,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from ogive._files import PathLike
 from ogive._progress import Progress, telling
-from ogive.benchmarking.friedman_test import RankComparison, compare_ranks
+from ogive.checks.friedman_test import RankComparison, compare_ranks
 from ogive.checks.residuals import upright_items
 from ogive.classifiers.confusion_curves import FEWEST_RANKED, ConfusionCurves, enrich_confusion
 from ogive.classifiers.predictions import MEASURES, positive_code, read_predictions
@@ -33,18 +35,13 @@ from ogive.data.pools.pool import Answers, Pool, find_pool
 from ogive.data.pools.runner import CombinedProgress, run_pool
 from ogive.data.table_files import as_name
 from ogive.errors import InputError
+from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import calibrate_by_rightness
 from ogive.irt.item_curves import significantly_negative
 from ogive.irt.models.base import MeasurementModel
 from ogive.results.base import Draw, Result, picked
 from ogive.results.numbers import counted, repeated
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive._files import PathLike
-    from ogive.irt.calibration import Calibration
-    from ogive.results.plots.figure import Display
+from ogive.results.plots.figure import Display
 
 __all__ = ["ClassifierComparison", "compare_classifiers"]
 

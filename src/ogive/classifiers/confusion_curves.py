@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ogive.checks.residuals import informative, upright_items
 from ogive.classifiers.predictions import (
@@ -37,12 +38,9 @@ from ogive.irt.expected_scores import total_scores, true_scores
 from ogive.irt.item_curves import told_parameters
 from ogive.results.base import Draw, Result, picked
 from ogive.results.numbers import counted, listed
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["ConfusionCurves", "enrich_confusion"]
 
@@ -55,8 +53,6 @@ def curve_frame(
     calibration: Calibration, given: Predictions, positive: int | None, model: int
 ) -> pd.DataFrame:
     """One row per item and ability; classes are in the order of the figure, the positive first."""
-    import pandas as pd
-
     bank, coords = calibration.model, calibration.coords
     axis = np.linspace(*calibration.population.reach(CURVE_REACH), CURVE_POINTS)
     each = np.repeat(np.arange(len(given.items)), CURVE_POINTS)
@@ -124,8 +120,6 @@ class ConfusionCurves(Result):
     @cached_property
     def measures(self) -> pd.DataFrame:
         """One row per model: ability, scores and metrics, each with its range and rank."""
-        import pandas as pd
-
         columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
         for name in ("true_score", "total_score"):
             columns[f"{name}_sum"] = getattr(self, name)
@@ -137,8 +131,6 @@ class ConfusionCurves(Result):
 
     def scores(self) -> pd.DataFrame:
         """Return measures × models, as `compare_ranks` takes them."""
-        import pandas as pd
-
         frame = pd.DataFrame(
             self.measured.value, index=pd.Index(MEASURES, name="measure"), columns=list(self.models)
         )
@@ -167,8 +159,6 @@ class ConfusionCurves(Result):
         Parameters, information and the share of negative discrimination are means over informative
         items; `chance` is the model's mean probability of being right over all items of the cell.
         """
-        import pandas as pd
-
         cells = Cells(self.calibration, self.predictions, self._code)
         rows = [row for k, ability in enumerate(self.ability) for row in cells.of(k, ability)]
         return pd.DataFrame(rows)
@@ -248,8 +238,6 @@ class ConfusionCurves(Result):
         (`value="difficulty"`); "items" their parameters against each other, with `space="3d"` in
         three dimensions.
         """
-        from ogive.results.plots import DISPLAYS
-
         make: Any = DISPLAYS
         display: Display
         if kind == "cells":
@@ -290,8 +278,6 @@ class ConfusionCurves(Result):
         return curve_frame(*known, self._known(model))
 
     def _cell_display(self, model: int) -> Display:
-        from ogive.results.plots import DISPLAYS
-
         make: Any = DISPLAYS["cell_curves"]
         name = self.models[model]
         display: Display = make(

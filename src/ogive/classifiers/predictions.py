@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.checks.residuals import informative
@@ -26,15 +27,9 @@ from ogive.data.table_files import as_name
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.results.numbers import counted, listed, shown
-from ogive.stats.array_backend import row_blocks
+from ogive.stats.array_backend import Floats, row_blocks
 from ogive.stats.metrics import auc_of_scores, classic_metrics, confusion_counts, kendall
 from ogive.stats.pairwise_tests import Differences, differences_of_estimates
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.stats.array_backend import Floats
-
 
 PARAMETERS = ("discrimination", "difficulty", "guessing")
 NAMES = {
@@ -253,8 +248,6 @@ def _check_no_shares(what: str, labels: list[Any], items: tuple[str, ...]) -> No
 
 
 def _texts(what: str, labels: list[Any], items: tuple[str, ...]) -> list[str]:
-    import pandas as pd
-
     for item, label in zip(items, labels, strict=True):
         if label is None or (np.ndim(label) == 0 and pd.isna(label)):
             raise InputError(f"{what} has no label for {shown(item)}. Give one for every item.")
@@ -375,8 +368,6 @@ class Measured:
 
     def agreement(self) -> pd.DataFrame:
         """Return how similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
-        import pandas as pd
-
         there = np.flatnonzero(~np.isnan(self.value).any(axis=1))
         drawn = self.drawn[~np.isnan(self.drawn[:, there]).any(axis=(1, 2))]
         rows = []
@@ -440,8 +431,6 @@ def differences_over_draws(value: Floats, drawn: Floats, n_items: int) -> Differ
     A resample in which a model has no value is left out for its pairs. Differences that are the
     same on all items do not vary, but few items prove little: no p-value is below a sign test's.
     """
-    import pandas as pd
-
     size = value.size
     covariance = (
         pd.DataFrame(drawn).cov().to_numpy() if len(drawn) > 1 else np.full((size, size), np.nan)

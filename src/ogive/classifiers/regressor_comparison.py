@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from ogive._files import PathLike
 from ogive._progress import Progress, telling
 from ogive.classifiers.classifier_comparison import sorted_models
 from ogive.data.datasets.dataset import NUMBERS, Split, split_dataset
@@ -29,15 +31,11 @@ from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import calibrate_equal_slopes
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, said_of_level, who_has, with_interval
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import error_scores
 from ogive.stats.pairwise_tests import differences_over_units, first_places
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive._files import PathLike
-    from ogive.results.plots.figure import Display
 
 __all__ = ["RegressorComparison", "compare_regressors"]
 
@@ -79,8 +77,6 @@ class RegressorComparison(Result):
         `bias` is the mean of predicted minus true numbers, and `same_grade` the share of instances
         whose prediction lies in the grade of the truth; all with standard errors over instances.
         """
-        import pandas as pd
-
         errors = self.predictions - self.truth
         same = (self._graded(self.predictions) == self._graded(self.truth)).astype(float)
         columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
@@ -102,8 +98,6 @@ class RegressorComparison(Result):
         `score` is the mean score there, `expected` what a regressor of this ability would be
         expected to score on these instances, `difficulty` their mean difficulty.
         """
-        import pandas as pd
-
         return pd.DataFrame([row for k in range(len(self.models)) for row in self._cells_of(k)])
 
     def _cells_of(self, k: int) -> Iterator[dict[str, Any]]:
@@ -154,8 +148,6 @@ class RegressorComparison(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the mean scores of the regressors."""
-        from ogive.results.plots import DISPLAYS
-
         make: Any = DISPLAYS["ranking"]
         display: Display = make(self.to_frame(), estimate="score", se="score_se")
         return display.plot(**kw)

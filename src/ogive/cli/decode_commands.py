@@ -29,7 +29,7 @@ from ogive.irt.models import MODELS
 from ogive.results.numbers import repeated
 
 if TYPE_CHECKING:
-    from ogive.benchmarking.chapters import Chapters
+    from ogive.reporting.chapters import Chapters
     from ogive.benchmarking.decoder import BenchmarkDecoding, Limits
     from ogive.data.datasets.dataset import Dataset
 
@@ -152,7 +152,7 @@ def decode(
     in the folder: the same command resumes an interrupted run.
     """
     wanted, folder = _count_or_share(size), out_folder(out or Path(FOLDER))
-    from ogive.benchmarking.chapters import read_benchmark
+    from ogive.reporting.chapters import read_benchmark
     from ogive.benchmarking.decoder import Limits, decode_benchmark
     from ogive.reporting.exports import write_folder
 
@@ -325,7 +325,7 @@ def demo(
     Takes a minute or two and needs no network.
     """
     folder = out_folder(out or Path(DEMO_FOLDER))
-    from ogive.benchmarking.chapters import read_benchmark
+    from ogive.reporting.chapters import read_benchmark
     from ogive.reporting.demo import demonstrate
     from ogive.reporting.exports import write_folder
 

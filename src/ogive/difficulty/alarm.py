@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from ogive._validation import as_number, checked_share
 from ogive.data.names import aligned
@@ -22,16 +23,13 @@ from ogive.difficulty.targets import difficulty_of
 from ogive.errors import InputError
 from ogive.results.base import Result
 from ogive.results.numbers import counted
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
 from ogive.results.plots.marks import robust_limits
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import wilson
 from ogive.stats.logistic_curves import Curves, curves_at_mean, curves_of, points, predicted_right
 from ogive.stats.metrics import edges_by_quantile, places, sums_by_bin
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["PerformanceAlarm", "performance_alarm"]
 
@@ -49,8 +47,6 @@ def alarm_points(curves: Curves, reference: Sample, new: Sample, confidence: flo
     Bins hold equally many items of their sample. The curve has no `n`; bins of a sample without
     responses have no share.
     """
-    import pandas as pd
-
     whole = np.concatenate([reference.difficulty, new.difficulty])
     grid = np.linspace(*robust_limits(whole), GRID)
     chance = curves.success(grid)
@@ -312,8 +308,6 @@ class PerformanceAlarm(Result):
         For `performance` and `difficulty`, `low` to `high` is the range of `new` if nothing
         changed; for `ability`, it is the interval of the estimate.
         """
-        import pandas as pd
-
         rows = {} if self.performance is None else {"performance": vars(self.performance)}
         rows["difficulty"] = vars(self.difficulty)
         rows["ability"] = {
@@ -327,8 +321,6 @@ class PerformanceAlarm(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw success by difficulty in both samples, with the curve of the reference."""
-        from ogive.results.plots import DISPLAYS
-
         frame = alarm_points(self.curves, self.reference, self.new, 1 - self.alpha)
         return DISPLAYS["alarm"](frame).plot(**kw)
 

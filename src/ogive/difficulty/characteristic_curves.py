@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._validation import whole_number
@@ -33,16 +34,14 @@ from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.results.base import Result
 from ogive.results.numbers import counted, listed, who_has
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
+from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import wilson
 from ogive.stats.logistic_curves import logistic_curves
 from ogive.stats.metrics import sums_by_bin
 from ogive.stats.pairwise_tests import differences_of_estimates, first_places
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["CharacteristicCurves", "Generality", "characteristic_curves", "generality"]
 
@@ -128,8 +127,6 @@ class CharacteristicCurves(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw one line per respondent, with its interval."""
-        from ogive.results.plots import DISPLAYS
-
         return DISPLAYS["characteristic"](self.to_frame()).plot(**kw)
 
 
@@ -294,8 +291,6 @@ class Generality(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per respondent."""
-        import pandas as pd
-
         columns = {
             "generality": self.generality,
             "generality_se": self.generality_se,
@@ -309,8 +304,6 @@ class Generality(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the respondents by generality."""
-        from ogive.results.plots.rankings import RankingDisplay
-
         shown = RankingDisplay(self.to_frame(), estimate="generality", se="generality_se")
         return shown.plot(**kw)
 

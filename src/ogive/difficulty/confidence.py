@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._validation import as_number, whole_number
@@ -16,6 +17,8 @@ from ogive.difficulty.targets import difficulty_of
 from ogive.errors import InputError
 from ogive.results.base import Result
 from ogive.results.numbers import counted, listed
+from ogive.results.plots.banded_curves import CharacteristicDisplay
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import wilson
 from ogive.stats.metrics import (
@@ -25,11 +28,6 @@ from ogive.stats.metrics import (
     error_interval,
     mean_interval,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["ConfidenceByDifficulty", "confidence_by_difficulty"]
 
@@ -91,8 +89,6 @@ class ConfidenceByDifficulty(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per bin, from easy to hard."""
-        import pandas as pd
-
         names = [
             *("difficulty", "n", "probability", "probability_low", "probability_high"),
             *("accuracy", "accuracy_low", "accuracy_high", "gap", "gap_low", "gap_high"),
@@ -103,8 +99,6 @@ class ConfidenceByDifficulty(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw predicted probability and accuracy by difficulty, with their intervals."""
-        from ogive.results.plots.banded_curves import CharacteristicDisplay
-
         names = ("probability", "accuracy")
         share, low, high = (
             np.stack([getattr(self, f"{name}{end}") for name in names])
@@ -187,8 +181,6 @@ def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str,
 
     Columns are matched by index if all have one, else by position.
     """
-    import pandas as pd
-
     absent: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     given = _named_alike(given)
@@ -211,8 +203,6 @@ def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str,
 
 def _named_alike(given: dict[str, Any]) -> dict[str, Any]:
     """Rename numbered Series to row_0, row_1, ... if others have names."""
-    import pandas as pd
-
     series = {name: column for name, column in given.items() if isinstance(column, pd.Series)}
     plain = {name: column for name, column in series.items() if is_numbered(column.index)}
     if len(plain) == len(series):
@@ -309,8 +299,6 @@ def _sure_and_wrong(
     items: tuple[str, ...], probability: Floats, right: Floats, value: Floats, sure: float
 ) -> pd.DataFrame:
     """Wrong responses with a high probability, on the easiest items first, then the surest."""
-    import pandas as pd
-
     frame = pd.DataFrame(
         {"difficulty": value, "probability": probability}, index=pd.Index(items, name="item")
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._validation import checked_share, whole_number
-from ogive.data.feature_columns import Rows, coder_of, is_frame, owners_of
+from ogive.data.feature_columns import Plan, Rows, coder_of, is_frame, owners_of
 from ogive.data.names import place_of
 from ogive.data.table_files import as_name
 from ogive.difficulty.item_values import feature_rows, labels_of_items, values_of_items
@@ -19,14 +20,10 @@ from ogive.difficulty.targets import equally_hard
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import spearman
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.data.feature_columns import Plan
-    from ogive.results.plots.figure import Display
 
 __all__ = ["DifficultyExplanation", "explain_difficulty"]
 
@@ -94,8 +91,6 @@ class DifficultyExplanation(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per feature, the most important for difficulty first."""
-        import pandas as pd
-
         names = ("permutation", "permutation_sd", "impurity")
         columns = {name: getattr(self, name) for name in names}
         if not np.isnan(self.task_score):
@@ -111,8 +106,6 @@ class DifficultyExplanation(Result):
         the item harder. Pushes need not add up, since features interact. `item` is a position, or a
         name in the index of the features; numbered rows are called row_0, row_1, ...
         """
-        import pandas as pd
-
         place = self._place(item)
         rows = self.rows if is_frame(self.rows) else pd.DataFrame(self.rows)
         rows = rows.set_axis(list(self.features), axis=1)
@@ -128,8 +121,6 @@ class DifficultyExplanation(Result):
         return frame.sort_values("push", key=np.abs, ascending=False, kind="stable")
 
     def _place(self, item: Any) -> int:
-        import pandas as pd
-
         index = self.rows.index if is_frame(self.rows) else pd.RangeIndex(len(self.rows))
         place = place_of(item, index)
         if place is not None:
@@ -155,10 +146,6 @@ class DifficultyExplanation(Result):
 
         Bars are shares of the sum over features, so that both models can be compared.
         """
-        import pandas as pd
-
-        from ogive.results.plots import DISPLAYS
-
         if kind not in ("permutation", "impurity"):
             raise InputError(f"kind is {kind!r}, but it should be 'permutation' or 'impurity'.")
         columns: dict[str, Floats] = {}
@@ -255,8 +242,6 @@ def _parts(
 
 
 def _known(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    import pandas as pd
-
     return np.asarray(pd.notna(labels), dtype=bool)
 
 

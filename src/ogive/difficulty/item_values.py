@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._validation import checked_share, whole_number
@@ -19,10 +20,6 @@ from ogive.irt.calibration import Calibration
 from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import edges_by_quantile, edges_by_width, places
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Values by name of item, a frame with a column `difficulty`, or one value per item.
 Difficulty: TypeAlias = (
@@ -102,8 +99,6 @@ def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
 
 def negative_items(targets: DifficultyTargets, rows: Rows) -> NDArray[np.bool_]:
     """Return which items are known to discriminate negatively, in the order of the features."""
-    import pandas as pd
-
     known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
     found: NDArray[np.bool_] = values_of_items(known, rows, "targets") == 1
     return found
@@ -111,8 +106,6 @@ def negative_items(targets: DifficultyTargets, rows: Rows) -> NDArray[np.bool_]:
 
 def _check_columns(frame: Any, what: str) -> None:
     """Refuse columns of text, such as the flags in a frame of targets."""
-    import pandas as pd
-
     for name, column in frame.items():
         if (pd.to_numeric(column, errors="coerce").isna() & column.notna()).any():
             raise InputError(
@@ -243,8 +236,6 @@ def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Flo
 
 def curve_frame(names: Sequence[str], difficulty: Floats, **cells: NDArray[Any]) -> pd.DataFrame:
     """Return one row per name and bin; `cells` are columns, (n_names, n_bins) each."""
-    import pandas as pd
-
     columns: dict[str, Any] = {
         "respondent": np.repeat(np.array(names, dtype=object), difficulty.size),
         "bin": np.tile(np.arange(1, difficulty.size + 1), len(names)),

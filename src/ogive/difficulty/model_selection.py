@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ogive._validation import whole_number
@@ -27,15 +28,12 @@ from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.results.base import Result
 from ogive.results.numbers import counted
+from ogive.results.plots.banded_curves import CharacteristicDisplay
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import paired_difference, wilson
 from ogive.stats.metrics import sums_by_bin
 from ogive.stats.pairwise_tests import differences_of_answers
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["ModelSelection", "select_models"]
 
@@ -127,8 +125,6 @@ class ModelSelection(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per bin, from easy to hard: the best model, and those not significantly worse."""
-        import pandas as pd
-
         row = [self.respondents.index(name) for name in self.best]
         bins = np.arange(len(self.best))
         columns = {
@@ -147,8 +143,6 @@ class ModelSelection(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the share of right responses of each model by difficulty."""
-        from ogive.results.plots.banded_curves import CharacteristicDisplay
-
         cells = {"share": self.share, "low": self.low, "high": self.high}
         return CharacteristicDisplay(curve_frame(self.respondents, self.difficulty, **cells)).plot(
             **kw

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import (
@@ -402,8 +403,6 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if named is not None:
                 validate_data(self, X, skip_check_array=True, reset=False)
         else:
-            import pandas as pd
-
             cells = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=False)
             names = getattr(self, "feature_names_in_", range(cells.shape[1]))
             X = pd.DataFrame(cells, columns=list(map(str, names))).infer_objects()
@@ -501,8 +500,6 @@ def _check_loaded(found: Any) -> None:
 
 def check_predicts(found: Any, names: Any) -> None:
     """Refuse what cannot predict a single row: what was loaded should not fail later."""
-    import pandas as pd
-
     if names is None:
         return
     try:

@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._processes import heeded, one_by_one
 from ogive._progress import Progress, telling
 from ogive._validation import whole_number
-from ogive.data.feature_columns import Rows
+from ogive.data.feature_columns import Plan, Rows
 from ogive.difficulty.item_values import (
     columns_of_items,
     feature_rows,
@@ -31,16 +32,13 @@ from ogive.difficulty.targets import PREDICTED, DifficultyTargets, equally_hard
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
+from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import reach_of_parts
 from ogive.stats.metrics import correlation_interval, prediction_figures
 from ogive.stats.multiplicity import benjamini_hochberg
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.data.feature_columns import Plan
-    from ogive.results.plots.figure import Display
 
 __all__ = ["DifficultyEvaluation", "evaluate_difficulty"]
 
@@ -53,8 +51,6 @@ KEYS = ["target", "training", "regressor"]
 
 def compared_regressors(folds: pd.DataFrame) -> pd.DataFrame:
     """Return one row per target, set of training items, and regressor: errors, and who is best."""
-    import pandas as pd
-
     found = [
         _summary(dict(zip(KEYS, names, strict=True)), part)
         for names, part in folds.groupby(KEYS, sort=False)
@@ -209,8 +205,6 @@ class DifficultyEvaluation(Result):
 
     def table(self) -> pd.DataFrame:
         """Return a printable table: NRMSE ± standard deviation and Spearman for each regressor."""
-        import pandas as pd
-
         rows = {
             names: {
                 (row.regressor, column): text
@@ -240,9 +234,6 @@ class DifficultyEvaluation(Result):
 
         Of several targets or sets of training items, errors are a heat map.
         """
-        from ogive.results.plots import DISPLAYS
-        from ogive.results.plots.rankings import RankingDisplay
-
         frame = self.to_frame()
         if not frame["best"].any():
             raise InputError(f"There is nothing to draw. {self.meaning}")
@@ -417,7 +408,6 @@ def _run(
     n_jobs: int | None,
     report: Progress,
 ) -> pd.DataFrame:
-    import pandas as pd
     from joblib import delayed
 
     calls = [
@@ -449,8 +439,6 @@ def _judged(
 
 
 def _matrix(rows: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     cells = {
         name: dict(zip(part["regressor"], part["nrmse"], strict=True))
         for name, part in rows.groupby("row", sort=False)

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._validation import as_number, whole_number
@@ -32,13 +33,10 @@ from ogive.irt.item_curves import NEGATIVE
 from ogive.irt.repeated_responses import tries_or_one
 from ogive.results.base import Result
 from ogive.results.numbers import counted, listed, meant
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import is_constant
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
 
 __all__ = ["DifficultyTargets", "difficulty_targets"]
 
@@ -91,8 +89,6 @@ class DifficultyTargets(Result):
         With `keep_negative=False`, items of negative discrimination are left out; with
         `keep_dropped=True`, items without a difficulty are included, as NaN.
         """
-        import pandas as pd
-
         chosen = self.methods[0] if method is None else method
         if chosen not in self.methods:
             raise InputError(
@@ -139,8 +135,6 @@ class DifficultyTargets(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per item: each method with its standard error, discrimination and its sign."""
-        import pandas as pd
-
         columns: dict[str, Any] = {}
         for method in self.methods:
             name = method if method == AVERAGE_ERROR else f"difficulty_{method}"
@@ -156,10 +150,6 @@ class DifficultyTargets(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Return distribution of difficulties by model, or of the average error if that is all."""
-        import pandas as pd
-
-        from ogive.results.plots import DISPLAYS
-
         models = [method for method in self.methods if method in MODELS] or [AVERAGE_ERROR]
         value = "difficulty" if models[0] in MODELS else AVERAGE_ERROR
         parts = [pd.DataFrame({"method": m, value: self.difficulties[m]}) for m in models]
@@ -456,8 +446,6 @@ def _flags(fits: Mapping[str, OnScale], n_items: int) -> tuple[str, ...]:
 
 
 def _abilities(fits: Mapping[str, OnScale], respondents: tuple[str, ...]) -> pd.DataFrame:
-    import pandas as pd
-
     index = pd.Index(respondents, name="respondent")
     return pd.DataFrame({f"ability_{name}": fit.ability for name, fit in fits.items()}, index=index)
 

@@ -1,29 +1,30 @@
 """Whether respondents differ over items: the tests of Friedman and Nemenyi.
 
-Demsar (2006) advises them for classifiers over data sets. The correction of the F test is that
-of Iman and Davenport (1980). SciPy holds the distributions, so that no further package is needed.
+Demsar (2006) advises them for classifiers over data sets.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
 
-from ogive.data.responses import Responses, Table
+from ogive._validation import checked_share, one_of
+from ogive.data.responses import Table
 from ogive.data.study_tables import rivals, without_marks
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed, said_p, who_has
+from ogive.results.plots import DISPLAYS
+from ogive.results.plots.figure import Display
+from ogive.results.plots.matrices import HeatMapDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import ROUNDING, runs_within
 from ogive.stats.pairwise_tests import first_places, letter
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ogive.results.plots.figure import Display
+from ogive.stats.rank_tests import friedman_tests, nemenyi_test
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,18 +62,19 @@ class RankComparison(Result):
     def meaning(self) -> str:
         """Whether there is a difference, and who shares the first place."""
         first = [self.respondents[k] for k in first_places(-self.mean_rank)]
-        best, one = first[0], len(first) == 1
+        one = len(first) == 1
         tested = f"over {counted(len(self.items), self.unit)} (Friedman, {said_p(self.p)})"
         if self.p >= self.alpha:
             return f"The {len(self.respondents):,} respondents cannot be distinguished {tested}."
-        alike = next((group for group in self.groups if best in group), (best,))
+        alike = next((group for group in self.groups if first[0] in group), ())
         others = [name for name in alike if name not in first]
-        rest = counted(len(self.respondents) - len(first), "other")
-        tail = (
-            f"{listed(others, 'other')} cannot be distinguished from {'it' if one else 'them'}"
-            if others
-            else f"{'it differs' if one else 'they differ'} from all {rest}"
-        )
+        if others:
+            tail = (
+                f"{listed(others, 'other')} cannot be distinguished from {'it' if one else 'them'}"
+            )
+        else:
+            rest = counted(len(self.respondents) - len(first), "other")
+            tail = f"{'it differs' if one else 'they differ'} from all {rest}"
         return (
             f"The respondents differ {tested}; {who_has(first)} the best mean rank, "
             f"{self.mean_rank.min():.2f}, and {tail} (critical difference "
@@ -80,12 +82,13 @@ class RankComparison(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first; who shares a letter cannot be distinguished."""
-        import pandas as pd
+        """Return one row per respondent, the best first.
 
+        Respondents that share a letter cannot be distinguished.
+        """
         groups = self.groups
         letters = [
-            "".join(letter(k) for k, g in enumerate(groups) if name in g)
+            "".join(letter(k) for k, group in enumerate(groups) if name in group)
             for name in self.respondents
         ]
         columns = {
@@ -98,9 +101,7 @@ class RankComparison(Result):
         return frame.sort_values("mean_rank", kind="stable")
 
     def pairs(self) -> pd.DataFrame:
-        """One row per pair: difference of mean ranks, Nemenyi's p-value, whether they differ."""
-        import pandas as pd
-
+        """Return one row per pair: difference of mean ranks, Nemenyi's p-value, verdict."""
         first, second = np.triu_indices(len(self.respondents), 1)
         names = np.array(self.respondents, dtype=object)
         difference = self.mean_rank[first] - self.mean_rank[second]
@@ -122,20 +123,13 @@ class RankComparison(Result):
         return {"critical_differences": self.plot}
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
-        """Demsar's diagram of critical differences, or with "pairs" the p-value of each pair."""
-        import pandas as pd
-
-        from ogive.results.plots import DISPLAYS
-        from ogive.results.plots.matrices import HeatMapDisplay
-
-        if kind == "ranks":
+        """Draw Demsar's diagram of critical differences, or the p-values ("pairs")."""
+        if one_of(kind, "kind", ("ranks", "pairs")) == "ranks":
             return DISPLAYS["critical_difference"](self.to_frame()).plot(**kw)
-        if kind == "pairs":
-            names = list(self.respondents)
-            across = pd.Index(names, name="p-value (Nemenyi)")
-            frame = pd.DataFrame(self.pairwise_p, index=names, columns=across)
-            return HeatMapDisplay(frame, low=0.0, high=1.0).plot(**kw)
-        raise InputError(f"kind is {kind!r}, but it should be 'ranks' or 'pairs'.")
+        names = list(self.respondents)
+        columns = pd.Index(names, name="p-value (Nemenyi)")
+        frame = pd.DataFrame(self.pairwise_p, index=names, columns=columns)
+        return HeatMapDisplay(frame, low=0.0, high=1.0).plot(**kw)
 
 
 def compare_ranks(scores: Table, *, alpha: float = 0.05, unit: str = "item") -> RankComparison:
@@ -155,71 +149,29 @@ def compare_ranks(scores: Table, *, alpha: float = 0.05, unit: str = "item") -> 
     >>> og.compare_ranks(scores).to_frame()["mean_rank"].tolist()
     [1.0, 2.4, 2.6]
     """
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}, but it must be between 0 and 1, such as 0.05.")
+    checked_share(alpha, "alpha", 0.05)
     table, marks = without_marks(rivals(scores, "compare_ranks"))
-    ranks, items, notes = _ranked(table, unit)
-    n, k = ranks.shape
-    mean = ranks.mean(axis=0)
-    step = np.sqrt(k * (k + 1) / (6.0 * n))  # sd of a difference of mean ranks, by √2
+    values = table.cells.T
+    complete = ~np.isnan(values).any(axis=1)
+    if complete.sum() < 2:
+        raise InputError(
+            f"At least two {unit}s must have a score of every respondent, got "
+            f"{int(complete.sum())}. Leave out respondents with gaps, or give more {unit}s."
+        )
+    ranks = rankdata(-values[complete], axis=1)  # 1 for the highest score
+    left_out = [table.items[k] for k in np.flatnonzero(~complete)]
+    lost = (f"Left out, since scores are missing: {listed(left_out, unit)}.",) if left_out else ()
+    mean_rank = ranks.mean(axis=0)
+    critical_difference, pairwise_p = nemenyi_test(mean_rank, len(ranks), alpha)
     return RankComparison(
         respondents=table.respondents,
-        items=items,
-        mean_rank=mean,
-        se=ranks.std(axis=0, ddof=1) / np.sqrt(n),
-        **_friedman(ranks),
-        **_nemenyi(mean, step, alpha),
+        items=tuple(table.items[k] for k in np.flatnonzero(complete)),
+        mean_rank=mean_rank,
+        se=ranks.std(axis=0, ddof=1) / np.sqrt(len(ranks)),
+        **friedman_tests(ranks),
+        critical_difference=critical_difference,
+        pairwise_p=pairwise_p,
         alpha=alpha,
         unit=unit,
-        notes=(*marks, *notes),
+        notes=(*marks, *lost),
     )
-
-
-def _ranked(table: Responses, unit: str) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
-    """Return ranks, (n_items, n_respondents), 1 for the highest score, on items with all scores."""
-    from scipy.stats import rankdata
-
-    values = table.cells.T
-    whole = [not np.isnan(row).any() for row in values]
-    if sum(whole) < 2:
-        raise InputError(
-            f"On {counted(sum(whole), unit)} every respondent has a score, but the test "
-            f"needs at least two. Leave out respondents with gaps, or give more {unit}s."
-        )
-    lost = [name for name, kept in zip(table.items, whole, strict=True) if not kept]
-    notes = (f"Left out, since scores are missing: {listed(lost, unit)}.",) if lost else ()
-    items = tuple(name for name, kept in zip(table.items, whole, strict=True) if kept)
-    return rankdata(-values[whole], axis=1), items, notes
-
-
-def _friedman(ranks: Floats) -> dict[str, Any]:
-    """Return Friedman's chi-square, corrected for ties, and the F of Iman and Davenport."""
-    from scipy.stats import chi2, f
-
-    n, k = ranks.shape
-    between = n * ((ranks.mean(axis=0) - (k + 1) / 2) ** 2).sum()
-    total = ((ranks - (k + 1) / 2) ** 2).sum()
-    if total == 0:  # all tied everywhere: nothing speaks for a difference
-        return {"friedman": 0.0, "p": 1.0, "f": 0.0, "f_p": 1.0}
-    square = n * (k - 1) * between / total
-    rest = n * (k - 1) - square
-    ratio = (n - 1) * square / rest if rest > ROUNDING else np.inf
-    return {
-        "friedman": float(square),
-        "p": float(chi2.sf(square, k - 1)),
-        "f": float(ratio),
-        "f_p": float(f.sf(ratio, k - 1, (k - 1) * (n - 1))),
-    }
-
-
-def _nemenyi(mean: Floats, step: float, alpha: float) -> dict[str, Any]:
-    """Critical difference and p-value of each pair, by the range of k independent normals."""
-    from scipy.stats import studentized_range
-
-    k, root = mean.size, np.sqrt(2.0)
-    first, second = np.triu_indices(k, 1)
-    apart = np.abs(mean[first] - mean[second]) / step
-    p = np.ones((k, k))
-    p[first, second] = p[second, first] = studentized_range.sf(apart * root, k, np.inf)
-    critical = float(studentized_range.ppf(1.0 - alpha, k, np.inf) / root * step)
-    return {"critical_difference": critical, "pairwise_p": p}
