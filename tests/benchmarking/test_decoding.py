@@ -65,7 +65,7 @@ def test_bins_hold_equally_many_data_sets_hardest_first(decoding):
 
 
 def test_too_many_bins_are_refused(decoding):
-    with pytest.raises(InputError, match="bins is 6, but there are 5 data sets"):
+    with pytest.raises(InputError, match="bins is 6, but it should be a whole number from 1 to 5"):
         decoding.bins(6)
 
 
@@ -268,9 +268,9 @@ def test_every_kind_of_figure_is_drawn(subtests, decoding):
 
 
 def test_a_figure_of_one_data_set_needs_its_name(decoding):
-    with pytest.raises(InputError, match=r"no data set None. Choose one of: set 0, set 1"):
+    with pytest.raises(InputError, match=r"dataset is None, but it should be one of: set 0, set 1"):
         decoding.plot("scores")
-    with pytest.raises(InputError, match="no data set 'set 9'"):
+    with pytest.raises(InputError, match="dataset is 'set 9'"):
         decoding.plot("suspects", "set 9")
     with pytest.raises(InputError, match="kind is 'pie'"):
         decoding.plot("pie")
@@ -279,12 +279,12 @@ def test_a_figure_of_one_data_set_needs_its_name(decoding):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda d: d.scores("skill"), "There is no column of classifiers 'skill'"),
-        (lambda d: d.ranking("size"), "There is no column of datasets 'size'"),
+        (lambda d: d.scores("skill"), "column is 'skill', but it should be one of"),
+        (lambda d: d.ranking("size"), "column is 'size', but it should be one of"),
     ],
 )
 def test_unknown_columns_are_refused_with_those_that_exist(decoding, call, told):
-    with pytest.raises(InputError, match=f"{told}. Choose one of: "):
+    with pytest.raises(InputError, match=told):
         call(decoding)
 
 

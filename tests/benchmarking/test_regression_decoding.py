@@ -118,9 +118,9 @@ def test_a_result_shows_and_keeps_itself(decoding, tmp_path):
     og.write_report(tmp_path / "page.html", decoding)
     assert og.tournament(decoding.scores()).to_frame().index[0] == "perfect"
     assert "| diabetes | mae |" in og.model_card(decoding, "linear", task="tabular-regression")
-    with pytest.raises(InputError, match="no data set 'x'"):
+    with pytest.raises(InputError, match="dataset is 'x'"):
         decoding.plot("x")
-    with pytest.raises(InputError, match="no column 'x'"):
+    with pytest.raises(InputError, match="column is 'x'"):
         decoding.scores("x")
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.benchmarking.decoder import _Decoder
+from ogive.benchmarking.decoder import gathered_notes
 from ogive.reporting.explorer import scales_of
 from ogive.reporting.sections import picture_of
 from ogive.reporting.sources import analysed
@@ -57,8 +57,8 @@ def test_true_scores_have_marks_below_all_models(marked):
 
 def test_what_holds_of_several_data_sets_is_noted_once():
     notes = [("iris", "left out."), ("wine", "few items."), ("digits", "left out.")]
-    said = _Decoder("1pl", "eap", notes=notes)._gathered_notes()
-    assert said == ("iris and digits: left out.", "wine: few items.")
+    said = gathered_notes(notes)
+    assert said == ["iris and digits: left out.", "wine: few items."]
 
 
 def test_dots_say_their_row_and_their_number():

@@ -1,8 +1,4 @@
-"""A smaller benchmark with the same ranking.
-
-What `choose_datasets` is given: whose ranking counts, on which data sets, for which sizes.
-
-Choose a part of a benchmark that ranks respondents as the whole does.
+"""Choose a part of a benchmark that ranks respondents as the whole does.
 
 Points won in games add up over data sets, so the ranking by any part is a sum. A part is judged on
 data sets and respondents that were held out when it was chosen.
@@ -18,7 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import t
 
+from ogive._validation import is_number, whole_number
 from ogive.benchmarking.period_choice import (
     LEAST_TO_SPLIT,
     Halving,
@@ -41,11 +39,14 @@ from ogive.stats.metrics import kendall, spearman
 
 __all__ = ["ChosenDatasets", "choose_datasets"]
 
-
 LEAST_DATASETS = 3
+RANGE = (0.025, 0.975)  # quantiles of the splits at the ends of a 95 % range
+LEVEL = 0.05  # significance level of the test that there is a ranking
+WEAK = 0.5  # Kendall's tau below which a ranking is weak: one pair in four is reversed
+MOST_NAMED = 10  # data sets in a sentence
 
 
-def judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[np.intp]:
+def _judged_respondents(table: Responses, respondents: Sequence[str] | None) -> NDArray[np.intp]:
     """Return positions of the respondents whose ranking counts."""
     if respondents is None:
         artificial = is_artificial(table.respondents)
@@ -57,51 +58,50 @@ def judged_by(table: Responses, respondents: Sequence[str] | None) -> NDArray[np
             )
         return np.flatnonzero(~artificial)
     names = [respondents] if isinstance(respondents, str) else [str(name) for name in respondents]
-    place = {name: k for k, name in enumerate(table.respondents)}
-    unknown = [name for name in names if name not in place]
+    position = {name: k for k, name in enumerate(table.respondents)}
+    unknown = [name for name in names if name not in position]
     if unknown:
         raise InputError(
             f"respondents names {unknown[0]!r:.80}, which is not in the scores. Their respondents "
-            f"are: {', '.join(table.respondents[:5])}{', ...' if len(place) > 5 else ''}."
+            f"are: {', '.join(table.respondents[:5])}{', ...' if len(position) > 5 else ''}."
         )
     if len(set(names)) < max(2, len(names)):
         raise InputError(
-            f"respondents holds {counted(len(names), 'name')}, {len(set(names))} of them "
-            "different, but a ranking needs at least two, each named once."
+            f"respondents must name at least two, each once, got {counted(len(names), 'name')}, "
+            f"{len(set(names))} of them different."
         )
-    return np.array([place[name] for name in names])
+    return np.array([position[name] for name in names])
 
 
-def with_games(
+def _with_games(
     table: Responses, judged: NDArray[np.intp], played: Points
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...]]:
     """Return positions of the respondents and data sets with games, and notes on the others."""
-    there = played.games > 0
-    busy, used = np.asarray(there.any(axis=0)), np.asarray(there.any(axis=1))
+    has_games = played.games > 0
+    busy, used = np.asarray(has_games.any(axis=0)), np.asarray(has_games.any(axis=1))
     if used.sum() < LEAST_DATASETS:
         raise InputError(
             f"Games are played on {counted(int(used.sum()), 'data set')}, but choosing and judging "
             f"take at least {LEAST_DATASETS}. Give one column per data set, with at least two "
             "scores."
         )
-    counting = set(judged.tolist())
-    idle = [table.respondents[k] for k in judged[~busy]]
-    empty = [table.items[k] for k in np.flatnonzero(~used)]
-    others = [name for k, name in enumerate(table.respondents) if k not in counting]
+    others = np.delete(np.arange(table.n_respondents), judged)
     lists = (
-        ("Left out (no games)", idle, "respondent"),
-        ("Left out (fewer than two scores)", empty, "data set"),
-        ("Not counted in the ranking", others, "respondent"),
+        ("Left out (no games)", [table.respondents[k] for k in judged[~busy]], "respondent"),
+        (
+            "Left out (fewer than two scores)",
+            [table.items[k] for k in np.flatnonzero(~used)],
+            "data set",
+        ),
+        ("Not counted in the ranking", [table.respondents[k] for k in others], "respondent"),
     )
     notes = tuple(f"{why}: {listed(names, noun)}." for why, names, noun in lists if names)
     return judged[busy], np.flatnonzero(used), notes
 
 
-def wanted(size: float | None, n: int) -> tuple[tuple[int, ...], int | None]:
-    """Return the sizes to try, and the requested one."""
-    if size is None:
-        return tuple(range(2, n)), None
-    if isinstance(size, bool) or not isinstance(size, int | float | np.integer | np.floating):
+def _requested_size(size: float, n: int) -> int:
+    """Return a number of data sets, also from a share of `n`."""
+    if not is_number(size):
         raise InputError(f"size is {size!r}, but it should be a number, a share or None.")
     if isinstance(size, float | np.floating):
         if not 0 < size < 1:
@@ -110,12 +110,7 @@ def wanted(size: float | None, n: int) -> tuple[tuple[int, ...], int | None]:
                 f"data sets, give a whole one from 1 to {n:,}."
             )
         size = max(1, math.floor(float(size) * n + 0.5))
-    if not 1 <= size <= n:
-        raise InputError(
-            f"size is {size:,}, but there are {counted(n, 'data set')} with games. Give a number "
-            f"from 1 to {n:,}, or a share such as 0.5."
-        )
-    return (int(size),), int(size)
+    return whole_number(size, "size", 1, n)
 
 
 RANGE = (0.025, 0.975)
@@ -174,8 +169,7 @@ class ChosenDatasets(Result):
     def enough(self) -> NDArray[np.bool_]:
         """Whether each size is enough."""
         kept = self.held_out.mean(axis=1) >= self.keep * self.ceiling.mean()
-        found: NDArray[np.bool_] = kept & self.ranked
-        return found
+        return np.asarray(kept & self.ranked)
 
     @property
     def size(self) -> int:
@@ -198,7 +192,7 @@ class ChosenDatasets(Result):
         if size == len(self.datasets):
             return self.datasets
         raise InputError(
-            f"size is {size}, but the parts have {_span(self.sizes)} data sets. Call "
+            f"size is {size}, but it should be one of: {', '.join(map(str, self.sizes))}. Call "
             "choose_datasets(scores, size) for another."
         )
 
@@ -217,35 +211,33 @@ class ChosenDatasets(Result):
             )
         if size not in self.sizes:
             most = counted(self.sizes[-1], "data set")
-            return f"No part of at most {most} is shown to be enough: {self._judged(-1)}."
+            return f"No part of at most {most} is shown to be enough: {self._agreement_text(-1)}."
         k = self.sizes.index(size)
-        verb, they, were = ("is", "it ranks", "it was") if size == 1 else PLURAL
+        one, names = size == 1, self.subset(size)
+        verb = "is" if one else "are"
+        kept = self.held_out[k] - self.keep * self.ceiling
+        if np.quantile(kept, RANGE[0]) < 0:  # enough on average only
+            verb = "may be" if self.enough[k] else f"{verb} not shown to be"
+        named = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
         return (
-            f"{size:,} of {total} {self._how_surely(k, verb)} enough "
-            f"({_named(self.subset(size))}): {self._judged(k)}; at least {self.keep:.0%} of that "
-            f"of all is enough. On all data sets, {they} {who} with a Kendall's tau of "
-            f"{self.kendall[k]:.2f} to the ranking by all, for which {were} chosen. "
-            f"{self._against_chance(k)}"
+            f"{size:,} of {total} {verb} enough ({named}): {self._agreement_text(k)}; at least "
+            f"{self.keep:.0%} of that of all is enough. On all data sets, "
+            f"{'it ranks' if one else 'they rank'} {who} with a Kendall's tau of "
+            f"{self.kendall[k]:.2f} to the ranking by all, for which "
+            f"{'it was' if one else 'they were'} chosen. {self._gain_text(k)}"
         )
 
-    def _how_surely(self, k: int, verb: str) -> str:
-        """Whether a part is enough on average only, or in all of the range over splits, too."""
-        kept = self.held_out[k] - self.keep * self.ceiling
-        if np.quantile(kept, RANGE[0]) >= 0:
-            return verb
-        return "may be" if self.enough[k] else f"{verb} not shown to be"
-
-    def _against_chance(self, k: int) -> str:
-        """Return whether choosing is better than taking as many data sets at random."""
+    def _gain_text(self, k: int) -> str:
+        """Say whether choosing is better than taking as many data sets at random."""
         gain = self.held_out[k] - self.random[k]
         low, high = np.quantile(gain, RANGE)
-        range_said = f"(difference {gain.mean():z.3f}, 95 % range {low:z.2f} to {high:z.2f})"
+        interval = f"(difference {gain.mean():z.3f}, 95 % range {low:z.2f} to {high:z.2f})"
         if low > 0:
-            return f"The chosen rank better than as many at random {range_said}."
+            return f"The chosen rank better than as many at random {interval}."
         tail = ": as many others may do as well" if self.enough[k] else ""
-        return f"The chosen are not shown to rank better than as many at random {range_said}{tail}."
+        return f"The chosen are not shown to rank better than as many at random {interval}{tail}."
 
-    def _judged(self, k: int) -> str:
+    def _agreement_text(self, k: int) -> str:
         """Return the agreement on held-out data."""
         difference = self.held_out[k] - self.ceiling
         low, high = np.quantile(difference, RANGE)
@@ -273,16 +265,20 @@ class ChosenDatasets(Result):
             "spearman": self.spearman,
             "significant_share": self.significant_share,
             "artificial_in_place": pd.array(list(self.in_place), dtype="boolean"),
-            **_ranged("held_out", self.held_out),
-            **_ranged("ceiling", ceiling),
-            **_ranged("random", self.random),
-            **_ranged("known", self.known),
-            **_ranged("known_ceiling", np.broadcast_to(self.known_ceiling, shape)),
-            **_ranged("difference", self.held_out - ceiling),
-            **_ranged("gain", self.held_out - self.random),
-            "enough": self.enough,
-            "datasets": [", ".join(names) for names in self.subsets],
         }
+        for name, values in {
+            "held_out": self.held_out,
+            "ceiling": ceiling,
+            "random": self.random,
+            "known": self.known,
+            "known_ceiling": np.broadcast_to(self.known_ceiling, shape),
+            "difference": self.held_out - ceiling,
+            "gain": self.held_out - self.random,
+        }.items():
+            low, high = np.quantile(values, RANGE, axis=1)
+            columns |= {name: values.mean(axis=1), f"{name}_low": low, f"{name}_high": high}
+        columns["enough"] = self.enough
+        columns["datasets"] = [", ".join(names) for names in self.subsets]
         return pd.DataFrame(columns)
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -294,7 +290,7 @@ class ChosenDatasets(Result):
         return {"agreement": self.plot}
 
     def plot(self, **kw: Any) -> Display:
-        """Return agreement against the number of data sets."""
+        """Draw agreement against the number of data sets."""
         return DISPLAYS["agreement"](self.to_frame()).plot(**kw)
 
     def sentences(self) -> list[str]:
@@ -350,11 +346,15 @@ def choose_datasets(
     [[4.0, 1.0]]
     """
     table = rivals(scores, "choose_datasets")
-    _check_settings(keep, n_resamples)
-    judged = judged_by(table, respondents)
-    played = points(table.cells.T[:, judged], tolerance)
-    judged, used, notes = with_games(table, judged, played)
-    sizes, asked = wanted(size, len(used))
+    if not 0 < keep <= 1:
+        raise InputError(f"keep is {keep}, but it must be above 0 and at most 1, such as 0.95.")
+    n_resamples = whole_number(n_resamples, "n_resamples", 1)
+    judged = _judged_respondents(table, respondents)
+    judged, used, notes = _with_games(table, judged, points(table.cells.T[:, judged], tolerance))
+    sizes, asked = (tuple(range(2, len(used))), None)
+    if size is not None:
+        asked = _requested_size(size, len(used))
+        sizes = (asked,)
     values = table.cells.T[used]
     played, everyone = points(values[:, judged], tolerance), points(values, tolerance)
     order = grow(played[None], max(sizes))[[k - 1 for k in sizes], 0]
@@ -365,38 +365,29 @@ def choose_datasets(
         n_resamples=n_resamples,
         random_state=random_state,
     )
-    datasets = tuple(table.items[k] for k in used)
     wrong = [misplaced(table.respondents, everyone[steps > 0].share) for steps in order]
+    shares = np.array([played[steps > 0].share for steps in order])
+    whole = np.broadcast_to(played.share, shares.shape)
+    chosen = [np.argsort(steps, kind="stable")[np.count_nonzero(steps == 0) :] for steps in order]
     return ChosenDatasets(
         respondents=tuple(table.respondents[k] for k in judged),
-        datasets=datasets,
+        datasets=tuple(table.items[k] for k in used),
         sizes=sizes,
-        subsets=tuple(_in_order(datasets, steps) for steps in order),
-        **_agreement(played, order > 0),
+        subsets=tuple(tuple(table.items[used[k]] for k in part) for part in chosen),
+        kendall=kendall(shares, whole),
+        spearman=spearman(shares, whole),
+        significant_share=np.array([_significant_share(played[steps > 0]) for steps in order]),
         in_place=tuple(None if names is None else not names for names in wrong),
         **vars(halving),
         p=chance_of_ranking(played, random_state),
         asked=asked,
         keep=keep,
-        notes=(*notes, *_on_splits(len(used), len(judged), n_resamples), *_on_parts(halving)),
+        notes=(*notes, *_notes(len(used), len(judged), n_resamples, halving)),
     )
 
 
-def _agreement(played: Points, taken: NDArray[np.bool_]) -> dict[str, Any]:
-    """Agreement of each part with the whole, and the share of pairs that differ significantly."""
-    shares = np.array([played[rows].share for rows in taken])
-    whole = np.broadcast_to(played.share, shares.shape)
-    return {
-        "kendall": kendall(shares, whole),
-        "spearman": spearman(shares, whole),
-        "significant_share": np.array([_significant_share(played[rows]) for rows in taken]),
-    }
-
-
 def _significant_share(played: Points) -> float:
-    """Return share of pairs whose points differ significantly over data sets (Student's t, 5 %)."""
-    from scipy.stats import t
-
+    """Return the share of pairs whose points differ significantly over data sets (t test, 5 %)."""
     first, second = np.triu_indices(played.won.shape[1], 1)
     each = np.where(played.games > 0, played.won / np.maximum(played.games, 1.0), np.nan)
     lead = each[:, first] - each[:, second]
@@ -410,49 +401,20 @@ def _significant_share(played: Points) -> float:
     return float(((np.abs(mean) > t.ppf(RANGE[1], freedom) * error) & (count > 1)).mean())
 
 
-def _check_settings(keep: float, n_resamples: int) -> None:
-    if not 0 < keep <= 1:
-        raise InputError(f"keep is {keep}, but it must be above 0 and at most 1, such as 0.95.")
-    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise InputError(f"n_resamples is {n_resamples}, but it must be 1 or more; 200 is usual.")
-
-
-def _in_order(datasets: tuple[str, ...], steps: NDArray[np.intp]) -> tuple[str, ...]:
-    places = np.argsort(steps, kind="stable")[np.count_nonzero(steps == 0) :]
-    return tuple(datasets[k] for k in places)
-
-
-def _on_splits(n_datasets: int, n_respondents: int, n_resamples: int) -> tuple[str, ...]:
-    ways = math.comb(n_datasets, n_datasets // 2)
-    rough = f"{n_datasets:,} data sets can be split in only {ways:,} ways, so ranges are rough."
-    known = (
-        f"{n_respondents:,} respondents are too few to hold some out: agreement is measured on "
-        "the respondents whose scores were used to choose, and is optimistic for others."
-    )
-    said = ((rough, ways < n_resamples), (known, n_respondents < LEAST_TO_SPLIT))
-    return tuple(note for note, holds in said if holds)
-
-
-def _on_parts(halving: Halving) -> tuple[str, ...]:
-    """Return a note if several sizes are judged by one test, since halves are small."""
-    if len(set(halving.tested)) == len(halving.tested):
-        return ()
-    note = (
-        f"Half of the data sets are {halving.half:,}, so that some sizes are judged by the same "
-        "part of them (column tested) and have the same agreement."
-    )
-    return (note,)
-
-
-def _named(names: tuple[str, ...]) -> str:
-    """Return the first names, in the order of choice."""
-    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
-
-
-def _span(sizes: tuple[int, ...]) -> str:
-    return f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-
-
-def _ranged(name: str, values: Floats) -> dict[str, Floats]:
-    low, high = np.quantile(values, RANGE, axis=1)
-    return {name: values.mean(axis=1), f"{name}_low": low, f"{name}_high": high}
+def _notes(n_datasets: int, n_respondents: int, n_resamples: int, halving: Halving) -> list[str]:
+    notes = []
+    if (n_splits := math.comb(n_datasets, n_datasets // 2)) < n_resamples:
+        notes.append(
+            f"{n_datasets:,} data sets can be split in only {n_splits:,} ways, so ranges are rough."
+        )
+    if n_respondents < LEAST_TO_SPLIT:
+        notes.append(
+            f"{n_respondents:,} respondents are too few to hold some out: agreement is measured on "
+            "the respondents whose scores were used to choose, and is optimistic for others."
+        )
+    if len(set(halving.tested)) < len(halving.tested):
+        notes.append(
+            f"Half of the data sets are {halving.half:,}, so that some sizes are judged by the "
+            "same part of them (column tested) and have the same agreement."
+        )
+    return notes

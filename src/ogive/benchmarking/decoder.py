@@ -1,8 +1,4 @@
-"""Decode data sets: calibrate, rank, summarise.
-
-Where classifiers stand on the instances of one data set, and reasons to doubt it.
-
-Decode a benchmark: how hard and how discriminating its data sets are, and who is strong on them.
+"""Decode a benchmark: how hard and how discriminating its data sets are, and who is strong on them.
 
 This is the system of decodIRT. A data set is a test, its test instances are the items, and
 classifiers are the respondents. A pool calibrates the items; each evaluated classifier gets an
@@ -22,6 +18,7 @@ from numpy.typing import NDArray
 
 from ogive._files import PathLike, file_name_of
 from ogive._progress import Progress, telling
+from ogive._validation import one_of
 from ogive.benchmarking.decoding import BenchmarkDecoding, Limits
 from ogive.checks.residuals import informative, upright_items
 from ogive.data.datasets.dataset import Dataset, Split, metadata, require_classes, split_dataset
@@ -31,7 +28,7 @@ from ogive.data.pools.runner import CombinedProgress, run_pool
 from ogive.data.responses import Responses, Table, as_responses
 from ogive.data.study_tables import OPTIMAL, PESSIMAL
 from ogive.errors import InputError, OgiveError
-from ogive.irt.abilities import METHODS, Abilities, score_abilities
+from ogive.irt.abilities import METHODS, score_abilities
 from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import MOST_NEGATIVE, calibrate_by_rightness, said_of_direction
 from ogive.irt.encoded_responses import encode
@@ -41,14 +38,13 @@ from ogive.irt.expected_scores import true_scores
 from ogive.irt.models import AUTO, find_model
 from ogive.irt.models.base import MeasurementModel
 from ogive.results.numbers import counted, joined, listed
-from ogive.stats.array_backend import Array, Floats
+from ogive.stats.array_backend import Array
 from ogive.stats.intervals import wilson
 
 __all__ = ["BenchmarkDecoding", "Limits", "decode_benchmark", "decode_responses"]
 
-
 STAGED = "staged"
-ROUNDING = 1e-9  # of abilities
+ROUNDING = 1e-9  # differences of abilities that are rounding errors
 
 
 def judge(calibration: Calibration, responses: Responses, method: str = "eap") -> pd.DataFrame:
@@ -62,8 +58,8 @@ def judge(calibration: Calibration, responses: Responses, method: str = "eap") -
     right = (cells == 1).sum(axis=1)
     low, high = wilson(right, asked, 0.95)
     columns: dict[str, Any] = {
-        **_standing(calibration, cells, np.ones(cells.shape[1], dtype=bool), method, ""),
-        **_standing(calibration, cells, upright_items(calibration), method, "_positive"),
+        **_estimates(calibration, cells, np.ones(cells.shape[1], dtype=bool), method, ""),
+        **_estimates(calibration, cells, upright_items(calibration), method, "_positive"),
         "accuracy": right / np.maximum(asked, 1),
         "accuracy_low": low,
         "accuracy_high": high,
@@ -73,105 +69,99 @@ def judge(calibration: Calibration, responses: Responses, method: str = "eap") -
     return frame
 
 
-def _standing(
-    calibration: Calibration, cells: Array, kept: NDArray[np.bool_], method: str, ending: str
+def _estimates(
+    calibration: Calibration, cells: Array, kept: NDArray[np.bool_], method: str, suffix: str
 ) -> dict[str, Any]:
     """Return ability and true score by the kept items; NaN if none is informative.
 
     Items that all of the pool got right, or all got wrong, count in the sum, but say nothing about
     ability: the sign of their slope is due to rounding.
     """
-    names = [f"ability{ending}", f"true_score{ending}", f"true_score{ending}_mean"]
-    told = np.flatnonzero(kept & informative(calibration))
-    if not told.size:
+    names = [f"ability{suffix}", f"true_score{suffix}", f"true_score{suffix}_mean"]
+    used = np.flatnonzero(kept & informative(calibration))
+    if not used.size:
         return {f"{name}{se}": np.full(len(cells), np.nan) for name in names for se in ("", "_se")}
-    found = _placed(calibration, cells, told, method)
+    model, coords = calibration.model.of_items(used), calibration.coords[used]
+    if method == STAGED:
+        abilities = staged_abilities(cells[:, used], model, coords)
+    else:
+        data = encode(cells[:, used], model, collapsing=False)
+        abilities = score_abilities(data, model, coords, calibration.population, method)
     summed = np.flatnonzero(kept)
-    model, coords = calibration.model.of_items(summed), calibration.coords[summed]
-    sums = true_scores(model, coords, found.ability, found.se)
-    se, sum_se = found.se, sums.se
-    if method != STAGED:
-        se, sum_se = _errors(calibration, cells, told, method)
-    values = (
-        (found.ability, se),
+    sums = true_scores(
+        calibration.model.of_items(summed),
+        calibration.coords[summed],
+        abilities.ability,
+        abilities.se,
+    )
+    se, sum_se = abilities.se, sums.se
+    if method != STAGED:  # these errors count the errors of the items
+        bank = calibration.of_items([calibration.item_names[k] for k in used])
+        codes = np.ascontiguousarray(cells[:, used])
+        table = Responses.from_codes(codes, None, bank.item_names, bank.model.kind)
+        se = bank.score(table, method)["se"].to_numpy()
+        sum_se = bank.true_scores(table, method)["true_score_se"].to_numpy()
+    pairs = (
+        (abilities.ability, se),
         (sums.total, sum_se),
         (sums.total / summed.size, sum_se / summed.size),
     )
-    return {
-        f"{name}{se}": value
-        for name, pair in zip(names, values, strict=True)
-        for se, value in zip(("", "_se"), pair, strict=True)
-    }
+    columns: dict[str, Any] = {}
+    for name, (value, error) in zip(names, pairs, strict=True):
+        columns |= {name: value, f"{name}_se": error}
+    return columns
 
 
-def _errors(
-    calibration: Calibration, cells: Array, items: NDArray[np.intp], method: str
-) -> tuple[Floats, Floats]:
-    """Standard errors of abilities and of true scores, which count the errors of the items."""
-    part = calibration.of_items([calibration.item_names[k] for k in items])
-    codes = np.ascontiguousarray(cells[:, items])
-    table = Responses.from_codes(codes, None, part.item_names, part.model.kind)
-    se, sum_se = part.score(table, method)["se"], part.true_scores(table, method)["true_score_se"]
-    return se.to_numpy(), sum_se.to_numpy()
-
-
-def _placed(
-    calibration: Calibration, cells: Array, items: NDArray[np.intp], method: str
-) -> Abilities:
-    part, coords = cells[:, items], calibration.coords[items]
-    model = calibration.model.of_items(items)
-    if method == STAGED:
-        return staged_abilities(part, model, coords)
-    data = encode(part, model, collapsing=False)
-    return score_abilities(data, model, coords, calibration.population, method)
-
-
-def doubts(calibration: Calibration, found: pd.DataFrame) -> Iterator[str]:
-    """Yield reasons to doubt a data set."""
+def _doubts(calibration: Calibration, frame: pd.DataFrame) -> Iterator[str]:
+    """Yield reasons to doubt a data set, given the result of `judge`."""
     yield from said_of_direction(calibration)
     if not calibration.converged:
         yield "the calibration did not converge"
+    n_respondents = round(calibration.n_respondents)
     if calibration.n_respondents < FEW_RESPONDENTS:
         yield (
-            f"only {counted(round(calibration.n_respondents), 'classifier')} "
-            f"{'calibrates' if round(calibration.n_respondents) == 1 else 'calibrate'} it, so item "
+            f"only {counted(n_respondents, 'classifier')} "
+            f"{'calibrates' if n_respondents == 1 else 'calibrate'} it, so item "
             "parameters rest mostly on their priors"
         )
-    turned, telling = int((~upright_items(calibration)).sum()), int(informative(calibration).sum())
+    n_negative = int((~upright_items(calibration)).sum())
+    n_informative = int(informative(calibration).sum())
     negative = (
-        f"{turned:,} of {counted(telling, 'instance')} on which classifiers differ discriminate "
-        "negatively"
+        f"{n_negative:,} of {counted(n_informative, 'instance')} on which classifiers differ "
+        "discriminate negatively"
     )
-    if turned > MOST_NEGATIVE * telling:
+    if n_negative > MOST_NEGATIVE * n_informative:
         yield f"{negative}, so its scale hardly reflects who is right more often"
-    yield from _overtaken(found, turned)
-    score = found["true_score"].to_dict()
-    if not {OPTIMAL, PESSIMAL} <= score.keys() or score[PESSIMAL] < score[OPTIMAL]:
-        return
-    yield (
-        f"over all instances, the pessimal classifier has a true score of {score[PESSIMAL]:.1f} "
-        f"and the optimal one {score[OPTIMAL]:.1f}, so do not compare classifiers by it"
-        + (f"; {negative}, which true_score_positive leaves out" if turned else "")
-    )
+    yield from _overtaken(frame, n_negative)
+    score = frame["true_score"].to_dict()
+    if {OPTIMAL, PESSIMAL} <= score.keys() and not score[PESSIMAL] < score[OPTIMAL]:
+        yield (
+            f"over all instances, the pessimal classifier has a true score of "
+            f"{score[PESSIMAL]:.1f} and the optimal one {score[OPTIMAL]:.1f}, so do not compare "
+            "classifiers by it"
+            + (f"; {negative}, which true_score_positive leaves out" if n_negative else "")
+        )
 
 
-def _overtaken(found: pd.DataFrame, turned: int) -> Iterator[str]:
+def _overtaken(frame: pd.DataFrame, n_negative: int) -> Iterator[str]:
     """Say why a respondent that has all right is not the first by ability."""
-    all_right = found[found["accuracy"] == 1]
-    if not turned or all_right.empty:
+    all_right = frame[frame["accuracy"] == 1]
+    if not n_negative or all_right.empty:
         return
     first = str(all_right["ability"].idxmin())
-    own: Any = found.loc[first]
-    above = found[(found["accuracy"] < 1) & (found["ability"] > own["ability"] + ROUNDING)]
-    # Only those that are not above it without the items of negative discrimination.
-    above = above[above["ability_positive"] <= own["ability_positive"] + ROUNDING]
-    if above.empty:
-        return
-    yield (
-        f"{first} has all right but a lower ability than {listed(list(above.index), 'other')}, "
-        f"because right answers to the {counted(turned, 'instance')} of negative discrimination "
-        "lower ability; ability_positive leaves them out"
-    )
+    own: Any = frame.loc[first]
+    above = frame[
+        (frame["accuracy"] < 1)
+        & (frame["ability"] > own["ability"] + ROUNDING)
+        # only those that are not above it without the items of negative discrimination
+        & (frame["ability_positive"] <= own["ability_positive"] + ROUNDING)
+    ]
+    if not above.empty:
+        yield (
+            f"{first} has all right but a lower ability than {listed(list(above.index), 'other')}, "
+            f"because right answers to the {counted(n_negative, 'instance')} of negative "
+            "discrimination lower ability; ability_positive leaves them out"
+        )
 
 
 OWN_SCALES = (
@@ -250,34 +240,73 @@ def decode_benchmark(
     _check(model, method, limits)
     chosen = find_pool(pool)
     loaded = load_datasets(datasets, target, cache=cache)
-    for one in loaded:
-        require_classes(one, "decode_benchmark")
-    splits = [
-        split_dataset(
-            one, test_size=test_size, max_test_size=max_test_size, random_state=random_state
-        )
-        for one in loaded
-    ]
-    preparations = [chosen.preparation(split) for split in splits]  # fails now, not after hours
+    for dataset in loaded:
+        require_classes(dataset, "decode_benchmark")
     decoder = _Decoder(model, method)
     sources: dict[str, dict[str, Any]] = {}
-    with telling(progress, "Running classifiers") as told:
-        combined = CombinedProgress(len(chosen.members) * len(loaded), told)
-        for dataset, split, words in zip(loaded, splits, preparations, strict=True):
+    runs = run_datasets(
+        loaded,
+        chosen,
+        "Running classifiers",
+        test_size=test_size,
+        max_test_size=max_test_size,
+        folder=folder,
+        progress=progress,
+        cv=cv,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    for split, source, answers in runs:
+        sources[split.name] = source
+        decoder.decode_answers(chosen, split, answers)
+    decoding = decoder.result(limits, sources, {each.name: metadata(each) for each in loaded})
+    return replace(decoding, notes=(*said_of_scale(chosen), *decoding.notes))
+
+
+def run_datasets(
+    datasets: list[Dataset],
+    pool: Pool,
+    title: str,
+    *,
+    test_size: float,
+    max_test_size: int | None,
+    folder: PathLike | None,
+    progress: Progress | bool,
+    random_state: int,
+    **settings: Any,
+) -> Iterator[tuple[Split, dict[str, Any], Answers]]:
+    """Run a pool on each data set, and yield the split, its source and the answers.
+
+    `settings` are those of `run_pool`.
+    """
+    splits = [
+        split_dataset(
+            each, test_size=test_size, max_test_size=max_test_size, random_state=random_state
+        )
+        for each in datasets
+    ]
+    preparations = [pool.preparation(split) for split in splits]  # fails now, not after hours
+    with telling(progress, title) as report:
+        combined = CombinedProgress(len(pool.members) * len(datasets), report)
+        for dataset, split, preparation in zip(datasets, splits, preparations, strict=True):
             answers = run_pool(
                 split,
-                chosen,
+                pool,
                 folder=None if folder is None else Path(folder) / file_name_of(split.name),
-                cv=cv,
-                time_limit=time_limit,
-                n_jobs=n_jobs,
+                progress=combined.of(split.name, len(pool.members)),
                 random_state=random_state,
-                progress=combined.of(split.name, len(chosen.members)),
+                **settings,
             )
-            sources[split.name] = _source(dataset, split, words, answers)
-            decoder.decode_answers(chosen, split, answers)
-    found = decoder.result(limits, sources, {one.name: metadata(one) for one in loaded})
-    return replace(found, notes=(*said_of_scale(chosen), *found.notes))
+            source = {
+                "source": dataset.source,
+                "train": len(split.train),
+                "test": len(split.test),
+                "classes": len(split.classes),
+                "preprocessing": preparation,
+                "failed": len(answers.failures),
+            }
+            yield split, source, answers
 
 
 def decode_responses(
@@ -306,14 +335,14 @@ def decode_responses(
             "tables should map names of data sets to responses, such as {'iris': responses}, "
             "and hold at least one."
         )
-    judged = tables if evaluated is None else evaluated
-    if lacking := [str(name) for name in tables if name not in judged]:
+    evaluated = tables if evaluated is None else evaluated
+    if lacking := [str(name) for name in tables if name not in evaluated]:
         raise InputError(f"evaluated lacks {listed(lacking, 'data set')} of tables. Add them.")
     if len({str(name) for name in tables}) < len(tables):
         raise InputError("Two data sets of tables have the same name as text. Rename one.")
     decoder = _Decoder(model, method)
     for name, table in tables.items():
-        decoder.decode(str(name), as_responses(table), as_responses(judged[name]))
+        decoder.decode(str(name), as_responses(table), as_responses(evaluated[name]))
     return decoder.result(limits, {}, {})
 
 
@@ -334,63 +363,50 @@ class _Decoder:
     def decode_answers(self, pool: Pool, split: Split, answers: Answers) -> None:
         """Decode the answers of a pool; if that fails, leave the data set out with a note."""
         row = {name: k for k, name in enumerate(answers.members)}
+        labels = [split.classes[code] for code in split.y_test]
         try:
-            told = answers.responses(split.y_test, pool.calibrating)
-            judged = answers.responses(split.y_test, pool.evaluated)
-            rows = [row[name] for name in judged.respondents]
+            calibrating = answers.responses(split.y_test, pool.calibrating)
+            evaluated = answers.responses(split.y_test, pool.evaluated)
+            rows = [row[name] for name in evaluated.respondents]
             self.decode(
                 split.name,
-                told,
-                judged,
-                labels=[split.classes[code] for code in split.y_test],
+                calibrating,
+                evaluated,
+                labels=labels,
                 cv_accuracy=answers.cv_accuracy[rows],
                 cv_accuracy_se=answers.cv_accuracy_se[rows],
             )
-            self._keep_probabilities(pool, split, answers)
+            # `label_trouble` needs the class probabilities of members that calibrate
+            used = set(pool.calibrating)
+            if scores := {name: each for name, each in answers.scores.items() if name in used}:
+                kept = {"scores": scores, "labels": labels, "classes": split.classes}
+                self.probabilities[split.name] = kept
         except OgiveError as error:
             self.failures[split.name] = str(error)
             self.notes.append((split.name, f"left out. {error}"))
         self.notes += [(split.name, note) for note in (*split.notes, *answers.notes)]
         self.failed |= {split.name: answers.failures} if answers.failures else {}
 
-    def _keep_probabilities(self, pool: Pool, split: Split, answers: Answers) -> None:
-        """Keep what `label_trouble` needs: class probabilities of members that calibrate."""
-        wanted = set(pool.calibrating)
-        if scores := {name: each for name, each in answers.scores.items() if name in wanted}:
-            labels = [split.classes[code] for code in split.y_test]
-            self.probabilities[split.name] = {
-                "scores": scores,
-                "labels": labels,
-                "classes": split.classes,
-            }
-
     def decode(
         self,
         name: str,
-        told: Responses,
-        judged: Responses,
+        calibrating: Responses,
+        evaluated: Responses,
         labels: list[Any] | None = None,
         **columns: Any,
     ) -> None:
-        """Calibrate the items on `told`, and score the respondents of `judged`."""
-        calibration = calibrate_by_rightness(told, self.model, labels=labels)
+        """Calibrate the items on some responses, and score the respondents of others."""
+        calibration = calibrate_by_rightness(calibrating, self.model, labels=labels)
         if calibration.model.kind != "binary":
             raise InputError(
-                f"'{name}' holds {told.kind} responses, but decoding a benchmark needs right and "
-                "wrong. Give responses of 0 and 1."
+                f"'{name}' holds {calibrating.kind} responses, but decoding a benchmark needs "
+                "right and wrong. Give responses of 0 and 1."
             )
-        found = judge(calibration, judged, self.method).assign(**columns)
+        frame = judge(calibration, evaluated, self.method).assign(**columns)
         self.calibrations[name] = calibration
-        self.responses[name] = judged
-        self.frames.append(found.reset_index().assign(dataset=name))
-        self.notes += [(name, note) for note in doubts(calibration, found)]
-
-    def _gathered_notes(self) -> tuple[str, ...]:
-        """Return what holds of several data sets is said once."""
-        about: dict[str, list[str]] = {}
-        for name, note in self.notes:
-            about.setdefault(note, []).append(name)
-        return tuple(f"{joined(names)}: {note}" for note, names in about.items())
+        self.responses[name] = evaluated
+        self.frames.append(frame.reset_index().assign(dataset=name))
+        self.notes += [(name, note) for note in _doubts(calibration, frame)]
 
     def result(
         self,
@@ -400,23 +416,33 @@ class _Decoder:
     ) -> BenchmarkDecoding:
         """Return the decoding of all data sets."""
         if not self.frames:
-            raise InputError(
-                f"No data set could be decoded. {next(iter(self.failures.values()), '')}"
-            )
+            raise no_dataset_decoded(self.failures)
         whole = pd.concat(self.frames, ignore_index=True)
+
         return BenchmarkDecoding(
             calibrations=self.calibrations,
             responses=self.responses,
             classifiers=whole[["dataset", *whole.columns.drop("dataset")]],
             method=self.method,
             limits=limits or Limits(),
-            sources=_frame_of(sources),
-            metadata=_frame_of({name: known[name] for name in self.calibrations if name in known}),
+            sources=frame_by_dataset(sources),
+            metadata=frame_by_dataset({k: known[k] for k in self.calibrations if k in known}),
             failures=self.failures,
             failed=self.failed,
-            notes=(*self._gathered_notes(), *([OWN_SCALES] if len(self.calibrations) > 1 else [])),
+            notes=(
+                *gathered_notes(self.notes),
+                *((OWN_SCALES,) if len(self.calibrations) > 1 else ()),
+            ),
             probabilities=self.probabilities,
         )
+
+
+def gathered_notes(notes: list[tuple[str, str]]) -> list[str]:
+    """Return each note once, after the names of all data sets it holds for."""
+    names: dict[str, list[str]] = {}
+    for name, note in notes:
+        names.setdefault(note, []).append(name)
+    return [f"{joined(which)}: {note}" for note, which in names.items()]
 
 
 def said_of_scale(pool: Pool) -> tuple[str, ...]:
@@ -433,25 +459,19 @@ def said_of_scale(pool: Pool) -> tuple[str, ...]:
     return (note,)
 
 
-def _source(dataset: Dataset, split: Split, preparation: str, answers: Answers) -> dict[str, Any]:
-    return {
-        "source": dataset.source,
-        "train": len(split.train),
-        "test": len(split.test),
-        "classes": len(split.classes),
-        "preprocessing": preparation,
-        "failed": len(answers.failures),
-    }
-
-
-def _frame_of(rows: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+def frame_by_dataset(rows: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Return one row per data set."""
     return pd.DataFrame.from_dict(dict(rows), orient="index").rename_axis("dataset")
+
+
+def no_dataset_decoded(failures: Mapping[str, str]) -> InputError:
+    """Return the error that names the first reason why no data set is left."""
+    return InputError(f"No data set could be decoded. {next(iter(failures.values()), '')}")
 
 
 def _check(model: Any, method: Any, limits: Any) -> None:
     """Refuse settings that would fail only after hours of training."""
-    if method not in (*METHODS, STAGED):
-        raise InputError(f"method is {method!r}; choose one of {', '.join((*METHODS, STAGED))}.")
+    one_of(method, "method", (*METHODS, STAGED))
     if limits is not None and not isinstance(limits, Limits):
         raise InputError(
             f"limits is a {type(limits).__name__}, but it should be ogive.Limits, such as "

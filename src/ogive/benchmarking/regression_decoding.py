@@ -10,35 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
-from ogive._files import PathLike, file_name_of
-from ogive._progress import Progress, telling
-from ogive.data.datasets.dataset import NUMBERS, Dataset, Split, metadata, split_dataset
+from ogive._files import PathLike
+from ogive._progress import Progress
+from ogive._validation import one_of
+from ogive.benchmarking.decoder import frame_by_dataset, no_dataset_decoded, run_datasets
+from ogive.benchmarking.decoding import hardest_sentence, score_table
+from ogive.data.datasets.dataset import NUMBERS, Split, metadata
 from ogive.data.datasets.load import load_datasets
 from ogive.data.pools.pool import Answers, find_pool
-from ogive.data.pools.runner import CombinedProgress, run_pool
 from ogive.data.responses import Responses
 from ogive.errors import InputError, OgiveError
 from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import calibrate_equal_slopes, find_error_model
 from ogive.results.base import Draw, Result
-from ogive.results.numbers import counted, listed, meant, said_of_level, who_has
-from ogive.results.plots import DISPLAYS
+from ogive.results.numbers import counted, listed, said_of_level, who_has
 from ogive.results.plots.figure import Display
+from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.metrics import spearman
-from ogive.stats.pairwise_tests import (
-    differences_of_estimates,
-    differences_over_units,
-    first_places,
-)
+from ogive.stats.pairwise_tests import differences_over_units, first_places
 
 __all__ = ["RegressionDecoding", "decode_regression"]
-
 
 AGREED = 0.5  # correlation of ability and mean absolute error below which a note warns
 FEW = 20  # regressors; with fewer, difficulties say little about instances
@@ -71,15 +68,12 @@ class RegressionDecoding(Result):
         parts = []
         for name, calibration in self.calibrations.items():
             scores = self.responses[name].values
-            seen = (~np.isnan(scores)).sum(axis=0)
-            found = calibration.items[["difficulty", "difficulty_se"]].reset_index()
-            parts.append(
-                found.assign(
-                    dataset=name,
-                    score=np.nanmean(scores, axis=0),
-                    score_se=np.nanstd(scores, axis=0, ddof=1) / np.sqrt(seen),
-                )
-            )
+            n = (~np.isnan(scores)).sum(axis=0)
+            part = calibration.items[["difficulty", "difficulty_se"]].reset_index()
+            part["dataset"] = name
+            part["score"] = np.nanmean(scores, axis=0)
+            part["score_se"] = np.nanstd(scores, axis=0, ddof=1) / np.sqrt(n)
+            parts.append(part)
         whole = pd.concat(parts, ignore_index=True)
         return whole[["dataset", *whole.columns.drop("dataset")]]
 
@@ -96,14 +90,7 @@ class RegressionDecoding(Result):
 
     def scores(self, column: str = "score") -> pd.DataFrame:
         """Return regressors × data sets, for a tournament: mean scores, or another column."""
-        names = [str(name) for name in self.regressors.columns[2:]]
-        if column not in names:
-            raise InputError(
-                f"There is no column {column!r} of regressors. Choose one of: {', '.join(names)}."
-                f"{meant(column, names)}"
-            )
-        wide = self.regressors.set_index(["respondent", "dataset"])[column].unstack()  # noqa: PD010
-        return wide.loc[self.regressors["respondent"].unique(), list(self.calibrations)]
+        return score_table(self.regressors, column, self.calibrations)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the data sets, the hardest first: by the mean score of the regressors."""
@@ -111,14 +98,14 @@ class RegressionDecoding(Result):
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return data sets, regressors, items, scores, and where the data come from."""
-        found = {
+        tables = {
             "datasets": self.to_frame(),
             "regressors": self.regressors,
             "items": self.items,
             "scores": self.scores(),
         }
         more = {"sources": self.sources, "metadata": self.metadata}
-        return found | {name: frame for name, frame in more.items() if len(frame)}
+        return tables | {name: frame for name, frame in more.items() if len(frame)}
 
     def figures(self) -> dict[str, Draw]:
         """Return the scores of the regressors on each data set."""
@@ -130,58 +117,39 @@ class RegressionDecoding(Result):
 
     def plot(self, dataset: str | None = None, **kw: Any) -> Display:
         """Draw the mean scores of the regressors on a `dataset`, by default the hardest."""
-        chosen = str(self.to_frame().index[0]) if dataset is None else dataset
-        if chosen not in self.calibrations:
-            raise InputError(
-                f"There is no data set {chosen!r}. Choose one of: {', '.join(self.calibrations)}."
-            )
-        rows = self.regressors[self.regressors["dataset"] == chosen].set_index("respondent")
-        display: Any = DISPLAYS["ranking"]
-        ranking: Display = display(rows, estimate="score", se="score_se")
-        return ranking.plot(**kw)
+        name = str(self.to_frame().index[0]) if dataset is None else dataset
+        one_of(name, "dataset", self.calibrations)
+        rows = self.regressors[self.regressors["dataset"] == name].set_index("respondent")
+        return RankingDisplay(rows, estimate="score", se="score_se").plot(**kw)
 
     @property
     def meaning(self) -> str:
         """Which data set is hardest to predict, and which regressor does best."""
-        return f"{self._hardest()} {self._strongest()}"
-
-    def _hardest(self) -> str:
         frame = self.to_frame()
         row = frame.iloc[0]
-        said = (
+        error = (
             f"the typical error of its regressors is {float(row['relative_error']):.2f} "
             f"({float(row['relative_error_low']):.2f} to {float(row['relative_error_high']):.2f}) "
             "times the typical error of always predicting the median"
         )
-        if len(frame) == 1:
-            return f"On {frame.index[0]}, {said}."
-        score, error = (frame[name].to_numpy(dtype=float) for name in ("score", "score_se"))
-        freedom = np.maximum(frame["items"].to_numpy(dtype=float) - 1, 1)
-        level = differences_of_estimates(-score, error**2, freedom).level_with(0)
-        near = list(frame.index[level])
-        corrected = "after correction for all pairs"
-        also = f"; not significantly easier, {corrected}: {listed(near, 'other')}" if near else ""
-        return (
-            f"Of {counted(len(frame), 'data set')}, {frame.index[0]} is the hardest: {said}{also}."
-        )
+        return f"{hardest_sentence(frame, 'score', error)} {self._strongest_sentence()}"
 
-    def _strongest(self) -> str:
+    def _strongest_sentence(self) -> str:
+        """Say which regressor has the highest mean score, and which may be as good."""
         score = self.scores().dropna()
         if score.empty:
             return "No regressor has a score on every data set."
-        places = first_places(score.mean(axis=1).to_numpy())
-        first = [str(name) for name in score.index[places]]
-        if score.shape[1] > 1:
-            values = score.to_numpy(dtype=float)
-        else:
+        mean = score.mean(axis=1)
+        best = first_places(mean.to_numpy())
+        first = [str(name) for name in score.index[best]]
+        values, unit = score.to_numpy(dtype=float), "data set"
+        if score.shape[1] == 1:
             table = self.responses[str(score.columns[0])]
-            values = table.select(respondents=list(score.index)).values
-        level = differences_over_units(values).level_with(int(places[0]))
+            values, unit = table.select(respondents=list(score.index)).values, "instance"
+        level = differences_over_units(values).level_with(int(best[0]))
         near = [name for name in score.index[level] if name not in first]
-        units = "data set" if score.shape[1] > 1 else "instance"
-        also = said_of_level(near, f"paired t tests over {counted(values.shape[1], units)}")
-        best = f"{score.mean(axis=1).max():.3f}"
-        return f"{who_has(first)} the highest mean score, {best}{also}."
+        also = said_of_level(near, f"paired t tests over {counted(values.shape[1], unit)}")
+        return f"{who_has(first)} the highest mean score, {mean.max():.3f}{also}."
 
 
 def decode_regression(
@@ -242,28 +210,22 @@ def decode_regression(
             f"{listed(wrong, 'data set')} with classes, but regressors predict numbers. Use "
             "decode_benchmark for them."
         )
-    splits = [
-        split_dataset(
-            one, test_size=test_size, max_test_size=max_test_size, random_state=random_state
-        )
-        for one in loaded
-    ]
-    words = [chosen.preparation(split) for split in splits]
     decoder = _Decoder(calibrated, model)
-    with telling(progress, "Running regressors") as told:
-        combined = CombinedProgress(len(chosen.members) * len(loaded), told)
-        for dataset, split, preparation in zip(loaded, splits, words, strict=True):
-            answers = run_pool(
-                split,
-                chosen,
-                folder=None if folder is None else Path(folder) / file_name_of(split.name),
-                cv=0,
-                time_limit=time_limit,
-                n_jobs=n_jobs,
-                random_state=random_state,
-                progress=combined.of(split.name, len(chosen.members)),
-            )
-            decoder.decode(dataset, split, answers, preparation)
+    runs = run_datasets(
+        loaded,
+        chosen,
+        "Running regressors",
+        test_size=test_size,
+        max_test_size=max_test_size,
+        folder=folder,
+        progress=progress,
+        cv=0,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    for split, source, answers in runs:
+        decoder.decode(split, {k: v for k, v in source.items() if k != "classes"}, answers)
     return decoder.result({one.name: metadata(one) for one in loaded})
 
 
@@ -282,7 +244,7 @@ class _Decoder:
     failed: dict[str, Mapping[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def decode(self, dataset: Dataset, split: Split, answers: Answers, preparation: str) -> None:
+    def decode(self, split: Split, source: dict[str, Any], answers: Answers) -> None:
         """Calibrate one data set; if that fails, leave it out with a note."""
         name = split.name
         try:
@@ -295,36 +257,36 @@ class _Decoder:
             self.calibrations[name], self.responses[name] = calibration, table
             self.units[name] = float(answers.unit or np.nan)
             self.frames.append(_judged(name, split, answers, calibration, table))
-            self.sources[name] = {
-                "source": dataset.source,
-                "train": len(split.train),
-                "test": len(split.test),
-                "preprocessing": preparation,
-                "failed": len(answers.failures),
-            }
+            self.sources[name] = source
             if table.n_respondents < FEW:
                 self.notes.append(
                     f"{name}: only {table.n_respondents} regressors, so the difficulty of an "
                     "instance says as much about them as about it."
                 )
             self.notes += [f"{name}: {note}" for note in calibration.notes]
-            self.notes += [f"{name}: {note}" for note in _doubts(self.frames[-1])]
+            rows = self.frames[-1]
+            agreement = float(spearman(rows["ability"].to_numpy(), -rows["mae"].to_numpy()))
+            if not agreement >= AGREED:
+                self.notes.append(
+                    f"{name}: abilities and mean absolute errors rank regressors differently "
+                    f"(Spearman {agreement:.2f}): a few instances with very large errors decide "
+                    "the mean, and ability follows typical errors. Look at both, or predict the "
+                    "logarithm of such numbers."
+                )
         self.notes += [f"{name}: {note}" for note in (*split.notes, *answers.notes)]
         self.failed |= {name: answers.failures} if answers.failures else {}
 
     def result(self, known: Mapping[str, Mapping[str, float]]) -> RegressionDecoding:
         """Return the decoding of all data sets."""
         if not self.frames:
-            why = next(iter(self.failures.values()), "")
-            raise InputError(f"No data set could be decoded. {why}")
-        facts = {name: known[name] for name in self.calibrations}
+            raise no_dataset_decoded(self.failures)
         return RegressionDecoding(
             calibrations=self.calibrations,
             responses=self.responses,
             regressors=pd.concat(self.frames, ignore_index=True),
             units=self.units,
-            sources=pd.DataFrame.from_dict(self.sources, orient="index").rename_axis("dataset"),
-            metadata=pd.DataFrame.from_dict(facts, orient="index").rename_axis("dataset"),
+            sources=frame_by_dataset(self.sources),
+            metadata=frame_by_dataset({name: known[name] for name in self.calibrations}),
             failures=self.failures,
             failed=self.failed,
             model=self.model,
@@ -340,8 +302,8 @@ def _judged(
     rows = [row[member] for member in table.respondents]
     errors = np.abs(answers.predictions[rows] - split.y_test)
     scores, root = table.values, np.sqrt(errors.shape[1])
-    found = calibration.abilities()[["ability", "se"]].rename(columns={"se": "ability_se"})
-    frame = found.assign(
+    frame = calibration.abilities()[["ability", "se"]].rename(columns={"se": "ability_se"})
+    frame = frame.assign(
         score=scores.mean(axis=1),
         score_se=scores.std(axis=1, ddof=1) / root,
         mae=errors.mean(axis=1),
@@ -351,30 +313,15 @@ def _judged(
     return frame
 
 
-def _doubts(rows: pd.DataFrame) -> list[str]:
-    """Say where abilities and mean absolute errors rank regressors differently."""
-    agreement = float(spearman(rows["ability"].to_numpy(), -rows["mae"].to_numpy()))
-    if agreement >= AGREED:
-        return []
-    said = (
-        "abilities and mean absolute errors rank regressors differently "
-        f"(Spearman {agreement:.2f}): a few instances with very large errors decide the mean, and "
-        "ability follows typical errors. Look at both, or predict the logarithm of such numbers."
-    )
-    return [said]
-
-
 def _described(responses: Responses, unit: float) -> dict[str, Any]:
     """Return one row of `datasets`."""
-    from scipy.stats import t
-
     calibration = calibrate_equal_slopes(responses)
     scores = responses.values
     by_item = np.nanmean(scores, axis=0)
     n_items = by_item.size
     easiness = calibration.coords[:, 1]
     middle, error = float(easiness.mean()), float(easiness.std(ddof=1) / np.sqrt(n_items))
-    reach = float(t.ppf(0.975, n_items - 1)) * error
+    half_width = float(t.ppf(0.975, n_items - 1)) * error
     tau, sigma = float(calibration.coords[0, 0]), float(np.exp(calibration.coords[0, 2]))
     return {
         "items": n_items,
@@ -383,8 +330,8 @@ def _described(responses: Responses, unit: float) -> dict[str, Any]:
         "score": float(by_item.mean()),
         "score_se": float(by_item.std(ddof=1) / np.sqrt(n_items)),
         "relative_error": float(np.exp(-middle)),
-        "relative_error_low": float(np.exp(-middle - reach)),
-        "relative_error_high": float(np.exp(-middle + reach)),
+        "relative_error_low": float(np.exp(-middle - half_width)),
+        "relative_error_high": float(np.exp(-middle + half_width)),
         "spread": tau,
         "spread_se": float(np.sqrt(calibration.uncertainty.covariances[0, 0, 0])),
         "reliability": tau**2 / (tau**2 + sigma**2 / n_items),

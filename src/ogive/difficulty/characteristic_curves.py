@@ -199,11 +199,7 @@ def _years(years: Any, respondents: tuple[str, ...]) -> Floats:
 
 
 def _expected(
-    calibration: Calibration,
-    table: Responses,
-    cells: Floats,
-    place: NDArray[np.intp],
-    n: Floats,
+    calibration: Calibration, table: Responses, cells: Floats, place: NDArray[np.intp], n: Floats
 ) -> Floats:
     """Mean probability of being right at each respondent's ability, over the items it was asked."""
     ability = calibration.score(table, items_known=True)["ability"]

@@ -163,10 +163,7 @@ def _put_in_place(beside: Path, target: Path) -> None:
 
 
 def _restored(
-    kind: type[DeepDifficultyRegressor],
-    document: dict[str, Any],
-    encoder: Any,
-    device: str | None,
+    kind: type[DeepDifficultyRegressor], document: dict[str, Any], encoder: Any, device: str | None
 ) -> DeepDifficultyRegressor:
     """Return the regressor with its settings and figures, without its network."""
     parameters = dict(document["parameters"])

@@ -78,11 +78,7 @@ class DifficultyTargets(Result):
         return self.discrimination < 0
 
     def difficulty(
-        self,
-        method: str | None = None,
-        *,
-        keep_negative: bool = True,
-        keep_dropped: bool = False,
+        self, method: str | None = None, *, keep_negative: bool = True, keep_dropped: bool = False
     ) -> pd.Series:
         """Return the difficulty of each item by one method, the first unless named.
 
@@ -356,9 +352,7 @@ def difficulty_targets(
 
 
 def with_artificial(
-    table: Responses,
-    labels: Mapping[str, object] | Sequence[object] | None,
-    random_state: int,
+    table: Responses, labels: Mapping[str, object] | Sequence[object] | None, random_state: int
 ) -> Responses:
     """Return the responses with an always-right, an always-wrong and a guessing respondent."""
     names = [OPTIMAL, PESSIMAL, *([] if labels is None else [RANDOM])]
