@@ -222,7 +222,7 @@ def test_it_shows_itself(tmp_path):
     assert found.meaning in found._repr_html_()
     assert found.save(tmp_path / "found.csv").read_text().count("\n") == 6
     assert "<img" in found.save(tmp_path / "found.html").read_text()
-    with pytest.raises(InputError, match="'ratings' or 'ranks'"):
+    with pytest.raises(InputError, match="one of: ratings, ranks"):
         found.plot(kind="pie")
 
 

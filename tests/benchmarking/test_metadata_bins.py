@@ -101,9 +101,9 @@ def test_it_shows_itself_as_a_frame_and_a_figure(tmp_path):
 
 def test_what_cannot_be_used_is_refused(subtests):
     cases = [
-        ({"metadatum": "weight"}, "no column of numbers 'weight'. It has: size"),
+        ({"metadatum": "weight"}, "metadatum is 'weight', but it should be one of: size"),
         ({"bins": 7}, "share 6 data sets"),
-        ({"bins": 0}, "at least one"),
+        ({"bins": 0}, "at least 1"),
         ({"confidence": 2}, "between 0 and 1"),
         ({"classifiers": tables()[1].drop(columns="true_score")}, "'true_score' is missing"),
         ({"classifiers": pd.concat([tables()[1]] * 2)}, "'svm' twice on 'a'"),

@@ -198,7 +198,7 @@ def test_what_cannot_be_used_is_refused(subtests):
         ({"metadata": tables()[1].astype(str)}, "no column of numbers"),
         ({"metadata": pd.concat([tables()[1]] * 2)}, "the row 'set 0' more than once"),
         ({"metadata": [1, 2]}, "metadata should be a frame with one row per data set"),
-        ({"method": "kendall"}, "'spearman' or 'pearson'"),
+        ({"method": "kendall"}, "one of: spearman, pearson"),
     ]
     for change, said in cases:
         with subtests.test(change=change, said=said):

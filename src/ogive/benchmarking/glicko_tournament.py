@@ -1,8 +1,4 @@
-"""Glicko-2 round robin, one period per item.
-
-In which order a tournament plays its items: as given, by name, or by rising values.
-
-A tournament of respondents: every item is a rating period of Glicko-2, played round robin.
+"""A tournament of respondents: every item is a rating period of Glicko-2, played round robin.
 
 In the paper that rates classifiers in this way, true scores on data sets decide the games. The
 order of the data sets matters, because a rating forgets.
@@ -10,7 +6,6 @@ order of the data sets matters, because a rating forgets.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,12 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ogive._validation import float_array, one_of
 from ogive.benchmarking import GIVEN
 from ogive.data.responses import Table
 from ogive.data.study_tables import are_marks, rivals, said_of_marks
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
-from ogive.results.numbers import counted, listed, repeated, who_has
+from ogive.results.numbers import counted, listed, meant, repeated, who_has
 from ogive.results.plots import DISPLAYS
 from ogive.results.plots.algorithm_curves import BumpDisplay
 from ogive.results.plots.figure import Display
@@ -50,13 +46,16 @@ from ogive.stats.pairwise_tests import ALPHA, differences_of_games
 
 __all__ = ["Tournament", "tournament"]
 
-
 # Names in the order of play, or a value for each name (played lowest first).
 Order: TypeAlias = "str | Sequence[str] | Mapping[str, float] | pd.Series[float] | None"
+RANKS_SEE_MORE = (
+    "A comparison of mean ranks (Friedman and Nemenyi) also uses how many others lie between two, "
+    "so it may find two different that their games alone do not."
+)
 
 
-def played(order: Order, items: tuple[str, ...]) -> list[int]:
-    """Return positions of the items in the order of play."""
+def _play_order(order: Order, items: tuple[str, ...]) -> list[int]:
+    """Return positions of the items in the order of play: as given, named, or by rising values."""
     if order is None or (isinstance(order, str) and order == GIVEN):
         return list(range(len(items)))
     if isinstance(order, str):
@@ -66,7 +65,7 @@ def played(order: Order, items: tuple[str, ...]) -> list[int]:
         )
     named: Any = order
     if hasattr(named, "items") and callable(named.items):
-        return _sorted_by({str(name): value for name, value in named.items()}, len(named), items)
+        return _by_value({str(name): value for name, value in named.items()}, len(named), items)
     names = [str(name) for name in named]
     if not names:
         raise InputError("order is empty. Name at least one item to play.")
@@ -74,13 +73,13 @@ def played(order: Order, items: tuple[str, ...]) -> list[int]:
     if len(set(names)) < len(names):
         twice = repeated(names)[0]
         raise InputError(f"order names {twice!r} more than once. Each item is played once.")
-    place = {name: k for k, name in enumerate(items)}
-    return [place[name] for name in names]
+    position = {name: k for k, name in enumerate(items)}
+    return [position[name] for name in names]
 
 
-def _sorted_by(value: Mapping[str, Any], given: int, items: tuple[str, ...]) -> list[int]:
+def _by_value(value: Mapping[str, Any], n_given: int, items: tuple[str, ...]) -> list[int]:
     """Return positions of the items by rising value; ties in the order of the table."""
-    if len(value) < given:
+    if len(value) < n_given:
         raise InputError("order gives an item more than one value. Give one value per item.")
     if not set(value) & set(items):
         _check_known(list(value) or [""], items)
@@ -90,10 +89,7 @@ def _sorted_by(value: Mapping[str, Any], given: int, items: tuple[str, ...]) -> 
             f"order has no value for {listed(lacking, 'item')}. Give one for each, or leave "
             "those items out of the scores."
         )
-    try:
-        keys = np.array([value[name] for name in items], dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"order should give numbers, but: {error}.") from error
+    keys = float_array([value[name] for name in items], "order")
     if np.isnan(keys).any():
         missing = [name for name, key in zip(items, keys, strict=True) if np.isnan(key)]
         raise InputError(
@@ -107,10 +103,9 @@ def _check_known(names: Sequence[str], items: tuple[str, ...]) -> None:
     known = set(items)
     unknown = [name for name in names if name not in known]
     if unknown:
-        alike = difflib.get_close_matches(unknown[0], items[:10_000], n=1)
-        hint = f" Did you mean {alike[0]!r}?" if alike else ""
         raise InputError(
-            f"order names {unknown[0]!r:.80}, which is not an item of the scores.{hint} "
+            f"order names {unknown[0]!r:.80}, which is not an item of the scores."
+            f"{meant(unknown[0], items[:10_000])} "
             f"They are: {', '.join(items[:5])}{', ...' if len(items) > 5 else ''}."
         )
 
@@ -162,7 +157,7 @@ class Tournament(Result):
 
     @cached_property
     def _rivals(self) -> NDArray[np.bool_]:
-        """Who may lead: the respondents of the largest part that are no marks."""
+        """Flag respondents that may lead: those of the largest part that are no marks."""
         return np.asarray((self.part == 0) & ~self.marks)
 
     @property
@@ -185,24 +180,22 @@ class Tournament(Result):
 
     @cached_property
     def _leading(self) -> NDArray[np.bool_]:
-        """Who shares the first place."""
+        """Flag respondents that share the first place."""
         first, points = self._first, self.won + 0.5 * self.drawn
         played = ~np.isnan(self.scores)
-        same = (played == played[:, [first]]).all(axis=0)
+        same_games = (played == played[:, [first]]).all(axis=0)
         equal = points.sum(axis=0) == points[:, first].sum()
         rating = np.round(self.rating[-1], FINEST)
-        tied: NDArray[np.bool_] = (self._level & same & equal) | (
-            (rating == rating[first]) & self._rivals
-        )
+        tied = self._level & same_games & equal
+        tied |= (rating == rating[first]) & self._rivals
         tied[first] = True
-        return tied
+        return np.asarray(tied)
 
     @property
     def _placing(self) -> Floats:
-        """What places respondents: final ratings, of all that share the first place the highest."""
+        """Final ratings; all that share the first place have the highest."""
         final = self.rating[-1]
-        found: Floats = np.where(self._leading, final[self._first], final)
-        return found
+        return np.asarray(np.where(self._leading, final[self._first], final))
 
     @property
     def level_with_leader(self) -> tuple[str, ...]:
@@ -218,113 +211,109 @@ class Tournament(Result):
 
     @cached_property
     def _level(self) -> NDArray[np.bool_]:
-        """Who is not significantly behind the leader by the games of the two.
+        """Flag respondents not significantly behind the leader by the games of the two.
 
         Games on one item are correlated, so that the ranges of Glicko-2 are too narrow to tell.
         """
-        mine = np.flatnonzero(self._rivals)
-        tested = differences_of_games(self.scores.T[mine], self.tolerance)
+        rivals = np.flatnonzero(self._rivals)
+        tests = differences_of_games(self.scores.T[rivals], self.tolerance)
         level = np.zeros(len(self.respondents), dtype=bool)
-        level[mine] = tested.level_with(int(np.searchsorted(mine, self._first)))
+        level[rivals] = tests.level_with(int(np.searchsorted(rivals, self._first)))
         return level
 
     @property
     def meaning(self) -> str:
         """Who leads, and who is not significantly behind."""
         final, first = self.final, self._first
-        rivals, leaders = int(self._rivals.sum()), self.leaders
+        n_rivals, leaders = int(self._rivals.sum()), self.leaders
+        one = len(leaders) == 1
         played = f"After {counted(len(self.items), 'period')}"
         if self.part.any():
             played += f", in the largest of {self.part.max() + 1} parts that no game links"
-        if len(leaders) == rivals:
-            return f"{played}, nobody leads: all {rivals:,} have won equally much."
+        if len(leaders) == n_rivals:
+            return f"{played}, nobody leads: all {n_rivals:,} have won equally much."
         text = (
             f"{played}, {self.leader} leads with a rating of {final.rating[first]:.0f} "
             f"(95 % range {final.low[first]:.0f} to {final.high[first]:.0f})"
         )
-        if len(leaders) > 1:
+        if not one:
             text = (
                 f"{played}, nobody leads: {who_has(leaders)} the first place, with equal points in "
                 "the same games"
             )
         level = tuple(name for name in self.level_with_leader if name not in leaders)
-        if not level and len(leaders) > 1:
-            return f"{text}; {counted(rivals - len(leaders), 'other')} won significantly less."
+        if not level and not one:
+            return f"{text}; {counted(n_rivals - len(leaders), 'other')} won significantly less."
         if not level:
-            others = counted(rivals - 1, "other")
+            others = counted(n_rivals - 1, "other")
             return f"{text}, and won significantly more of its games against each of {others}."
-        uncertain = ", so the lead is uncertain" if len(leaders) == 1 else ""
-        if self._too_few(rivals):
-            games, behind = counted(len(self.items), "game"), rivals - len(leaders)
-            whom = "it" if len(leaders) == 1 else "them"
+        uncertain = ", so the lead is uncertain" if one else ""
+        # a respondent that wins all games against another would not be significantly ahead
+        if 2.0 ** (1 - len(self.items)) * n_rivals * (n_rivals - 1) / 2 > ALPHA:
+            games, behind = counted(len(self.items), "game"), n_rivals - len(leaders)
             return (
-                f"{text}; the {games} between two, taken alone, are too few to distinguish {whom} "
-                f"from any of {counted(behind, 'rival')}{uncertain}."
+                f"{text}; the {games} between two, taken alone, are too few to distinguish "
+                f"{'it' if one else 'them'} from any of {counted(behind, 'rival')}{uncertain}."
             )
         return (
-            f"{text}; by their games against {'it' if len(leaders) == 1 else self.leader}, "
+            f"{text}; by their games against {'it' if one else self.leader}, "
             f"{listed(level, 'other')} "
             f"{'is' if len(level) == 1 else 'are'} not significantly behind{uncertain}."
         )
 
-    def _too_few(self, rivals: int) -> bool:
-        """Whether even who won all games against another would not be significantly ahead."""
-        return 2.0 ** (1 - len(self.items)) * rivals * (rivals - 1) / 2 > ALPHA
-
     def to_frame(self) -> pd.DataFrame:
-        """One row per respondent, the best first; who is not significantly behind it is `level`.
+        """Return one row per respondent, the best first.
 
-        Where no game links all of them, `part` numbers the parts, and ranks hold within each.
-        Artificial respondents are marks on the scale: they have no rank, and come last.
+        `level` flags those not significantly behind the best. If no game links all respondents,
+        `part` numbers the parts, and ranks hold within each. Artificial respondents are marks on
+        the scale: they have no rank, and come last.
         """
         final = self.final
         columns = {
             **({"part": self.part + 1} if self.part.any() else {}),
-            "rank": self._column(self._ranks(self._placing)),
+            "rank": self._rank_column([self._placing]),
             "rating": final.rating,
             "low": final.low,
             "high": final.high,
             "deviation": final.deviation,
             "volatility": final.volatility,
-            "won": self.won.sum(axis=0),
-            "drawn": self.drawn.sum(axis=0),
-            "lost": self.lost.sum(axis=0),
+            **{name: getattr(self, name).sum(axis=0) for name in ("won", "drawn", "lost")},
             "level": self._level | (np.arange(len(self.respondents)) == self._first),
             **({"artificial": self.marks} if self.marks.any() else {}),
         }
         frame = pd.DataFrame(columns, index=pd.Index(self.respondents, name="respondent"))
         return frame.iloc[self._order]
 
-    def _column(self, found: list[int | None]) -> Any:
-        """Return ranks as a column: whole numbers, with gaps where there are marks."""
-        return pd.array(found, dtype="Int64") if self.marks.any() else np.array(found)
-
-    def _ranks(self, rating: Floats) -> list[int | None]:
-        """Return ranks within each part by a rating; None for marks."""
-        found = np.zeros(rating.size, dtype=np.intp)
+    def _rank_column(self, ratings: Sequence[Floats]) -> Any:
+        """Return ranks by each rating as whole numbers, within parts; missing for marks."""
+        found = np.zeros((len(ratings), len(self.respondents)), dtype=np.intp)
         for k in range(int(self.part.max()) + 1):
-            mine = (self.part == k) & ~self.marks
-            found[mine] = ranks(rating[mine])
-        return [int(rank) or None for rank in found]
+            inside = (self.part == k) & ~self.marks
+            for row, rating in zip(found, ratings, strict=True):
+                row[inside] = ranks(rating[inside])
+        if not self.marks.any():
+            return found.reshape(-1)
+        return pd.array([int(rank) or None for rank in found.reshape(-1)], dtype="Int64")
 
     def history(self) -> pd.DataFrame:
-        """One row per period and respondent, in the order of play; the last ranks are final."""
+        """Return one row per period and respondent, in the order of play.
+
+        The last ranks are final.
+        """
         n_periods, n = self.rating.shape
-        placing = [*self.rating[:-1], self._placing]
         columns = {
             "period": np.repeat(np.arange(1, n_periods + 1), n),
             "item": np.repeat(np.array(self.items, dtype=object), n),
             "respondent": np.tile(np.array(self.respondents, dtype=object), n_periods),
-            "rank": self._column([k for row in placing for k in self._ranks(row)]),
+            "rank": self._rank_column([*self.rating[:-1], self._placing]),
             "rating": self.rating.reshape(-1),
             "low": (self.rating - REACH * self.deviation).reshape(-1),
             "high": (self.rating + REACH * self.deviation).reshape(-1),
             "deviation": self.deviation.reshape(-1),
             "volatility": self.volatility.reshape(-1),
             "score": self.scores.reshape(-1),
+            **{name: getattr(self, name).reshape(-1) for name in ("won", "drawn", "lost")},
         }
-        for name in ("won", "drawn", "lost"):
-            columns[name] = getattr(self, name).reshape(-1)
         return pd.DataFrame(columns)
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -340,17 +329,15 @@ class Tournament(Result):
 
         Of parts that no game links, the largest is drawn.
         """
-        linked = [self.respondents[k] for k in np.flatnonzero(self.part == 0)]
-        rivals = [self.respondents[k] for k in np.flatnonzero(self._rivals)]
-        if kind == "ratings":
+        if one_of(kind, "kind", ("ratings", "ranks")) == "ratings":
+            linked = [self.respondents[k] for k in np.flatnonzero(self.part == 0)]
             frame = self.to_frame()
             return DISPLAYS["ratings"](frame[frame.index.isin(linked)]).plot(**kw)
-        if kind == "ranks":
-            frame = self.history()
-            points = (self.won + 0.5 * self.drawn).sum(axis=0)  # as of subsets: the same colours
-            order = [self.respondents[k] for k in np.argsort(-points, kind="stable")]
-            return BumpDisplay(frame[frame["respondent"].isin(rivals)], order=order).plot(**kw)
-        raise InputError(f"kind is {kind!r}, but it should be 'ratings' or 'ranks'.")
+        rivals = [self.respondents[k] for k in np.flatnonzero(self._rivals)]
+        frame = self.history()
+        points = (self.won + 0.5 * self.drawn).sum(axis=0)  # as of subsets: the same colours
+        order = [self.respondents[k] for k in np.argsort(-points, kind="stable")]
+        return BumpDisplay(frame[frame["respondent"].isin(rivals)], order=order).plot(**kw)
 
 
 def tournament(
@@ -385,15 +372,14 @@ def tournament(
     [24, 16, 7, 1]
     """
     table = rivals(scores, "tournament")
-    places = played(order, table.items)
-    values = table.cells.T[places]
-    items = tuple(table.items[k] for k in places)
+    positions = _play_order(order, table.items)
+    values = table.cells.T[positions]
+    items = tuple(table.items[k] for k in positions)
     start = new_players(len(table.respondents), rating, deviation, volatility)
     season, used = play_steadily(
         values, table.respondents, items, tolerance=tolerance, tau=tau, start=start
     )
-    notes = _notes(table.respondents, items, season.won + season.drawn + season.lost, unit)
-    found = Tournament(
+    result = Tournament(
         respondents=table.respondents,
         items=items,
         scores=values,
@@ -401,56 +387,45 @@ def tournament(
         tolerance=tolerance,
         tau=used,
         unit=unit,
-        notes=(*notes, *_said_of_tau(used, tau, start, season.final, unit)),
     )
-    return replace(found, notes=(*found.notes, *_said_of_ranges(found)))
+    return replace(result, notes=tuple(_notes(result, tau, start)))
 
 
-def _notes(
-    respondents: tuple[str, ...], items: tuple[str, ...], games: NDArray[np.intp], unit: str
-) -> tuple[str, ...]:
-    marks = [name for name, mark in zip(respondents, are_marks(respondents), strict=True) if mark]
+def _notes(result: Tournament, tau: float | None, start: Ratings) -> list[str]:
+    """Return notes on marks, missing games, the volatility, and ranges that do not overlap."""
+    names, final, unit = result.respondents, result.final, result.unit
+    games = result.won + result.drawn + result.lost
+    marks = [names[k] for k in np.flatnonzero(result.marks)]
+    idle = [names[k] for k in np.flatnonzero(games.sum(axis=0) == 0)]
+    empty = [result.items[k] for k in np.flatnonzero(games.sum(axis=1) == 0)]
     notes = [said_of_marks(marks)] if marks else []
-    idle = [name for name, count in zip(respondents, games.sum(axis=0), strict=True) if not count]
-    empty = [name for name, count in zip(items, games.sum(axis=1), strict=True) if not count]
     if idle:
         notes.append(f"Played no game and keep their initial rating: {listed(idle, 'respondent')}.")
     if empty:
         notes.append(f"No game (fewer than two scores): {listed(empty, unit)}.")
-    return tuple(notes)
-
-
-def _said_of_ranges(found: Tournament) -> tuple[str, ...]:
-    """Return a note if some that are not significantly behind have a range below the leader's."""
-    final, place = found.final, {name: k for k, name in enumerate(found.respondents)}
-    lowest = final.low[place[found.leader]]
-    below = sum(bool(final.high[place[name]] < lowest) for name in found.level_with_leader)
-    if not below:
-        return ()
-    verb, their = ("is", "its range does") if below == 1 else ("are", "their ranges do")
-    note = (
-        f"{counted(below, 'other')} {verb} not significantly behind {found.leader} although "
-        f"{their} not overlap its own: a 95 % range says how well a rating is known from these "
-        f"games. Whether the order would hold on other {found.unit}s is tested pair by pair over "
-        f"the {found.unit}s (column level), which needs more of them. {RANKS_SEE_MORE}"
-    )
-    return (note,)
-
-
-def _said_of_tau(
-    used: float, given: float | None, start: Ratings, final: Ratings, unit: str
-) -> tuple[str, ...]:
-    """Return a note if tau was lowered, or if volatilities grew out of proportion."""
-    if given is None and used < USUAL_TAU:
-        games = counted(start.rating.size - 1, "game")
-        lowered = (
-            f"tau is {used:.2g} instead of the usual {USUAL_TAU:g}: the {games} of a respondent on "
-            f"one {unit} hang on one score, and drove volatility up more than {MOST_GROWTH:g}-fold."
+    n_erratic = int(erratic(final, start).sum())
+    if tau is None and result.tau < USUAL_TAU:
+        n_games = counted(len(names) - 1, "game")
+        notes.append(
+            f"tau is {result.tau:.2g} instead of the usual {USUAL_TAU:g}: the {n_games} of a "
+            f"respondent on one {unit} hang on one score, and drove volatility up more than "
+            f"{MOST_GROWTH:g}-fold."
         )
-        return (lowered,)
-    high = int(erratic(final, start).sum())
-    note = (
-        f"The volatility of {counted(high, 'respondent')} grew more than {MOST_GROWTH:g}-fold, so "
-        f"their ratings follow only the last {unit}s. Try a smaller tau."
-    )
-    return (note,) if high else ()
+    elif n_erratic:
+        notes.append(
+            f"The volatility of {counted(n_erratic, 'respondent')} grew more than "
+            f"{MOST_GROWTH:g}-fold, so their ratings follow only the last {unit}s. Try a smaller "
+            "tau."
+        )
+    position = {name: k for k, name in enumerate(names)}
+    lowest = final.low[position[result.leader]]
+    below = sum(bool(final.high[position[name]] < lowest) for name in result.level_with_leader)
+    if below:
+        verb, their = ("is", "its range does") if below == 1 else ("are", "their ranges do")
+        notes.append(
+            f"{counted(below, 'other')} {verb} not significantly behind {result.leader} although "
+            f"{their} not overlap its own: a 95 % range says how well a rating is known from these "
+            f"games. Whether the order would hold on other {unit}s is tested pair by pair over "
+            f"the {unit}s (column level), which needs more of them. {RANKS_SEE_MORE}"
+        )
+    return notes

@@ -1,10 +1,6 @@
-"""Metadata of data sets against item parameters.
-
-Whether metadata of data sets correlate with the parameters of their items.
+"""Metadata of data sets against the parameters of their items: correlations, and success by bins.
 
 Intervals use Fisher's transformation; for ranks, with the variance of Bonett and Wright (2000).
-
-How likely classifiers are right, by bins of data sets along a metadatum.
 """
 
 from __future__ import annotations
@@ -18,12 +14,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import pearsonr, rankdata, t
 
+from ogive._validation import checked_share, one_of, whole_number
 from ogive.benchmarking import CHANCE
 from ogive.data.foreign_frames import with_row_names
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
-from ogive.results.numbers import counted, listed, meant
+from ogive.results.numbers import counted, listed
 from ogive.results.plots.banded_curves import CharacteristicDisplay
 from ogive.results.plots.figure import Display, tidy
 from ogive.results.plots.matrices import HeatMapDisplay
@@ -33,40 +31,46 @@ from ogive.stats.multiplicity import benjamini_hochberg
 
 __all__ = ["MetadataBins", "MetadataRelations", "probability_by_metadata", "relate_metadata"]
 
-
-# one row per data set, or a mapping from names to what `data.datasets.dataset.metadata` returns
+# One row per data set, or a mapping from names to what `data.datasets.dataset.metadata` returns.
 Metadata: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, float]]"
+Bins: TypeAlias = tuple[tuple[str, ...], ...]  # data sets by bin
 PARAMETERS = ("difficulty", "discrimination", "guessing", "slip")
 SUMMARIES = ("mean", "median", "sd")
+FIGURES = ("n", "correlation", "low", "high", "p", "p_adjusted")  # of each relation
 FEWEST = 4  # data sets; with three, no interval exists
 MOST_PERMUTED = 8  # data sets up to which p is exact, over all permutations
 LEVEL = 0.05  # false discovery rate of the reported relations
+ON_SCALES = (
+    "Each data set has a scale of its own, so relations with mean and median difficulty say "
+    "little; those with chance, how likely a respondent of average ability is right, can be "
+    "compared."
+)
 
 
-def as_numbers(table: Any, what: str) -> pd.DataFrame:
+def _numeric_columns(table: Any, name: str) -> pd.DataFrame:
     """Return the numeric columns of a table whose index names data sets, each once."""
     table = with_row_names(table)
     if isinstance(table, Mapping):
         table = pd.DataFrame.from_dict(dict(table), orient="index")
     if not isinstance(table, pd.DataFrame):
         raise InputError(
-            f"{what} should be a frame with one row per data set, but it is a "
+            f"{name} should be a frame with one row per data set, but it is a "
             f"{type(table).__name__}."
         )
     frame = table.rename(index=str, columns=str)
-    for kind, names in (("row", frame.index), ("column", frame.columns)):
-        if names.has_duplicates:
-            twice = names[names.duplicated()][0]
-            raise InputError(f"{what} has the {kind} {twice!r} more than once. Keep one.")
+    for kind, labels in (("row", frame.index), ("column", frame.columns)):
+        if labels.has_duplicates:
+            twice = labels[labels.duplicated()][0]
+            raise InputError(f"{name} has the {kind} {twice!r} more than once. Keep one.")
     numbers = frame.select_dtypes(["number", "bool"]).astype(np.float64)
     return numbers.where(np.isfinite(numbers))
 
 
-def matched(
+def _shared_datasets(
     datasets: Any, metadata: Any, fewest: int
-) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Return both tables restricted to the data sets they share, and a note on the others."""
-    one, other = as_numbers(datasets, "datasets"), as_numbers(metadata, "metadata")
+    one, other = _numeric_columns(datasets, "datasets"), _numeric_columns(metadata, "metadata")
     names = [name for name in one.index if name in other.index]
     if len(names) < fewest:
         raise InputError(
@@ -74,7 +78,7 @@ def matched(
             "needed. The index of both should name the data sets in the same way."
         )
     lost = sorted(set(one.index).symmetric_difference(other.index))
-    notes = (f"Left out (missing in one table): {listed(lost, 'data set')}.",) if lost else ()
+    notes = [f"Left out (missing in one table): {listed(lost, 'data set')}."] if lost else []
     return one.loc[names], other.loc[names], notes
 
 
@@ -105,53 +109,45 @@ class MetadataRelations(Result):
     @property
     def meaning(self) -> str:
         """The strongest significant relation, or that there is none."""
-        tested = int(np.isfinite(self.p).sum())
-        if not tested:
+        n_tested = int(np.isfinite(self.p).sum())
+        if not n_tested:
             return "No relation can be tested: no pair has two columns that vary."
-        holds = self.p_adjusted < LEVEL
+        significant = self.p_adjusted < LEVEL
         among = "between metadata and item parameters"
-        if not holds.any():
-            strongest = self._said(np.isfinite(self.p))
-            if tested == 1:
-                return f"The only relation {among} is not significant: {strongest}."
-            return (
-                f"None of {tested:,} relations {among} is significant after correction for "
-                f"multiple tests (the strongest: {strongest})."
-            )
-        return (
-            f"{int(holds.sum()):,} of {counted(tested, 'relation')} {among} "
-            f"{'is' if holds.sum() == 1 else 'are'} significant after correction for multiple "
-            f"tests; the strongest: {self._said(holds)}."
-        )
-
-    def _said(self, among: NDArray[np.bool_]) -> str:
-        strength = np.where(among, np.abs(self.correlation), -1.0)
+        shown = significant if significant.any() else np.isfinite(self.p)
+        strength = np.where(shown, np.abs(self.correlation), -1.0)
         at = np.unravel_index(int(np.argmax(strength)), strength.shape)
-        reach = (
-            f" ({self.low[at]:z.2f} to {self.high[at]:z.2f})" if np.isfinite(self.low[at]) else ""
-        )
-        return (
+        interval = ""
+        if np.isfinite(self.low[at]):
+            interval = f" ({self.low[at]:z.2f} to {self.high[at]:z.2f})"
+        strongest = (
             f"{self.metadata[at[0]]} with {self.parameters[at[1]]}, {self.correlation[at]:.2f}"
-            f"{reach}, over {counted(int(self.n[at]), 'data set')}"
+            f"{interval}, over {counted(int(self.n[at]), 'data set')}"
+        )
+        if significant.any():
+            return (
+                f"{int(significant.sum()):,} of {counted(n_tested, 'relation')} {among} "
+                f"{'is' if significant.sum() == 1 else 'are'} significant after correction for "
+                f"multiple tests; the strongest: {strongest}."
+            )
+        if n_tested == 1:
+            return f"The only relation {among} is not significant: {strongest}."
+        return (
+            f"None of {n_tested:,} relations {among} is significant after correction for "
+            f"multiple tests (the strongest: {strongest})."
         )
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair of a metadatum and a parameter."""
-        pairs = list(product(self.metadata, self.parameters))
-        columns: dict[str, Any] = {
-            "metadatum": [one for one, _ in pairs],
-            "parameter": [other for _, other in pairs],
-        }
-        for name in ("n", "correlation", "low", "high", "p", "p_adjusted"):
-            columns[name] = getattr(self, name).reshape(-1)
-        return pd.DataFrame(columns)
+        pairs = pd.DataFrame(
+            product(self.metadata, self.parameters), columns=["metadatum", "parameter"]
+        )
+        return pairs.assign(**{name: getattr(self, name).reshape(-1) for name in FIGURES})
 
     def matrix(self, value: str = "correlation") -> pd.DataFrame:
         """Return metadata × parameters: the correlations, or another column of the frame."""
-        if value not in (known := ("correlation", "low", "high", "p", "p_adjusted", "n")):
-            raise InputError(f"value is {value!r}, but it should be one of: {', '.join(known)}.")
         return pd.DataFrame(
-            getattr(self, value),
+            getattr(self, one_of(value, "value", FIGURES)),
             index=pd.Index(self.metadata, name="metadatum"),
             columns=pd.Index(self.parameters, name="item parameter"),
         )
@@ -165,14 +161,14 @@ class MetadataRelations(Result):
         return {"correlations": self.plot}
 
     def plot(self, **kw: Any) -> Display:
-        """Return a heat map of the correlations."""
+        """Draw a heat map of the correlations."""
         return HeatMapDisplay(self.matrix(), low=-1.0, high=1.0).plot(**kw)
 
 
 def relate_metadata(
     datasets: pd.DataFrame, metadata: Metadata, *, method: str = "spearman"
 ) -> MetadataRelations:
-    """Return correlate metadata of data sets with summaries of their item parameters.
+    """Correlate metadata of data sets with summaries of their item parameters.
 
     `datasets` has one row per data set with columns such as `difficulty_mean`, as in a decoding:
     mean, median and standard deviation of parameters, and `chance` where it is known. `metadata`
@@ -191,29 +187,27 @@ def relate_metadata(
     >>> og.relate_metadata(datasets, metadata).correlation.tolist()
     [[1.0]]
     """
-    if method not in ("spearman", "pearson"):
-        raise InputError(f"method is {method!r}, but it should be 'spearman' or 'pearson'.")
-    found, known, notes = matched(datasets, metadata, FEWEST)
+    one_of(method, "method", ("spearman", "pearson"))
+    summaries, facts, notes = _shared_datasets(datasets, metadata, FEWEST)
     wanted = [CHANCE, *(f"{name}_{part}" for name in PARAMETERS for part in SUMMARIES)]
-    parameters = [name for name in wanted if name in found.columns]
+    parameters = [name for name in wanted if name in summaries.columns]
     if not parameters:
         raise InputError(
             f"datasets has none of the columns {', '.join(wanted[1:4])}, ... Give the `datasets` "
             "of a decoding."
         )
-    if not known.shape[1]:
+    if not facts.shape[1]:
         raise InputError("metadata has no column of numbers. Give at least one.")
+    summaries = summaries[parameters]
     cells = np.array(
         [
-            [
-                _related(known[one].to_numpy(), found[other].to_numpy(), method)
-                for other in parameters
-            ]
-            for one in known.columns
+            [_correlation(x.to_numpy(), y.to_numpy(), method) for _, y in summaries.items()]
+            for _, x in facts.items()
         ]
     )
+    own_scales = CHANCE in parameters and "difficulty_mean" in parameters
     return MetadataRelations(
-        metadata=tuple(known.columns),
+        metadata=tuple(facts.columns),
         parameters=tuple(parameters),
         n=cells[..., 0].astype(np.intp),
         correlation=cells[..., 1],
@@ -222,48 +216,30 @@ def relate_metadata(
         p=cells[..., 4],
         p_adjusted=benjamini_hochberg(cells[..., 4].reshape(-1)).reshape(cells.shape[:2]),
         method=method,
-        notes=(*notes, *_notes(known, found[parameters], cells), *_on_scales(parameters)),
+        notes=(*notes, *_notes(facts, summaries, cells), *((ON_SCALES,) if own_scales else ())),
     )
 
 
-def _on_scales(parameters: list[str]) -> tuple[str, ...]:
-    """A note that difficulties of data sets are on scales of their own, if chances are known."""
-    if CHANCE not in parameters or "difficulty_mean" not in parameters:
-        return ()
-    note = (
-        "Each data set has a scale of its own, so relations with mean and median difficulty say "
-        "little; those with chance, how likely a respondent of average ability is right, can be "
-        "compared."
-    )
-    return (note,)
-
-
-def _related(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
+def _correlation(x: Floats, y: Floats, method: str) -> tuple[float, ...]:
     """Return number of pairs, correlation, its 95 % interval and p-value; NaN if undefined."""
-    from scipy.stats import pearsonr, rankdata
-
-    there = np.isfinite(x) & np.isfinite(y)
-    n, x, y = int(there.sum()), x[there], y[there]
+    known = np.isfinite(x) & np.isfinite(y)
+    n, x, y = int(known.sum()), x[known], y[known]
     if n < FEWEST or _constant(x) or _constant(y):
         return n, np.nan, np.nan, np.nan, np.nan
     ranks = method == "spearman"
     if ranks:
         x, y = rankdata(x), rankdata(y)
     test = pearsonr(x, y)
-    r = float(test.statistic)
-    p = _exact_p(x, y) if ranks and n <= MOST_PERMUTED else float(test.pvalue)
+    r, p = float(test.statistic), float(test.pvalue)
+    if ranks and n <= MOST_PERMUTED:  # share of permutations that correlate as strongly
+        centred = x - x.mean()
+        every = np.abs(y[_permutations(n)] @ centred)
+        p = float((every >= abs(y @ centred) - 1e-9).mean())
     return n, r, *correlation_interval(r, n, ranks=ranks), p
 
 
-def _exact_p(x: Floats, y: Floats) -> float:
-    """Return share of all permutations that correlate at least as strongly."""
-    x = x - x.mean()
-    every = np.abs(y[_orders(len(y))] @ x)
-    return float((every >= abs(y @ x) - 1e-9).mean())
-
-
 @lru_cache(maxsize=MOST_PERMUTED)
-def _orders(n: int) -> NDArray[np.intp]:
+def _permutations(n: int) -> NDArray[np.intp]:
     return np.array(list(permutations(range(n))), dtype=np.intp)
 
 
@@ -272,10 +248,10 @@ def _constant(values: Floats) -> bool:
     return bool(np.ptp(values) <= 1e-13 * np.abs(values).max())
 
 
-def _notes(known: pd.DataFrame, found: pd.DataFrame, cells: Floats) -> tuple[str, ...]:
+def _notes(facts: pd.DataFrame, summaries: pd.DataFrame, cells: Floats) -> list[str]:
     notes = []
     columns = {
-        str(name): table[name].dropna().to_numpy() for table in (known, found) for name in table
+        str(name): table[name].dropna().to_numpy() for table in (facts, summaries) for name in table
     }
     few = [name for name, values in columns.items() if len(values) < FEWEST]
     constant = [name for name in columns if name not in few and _constant(columns[name])]
@@ -288,12 +264,7 @@ def _notes(known: pd.DataFrame, found: pd.DataFrame, cells: Floats) -> tuple[str
     perfect = int((np.isfinite(cells[..., 1]) & np.isnan(cells[..., 2])).sum())
     if perfect:
         notes.append(f"No interval (the correlation is perfect): {counted(perfect, 'pair')}.")
-    return tuple(notes)
-
-
-Parts: TypeAlias = tuple[tuple[str, ...], ...]  # data sets by bin
-
-METADATA_BINS_SUMMARIES = ("difficulty_mean", "discrimination_mean", "guessing_mean")
+    return notes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -307,7 +278,7 @@ class MetadataBins(Result):
 
     metadatum: str
     respondents: tuple[str, ...]
-    datasets: Parts
+    datasets: Bins
     n: Floats  # (n_respondents, n_bins), as the next three; data sets with a score
     probability: Floats
     low: Floats
@@ -320,20 +291,20 @@ class MetadataBins(Result):
     def meaning(self) -> str:
         """How the probability changes from the first bin to the last."""
         first, last = (float(np.nanmean(self.probability[:, k])) for k in (0, -1))
-        ends = self.probability[:, -1] - self.probability[:, 0]
+        change = self.probability[:, -1] - self.probability[:, 0]
         text = (
             f"From the {counted(len(self.datasets[0]), 'data set')} with the lowest "
             f"{self.metadatum} to the {len(self.datasets[-1]):,} with the highest, the mean "
             f"probability of a right response over {counted(len(self.respondents), 'respondent')} "
             f"goes from {first:.2f} to {last:.2f}"
         )
-        if len(self.respondents) == 1 or not np.isfinite(ends).any():
+        if len(self.respondents) == 1 or not np.isfinite(change).any():
             return f"{text}."
-        most = int(np.nanargmax(np.abs(ends)))
-        apart = self.low[most, -1] > self.high[most, 0] or self.high[most, -1] < self.low[most, 0]
+        k = int(np.nanargmax(np.abs(change)))
+        differ = self.low[k, -1] > self.high[k, 0] or self.high[k, -1] < self.low[k, 0]
         return (
-            f"{text}; it changes most for {self.respondents[most]}, {ends[most]:+.2f}"
-            f"{'' if apart else ', but the intervals at both ends overlap'}."
+            f"{text}; it changes most for {self.respondents[k]}, {change[k]:+.2f}"
+            f"{'' if differ else ', but the intervals at both ends overlap'}."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -388,19 +359,28 @@ def probability_by_metadata(
     >>> found.to_frame()["probability"].round(2).tolist()
     [0.85, 0.55]
     """
-    if not 0 < confidence < 1:
+    checked_share(confidence, "confidence", 0.95)
+    bins = whole_number(bins, "bins", 1)
+    summaries, facts, notes = _shared_datasets(datasets, metadata, bins)
+    one_of(metadatum, "metadatum", facts.columns)
+    value = facts[metadatum].dropna().sort_values(kind="stable")
+    if len(value) < bins:
         raise InputError(
-            f"confidence is {confidence}, but it must be between 0 and 1, such as 0.95."
+            f"{counted(len(value), 'data set')} with {metadatum} cannot fill {bins} bins. "
+            "Give fewer bins, or more data sets."
         )
-    if bins < 1:
-        raise InputError(f"bins is {bins}, but there must be at least one.")
-    found, known, notes = matched(datasets, metadata, bins)
-    value = _ordered(known, metadatum, bins)
-    if len(value) < len(known):
-        lost = [name for name in known.index if name not in value.index]
-        notes = (*notes, f"Left out (no {metadatum}): {listed(lost, 'data set')}.")
+    if len(value) < len(facts):
+        lost = [name for name in facts.index if name not in value.index]
+        notes.append(f"Left out (no {metadatum}): {listed(lost, 'data set')}.")
     parts = tuple(tuple(part) for part in np.array_split(value.index.to_numpy(), bins))
-    chance = _probabilities(found, classifiers)
+    n_ties = sum(value[one[-1]] == value[other[0]] for one, other in pairwise(parts))
+    if n_ties:
+        notes.append(
+            f"{counted(n_ties, 'limit')} between bins "
+            f"{'separates' if n_ties == 1 else 'separate'} "
+            f"data sets of equal {metadatum}; their bins depend only on the order given."
+        )
+    chance = _probabilities(summaries, classifiers)
     mean, low, high, n = _averages(chance, parts, confidence)
     return MetadataBins(
         metadatum=metadatum,
@@ -410,31 +390,14 @@ def probability_by_metadata(
         probability=mean,
         low=low,
         high=high,
-        summary=_summary(found, value, parts),
+        summary=_summary(summaries, value, parts),
         confidence=confidence,
-        notes=(*notes, *_ties(value, parts)),
+        notes=tuple(notes),
     )
 
 
-def _ordered(known: pd.DataFrame, metadatum: str, bins: int) -> pd.Series[float]:
-    """Return the metadatum of each data set, lowest first."""
-    if metadatum not in known.columns:
-        raise InputError(
-            f"metadata has no column of numbers {metadatum!r}. It has: "
-            f"{', '.join(str(name) for name in known.columns[:10]) or 'none'}."
-            f"{meant(metadatum, known.columns)}"
-        )
-    value = known[metadatum].dropna().sort_values(kind="stable")
-    if len(value) < bins:
-        raise InputError(
-            f"{counted(len(value), 'data set')} with {metadatum} cannot fill {bins} bins. "
-            "Give fewer bins, or more data sets."
-        )
-    return value
-
-
 def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.DataFrame:
-    """Mean probability of a right response: respondents × data sets, NaN where not scored."""
+    """Return mean probabilities of right responses: respondents × data sets, NaN if not scored."""
     owner = "probability_by_metadata"
     rows = tidy(classifiers, owner, ("true_score",), ("dataset", "respondent"))
     tidy(datasets, owner, ("items",))
@@ -458,40 +421,28 @@ def _probabilities(datasets: pd.DataFrame, classifiers: pd.DataFrame) -> pd.Data
 
 
 def _averages(
-    chance: pd.DataFrame, parts: Parts, confidence: float
+    chance: pd.DataFrame, parts: Bins, confidence: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return mean, ends of its interval, and number of data sets: respondents × bins each."""
-    from scipy.stats import t
-
     cells = [chance[list(part)] for part in parts]
     n = np.stack([part.notna().sum(axis=1).to_numpy(float) for part in cells], axis=1)
     mean = np.stack([part.mean(axis=1).to_numpy() for part in cells], axis=1)
     spread = np.stack([part.std(axis=1, ddof=1).to_numpy() for part in cells], axis=1)
     several = np.where(n > 1, n, np.nan)
-    reach = t.ppf(0.5 + confidence / 2, several - 1) * spread / np.sqrt(several)
-    return mean, np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0), n
+    half_width = t.ppf(0.5 + confidence / 2, several - 1) * spread / np.sqrt(several)
+    return mean, np.maximum(mean - half_width, 0.0), np.minimum(mean + half_width, 1.0), n
 
 
-def _summary(datasets: pd.DataFrame, value: pd.Series[float], parts: Parts) -> pd.DataFrame:
+def _summary(datasets: pd.DataFrame, value: pd.Series[float], parts: Bins) -> pd.DataFrame:
     """Return means over the data sets of each bin, with standard errors."""
-    names = [name for name in METADATA_BINS_SUMMARIES if name in datasets.columns]
+    known = ("difficulty_mean", "discrimination_mean", "guessing_mean")
+    names = [name for name in known if name in datasets.columns]
     rows = []
     for part in parts:
-        here, among = value.loc[list(part)], datasets.loc[list(part), names]
-        row: dict[str, Any] = {"datasets": len(part), "value": here.mean()}
-        row |= {"lowest": here.min(), "highest": here.max()}
+        own, inside = value.loc[list(part)], datasets.loc[list(part), names]
+        row: dict[str, Any] = {"datasets": len(part), "value": own.mean()}
+        row |= {"lowest": own.min(), "highest": own.max()}
         for name in names:
-            row |= {name: among[name].mean(), f"{name}_se": among[name].sem()}
+            row |= {name: inside[name].mean(), f"{name}_se": inside[name].sem()}
         rows.append(row)
     return pd.DataFrame(rows, index=pd.RangeIndex(1, len(parts) + 1, name="bin"))
-
-
-def _ties(value: pd.Series[float], parts: Parts) -> tuple[str, ...]:
-    """Return a note if the limit between two bins is arbitrary."""
-    ends = [(value[one[-1]], value[other[0]]) for one, other in pairwise(parts)]
-    parted = sum(left == right for left, right in ends)
-    note = (
-        f"{counted(parted, 'limit')} between bins {'separates' if parted == 1 else 'separate'} "
-        f"data sets of equal {value.name}; their bins depend only on the order given."
-    )
-    return (note,) if parted else ()

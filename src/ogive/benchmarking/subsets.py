@@ -1,4 +1,4 @@
-"""Six ways through a benchmark: two orders of all data sets, and four halves of them.
+"""Compare six ways through a benchmark: two orders of all data sets, and four halves of them.
 
 They follow the paper that combines item parameters with Glicko-2: a rating forgets, so the order
 matters, and data sets whose instances vary less may rank more consistently.
@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ogive._validation import float_array
 from ogive.benchmarking import CHANCE
 from ogive.benchmarking.period_choice import points
 from ogive.data.foreign_frames import with_row_names
 from ogive.data.pools.published_pools import misplaced
-from ogive.data.responses import Responses, Table
+from ogive.data.responses import Table
 from ogive.data.study_tables import are_marks, is_artificial, rivals
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
@@ -32,9 +33,8 @@ from ogive.stats.pairwise_tests import first_places
 
 __all__ = ["SubsetComparison", "compare_subsets"]
 
-
-# Name: the column that orders the data sets, and which of them are played. Chances fall where
-# difficulty rises; difficulties stand for them where they are not known.
+# By name: the column that orders the data sets, and which of them are played. Chances fall as
+# difficulty rises; mean difficulties replace them if they are not known.
 ORDERS = {
     "by difficulty": (CHANCE, "all"),
     "by discrimination": ("discrimination_mean", "all"),
@@ -43,8 +43,6 @@ ORDERS = {
     "even discrimination": ("discrimination_sd", "lower half"),
     "mixed discrimination": ("discrimination_sd", "upper half"),
 }
-MEAN = "difficulty_mean"
-REFERENCE = "share of points"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,11 +83,10 @@ class SubsetComparison(Result):
     def ranks(self) -> pd.DataFrame:
         """Ranks, 1 is best, of all but artificial ones; the first column is by share of points."""
         rivals = ~are_marks(self.respondents)
-        found = np.array([ranks(row[rivals]) for row in (self.points, *self.rating)])
-        whole = np.zeros((len(found), rivals.size), dtype=found.dtype)
-        whole[:, rivals] = found
-        names = np.array(self.respondents, dtype=object)[rivals]
-        return self._frame(whole, (REFERENCE, *self.orders)).loc[lambda f: f.index.isin(names)]
+        rank = np.zeros((len(self.orders) + 1, rivals.size), dtype=np.intp)
+        rank[:, rivals] = [ranks(row[rivals]) for row in (self.points, *self.rating)]
+        frame = self._frame(rank, ("share of points", *self.orders))
+        return frame[~are_marks(list(frame.index))]
 
     @property
     def meaning(self) -> str:
@@ -111,10 +108,10 @@ class SubsetComparison(Result):
         if self.misplaced[0] is None:
             return f"{text}."
         right = [name for name, wrong in zip(self.orders, self.misplaced, strict=True) if not wrong]
-        place = f"in {listed(right, 'order')}" if right else "in none of the orders"
+        which = f"in {listed(right, 'order')}" if right else "in none of the orders"
         if len(right) == len(self.orders):
-            place = f"in all {len(right)} orders"
-        return f"{text}; the artificial respondents are in place {place}."
+            which = f"in all {len(right)} orders"
+        return f"{text}; the artificial respondents are in place {which}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per order."""
@@ -146,14 +143,14 @@ class SubsetComparison(Result):
         return {"subsets": self.plot}
 
     def plot(self, **kw: Any) -> Display:
-        """Return ranks of the respondents in every order."""
-        places = self.ranks
-        frame = places.melt(var_name="item", value_name="rank", ignore_index=False).reset_index()
-        frame["period"] = frame["item"].map({name: k for k, name in enumerate(places.columns)})
+        """Draw the ranks of the respondents in every order."""
+        table = self.ranks
+        frame = table.melt(var_name="item", value_name="rank", ignore_index=False).reset_index()
+        frame["period"] = frame["item"].map({name: k for k, name in enumerate(table.columns)})
         order = [self.respondents[k] for k in np.argsort(-self.points, kind="stable")]
-        shown = BumpDisplay(frame, order=order).plot(**kw)
-        shown.ax_.set_xlabel("order of the data sets")
-        return shown
+        display = BumpDisplay(frame, order=order).plot(**kw)
+        display.ax_.set_xlabel("order of the data sets")
+        return display
 
     def _frame(self, values: NDArray[Any], columns: tuple[str, ...] | None = None) -> pd.DataFrame:
         names = pd.Index(self.respondents, name="respondent")
@@ -192,11 +189,13 @@ def compare_subsets(
     [8, 8, 4, 4, 4, 4]
     """
     table = rivals(scores, "compare_subsets")
-    keys = _keys(datasets, table.items)
+    keys = _sort_keys(datasets, table.items)
     values = table.cells.T
     columns = [_present(column, keys) for column, _ in ORDERS.values()]
-    places = [
-        _order(-keys[column] if column == CHANCE else keys[column], part)
+    half = (len(values) + 1) // 2
+    parts = {"all": slice(None), "lower half": slice(half), "upper half": slice(-half, None)}
+    positions = [
+        np.argsort(-keys[column] if column == CHANCE else keys[column], kind="stable")[parts[part]]
         for column, (_, part) in zip(columns, ORDERS.values(), strict=True)
     ]
     played = points(values, tolerance)
@@ -209,9 +208,14 @@ def compare_subsets(
             tau=tau,
             start=new_players(len(table.respondents)),
         )[0].final
-        for order in places
+        for order in positions
     ]
-    counting, notes = _counting(table)
+    artificial = is_artificial(table.respondents)
+    counting, notes = np.arange(artificial.size), []
+    if artificial.any() and (~artificial).sum() >= 2:
+        counting = np.flatnonzero(~artificial)
+        names = [table.respondents[k] for k in np.flatnonzero(artificial)]
+        notes = [f"Not counted in the agreement: {listed(names, 'artificial respondent')}."]
     rating = np.array([each.rating for each in final])
     whole = np.broadcast_to(played.share[counting], (len(final), counting.size))
     settled = np.round(rating[:, counting], 6)  # rounding errors must not break ties
@@ -219,7 +223,7 @@ def compare_subsets(
         respondents=table.respondents,
         orders=tuple(ORDERS),
         sorted_by=tuple(columns),
-        datasets=tuple(tuple(table.items[k] for k in order) for order in places),
+        datasets=tuple(tuple(table.items[k] for k in order) for order in positions),
         points=played.share,
         rating=rating,
         deviation=np.array([each.deviation for each in final]),
@@ -227,11 +231,11 @@ def compare_subsets(
         spearman=spearman(settled, whole),
         share_apart=np.array([_share_apart(each) for each in final]),
         misplaced=tuple(misplaced(table.respondents, np.round(row, 6)) for row in rating),
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
-def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
+def _sort_keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
     """Return the columns that data sets are sorted by, in the order of the scores."""
     datasets = with_row_names(datasets)
     if not isinstance(datasets, pd.DataFrame):
@@ -239,9 +243,7 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
             f"datasets is a {type(datasets).__name__}, but it should be a frame with one row per "
             "data set, such as decode_benchmark(...).datasets."
         )
-    needed = list(
-        dict.fromkeys(_present(column, datasets.columns) for column, _ in ORDERS.values())
-    )
+    needed = list(dict.fromkeys(_present(name, datasets.columns) for name, _ in ORDERS.values()))
     missing = [name for name in needed if name not in datasets.columns]
     if missing:
         has = ", ".join(str(name) for name in datasets.columns[:10]) or "none"
@@ -253,66 +255,36 @@ def _keys(datasets: pd.DataFrame, items: tuple[str, ...]) -> dict[str, Floats]:
     if len(set(names)) < len(names):
         twice = repeated(names)[0]
         raise InputError(f"datasets has {twice!r:.80} more than once. Give one row per data set.")
-    _check_same(names, items)
-    frame = datasets[needed].set_axis(names, axis=0).loc[list(items)]
-    return {name: _numbers(frame[name], name) for name in needed}
-
-
-def _present(column: str, known: Container[Any]) -> str:
-    """Return the column itself, or the mean difficulty where chances are not known."""
-    return MEAN if column == CHANCE and CHANCE not in known else column
-
-
-def _check_same(names: list[str], items: tuple[str, ...]) -> None:
     if len(items) < 2:
         raise InputError("compare_subsets needs at least two data sets, but there is one.")
-    known, scored = set(names), set(items)
-    without_row = [name for name in items if name not in known]
-    without_scores = [name for name in names if name not in scored]
-    if without_row:
+    if without_row := [name for name in items if name not in set(names)]:
         raise InputError(
             f"datasets has no row for {listed(without_row, 'data set')} of the scores. Its index "
             "should name data sets as the columns of the scores do."
         )
-    if without_scores:
+    if without_scores := [name for name in names if name not in set(items)]:
         raise InputError(
             f"scores has no column for {listed(without_scores, 'data set')} of datasets. Give "
             "datasets.loc[scores.columns], or more scores."
         )
+    frame = datasets[needed].set_axis(names, axis=0).loc[list(items)]
+    keys: dict[str, Floats] = {}
+    for name in needed:
+        keys[name] = float_array(frame[name], f"datasets[{name!r}]")
+        if unknown := [str(row) for row in frame.index[np.isnan(keys[name])]]:
+            raise InputError(
+                f"datasets[{name!r}] is NaN for {listed(unknown, 'data set')}. Leave these out of "
+                "both frames."
+            )
+    return keys
 
 
-def _numbers(column: pd.Series[Any], name: str) -> Floats:
-    try:
-        values = column.to_numpy(dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"datasets[{name!r}] should hold numbers, but: {error}.") from error
-    bad = [str(label) for label in column.index[np.isnan(values)]]
-    if bad:
-        raise InputError(
-            f"datasets[{name!r}] is NaN for {listed(bad, 'data set')}. Leave these out of both "
-            "frames."
-        )
-    return values
-
-
-def _order(keys: Floats, part: str) -> NDArray[np.intp]:
-    """Return positions of the data sets to play, lowest key first."""
-    rising = np.argsort(keys, kind="stable")
-    half = (len(rising) + 1) // 2
-    return {"all": rising, "lower half": rising[:half], "upper half": rising[-half:]}[part]
-
-
-def _counting(table: Responses) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Return the respondents on which agreement is measured: the real ones, if at least two."""
-    artificial = is_artificial(table.respondents)
-    if not artificial.any() or (~artificial).sum() < 2:
-        return np.arange(artificial.size), ()
-    names = [table.respondents[k] for k in np.flatnonzero(artificial)]
-    note = f"Not counted in the agreement: {listed(names, 'artificial respondent')}."
-    return np.flatnonzero(~artificial), (note,)
+def _present(column: str, known: Container[Any]) -> str:
+    """Return the column itself, or the mean difficulty if chances are not known."""
+    return "difficulty_mean" if column == CHANCE and CHANCE not in known else column
 
 
 def _share_apart(final: Ratings) -> float:
-    """Return share of all pairs whose 95 % ranges do not overlap."""
+    """Return the share of all pairs whose 95 % ranges do not overlap."""
     n = final.rating.size
     return float((final.low[:, None] > final.high).sum() / (n * (n - 1) / 2))
