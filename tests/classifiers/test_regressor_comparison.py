@@ -103,9 +103,9 @@ def test_bad_input_is_explained(subtests):
     n_test = len(og.split_dataset(og.load_dataset(frame, "price", kind="numbers")).test)
     cases = {
         "nothing": (None, {}, "models is None"),
-        "one grade": (MODELS, {"bins": 1}, "should be 2 or more"),
+        "one grade": (MODELS, {"bins": 1}, "of at least 2"),
         "too few": ({"m": [1.0, 2.0]}, {}, "one number for each"),
-        "text": ({"m": ["high"] * n_test}, {}, "should be numbers"),
+        "text": ({"m": ["high"] * n_test}, {}, "should hold numbers"),
         "a gap": ({"m": [np.nan] + [1.0] * (n_test - 1)}, {}, "has no finite number for row_"),
     }
     for what, (models, settings, message) in cases.items():

@@ -1,8 +1,4 @@
-"""Classifiers on one data set, start to end.
-
-The models that are compared, as a caller gives them: to fit, fitted, or by their labels.
-
-Compare classifiers on one data set, from the file to the item curves in each cell.
+"""Compare classifiers on one data set, from the file to the item curves in each cell.
 
 The method of Cardoso et al. (2024): a pool of random classifiers calibrates the test instances, and
 the candidate classifiers are compared by all measures, with and without the instances of negative
@@ -11,7 +7,7 @@ discrimination.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,67 +41,55 @@ from ogive.results.plots.figure import Display
 
 __all__ = ["ClassifierComparison", "compare_classifiers"]
 
+TUNED = "tuned"  # the pool that is compared by default
+FILTERED = "_filtered"  # suffix of columns without items of negative discrimination
 
-TUNED = "tuned"
 
-
-def sorted_models(
-    models: Any, dataset: Dataset, split: Split
-) -> tuple[Pool | None, dict[str, Any]]:
-    """Return classifiers to fit, as a pool; and the labels of all other models by name."""
+def sort_models(models: Any, dataset: Dataset, split: Split) -> tuple[Pool | None, dict[str, Any]]:
+    """Return models to fit, as a pool; and the predictions of all other models by name."""
     if models is None:
         return find_pool(TUNED), {}
     if isinstance(models, str | Pool):
         return find_pool(models), {}
     models = with_row_names(models)
     if hasattr(models, "columns"):
-        frame = _by_place(models, split)
-        return None, {str(name): frame.iloc[:, k] for k, name in enumerate(frame.columns)}
-    given = _named(models)
-    fitted = {name: one for name, one in given.items() if _is_fitted(one)}
-    unfitted = {
-        name: one
-        for name, one in given.items()
-        if name not in fitted and (hasattr(one, "predict") or isinstance(one, Member))
-    }
-    labels = {name: one for name, one in given.items() if name not in (*fitted, *unfitted)}
-    asked = {name: _predicted(name, one, dataset, split) for name, one in fitted.items()}
-    pool = find_pool(list(unfitted.items())) if unfitted else None
-    return pool, {**asked, **labels}
-
-
-def _by_place(frame: Any, split: Split) -> Any:
-    """Rename rows that are numbered by their place in the data set to the names of items."""
-    numbers = set(frame.index)
-    if numbers == set(split.test.tolist()) and numbers != set(range(len(frame))):
-        return frame.rename(index=row_name)
-    return frame
+        # rows that are numbered by their place in the data set get the names of items
+        numbers = set(models.index)
+        if numbers == set(split.test.tolist()) and numbers != set(range(len(models))):
+            models = models.rename(index=row_name)
+        return None, {str(name): models.iloc[:, k] for k, name in enumerate(models.columns)}
+    predictions, other, unfitted = {}, {}, []
+    for name, model in _named(models).items():
+        if _is_fitted(model):
+            predictions[name] = _predict(name, model, dataset, split)
+        elif hasattr(model, "predict") or isinstance(model, Member):
+            unfitted.append((name, model))
+        else:
+            other[name] = model
+    return find_pool(unfitted) if unfitted else None, predictions | other
 
 
 def _named(models: Any) -> dict[str, Any]:
-    """Return classifiers or lists of labels by unique name."""
+    """Return models, or lists of labels, by unique name."""
     if isinstance(models, Mapping):
-        pairs = [(str(name), one) for name, one in models.items()]
+        pairs = [(str(name), model) for name, model in models.items()]
     elif hasattr(models, "predict"):
         pairs = [(type(models).__name__, models)]
-    elif isinstance(models, list | tuple) and any(map(_is_model, models)):
-        pairs = [one if isinstance(one, tuple) else (_text(one), one) for one in models]
+    elif isinstance(models, list | tuple) and any(
+        hasattr(entry, "predict") or isinstance(entry, Member | tuple) for entry in models
+    ):
+        pairs = [entry if isinstance(entry, tuple) else (_text(entry), entry) for entry in models]
     else:
         pairs = [("model", models)]  # the labels of one model
     named = dict(pairs)
     if not named:
         raise InputError("models is empty. Give at least one classifier, or None for tuned ones.")
     if len(named) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = repeated(names)[0]
+        twice = repeated(name for name, _ in pairs)[0]
         raise InputError(
             f"Two models are called '{twice:.60}'. Give a mapping with a different name for each."
         )
     return named
-
-
-def _is_model(entry: Any) -> bool:
-    return hasattr(entry, "predict") or isinstance(entry, Member | tuple)
 
 
 def _text(model: Any) -> str:
@@ -125,7 +109,7 @@ def _is_fitted(model: Any) -> bool:
     return True
 
 
-def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
+def _predict(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
     """Return predictions of a fitted classifier for the test part."""
     try:
         return model.predict(dataset.features.iloc[split.test])
@@ -137,26 +121,41 @@ def _predicted(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
         ) from error
 
 
-def predicted_labels(
-    answers: Answers | None, split: Split, elsewhere: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return predicted classes of the models that did not fail, and those made elsewhere."""
+def run_pools(
+    split: Split,
+    pools: list[Pool],
+    title: str,
+    *,
+    folder: PathLike | None,
+    progress: Progress | bool,
+    **settings: Any,
+) -> list[Answers]:
+    """Run the pool that calibrates, and the models to compare, each in its own folder."""
+    with telling(progress, title) as report:
+        combined = CombinedProgress(sum(len(pool.members) for pool in pools), report)
+        return [
+            run_pool(
+                split,
+                pool,
+                folder=None if folder is None else Path(folder) / name,
+                cv=0,
+                progress=combined.of(name, len(pool.members)),
+                **settings,
+            )
+            for pool, name in zip(pools, ("pool", "models"), strict=False)
+        ]
+
+
+def successful_predictions(answers: Answers | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return predictions of the models that did not fail, and those made elsewhere."""
     if answers is None:
-        return dict(elsewhere)
-    classes = np.array(split.classes, dtype=object)
-    labels = {
-        name: classes[predicted]
-        for name, predicted in zip(answers.members, answers.predictions, strict=True)
-        if name not in answers.failures
-    }
-    if not labels and not elsewhere:
+        return dict(given)
+    pairs = zip(answers.members, answers.predictions, strict=True)
+    predictions = {name: row for name, row in pairs if name not in answers.failures}
+    if not predictions and not given:
         name, reason = next(iter(answers.failures.items()))
         raise InputError(f"All models failed, so there is nothing to compare. '{name}': {reason}")
-    return {**labels, **elsewhere}
-
-
-ALPHA = 0.05
-FILTERED = "_filtered"  # suffix of columns without items of negative discrimination
+    return {**predictions, **given}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,12 +195,12 @@ class ClassifierComparison(Result):
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return models, cells with all items and without doubtful ones, items and measures."""
-        found = {**self.curves.tables(), "models": self.to_frame()}
+        tables = {**self.curves.tables(), "models": self.to_frame()}
         if self.filtered is not None:
-            found[f"cells{FILTERED}"] = self.filtered.tables()["cells"]
+            tables[f"cells{FILTERED}"] = self.filtered.tables()["cells"]
         if self.ranks is not None:
-            found |= {"measures": self.ranks.to_frame(), "measure_pairs": self.ranks.pairs()}
-        return found
+            tables |= {"measures": self.ranks.to_frame(), "measure_pairs": self.ranks.pairs()}
+        return tables
 
     def page_tables(self) -> dict[str, pd.DataFrame]:
         """Return models, cells, agreement of measures and items."""
@@ -209,19 +208,17 @@ class ClassifierComparison(Result):
 
     def figures(self) -> dict[str, Draw]:
         """Return those of the curves, with all items and without doubtful ones, and measures."""
-        found = self.curves.figures()
+        figures = self.curves.figures()
         if self.ranks is not None:
-            found["measures"] = partial(self.plot, "measures")
-        if self.filtered is not None:
-            for name, draw in self.filtered.figures().items():
-                if name.startswith(("scores", "cells")):
-                    found[f"{name}{FILTERED}"] = draw
-        return found
+            figures["measures"] = partial(self.plot, "measures")
+        for name, draw in self.filtered.figures().items() if self.filtered is not None else ():
+            if name.startswith(("scores", "cells")):
+                figures[f"{name}{FILTERED}"] = draw
+        return figures
 
     def page_figures(self) -> dict[str, Draw]:
         """Return those of the curves, and the measures."""
-        names = self.curves.page_figures()
-        return picked(self.figures(), *names, "measures")
+        return picked(self.figures(), *self.curves.page_figures(), "measures")
 
     def banks(self) -> dict[str, Calibration]:
         """Return the item bank."""
@@ -237,45 +234,40 @@ class ClassifierComparison(Result):
             if self.ranks is None:
                 raise InputError("Ranks need at least two classifiers.")
             return self.ranks.plot(kind="pairs", **kw)
-        filtered = kw.pop("filtered", False)
-        if filtered and self.filtered is None:
+        curves = self.filtered if kw.pop("filtered", False) else self.curves
+        if curves is None:
             raise InputError("All items discriminate negatively, so none would be left.")
-        chosen = self.filtered if filtered and self.filtered is not None else self.curves
         if kind == "cells" and model is None:
             model = str(self.curves.to_frame().index[0])
-        return chosen.plot(kind, model, **kw)
+        return curves.plot(kind, model, **kw)
 
     @property
     def meaning(self) -> str:
         """Who leads with all items, and without those of negative discrimination."""
-        left_out = ~upright_items(self.curves.calibration)
-        if not left_out.any() or self.filtered is None:
+        n_negative = int((~upright_items(self.curves.calibration)).sum())
+        if not n_negative or self.filtered is None:
             return self.curves.meaning
         surely = int(significantly_negative(self.curves.calibration.items).sum())
-        one = int(left_out.sum()) == 1
-        said = self.filtered.meaning
+        one = n_negative == 1
+        rest = self.filtered.meaning
         return (
-            f"{self.curves.meaning} {counted(int(left_out.sum()), 'item')} discriminate"
+            f"{self.curves.meaning} {counted(n_negative, 'item')} discriminate"
             f"{'s' if one else ''} negatively, {surely or 'none'} significantly after correction "
-            f"for multiple tests; without {'it' if one else 'them'}, {said[0].lower()}{said[1:]}"
+            f"for multiple tests; without {'it' if one else 'them'}, {rest[0].lower()}{rest[1:]}"
         )
 
     def sentences(self) -> list[str]:
         """Return the meaning, how the total score agrees with other measures, and notes."""
-        said = [self.meaning, *self.notes]
-        if self.ranks is not None and len(self.curves.models) >= FEWEST_RANKED:
-            said.insert(1, self._something_new())
-        return said
-
-    def _something_new(self) -> str:
-        """Return how the ranking by total score agrees with the other rankings."""
+        if self.ranks is None or len(self.curves.models) < FEWEST_RANKED:
+            return [self.meaning, *self.notes]
         frame = self.curves.agreement()
         pairs = frame[frame["other"] == "total_score"].set_index("measure")
-        told = ", ".join(
+        listed = ", ".join(
             f"{name} {row['kendall']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
             for name, row in pairs.iterrows()
         )
-        return f"Agreement of the ranking by total score (Kendall, 95 % range) with: {told}."
+        agreement = f"Agreement of the ranking by total score (Kendall, 95 % range) with: {listed}."
+        return [self.meaning, agreement, *self.notes]
 
 
 def compare_classifiers(
@@ -347,32 +339,44 @@ def compare_classifiers(
     split = split_dataset(
         loaded, test_size=test_size, max_test_size=max_test_size, random_state=random_state
     )
-    calibrating, (chosen, elsewhere) = find_pool(pool), sorted_models(models, loaded, split)
+    calibrating, (chosen, elsewhere) = find_pool(pool), sort_models(models, loaded, split)
     truth = np.array(split.classes, dtype=object)[split.y_test]
     positive_code(positive, split.classes)
     if elsewhere:  # refuse wrong tables before training
         read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
     pools = [calibrating, *([chosen] if chosen else [])]
-    preparation = "; ".join(dict.fromkeys(one.preparation(split) for one in pools))
-    with telling(progress, "Running classifiers") as tell:
-        combined = CombinedProgress(sum(len(one.members) for one in pools), tell)
-        runner = _Runner(split, folder, time_limit, n_jobs, random_state, combined)
-        told = runner.run(calibrating, "pool")
-        found = None if chosen is None else runner.run(chosen, "models")
-    labels = predicted_labels(found, split, elsewhere)
-    answers = told.responses(split.y_test, calibrating.calibrating)
-    calibration = calibrate_by_rightness(answers, model, labels=truth)
+    preparation = "; ".join(dict.fromkeys(each.preparation(split) for each in pools))
+    pool_run, *model_runs = run_pools(
+        split,
+        pools,
+        "Running classifiers",
+        folder=folder,
+        progress=progress,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    model_run = model_runs[0] if model_runs else None
+    names = np.array(split.classes, dtype=object)
+    labels = successful_predictions(model_run, elsewhere)
+    labels |= {name: names[codes] for name, codes in labels.items() if name not in elsewhere}
+    responses = pool_run.responses(split.y_test, calibrating.calibrating)
+    calibration = calibrate_by_rightness(responses, model, labels=truth)
+    classes = {as_name(label) for row in labels.values() for label in row}
+    if len(set(truth)) == 1:
+        classes |= set(map(as_name, split.classes))
     curves = enrich_confusion(
         calibration,
         truth,
         labels,
         positive=positive,
-        classes=_classes(labels, truth, split),
+        classes=classes,
         scores=scores,
         n_resamples=n_resamples,
         random_state=random_state,
     )
     filtered = curves.without_negative() if upright_items(calibration).any() else None
+    filtered_notes = () if filtered is None else filtered.notes
     return ClassifierComparison(
         dataset=loaded.name,
         source=loaded.source,
@@ -380,50 +384,20 @@ def compare_classifiers(
         curves=curves,
         filtered=filtered,
         ranks=compare_ranks(curves.scores()) if len(curves.models) > 1 else None,
-        remarks={} if found is None else found.remarks,
-        failures={} if found is None else found.failures,
-        pool_failures=told.failures,
-        notes=(*split.notes, *_notes(told, found, curves, filtered)),
+        remarks={} if model_run is None else model_run.remarks,
+        failures={} if model_run is None else model_run.failures,
+        pool_failures=pool_run.failures,
+        notes=(
+            *split.notes,
+            *notes_of_runs(pool_run, model_run),
+            *calibration.notes,
+            *curves.notes,
+            *(f"Filtered: {note}" for note in filtered_notes if note not in curves.notes),
+        ),
     )
 
 
-def _classes(labels: Mapping[str, Any], truth: np.ndarray, split: Split) -> set[str]:
-    """Classes that are predicted; those of the whole data set, if the test part has one only."""
-    found = {as_name(label) for row in labels.values() for label in row}
-    return found if len(set(truth)) > 1 else found | set(map(as_name, split.classes))
-
-
-def _notes(
-    told: Answers, found: Answers | None, curves: ConfusionCurves, filtered: ConfusionCurves | None
-) -> Iterator[str]:
-    """Yield notes of the runs, the calibration and both comparisons, with their origin."""
-    yield from (f"Pool: {note}" for note in told.notes)
-    yield from (f"Models: {note}" for note in (() if found is None else found.notes))
-    yield from curves.calibration.notes
-    yield from curves.notes
-    if filtered is not None:
-        yield from (f"Filtered: {note}" for note in filtered.notes if note not in curves.notes)
-
-
-@dataclass(frozen=True)
-class _Runner:
-    """Runs pools on one split, each in its own folder."""
-
-    split: Split
-    folder: PathLike | None
-    time_limit: float | None
-    n_jobs: int | None
-    random_state: int
-    combined: CombinedProgress
-
-    def run(self, pool: Pool, name: str) -> Answers:
-        return run_pool(
-            self.split,
-            pool,
-            folder=None if self.folder is None else Path(self.folder) / name,
-            cv=0,
-            time_limit=self.time_limit,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            progress=self.combined.of(name, len(pool.members)),
-        )
+def notes_of_runs(pool_run: Answers, model_run: Answers | None) -> list[str]:
+    """Return the notes of both runs, with their origin."""
+    notes = [f"Pool: {note}" for note in pool_run.notes]
+    return notes + [f"Models: {note}" for note in (() if model_run is None else model_run.notes)]

@@ -1,8 +1,4 @@
-"""Items and curves behind each confusion cell.
-
-The curve of each item, and the cell of a confusion matrix in which the item lies.
-
-Look inside the confusion matrix: which items lie in each cell, and what they are like.
+"""Look inside the confusion matrix: which items lie in each cell, and what they are like.
 
 Two models of equal accuracy may be right on different items: on items that able models get right,
 or on items that able models get wrong. The scores are those of Cardoso et al. (2024).
@@ -18,13 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ogive._validation import one_of, whole_number
 from ogive.checks.residuals import informative, upright_items
 from ogive.classifiers.predictions import (
     MEASURES,
     PARAMETERS,
-    Cells,
     Measured,
     Predictions,
+    cell_rows,
     code_of,
     measure,
     positive_code,
@@ -38,47 +35,19 @@ from ogive.irt.expected_scores import total_scores, true_scores
 from ogive.irt.item_curves import told_parameters
 from ogive.results.base import Draw, Result, picked
 from ogive.results.numbers import counted, listed
-from ogive.results.plots import DISPLAYS
+from ogive.results.plots.confusion_curves import CellCurvesDisplay
+from ogive.results.plots.distributions import HistogramDisplay
 from ogive.results.plots.figure import Display
+from ogive.results.plots.item_planes import ItemSpaceDisplay
+from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 
 __all__ = ["ConfusionCurves", "enrich_confusion"]
 
-
 CURVE_POINTS = 61
-CURVE_REACH = 4.0  # population standard deviations
-
-
-def curve_frame(
-    calibration: Calibration, given: Predictions, positive: int | None, model: int
-) -> pd.DataFrame:
-    """One row per item and ability; classes are in the order of the figure, the positive first."""
-    bank, coords = calibration.model, calibration.coords
-    axis = np.linspace(*calibration.population.reach(CURVE_REACH), CURVE_POINTS)
-    each = np.repeat(np.arange(len(given.items)), CURVE_POINTS)
-    codes = np.arange(len(given.classes))
-    order = np.argsort(codes != (-1 if positive is None else positive), kind="stable")
-    place, names = np.argsort(order), pd.Index([given.classes[code] for code in order])
-    label = {"true": given.true, "predicted": given.predicted[model]}
-    slope = bank.parameters(coords)["discrimination"]
-    slope = np.where(informative(calibration), slope, np.nan)  # meaningless for the others
-    return pd.DataFrame(
-        {
-            **{
-                name: pd.Categorical.from_codes(place[codes][each], names)
-                for name, codes in label.items()
-            },
-            "item": pd.Categorical.from_codes(each, pd.Index(given.items)),
-            "ability": np.tile(axis, len(given.items)),
-            "expected": bank.expected(coords, axis).ravel(),
-            "discrimination": slope[each],
-        }
-    )
-
-
-MOST_FIGURES = 3  # of single models on a page
+CURVE_REACH = 4.0  # population standard deviations on each side of a curve's abscissa
+MOST_FIGURES = 3  # figures of single models on a page
 FEWEST_RANKED = 3  # models; two rankings of two are the same or opposite, which says nothing
-
 LABELS_ALONE = (
     "auc comes from labels alone, without probabilities: it is the mean of recall and specificity "
     "(balanced accuracy). Give scores for the area under the ROC curve."
@@ -120,13 +89,16 @@ class ConfusionCurves(Result):
     @cached_property
     def measures(self) -> pd.DataFrame:
         """One row per model: ability, scores and metrics, each with its range and rank."""
-        columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
-        for name in ("true_score", "total_score"):
-            columns[f"{name}_sum"] = getattr(self, name)
+        columns: dict[str, Any] = {
+            "ability": self.ability,
+            "ability_se": self.ability_se,
+            "true_score_sum": self.true_score,
+            "total_score_sum": self.total_score,
+        }
         for k, name in enumerate(MEASURES):
             columns[name] = self.measured.value[k]
-            for ending in ("low", "high", "rank", "rank_low", "rank_high"):
-                columns[f"{name}_{ending}"] = getattr(self.measured, ending)[k]
+            for suffix in ("low", "high", "rank", "rank_low", "rank_high"):
+                columns[f"{name}_{suffix}"] = getattr(self.measured, suffix)[k]
         return pd.DataFrame(columns, index=pd.Index(self.models, name="model"))
 
     def scores(self) -> pd.DataFrame:
@@ -143,13 +115,12 @@ class ConfusionCurves(Result):
     @cached_property
     def items(self) -> pd.DataFrame:
         """One row per item: its class, whether that is the majority class, and its parameters."""
-        counts = np.bincount(self.predictions.true, minlength=len(self.classes))
-        largest = counts == counts.max()
         true = self.predictions.true
-        names = np.array(self.classes, dtype=object)
+        counts = np.bincount(true, minlength=len(self.classes))
+        majority = counts == counts.max()
         frame = self.calibration.items
-        frame.insert(0, "class", names[true])
-        frame.insert(1, "size", np.where(largest[true], "majority", "minority"))
+        frame.insert(0, "class", np.array(self.classes, dtype=object)[true])
+        frame.insert(1, "size", np.where(majority[true], "majority", "minority"))
         return frame
 
     @cached_property
@@ -159,12 +130,13 @@ class ConfusionCurves(Result):
         Parameters, information and the share of negative discrimination are means over informative
         items; `chance` is the model's mean probability of being right over all items of the cell.
         """
-        cells = Cells(self.calibration, self.predictions, self._code)
-        rows = [row for k, ability in enumerate(self.ability) for row in cells.of(k, ability)]
-        return pd.DataFrame(rows)
+        known = (self.calibration, self.predictions, self._code)
+        return pd.DataFrame(
+            row for k, ability in enumerate(self.ability) for row in cell_rows(*known, k, ability)
+        )
 
     def without_negative(self) -> ConfusionCurves:
-        """Return the same without items of negative discrimination, also in the abilities.
+        """Return the result without items of negative discrimination, also in the abilities.
 
         Items that all of the pool got right, or all got wrong, are kept. Items are left out because
         of who got them wrong, so the result describes the models on the rest, but tests nothing.
@@ -172,15 +144,9 @@ class ConfusionCurves(Result):
         keep = np.flatnonzero(upright_items(self.calibration))
         if not keep.size:
             raise InputError("All items discriminate negatively, so none would be left.")
-        names = [self.predictions.items[k] for k in keep]
-        return _enriched(
-            self.calibration.of_items(names),
-            self.predictions.of_items(keep),
-            self._code,
-            self.n_resamples,
-            self.random_state,
-            chosen=True,
-        )
+        items = self.predictions.of_items(keep)
+        bank = self.calibration.of_items(items.items)
+        return _enriched(bank, items, self._code, self.n_resamples, self.random_state, chosen=True)
 
     def one_vs_rest(self, label: object, scores: Any = None) -> ConfusionCurves:
         """Return one class against all others: TP, FP, FN and TN of this class.
@@ -198,29 +164,29 @@ class ConfusionCurves(Result):
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return models, cells, items, and how alike measures rank the models."""
-        shown = self.cells.assign(items=[" ".join(names) for names in self.cells["items"]])
-        found = {"models": self.to_frame(), "cells": shown, "items": self.items}
+        cells = self.cells.assign(items=[" ".join(names) for names in self.cells["items"]])
+        tables = {"models": self.to_frame(), "cells": cells, "items": self.items}
         several = len(self.models) >= FEWEST_RANKED
-        return found | ({"agreement": self.agreement()} if several else {})
+        return tables | ({"agreement": self.agreement()} if several else {})
 
     def page_tables(self) -> dict[str, pd.DataFrame]:
-        """Return the same, without the names of the items in each cell."""
-        found = self.tables()
-        found["cells"] = found["cells"].drop(columns="items")
-        found["items"] = told_parameters(self.items)
-        return picked(found, "models", "cells", "agreement", "items")
+        """Return the tables, without the names of the items in each cell."""
+        tables = self.tables()
+        tables["cells"] = tables["cells"].drop(columns="items")
+        tables["items"] = told_parameters(self.items)
+        return picked(tables, "models", "cells", "agreement", "items")
 
     def figures(self) -> dict[str, Draw]:
         """Return total scores, the cells of each model, and the parameters of items."""
-        found: dict[str, Draw] = {"scores": partial(self.plot, "scores")}
+        figures: dict[str, Draw] = {"scores": partial(self.plot, "scores")}
         for model in self.to_frame().index:
-            found[f"cells_{model}"] = partial(self.plot, "cells", str(model))
+            figures[f"cells_{model}"] = partial(self.plot, "cells", str(model))
         if informative(self.calibration).any():
             for value in PARAMETERS:
-                found[value] = partial(self.plot, "histogram", value=value)
+                figures[value] = partial(self.plot, "histogram", value=value)
             for space in ("projections", "3d"):
-                found[f"items_{space}"] = partial(self.plot, "items", space=space)
-        return found
+                figures[f"items_{space}"] = partial(self.plot, "items", space=space)
+        return figures
 
     def page_figures(self) -> dict[str, Draw]:
         """Return the cells of a few models, total scores, and difficulty by class."""
@@ -238,64 +204,62 @@ class ConfusionCurves(Result):
         (`value="difficulty"`); "items" their parameters against each other, with `space="3d"` in
         three dimensions.
         """
-        make: Any = DISPLAYS
-        display: Display
+        one_of(kind, "kind", ("cells", "scores", "histogram", "items"))
         if kind == "cells":
-            display = self._cell_display(self._known(model))
-        elif kind == "scores":
+            k = self._index(model)
+            name = self.models[k]
+            return CellCurvesDisplay(
+                self.curves_of(name),
+                ability=float(self.ability[k]),
+                ability_se=float(self.ability_se[k]),
+                cells=self.cells[self.cells["model"] == name],
+            ).plot(**kw)
+        if kind == "scores":
+            se = "standard error over items"
             spread = (self.measured.high[-1] - self.measured.low[-1]) / (2 * 1.96)
-            frame = self.measures.assign(**{"standard error over items": spread})
-            settings = {"estimate": "total_score", "se": "standard error over items"}
-            display = make["ranking"](frame, **settings)
-        elif kind == "histogram":
+            frame = self.measures.assign(**{se: spread})
+            return RankingDisplay(frame, estimate="total_score", se=se).plot(**kw)
+        items = self.items[informative(self.calibration)]  # parameters of others mean nothing
+        if kind == "histogram":
             value = kw.pop("value", "difficulty")
-            display = make["histogram"](self._told(), value=value, group="class")
-        elif kind == "items":
-            space = kw.pop("space", "projections")
-            display = make["item_space"](self._told(), group="class", kind=space)
-        else:
-            raise InputError(
-                f"kind is {kind!r}, but it should be 'cells', 'scores', 'histogram' or 'items'."
-            )
-        return display.plot(**kw)
-
-    def _told(self) -> pd.DataFrame:
-        """Return the informative items; parameters of the others mean nothing."""
-        return self.items[informative(self.calibration)]
+            return HistogramDisplay(items, value=value, group="class").plot(**kw)
+        space = kw.pop("space", "projections")
+        return ItemSpaceDisplay(items, group="class", kind=space).plot(**kw)
 
     @property
     def _code(self) -> int | None:
         """The code of the positive class, if there are two."""
-        return (
-            None
-            if self.positive is None
-            else positive_code(self.positive, self.predictions.classes)
-        )
+        return None if self.positive is None else positive_code(self.positive, self.classes)
 
     def curves_of(self, model: str | None = None) -> pd.DataFrame:
-        """Return one row per item and ability: the curve of each item, and its cell."""
-        known = (self.calibration, self.predictions, self._code)
-        return curve_frame(*known, self._known(model))
+        """Return one row per item and ability: the curve of each item, and its cell.
 
-    def _cell_display(self, model: int) -> Display:
-        make: Any = DISPLAYS["cell_curves"]
-        name = self.models[model]
-        display: Display = make(
-            self.curves_of(name),
-            ability=float(self.ability[model]),
-            ability_se=float(self.ability_se[model]),
-            cells=self.cells[self.cells["model"] == name],
+        Classes are in the order of the figure, the positive first.
+        """
+        given, bank, coords = self.predictions, self.calibration.model, self.calibration.coords
+        axis = np.linspace(*self.calibration.population.reach(CURVE_REACH), CURVE_POINTS)
+        item = np.repeat(np.arange(len(given.items)), CURVE_POINTS)
+        codes = np.arange(len(given.classes))
+        order = np.argsort(codes != (-1 if self._code is None else self._code), kind="stable")
+        position, names = np.argsort(order), pd.Index([given.classes[code] for code in order])
+        slope = bank.parameters(coords)["discrimination"]
+        slope = np.where(informative(self.calibration), slope, np.nan)  # of others meaningless
+        predicted = given.predicted[self._index(model)]
+        return pd.DataFrame(
+            {
+                "true": pd.Categorical.from_codes(position[given.true][item], names),
+                "predicted": pd.Categorical.from_codes(position[predicted][item], names),
+                "item": pd.Categorical.from_codes(item, pd.Index(given.items)),
+                "ability": np.tile(axis, len(given.items)),
+                "expected": bank.expected(coords, axis).ravel(),
+                "discrimination": slope[item],
+            }
         )
-        return display
 
-    def _known(self, model: str | None) -> int:
+    def _index(self, model: str | None) -> int:
         if model is None and len(self.models) == 1:
             return 0
-        if model not in self.models:
-            raise InputError(
-                f"There is no model {model!r}. Choose one of: {', '.join(self.models[:12])}."
-            )
-        return self.models.index(str(model))
+        return self.models.index(one_of(model, "model", self.models))
 
     @property
     def meaning(self) -> str:
@@ -310,13 +274,13 @@ class ConfusionCurves(Result):
         )
 
     def _leaders(self, name: str) -> str:
-        """Return who ranks first, and how many others may be as good on other items.
+        """Say who ranks first, and how many others may be as good on other items.
 
         These are all whose range of ranks includes 1: no model is significantly better.
         """
         k = MEASURES.index(name)
         rank, value = self.measured.rank[k], self.measured.value[k]
-        first = [m for m, r in zip(self.models, rank, strict=True) if r == 1]
+        first = [self.models[j] for j in np.flatnonzero(rank == 1)]
         one = len(first) == 1
         who = first[0] if one else listed(first, "model")
         highest = f"{float(np.nanmax(value)):.3f}"
@@ -378,8 +342,7 @@ def enrich_confusion(
             f"The calibration uses the {calibration.model.name} model, but a confusion matrix "
             "needs right and wrong. Calibrate responses of 0 and 1."
         )
-    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise InputError(f"n_resamples is {n_resamples}, but it should be 1 or more.")
+    n_resamples = whole_number(n_resamples, "n_resamples", 1)
     given = read_predictions(calibration.item_names, y_true, predictions, classes, scores)
     code = positive_code(positive, given.classes)
     if scores is not None and code is None:

@@ -1,17 +1,13 @@
-"""Labels, predictions, cells and their measures.
+"""Labels, predictions and confusion cells of models on the same items, and their measures.
 
-True labels and predictions of models as codes of classes, and the confusion cells they fill.
-
-Classic metrics and IRT scores of models on the same items, with ranges over resampled items.
-
-Items are resampled with replacement; their parameters stay fixed. A resampled test is a vector of
-weights, so thousands of them are matrix products.
+Ranges come from resampled tests: items are drawn with replacement, and their parameters stay fixed.
+A resampled test is a vector of weights, so thousands of them are matrix products.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -19,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ogive._validation import float_array
 from ogive.checks.residuals import informative
 from ogive.data.datasets.dataset import in_order
 from ogive.data.foreign_frames import as_pandas
@@ -32,77 +29,71 @@ from ogive.stats.metrics import auc_of_scores, classic_metrics, confusion_counts
 from ogive.stats.pairwise_tests import Differences, differences_of_estimates
 
 PARAMETERS = ("discrimination", "difficulty", "guessing")
-NAMES = {
-    (1, 1): "TP",
-    (0, 1): "FP",
-    (1, 0): "FN",
-    (0, 0): "TN",
-}  # by (true is positive, predicted is positive)
+# Names of the cells of two classes, by (true is positive, predicted is positive).
+NAMES = {(1, 1): "TP", (0, 1): "FP", (1, 0): "FN", (0, 0): "TN"}
+FARTHEST = 6.0  # population standard deviations; difficulties beyond count as this
+CLASSIC = ("accuracy", "f1", "precision", "recall", "auc", "specificity")
+MEASURES = (*CLASSIC, "true_score", "total_score")
+RANGE, CONFIDENCE = (0.025, 0.975), 0.95
+CELLS = 1 << 22  # weights in memory at once
+NEAR = np.linspace(-6.0, 6.0, 33)  # standard errors of the ability around its estimate
+FAR, FAR_NODES = 6.0, 48  # population standard deviations: resampled abilities may lie far out
+SMALLEST = 1e-15
+FINEST = 9  # decimals that count in a rank, to ignore rounding errors
 Codes = NDArray[np.intp]
 
 
-FARTHEST = 6.0  # population standard deviations
+def cell_rows(
+    calibration: Calibration,
+    predictions: Predictions,
+    positive: int | None,
+    model: int,
+    ability: float,
+) -> Iterator[dict[str, Any]]:
+    """Yield one row per confusion cell of a model with this ability.
+
+    Parameters, information and the share of negative discrimination are over informative
+    items; the chance to be right is over all. Difficulties beyond 6 standard deviations, which
+    belong to nearly flat curves, count as 6.
+    """
+    bank, coords, at = calibration.model, calibration.coords, np.array([ability])
+    values, zero = bank.parameters(coords), np.zeros(len(coords))
+    parameters = {name: np.asarray(values.get(name, zero)) for name in PARAMETERS}
+    ends = calibration.population.reach(FARTHEST)
+    parameters["difficulty"] = parameters["difficulty"].clip(*ends)
+    chance, information = bank.expected(coords, at)[:, 0], bank.information(coords, at)[:, 0]
+    is_informative = informative(calibration)
+    earned = chance - 1.0 + predictions.right[model]
+    classes = predictions.classes
+    for row, column in np.ndindex(len(classes), len(classes)):
+        inside = (predictions.true == row) & (predictions.predicted[model] == column)
+        usable = inside & is_informative
+        name = "right" if row == column else "wrong"
+        if positive is not None:
+            name = NAMES[int(row == positive), int(column == positive)]
+        cell: dict[str, Any] = {
+            "model": predictions.models[model],
+            "true": classes[row],
+            "predicted": classes[column],
+            "name": name,
+            "count": int(inside.sum()),
+            "informative": int(usable.sum()),
+        }
+        for parameter, each in parameters.items():
+            cell[parameter], cell[f"{parameter}_se"] = mean_and_error(each[usable])
+        negative = (parameters["discrimination"][usable] < 0).astype(float)
+        yield cell | {
+            "share_negative": mean_and_error(negative)[0],
+            "information": mean_and_error(information[usable])[0],
+            "chance": mean_and_error(chance[inside])[0],
+            "total_score": float(earned[inside].sum()),
+            "total_score_mean": mean_and_error(earned[inside])[0],
+            "items": [predictions.items[k] for k in np.flatnonzero(inside)],
+        }
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Items of a calibration, and the confusion cells that models put them in."""
-
-    calibration: Calibration
-    predictions: Predictions
-    positive: int | None
-
-    def of(self, model: int, ability: float) -> Iterator[dict[str, Any]]:
-        """Yield one row per cell of a model with this ability.
-
-        Parameters, information and the share of negative discrimination are over informative
-        items; the chance to be right is over all. Difficulties beyond 6 standard deviations, which
-        belong to nearly flat curves, count as 6.
-        """
-        told, parameters, chance, information = self._items(ability)
-        given = self.predictions
-        earned = chance - 1.0 + given.right[model]
-        for row, column in np.ndindex(len(given.classes), len(given.classes)):
-            inside = (given.true == row) & (given.predicted[model] == column)
-            usable = inside & told
-            cell: dict[str, Any] = {
-                "model": given.models[model],
-                "true": given.classes[row],
-                "predicted": given.classes[column],
-                "name": self._name(row, column),
-                "count": int(inside.sum()),
-                "informative": int(usable.sum()),
-            }
-            for name, values in parameters.items():
-                cell[name], cell[f"{name}_se"] = _mean_and_error(values[usable])
-            negative = (parameters["discrimination"][usable] < 0).astype(float)
-            yield cell | {
-                "share_negative": _mean_and_error(negative)[0],
-                "information": _mean_and_error(information[usable])[0],
-                "chance": _mean_and_error(chance[inside])[0],
-                "total_score": float(earned[inside].sum()),
-                "total_score_mean": _mean_and_error(earned[inside])[0],
-                "items": [given.items[k] for k in np.flatnonzero(inside)],
-            }
-
-    def _items(self, ability: float) -> tuple[Any, dict[str, Floats], Floats, Floats]:
-        """Whether each item is informative, its parameters, and its chance and information."""
-        bank, coords, at = self.calibration.model, self.calibration.coords, np.array([ability])
-        found, zero = bank.parameters(coords), np.zeros(len(coords))
-        parameters = {name: np.asarray(found.get(name, zero)) for name in PARAMETERS}
-        ends = self.calibration.population.reach(FARTHEST)
-        parameters["difficulty"] = parameters["difficulty"].clip(*ends)
-        chance, information = bank.expected(coords, at), bank.information(coords, at)
-        return informative(self.calibration), parameters, chance[:, 0], information[:, 0]
-
-    def _name(self, row: int, column: int) -> str:
-        if self.positive is None:
-            return "right" if row == column else "wrong"
-        return NAMES[int(row == self.positive), int(column == self.positive)]
-
-
-def _mean_and_error(values: Floats) -> tuple[float, float]:
-    """Return mean and its standard error; NaN with too few values."""
+def mean_and_error(values: Floats) -> tuple[float, float]:
+    """Return the mean and its standard error; NaN with too few values."""
     mean = float(values.mean()) if values.size else np.nan
     error = float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else np.nan
     return mean, error
@@ -120,27 +111,24 @@ class Predictions:
     right: NDArray[np.int8]  # (n_models, n_items); 1 where the prediction is right
     scores: Floats | None = None  # (n_models, n_items), of the positive class; for its AUC
 
-    def of_items(self, places: Codes) -> Predictions:
+    def of_items(self, indices: Codes) -> Predictions:
         """Return the predictions for some of the items."""
-        return Predictions(
-            items=tuple(self.items[k] for k in places),
-            models=self.models,
-            classes=self.classes,
-            true=self.true[places],
-            predicted=self.predicted[:, places],
-            right=self.right[:, places],
-            scores=None if self.scores is None else self.scores[:, places],
+        return replace(
+            self,
+            items=tuple(self.items[k] for k in indices),
+            true=self.true[indices],
+            predicted=self.predicted[:, indices],
+            right=self.right[:, indices],
+            scores=None if self.scores is None else self.scores[:, indices],
         )
 
     def against_the_rest(self, code: int, scores: Any = None) -> Predictions:
-        """One class against all others merged into one; `right` still refers to all classes."""
-        return Predictions(
-            items=self.items,
-            models=self.models,
+        """Merge all classes but one; `right` still refers to all classes."""
+        return replace(
+            self,
             classes=(f"not {self.classes[code]}", self.classes[code]),
             true=(self.true == code).astype(np.intp),
             predicted=(self.predicted == code).astype(np.intp),
-            right=self.right,
             scores=None if scores is None else _scores(scores, self.models, self.items),
         )
 
@@ -157,22 +145,22 @@ def read_predictions(
     `y_true` is a list of labels in the order of `items`, or a Series whose index names them.
     `predictions` maps names of models to such lists, or is a frame with one column per model, or a
     single list. `classes` names labels that may occur in addition to those of `y_true`. `scores`
-    has the form of `predictions`, with higher numbers where the positive class is more likely.
+    has the form of `predictions`, with higher numbers if the positive class is more likely.
     """
     names = tuple(items)
-    told = _listed("y_true", y_true, names)
-    _check_no_shares("y_true", told, names)
-    truth = _texts("y_true", told, names)
+    labels = _in_item_order("y_true", y_true, names)
+    _refuse_probabilities("y_true", labels, names)
+    truth = _texts("y_true", labels, names)
     known = in_order({*truth, *(as_name(label) for label in classes or ())})
     if len(known) < 2:
         raise InputError(
             f"y_true holds only the class {shown(known[0])}, but a confusion matrix needs two. "
             "Name the others: classes=[...]."
         )
-    place = {label: code for code, label in enumerate(known)}
+    code = {label: k for k, label in enumerate(known)}
     given = _by_model(predictions)
-    predicted = np.array([_codes(m, labels, names, place) for m, labels in given.items()], np.intp)
-    true = np.array([place[label] for label in truth], dtype=np.intp)
+    predicted = np.array([_codes(m, labels, names, code) for m, labels in given.items()], np.intp)
+    true = np.array([code[label] for label in truth], dtype=np.intp)
     return Predictions(
         items=names,
         models=tuple(given),
@@ -203,10 +191,21 @@ def _by_model(predictions: Any) -> dict[str, Any]:
     return given
 
 
-def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
-    """Labels in the order of the items: by name where a Series has names, else by position."""
+def _in_item_order(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
+    """Return labels in the order of the items: by name if a Series has names, else by position."""
     if hasattr(labels, "index") and hasattr(labels, "loc") and not is_numbered(labels.index):
-        return _by_name(what, labels, items)
+        known = {
+            str(name): label for name, label in zip(labels.index, labels.tolist(), strict=True)
+        }
+        if len(known) < len(labels):
+            raise InputError(f"{what} names an item more than once. Keep one label per item.")
+        if lacking := [name for name in items if name not in known]:
+            raise InputError(
+                f"{what} has no label for {listed(lacking, 'item')} of the calibration; the first "
+                f"name of its index is {shown(next(iter(known), ''))}. To match by position, give "
+                "a list."
+            )
+        return [known[name] for name in items]
     values = np.asarray(labels) if not hasattr(labels, "tolist") else labels
     shape = np.shape(values)
     if len(shape) > 2 or (len(shape) == 2 and shape[1] > 1):
@@ -214,31 +213,17 @@ def _listed(what: str, labels: Any, items: tuple[str, ...]) -> list[Any]:
             f"{what} has the shape {shape}, but there should be one value per item: labels as "
             "`predict` gives them; for probabilities, one column: `predict_proba(X)[:, 1]`."
         )
-    listed_ = np.ravel(values).tolist() if len(shape) != 1 else list(labels)
-    if len(listed_) != len(items):
+    in_order_given = np.ravel(values).tolist() if len(shape) != 1 else list(labels)
+    if len(in_order_given) != len(items):
         raise InputError(
-            f"{what} holds {counted(len(listed_), 'label')}, but there are "
+            f"{what} holds {counted(len(in_order_given), 'label')}, but there are "
             f"{counted(len(items), 'item')}. Give one label per item, in the order of the items, "
             "or a Series whose index names them."
         )
-    return listed_
+    return in_order_given
 
 
-def _by_name(what: str, labels: pd.Series[Any], items: tuple[str, ...]) -> list[Any]:
-    found = {str(name): label for name, label in zip(labels.index, labels.tolist(), strict=True)}
-    if len(found) < len(labels):
-        raise InputError(f"{what} names an item more than once. Keep one label per item.")
-    lacking = [name for name in items if name not in found]
-    if lacking:
-        raise InputError(
-            f"{what} has no label for {listed(lacking, 'item')} of the calibration; the first name "
-            f"of its index is {shown(next(iter(found), ''))}. To match by position, give a list."
-        )
-    return [found[name] for name in items]
-
-
-def _check_no_shares(what: str, labels: list[Any], items: tuple[str, ...]) -> None:
-    """Refuse probabilities where labels are needed."""
+def _refuse_probabilities(what: str, labels: list[Any], items: tuple[str, ...]) -> None:
     for item, label in zip(items, labels, strict=True):
         if isinstance(label, float | np.floating) and 0 < label < 1:
             raise InputError(
@@ -254,45 +239,35 @@ def _texts(what: str, labels: list[Any], items: tuple[str, ...]) -> list[str]:
     return [as_name(label) for label in labels]
 
 
-def _codes(model: str, labels: Any, items: tuple[str, ...], place: Mapping[str, int]) -> list[int]:
+def _codes(model: str, given: Any, items: tuple[str, ...], code: Mapping[str, int]) -> list[int]:
     what = f"The prediction of {shown(model)}"
-    listed_ = _listed(what, labels, items)
-    texts = _texts(what, listed_, items)
-    if not place.keys() >= set(texts):
-        _check_no_shares(what, listed_, items)
+    labels = _in_item_order(what, given, items)
+    texts = _texts(what, labels, items)
+    if not code.keys() >= set(texts):
+        _refuse_probabilities(what, labels, items)
     for item, text in zip(items, texts, strict=True):
-        if text in place:
+        if text in code:
             continue
+        whole = all(isinstance(label, int | np.integer) for label in labels)
+        if whole and all(0 <= int(label) < len(code) for label in labels):
+            advice = "These look like codes: give the labels themselves, as in the data set."
+        else:
+            advice = "Correct it, or add it: classes=[...]."
         raise InputError(
             f"{what} for {shown(item)} is {shown(text)}, which is none of the classes "
-            f"({', '.join(list(place)[:5])}{', ...' if len(place) > 5 else ''}). "
-            + (_CODES if _are_codes(listed_, place) else "Correct it, or add it: classes=[...].")
+            f"({', '.join(list(code)[:5])}{', ...' if len(code) > 5 else ''}). {advice}"
         )
-    return [place[text] for text in texts]
-
-
-_CODES = "These look like codes: give the labels themselves, as in the data set."
-
-
-def _are_codes(labels: list[Any], place: Mapping[str, int]) -> bool:
-    """Return True if labels are whole numbers that could be places of the classes."""
-    whole = all(isinstance(label, int | np.integer) for label in labels)
-    return whole and all(0 <= int(label) < len(place) for label in labels)
+    return [code[text] for text in texts]
 
 
 def _scores(scores: Any, models: tuple[str, ...], items: tuple[str, ...]) -> Floats:
     given = _by_model(scores)
-    lacking = [model for model in models if model not in given]
-    if lacking:
+    if lacking := [model for model in models if model not in given]:
         raise InputError(f"scores lacks {listed(lacking, 'model')} of predictions. Add them.")
     rows = []
     for model in models:
         what = f"scores of {shown(model)}"
-        values = _listed(what, given[model], items)
-        try:
-            row = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{what} should be numbers, but: {error}.") from error
+        row = float_array(_in_item_order(what, given[model], items), what)
         if not np.isfinite(row).all():
             first = items[int(np.flatnonzero(~np.isfinite(row))[0])]
             raise InputError(f"{what} lack a finite number for {shown(first)}. Give one per item.")
@@ -323,10 +298,10 @@ def code_of(label: object, classes: tuple[str, ...]) -> int:
     return classes.index(text)
 
 
-def remarks_on(given: Predictions) -> Iterable[str]:
+def remarks_on(given: Predictions) -> Iterator[str]:
     """Yield classes that no item has, and models of one answer or without an error."""
-    present = np.bincount(given.true, minlength=len(given.classes)) > 0
-    if absent := [name for name, there in zip(given.classes, present, strict=True) if not there]:
+    counts = np.bincount(given.true, minlength=len(given.classes))
+    if absent := [given.classes[k] for k in np.flatnonzero(counts == 0)]:
         several = len(absent) > 1
         yield (
             f"No item belongs to class{'es' if several else ''} {', '.join(absent)}: "
@@ -337,16 +312,6 @@ def remarks_on(given: Predictions) -> Iterable[str]:
             yield f"{model} predicts {given.classes[predicted[0]]!r:.40} for every item."
         elif right.all():
             yield f"{model} is right on every item, so resampling shows no uncertainty."
-
-
-CLASSIC = ("accuracy", "f1", "precision", "recall", "auc", "specificity")
-MEASURES = (*CLASSIC, "true_score", "total_score")
-RANGE, CONFIDENCE = (0.025, 0.975), 0.95
-CELLS = 1 << 22  # weights held at once
-NEAR = np.linspace(-6.0, 6.0, 33)  # standard errors of the ability around its estimate
-FAR, FAR_NODES = 6.0, 48  # population standard deviations: resampled abilities may lie far out
-SMALLEST = 1e-15
-FINEST = 9  # decimals that count in a rank, to ignore rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,16 +333,15 @@ class Measured:
 
     def agreement(self) -> pd.DataFrame:
         """Return how similarly two measures rank the models: Kendall's tau-b and its 95 % range."""
-        there = np.flatnonzero(~np.isnan(self.value).any(axis=1))
-        drawn = self.drawn[~np.isnan(self.drawn[:, there]).any(axis=(1, 2))]
+        known = np.flatnonzero(~np.isnan(self.value).any(axis=1))
+        drawn = self.drawn[~np.isnan(self.drawn[:, known]).any(axis=(1, 2))]
         rows = []
-        for one, other in combinations(there, 2):
+        for one, other in combinations(known, 2):
             low, high = np.quantile(kendall(drawn[:, one], drawn[:, other]), RANGE)
             tau = float(kendall(self.value[one], self.value[other]))
             names = {"measure": MEASURES[one], "other": MEASURES[other]}
             # Resamples agree less than the items themselves, at times all of them.
-            ends = {"low": min(low, tau), "high": max(high, tau)}
-            rows.append({**names, "kendall": tau, **ends})
+            rows.append({**names, "kendall": tau, "low": min(low, tau), "high": max(high, tau)})
         return pd.DataFrame(rows)
 
 
@@ -392,52 +356,47 @@ def measure(
     n_resamples: int,
     random_state: int,
 ) -> Measured:
-    """All measures of all models, and their ranges over `n_resamples` resamples of the items.
+    """Compute all measures of all models, and their ranges over resamples of the items.
 
     `exact` holds mean true and total scores, (2, n_models), which are otherwise approximated.
     """
-    scores = _TrueScores(calibration, predictions.right, ability, ability_se)
-    once = _measured(predictions, scores, None, positive)[0]
-    once[-2:] = exact
+    scores = _ResampledScores(calibration, predictions.right, ability, ability_se)
+    value = _measures(predictions, scores, np.ones((1, predictions.true.size)), positive)[0]
+    value[-2:] = exact
     n_items = predictions.true.size
     random = np.random.default_rng(random_state)
-    drawn = [
-        _measured(predictions, scores, _draw(random, rows.stop - rows.start, n_items), positive)
-        for rows in row_blocks(n_resamples, max(1, CELLS // n_items))
-    ]
-    values = np.concatenate(drawn)
-    low, high = _range(values)
-    rank = ranks(once)
-    rank_low, rank_high = _rank_limits(once, rank, values, n_items)
-    return Measured(once, low, high, rank, rank_low, rank_high, values)
-
-
-def _rank_limits(once: Floats, rank: Floats, drawn: Floats, n_items: int) -> Floats:
-    """Lowest and highest rank by each measure, (2, n_measures, n_models); NaN where undefined."""
-    found = np.full((2, *once.shape), np.nan)
-    for k, value in enumerate(once):
-        there = np.flatnonzero(~np.isnan(value))
-        if there.size:
-            tested = differences_over_draws(value[there], drawn[:, k, there], n_items)
-            low, high = tested.rank_limits(CONFIDENCE)
-            mine = rank[k, there]
-            found[:, k, there] = np.minimum(low, mine), np.maximum(high, mine)
-    return found
+    blocks = []
+    for rows in row_blocks(n_resamples, max(1, CELLS // n_items)):
+        weights = _draw(random, rows.stop - rows.start, n_items)
+        blocks.append(_measures(predictions, scores, weights, positive))
+    drawn = np.concatenate(blocks)
+    defined = ~np.isnan(drawn).all(axis=0)
+    ends = np.full((2, *value.shape), np.nan)
+    ends[:, defined] = np.nanquantile(drawn[:, defined], RANGE, axis=0)
+    rank = ranks(value)
+    limits = np.full((2, *value.shape), np.nan)
+    for k, row in enumerate(value):
+        known = np.flatnonzero(~np.isnan(row))
+        if known.size:
+            tests = differences_over_draws(row[known], drawn[:, k, known], n_items)
+            low, high = tests.rank_limits(CONFIDENCE)
+            own = rank[k, known]
+            limits[:, k, known] = np.minimum(low, own), np.maximum(high, own)
+    return Measured(value, ends[0], ends[1], rank, limits[0], limits[1], drawn)
 
 
 def differences_over_draws(value: Floats, drawn: Floats, n_items: int) -> Differences:
-    """Tests of all pairs by how their differences vary over resampled items, (n_draws, n_models).
+    """Test all pairs by how their differences vary over resampled items, (n_draws, n_models).
 
     A resample in which a model has no value is left out for its pairs. Differences that are the
     same on all items do not vary, but few items prove little: no p-value is below a sign test's.
     """
-    size = value.size
-    covariance = (
-        pd.DataFrame(drawn).cov().to_numpy() if len(drawn) > 1 else np.full((size, size), np.nan)
-    )
-    found = differences_of_estimates(value, covariance, max(n_items - 1.0, 1.0))
-    p = np.maximum(found.p, 2.0 ** (1.0 - n_items))
-    return Differences.of_tests(found.n, found.difference, p)
+    covariance = np.full((value.size, value.size), np.nan)
+    if len(drawn) > 1:
+        covariance = pd.DataFrame(drawn).cov().to_numpy()
+    tests = differences_of_estimates(value, covariance, max(n_items - 1.0, 1.0))
+    p = np.maximum(tests.p, 2.0 ** (1.0 - n_items))
+    return Differences.of_tests(tests.n, tests.difference, p)
 
 
 def ranks(values: Floats) -> Floats:
@@ -447,50 +406,36 @@ def ranks(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, 1.0 + above.sum(axis=-1))
 
 
-def _range(values: Floats) -> Floats:
-    """Return the 95 % range of the resamples where the measure is defined; NaN if in none."""
-    there = ~np.isnan(values).all(axis=0)
-    found = np.full((2, *values.shape[1:]), np.nan)
-    found[:, there] = np.nanquantile(values[:, there], RANGE, axis=0)
-    return found
-
-
 def _draw(random: np.random.Generator, count: int, n_items: int) -> Floats:
     """Return how often each item occurs in each resampled test, (count, n_items)."""
-    places = random.integers(n_items, size=(count, n_items))
-    places += n_items * np.arange(count)[:, None]
-    drawn = np.bincount(places.ravel(), minlength=count * n_items)
+    indices = random.integers(n_items, size=(count, n_items))
+    indices += n_items * np.arange(count)[:, None]
+    drawn = np.bincount(indices.ravel(), minlength=count * n_items)
     return drawn.reshape(count, n_items).astype(np.float64)
 
 
-def _measured(
-    predictions: Predictions, scores: _TrueScores, weights: Floats | None, positive: int | None
+def _measures(
+    predictions: Predictions, scores: _ResampledScores, weights: Floats, positive: int | None
 ) -> Floats:
-    """All measures in each test, (n_tests, n_measures, n_models); without weights, one test."""
-    true, n_classes = predictions.true, len(predictions.classes)
-    drawn = np.ones((1, true.size)) if weights is None else weights
-    counts = confusion_counts(true, predictions.predicted, n_classes, drawn)
-    found = classic_metrics(counts, positive)
+    """Return all measures in each weighted test, (n_tests, n_measures, n_models)."""
+    true = predictions.true
+    counts = confusion_counts(true, predictions.predicted, len(predictions.classes), weights)
+    values = classic_metrics(counts, positive)
     if predictions.scores is not None:
-        found["auc"] = auc_of_scores(true == positive, predictions.scores, drawn)
-    if positive is not None:
-        _leave_undefined(found, counts, positive)
-    true_score, total_score = scores.of(drawn)
-    return np.stack([*(found[name] for name in CLASSIC), true_score, total_score], axis=1)
+        values["auc"] = auc_of_scores(true == positive, predictions.scores, weights)
+    if positive is not None:  # metrics of a class without items are undefined
+        of_class = counts.sum(axis=-1)
+        for code, names in (
+            (positive, ("recall", "precision", "f1", "auc")),
+            (1 - positive, ("specificity", "auc")),
+        ):
+            for name in names:
+                values[name] = np.where(of_class[..., code] == 0, np.nan, values[name])
+    true_score, total_score = scores.of(weights)
+    return np.stack([*(values[name] for name in CLASSIC), true_score, total_score], axis=1)
 
 
-def _leave_undefined(found: dict[str, Floats], counts: Floats, positive: int) -> None:
-    """Set metrics to NaN where a class has no items."""
-    of_class = counts.sum(axis=-1)
-    without = of_class[..., positive] == 0, of_class[..., 1 - positive] == 0
-    for absent, names in zip(
-        without, (("recall", "precision", "f1"), ("specificity",)), strict=True
-    ):
-        for name in (*names, "auc"):
-            found[name] = np.where(absent, np.nan, found[name])
-
-
-class _TrueScores:
+class _ResampledScores:
     """True and total scores of models in resampled tests, with ability estimated in each."""
 
     def __init__(
@@ -533,5 +478,5 @@ def _at(ability: Floats, nodes: Floats, values: Floats) -> Floats:
     left = np.clip(np.searchsorted(nodes, ability) - 1, 0, nodes.size - 2)
     rows = np.arange(ability.size)
     share = (ability - nodes[left]) / np.maximum(nodes[left + 1] - nodes[left], SMALLEST)
-    found: Floats = (1 - share) * values[rows, left] + share * values[rows, left + 1]
-    return found
+    interpolated: Floats = (1 - share) * values[rows, left] + share * values[rows, left + 1]
+    return interpolated

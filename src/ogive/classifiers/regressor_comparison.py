@@ -2,7 +2,7 @@
 
 The confusion matrix of regressors: true and predicted numbers are cut into the same grades, at
 quantiles of the training part. A pool of regressors calibrates the test instances by scores of
-their errors, so that each cell tells how hard its instances are, and what a regressor of this
+their errors, so that each cell shows how hard its instances are, and what a regressor of this
 ability would be expected to score on them.
 """
 
@@ -10,29 +10,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ogive._files import PathLike
-from ogive._progress import Progress, telling
-from ogive.classifiers.classifier_comparison import sorted_models
+from ogive._progress import Progress
+from ogive._validation import float_array, whole_number
+from ogive.classifiers.classifier_comparison import (
+    notes_of_runs,
+    run_pools,
+    sort_models,
+    successful_predictions,
+)
+from ogive.classifiers.predictions import mean_and_error
 from ogive.data.datasets.dataset import NUMBERS, Split, split_dataset
 from ogive.data.datasets.load import load_dataset
 from ogive.data.names import row_name
-from ogive.data.pools.pool import Answers, find_pool
-from ogive.data.pools.runner import CombinedProgress, run_pool
+from ogive.data.pools.pool import find_pool
 from ogive.data.responses import Responses
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import calibrate_equal_slopes
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, said_of_level, who_has, with_interval
-from ogive.results.plots import DISPLAYS
 from ogive.results.plots.figure import Display
+from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import error_scores
 from ogive.stats.pairwise_tests import differences_over_units, first_places
@@ -78,14 +84,10 @@ class RegressorComparison(Result):
         whose prediction lies in the grade of the truth; all with standard errors over instances.
         """
         errors = self.predictions - self.truth
-        same = (self._graded(self.predictions) == self._graded(self.truth)).astype(float)
+        same = (self._grade(self.predictions) == self._grade(self.truth)).astype(float)
+        measures = {"score": self.scores, "mae": np.abs(errors), "bias": errors, "same_grade": same}
         columns: dict[str, Any] = {"ability": self.ability, "ability_se": self.ability_se}
-        for name, values in {
-            "score": self.scores,
-            "mae": np.abs(errors),
-            "bias": errors,
-            "same_grade": same,
-        }.items():
+        for name, values in measures.items():
             columns[name] = values.mean(axis=1)
             columns[f"{name}_se"] = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
         frame = pd.DataFrame(columns, index=pd.Index(self.models, name="model"))
@@ -101,15 +103,15 @@ class RegressorComparison(Result):
         return pd.DataFrame([row for k in range(len(self.models)) for row in self._cells_of(k)])
 
     def _cells_of(self, k: int) -> Iterator[dict[str, Any]]:
-        true, guessed = self._graded(self.truth), self._graded(self.predictions[k])
+        true, predicted = self._grade(self.truth), self._grade(self.predictions[k])
         coords, ability = self.calibration.coords, self.ability[k : k + 1]
         expected = self.calibration.model.expected(coords, ability)[:, 0]
-        hard = self.calibration.items["difficulty"].to_numpy(dtype=float)
+        difficulty = self.calibration.items["difficulty"].to_numpy(dtype=float)
         errors = self.predictions[k] - self.truth
-        for row, column in sorted(set(zip(true.tolist(), guessed.tolist(), strict=True))):
-            inside = (true == row) & (guessed == column)
-            score, score_se = _mean(self.scores[k, inside])
-            bias, bias_se = _mean(errors[inside])
+        for row, column in sorted(set(zip(true.tolist(), predicted.tolist(), strict=True))):
+            inside = (true == row) & (predicted == column)
+            score, score_se = mean_and_error(self.scores[k, inside])
+            bias, bias_se = mean_and_error(errors[inside])
             yield {
                 "model": self.models[k],
                 "true": self.grades[row],
@@ -120,10 +122,10 @@ class RegressorComparison(Result):
                 "expected": float(expected[inside].mean()),
                 "bias": bias,
                 "bias_se": bias_se,
-                "difficulty": float(hard[inside].mean()),
+                "difficulty": float(difficulty[inside].mean()),
             }
 
-    def _graded(self, numbers: Floats) -> np.ndarray:
+    def _grade(self, numbers: Floats) -> NDArray[np.intp]:
         return np.searchsorted(self.edges, numbers, side="right")
 
     @property
@@ -131,7 +133,7 @@ class RegressorComparison(Result):
         """One row per instance: its number, grade and parameters."""
         frame = self.calibration.items
         frame.insert(0, "number", self.truth)
-        frame.insert(1, "grade", np.array(self.grades, dtype=object)[self._graded(self.truth)])
+        frame.insert(1, "grade", np.array(self.grades, dtype=object)[self._grade(self.truth)])
         return frame
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -140,7 +142,7 @@ class RegressorComparison(Result):
 
     def figures(self) -> dict[str, Draw]:
         """Return the mean scores."""
-        return {"scores": partial(self.plot)}
+        return {"scores": self.plot}
 
     def banks(self) -> dict[str, Calibration]:
         """Return the item bank."""
@@ -148,25 +150,20 @@ class RegressorComparison(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the mean scores of the regressors."""
-        make: Any = DISPLAYS["ranking"]
-        display: Display = make(self.to_frame(), estimate="score", se="score_se")
-        return display.plot(**kw)
+        return RankingDisplay(self.to_frame(), estimate="score", se="score_se").plot(**kw)
 
     @property
     def meaning(self) -> str:
         """Who has the highest mean score, who may be as good, and where the best one errs most."""
         frame = self.to_frame()
-        first = str(frame.index[0])
-        k = self.models.index(first)
-        tied = [str(frame.index[j]) for j in first_places(frame["score"].to_numpy())]
-        level = np.array(self.models)[differences_over_units(self.scores).level_with(k)].tolist()
-        near = [name for name in level if name not in tied]
-        instances = counted(self.truth.size, "instance")
-        also = said_of_level(near, "paired t tests over them")
-        row = frame.iloc[0]
+        first, row = str(frame.index[0]), frame.iloc[0]
+        tied = [str(frame.index[k]) for k in first_places(frame["score"].to_numpy())]
+        level = differences_over_units(self.scores).level_with(self.models.index(first))
+        near = [self.models[k] for k in np.flatnonzero(level) if self.models[k] not in tied]
         return (
-            f"On {instances}, {who_has(tied)} the highest mean score, "
-            f"{row['score']:.3f}{also}. The mean absolute error of {first} is "
+            f"On {counted(self.truth.size, 'instance')}, {who_has(tied)} the highest mean score, "
+            f"{row['score']:.3f}{said_of_level(near, 'paired t tests over them')}. The mean "
+            f"absolute error of {first} is "
             f"{with_interval(row['mae'], 1.96 * row['mae_se'], 0.0)}, and "
             f"{row['same_grade']:.0%} of its predictions lie in the grade of the truth."
         )
@@ -224,8 +221,7 @@ def compare_regressors(
     """
     if models is None:
         raise InputError("models is None. Give the regressors to compare, such as 'regressors'.")
-    if not isinstance(bins, int | np.integer) or bins < 2:
-        raise InputError(f"bins is {bins!r}, but it should be 2 or more: the number of grades.")
+    bins = whole_number(bins, "bins", 2)
     loaded = load_dataset(dataset, target, kind=NUMBERS, cache=cache)
     if loaded.kind != NUMBERS:
         raise InputError(
@@ -236,80 +232,54 @@ def compare_regressors(
         loaded, test_size=test_size, max_test_size=max_test_size, random_state=random_state
     )
     edges = np.unique(np.quantile(split.y_train, np.arange(1, bins) / bins))
-    calibrating, (chosen, elsewhere) = find_pool(pool), sorted_models(models, loaded, split)
-    given = {name: _numbers(name, one, split) for name, one in elsewhere.items()}
+    calibrating, (chosen, elsewhere) = find_pool(pool), sort_models(models, loaded, split)
+    given = {name: _given_numbers(name, values, split) for name, values in elsewhere.items()}
     pools = [calibrating, *([chosen] if chosen else [])]
-    preparation = "; ".join(dict.fromkeys(one.preparation(split) for one in pools))
-    with telling(progress, "Running regressors") as tell:
-        combined = CombinedProgress(sum(len(one.members) for one in pools), tell)
-        told, *found = (
-            run_pool(
-                split,
-                one,
-                folder=None if folder is None else Path(folder) / name,
-                cv=0,
-                time_limit=time_limit,
-                n_jobs=n_jobs,
-                random_state=random_state,
-                progress=combined.of(name, len(one.members)),
-            )
-            for one, name in zip(pools, ("pool", "models"), strict=False)
-        )
-    guesses = _guesses(found[0] if found else None, given)
-    calibration = calibrate_equal_slopes(told.responses(split.y_test))
-    unit = float(told.unit or np.nan)
-    scores = error_scores(np.stack(list(guesses.values())) - split.y_test, unit)
-    answered = Responses(scores, list(guesses), list(told.items), "continuous")
-    placed = calibration.score(answered)
+    preparation = "; ".join(dict.fromkeys(each.preparation(split) for each in pools))
+    pool_run, *model_runs = run_pools(
+        split,
+        pools,
+        "Running regressors",
+        folder=folder,
+        progress=progress,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    model_run = model_runs[0] if model_runs else None
+    predicted = successful_predictions(model_run, given)
+    predictions = np.stack(list(predicted.values()))
+    calibration = calibrate_equal_slopes(pool_run.responses(split.y_test))
+    unit = float(pool_run.unit or np.nan)
+    scores = error_scores(predictions - split.y_test, unit)
+    responses = Responses(scores, list(predicted), list(pool_run.items), "continuous")
+    abilities = calibration.score(responses)
     return RegressorComparison(
         dataset=loaded.name,
         source=loaded.source,
         preprocessing=preparation,
         calibration=calibration,
-        models=tuple(guesses),
+        models=tuple(predicted),
         truth=np.asarray(split.y_test, dtype=float),
-        predictions=np.stack(list(guesses.values())),
+        predictions=predictions,
         scores=scores,
-        ability=placed["ability"].to_numpy(),
-        ability_se=placed["se"].to_numpy(),
+        ability=abilities["ability"].to_numpy(),
+        ability_se=abilities["se"].to_numpy(),
         edges=edges,
         unit=unit,
-        failures=found[0].failures if found else {},
-        pool_failures=told.failures,
-        notes=(
-            *split.notes,
-            *(f"Pool: {note}" for note in told.notes),
-            *(f"Models: {note}" for note in (found[0].notes if found else ())),
-            *calibration.notes,
-        ),
+        failures={} if model_run is None else model_run.failures,
+        pool_failures=pool_run.failures,
+        notes=(*split.notes, *notes_of_runs(pool_run, model_run), *calibration.notes),
     )
 
 
-def _guesses(answers: Answers | None, given: dict[str, Floats]) -> dict[str, Floats]:
-    """Return predicted numbers of the regressors that did not fail, and those made elsewhere."""
-    found: dict[str, Floats] = {}
-    if answers is not None:
-        pairs = zip(answers.members, answers.predictions, strict=True)
-        found = {name: numbers for name, numbers in pairs if name not in answers.failures}
-    if not found and not given:
-        assert answers is not None  # noqa: S101 - one of the two was given
-        name, reason = next(iter(answers.failures.items()))
-        raise InputError(f"All models failed, so there is nothing to compare. '{name}': {reason}")
-    return {**found, **given}
-
-
-def _numbers(name: str, given: Any, split: Split) -> Floats:
+def _given_numbers(name: str, given: Any, split: Split) -> Floats:
     """Return predictions of the test part that were made elsewhere, in its order."""
     names = [row_name(k) for k in split.test]
     index = getattr(given, "index", None)
     if index is not None and not callable(index) and set(map(str, index)) == set(names):
         given = given.rename(index=str).loc[names]
-    try:
-        numbers = np.asarray(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"Predictions of '{name:.60}' should be numbers, but {str(error)[:100]}."
-        ) from error
+    numbers: Floats = float_array(given, f"The predictions of '{name:.60}'")
     if numbers.shape != (len(names),):
         raise InputError(
             f"'{name:.60}' predicts an array of shape {numbers.shape}, but the test part has "
@@ -319,9 +289,3 @@ def _numbers(name: str, given: Any, split: Split) -> Floats:
         first = names[int(np.flatnonzero(~np.isfinite(numbers))[0])]
         raise InputError(f"'{name:.60}' has no finite number for {first}.")
     return numbers
-
-
-def _mean(values: Floats) -> tuple[float, float]:
-    """Return the mean, and its standard error: NaN for one value."""
-    error = float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
-    return float(values.mean()), error
