@@ -58,4 +58,4 @@ def float_array(values: object, name: str) -> Any:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} should hold numbers, but: {error}.") from error
+        raise InputError(f"{name} should be numbers, but: {error}.") from error

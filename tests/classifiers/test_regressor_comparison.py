@@ -105,7 +105,7 @@ def test_bad_input_is_explained(subtests):
         "nothing": (None, {}, "models is None"),
         "one grade": (MODELS, {"bins": 1}, "of at least 2"),
         "too few": ({"m": [1.0, 2.0]}, {}, "one number for each"),
-        "text": ({"m": ["high"] * n_test}, {}, "should hold numbers"),
+        "text": ({"m": ["high"] * n_test}, {}, "should be numbers"),
         "a gap": ({"m": [np.nan] + [1.0] * (n_test - 1)}, {}, "has no finite number for row_"),
     }
     for what, (models, settings, message) in cases.items():

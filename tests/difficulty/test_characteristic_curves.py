@@ -181,7 +181,7 @@ def test_what_cannot_be_used_is_refused(subtests):
         ({"difficulty": {"other": 1.0}}, "No item of the responses has a finite difficulty"),
         ({"difficulty": [1.0, 2.0]}, r"shape \(2,\), but there are 5 items"),
         ({"difficulty": pd.DataFrame({"hard": DIFFICULTY})}, "without the column 'difficulty'"),
-        ({"difficulty": dict.fromkeys(DIFFICULTY, "hard")}, "should give numbers"),
+        ({"difficulty": dict.fromkeys(DIFFICULTY, "hard")}, "should be numbers"),
         ({"difficulty": pd.Series([1.0, 2.0], index=["e1", "e1"])}, "more than one value"),
         ({"bins": 0}, "bins is 0, but it should be a whole number of at least 1"),
         ({"bins": "10"}, "bins is '10', but it should be a whole number of at least 1"),
@@ -189,7 +189,7 @@ def test_what_cannot_be_used_is_refused(subtests):
         ({"bins": ["low", "high"]}, "at least two ascending edges"),
         ({"bins": [1.0, 0.0]}, "ascending edges"),
         ({"bins": [20, 30]}, "No item has a difficulty between the edges 20 and 30"),
-        ({"strategy": "height"}, "'quantile' or 'uniform'"),
+        ({"strategy": "height"}, "one of: quantile, uniform"),
         ({"confidence": 95}, "between 0 and 1"),
         ({"calibration": "bank.json"}, "calibration should be a Calibration, but it is a str"),
     ]
@@ -215,7 +215,7 @@ def test_years_go_with_the_respondents_into_the_frame_and_the_figure():
 
 @pytest.mark.parametrize(
     ("years", "match"),
-    [([2012, 2019], "should map names"), ({"x": "old"}, "such as 2019"), ({"z": 1}, "none of the")],
+    [([2012, 2019], "should map names"), ({"x": "old"}, "years should be numbers"), ({"z": 1}, "none of the")],
 )
 def test_years_that_cannot_be_read_are_refused(years, match):
     with pytest.raises(InputError, match=match):

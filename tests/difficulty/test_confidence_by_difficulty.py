@@ -150,7 +150,7 @@ def test_bad_input_is_told_what_is_wrong(subtests):
         ({"right": [1, 2, 1, 0, 0, 0]}, "right holds 2"),
         ({"right": [1, 0]}, r"right: \(2,\)"),
         ({"difficulty": [np.nan] * 6}, "No item has"),
-        ({"difficulty": ["x"] * 6}, "difficulty should give numbers"),
+        ({"difficulty": ["x"] * 6}, "difficulty should be numbers"),
         ({"sure": 1.5}, "sure is 1.5"),
         ({"n_resamples": 1}, "n_resamples is 1"),
         ({"confidence": 0}, "confidence is 0"),

@@ -193,7 +193,7 @@ def test_a_target_is_taken_by_its_name(targets):
         targets.to_frame()["difficulty_2pl"].rename("difficulty"),
     )
     assert targets.difficulty().name == "difficulty"
-    with pytest.raises(InputError, match="no target '3pl'"):
+    with pytest.raises(InputError, match="method is '3pl'"):
         targets.difficulty("3pl")
 
 
@@ -217,7 +217,7 @@ def test_bad_input_is_told_what_is_wrong(subtests):
     cases = [
         ({"methods": ("3pl",)}, "one or more of: 1pl, 2pl, average_error"),
         ({"methods": ()}, "one or more of"),
-        ({"abnormal": "crop"}, "'keep', 'clip' or 'drop'"),
+        ({"abnormal": "crop"}, "one of: keep, clip, drop"),
         ({"limit": 0}, "limit is 0"),
         ({"limit": np.nan}, "limit is nan"),
         ({"artificial": "no"}, "artificial is 'no', but it should be True or False"),

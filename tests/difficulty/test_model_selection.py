@@ -143,7 +143,7 @@ def test_bad_input_is_told_what_is_wrong(subtests):
         ({"difficulty": [0.0, 1.0, np.nan], "cv": 3}, "2 items with a difficulty"),
         ({"difficulty": [0.0, 1.0, 2.0], "confidence": 2}, "confidence is 2"),
         ({"difficulty": [0.0, 1.0, 2.0], "bins": 0}, "bins is 0"),
-        ({"difficulty": ["a", "b", "c"]}, "should give numbers"),
+        ({"difficulty": ["a", "b", "c"]}, "should be numbers"),
     ]
     for arguments, match in cases:
         with (
@@ -157,5 +157,5 @@ def test_one_model_leaves_no_choice_and_text_is_no_difficulty():
     with pytest.raises(InputError, match="only one respondent"):
         select_models([[0, 1, 1]], [0.0, 1.0, 2.0])
     table, difficulty = crossing(50)
-    with pytest.raises(InputError, match="should give numbers"):
+    with pytest.raises(InputError, match="should be numbers"):
         select_models(table, difficulty).choose(["hard"])

@@ -256,7 +256,7 @@ def test_bad_samples_are_refused(subtests):
 def test_bad_arguments_are_refused(subtests):
     cases = [
         ({"alpha": 1.5}, "between 0 and 1"),
-        ({"method": "magic"}, "'curve' or 'paper'"),
+        ({"method": "magic"}, "one of: curve, paper"),
         ({"guessing": -0.1}, "from 0 to below 1"),
         ({"guessing": 0.2, "method": "paper"}, "has no floor"),
     ]

@@ -1,8 +1,4 @@
-"""Performance no longer follows difficulty.
-
-The samples that an alarm compares: read, checked, and binned for its figure.
-
-An alarm for when performance and difficulty no longer agree.
+"""Raise an alarm when performance and difficulty no longer agree.
 
 After Martínez-Plumed et al. (2022, "When AI difficulty is easy"): the performance of a model on
 items of known difficulty predicts its performance on other items.
@@ -17,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ogive._validation import as_number, checked_share
+from ogive._validation import as_number, checked_share, float_array, one_of
 from ogive.data.names import aligned
 from ogive.difficulty.targets import difficulty_of
 from ogive.errors import InputError
@@ -33,145 +29,16 @@ from ogive.stats.metrics import edges_by_quantile, places, sums_by_bin
 
 __all__ = ["PerformanceAlarm", "performance_alarm"]
 
-
-MOST_BINS = 10
-ITEMS_IN_BIN = 10  # on average, at least
-GRID = 101
-FARTHEST = 1e6  # beyond, a difficulty must be a mistake
-FEWEST = 10  # items; with fewer, no test has any power
-
-
-def alarm_points(curves: Curves, reference: Sample, new: Sample, confidence: float) -> pd.DataFrame:
-    """Return one row per point: `sample`, `difficulty`, `share` with `low` and `high`, and `n`.
-
-    Bins hold equally many items of their sample. The curve has no `n`; bins of a sample without
-    responses have no share.
-    """
-    whole = np.concatenate([reference.difficulty, new.difficulty])
-    grid = np.linspace(*robust_limits(whole), GRID)
-    chance = curves.success(grid)
-    ends = ((1 - confidence) / 2, (1 + confidence) / 2)
-    low, high = ([curves.quantile(column, end) for column in chance.T] for end in ends)
-    curve: dict[str, Any] = {
-        "sample": "expected",
-        "difficulty": grid,
-        "share": curves.weight @ chance,
-        "low": low,
-        "high": high,
-        "n": np.nan,
-    }
-    parts = [curve, _binned("reference", reference, confidence), _binned("new", new, confidence)]
-    return pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True)
-
-
-def _binned(name: str, sample: Sample, confidence: float) -> dict[str, Any]:
-    count = max(1, min(MOST_BINS, len(sample) // ITEMS_IN_BIN))
-    edges = edges_by_quantile(sample.difficulty, count)
-    found = places(sample.difficulty, edges)
-    used = np.unique(found)
-    place = np.searchsorted(used, found)
-    right = np.full(len(sample), np.nan) if sample.right is None else sample.right
-    n, hits = sums_by_bin(right[None], place, used.size)
-    low, high = wilson(hits, n, confidence)
-    return {
-        "sample": name,
-        "difficulty": [float(np.median(sample.difficulty[place == k])) for k in range(used.size)],
-        "share": np.divide(hits, n, out=np.full(n.shape, np.nan), where=n > 0)[0],
-        "low": low[0],
-        "high": high[0],
-        "n": np.bincount(place, minlength=used.size),
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Difficulty of items, and whether the model was right, if known."""
-
-    difficulty: Floats
-    right: Floats | None  # 1 or 0
-
-    def __len__(self) -> int:
-        return len(self.difficulty)
-
-    @property
-    def hits(self) -> Floats:
-        """Where the model was right; refused if unknown."""
-        if self.right is None:
-            raise InputError("These items have no responses. Give 'right', 0 or 1 for each.")
-        return self.right
-
-
-def read_sample(given: Any, name: str) -> Sample:
-    """A frame or mapping with `difficulty` and optionally `right`, a pair, or difficulties."""
-    difficulty, right = _parts(given, name)
-    values = _numbers(difficulty, f"{name}: difficulty")
-    if len(values) < FEWEST:
-        raise InputError(
-            f"{name} has {counted(len(values), 'item')}, but an alarm needs at least {FEWEST}. "
-            "Collect more."
-        )
-    odd = np.flatnonzero(~(np.abs(values) <= FARTHEST))
-    if odd.size:
-        raise InputError(
-            f"{name}: difficulty is {values[odd[0]]:g} at position {odd[0]}, but it must be a "
-            f"number within ±{FARTHEST:,.0f}. Leave such items out."
-        )
-    right = _beside(right, difficulty, name)
-    return Sample(values, None if right is None else _right(right, len(values), name))
-
-
-def _parts(given: Any, name: str) -> tuple[Any, Any]:
-    given = difficulty_of(given)
-    if isinstance(given, Mapping) or hasattr(given, "columns"):
-        if "difficulty" not in given:
-            there = ", ".join(repr(key) for key in list(given)[:10]) or "none"
-            raise InputError(f"{name} needs the columns 'difficulty' and 'right'; it has: {there}.")
-        return difficulty_of(given["difficulty"]), given.get("right")
-    if isinstance(given, tuple | list) and len(given) == 2 and not np.isscalar(given[0]):
-        return difficulty_of(given[0]), given[1]
-    return given, None
-
-
-def _beside(right: Any, difficulty: Any, name: str) -> Any:
-    """Return `right` in the order of `difficulty`, if both name their items."""
-    if hasattr(right, "index") and hasattr(difficulty, "index") and hasattr(right, "reindex"):
-        return aligned(right, difficulty.index, f"{name}: right")
-    return right
-
-
-def _numbers(values: Any, what: str) -> Floats:
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} should be numbers, but: {error}.") from error
-    if found.ndim != 1:
-        raise InputError(f"{what} has shape {found.shape}, but it should be one value per item.")
-    return found
-
-
-def _right(values: Any, count: int, name: str) -> Floats:
-    found = _numbers(values, f"{name}: right")
-    if len(found) != count:
-        raise InputError(
-            f"{name} has {counted(count, 'item')}, "
-            f"but right has {len(found):,}. Give one of each per item."
-        )
-    odd = np.flatnonzero((found != 0) & (found != 1))
-    if odd.size:
-        raise InputError(
-            f"{name}: right is {found[odd[0]]:g} at position {odd[0]}, but it must be 1 where the "
-            "model was right and 0 where it was wrong. Leave out items without a response."
-        )
-    return found
-
-
 # A frame or mapping with `difficulty` and `right`; or a pair of arrays; or difficulties alone.
 Items: TypeAlias = "pd.DataFrame | Mapping[str, Any] | tuple[Any, Any] | Floats | pd.Series[float]"
-
 METHODS = ("curve", "paper")
+MOST_BINS = 10
+ITEMS_IN_BIN = 10  # items per bin, on average, at least
+GRID = 101  # points of the drawn curve
+FARTHEST = 1e6  # beyond, a difficulty must be a mistake
+FEWEST = 10  # items; with fewer, no test has any power
 SMALL_SHIFT = 0.2  # standard deviations; smaller shifts explain no change of performance
 BEYOND = 0.05  # share of new items outside the reference that is noted
-
 FLAT = (
     "On the reference, the model is not significantly more often wrong on harder items: this "
     "difficulty says little about the model, and no ability is given."
@@ -196,6 +63,119 @@ SITUATIONS = {
     ("easier", "unknown"): "easier items, performance unknown",
     ("other", "unknown"): "other items, performance unknown",
 }
+
+
+def _figure_points(alarm: PerformanceAlarm) -> pd.DataFrame:
+    """Return one row per point: `sample`, `difficulty`, `share` with `low` and `high`, and `n`.
+
+    Bins hold equally many items of their sample. The curve has no `n`; bins of a sample without
+    responses have no share.
+    """
+    curves, confidence = alarm.curves, 1 - alarm.alpha
+    whole = np.concatenate([alarm.reference.difficulty, alarm.new.difficulty])
+    grid = np.linspace(*robust_limits(whole), GRID)
+    chance = curves.success(grid)
+    ends = ((1 - confidence) / 2, (1 + confidence) / 2)
+    low, high = ([curves.quantile(column, end) for column in chance.T] for end in ends)
+    parts: list[dict[str, Any]] = [
+        {
+            "sample": "expected",
+            "difficulty": grid,
+            "share": curves.weight @ chance,
+            "low": low,
+            "high": high,
+            "n": np.nan,
+        }
+    ]
+    for name, sample in (("reference", alarm.reference), ("new", alarm.new)):
+        count = max(1, min(MOST_BINS, len(sample) // ITEMS_IN_BIN))
+        bin_of_item = places(sample.difficulty, edges_by_quantile(sample.difficulty, count))
+        used, row = np.unique(bin_of_item, return_inverse=True)
+        right = np.full(len(sample), np.nan) if sample.right is None else sample.right
+        n, hits = sums_by_bin(right[None], row, used.size)
+        low_share, high_share = wilson(hits, n, confidence)
+        median = [float(np.median(sample.difficulty[row == k])) for k in range(used.size)]
+        parts.append(
+            {
+                "sample": name,
+                "difficulty": median,
+                "share": np.divide(hits, n, out=np.full(n.shape, np.nan), where=n > 0)[0],
+                "low": low_share[0],
+                "high": high_share[0],
+                "n": np.bincount(row, minlength=used.size),
+            }
+        )
+    return pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Difficulty of items, and whether the model was right, if known."""
+
+    difficulty: Floats
+    right: Floats | None  # 1 or 0
+
+    def __len__(self) -> int:
+        return len(self.difficulty)
+
+    @property
+    def hits(self) -> Floats:
+        """Whether the model was right on each item; refused if unknown."""
+        if self.right is None:
+            raise InputError("These items have no responses. Give 'right', 0 or 1 for each.")
+        return self.right
+
+
+def _read_sample(given: Any, name: str) -> Sample:
+    """Read a frame or mapping with `difficulty` and perhaps `right`, a pair, or difficulties."""
+    given = difficulty_of(given)
+    difficulty, right = given, None
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        if "difficulty" not in given:
+            has = ", ".join(repr(key) for key in list(given)[:10]) or "none"
+            raise InputError(f"{name} needs the columns 'difficulty' and 'right'; it has: {has}.")
+        difficulty, right = difficulty_of(given["difficulty"]), given.get("right")
+    elif isinstance(given, tuple | list) and len(given) == 2 and not np.isscalar(given[0]):
+        difficulty, right = difficulty_of(given[0]), given[1]
+    values = _values(difficulty, f"{name}: difficulty")
+    if len(values) < FEWEST:
+        raise InputError(
+            f"{name} has {counted(len(values), 'item')}, but an alarm needs at least {FEWEST}. "
+            "Collect more."
+        )
+    odd = np.flatnonzero(~(np.abs(values) <= FARTHEST))
+    if odd.size:
+        raise InputError(
+            f"{name}: difficulty is {values[odd[0]]:g} at position {odd[0]}, but it must be a "
+            f"number within ±{FARTHEST:,.0f}. Leave such items out."
+        )
+    if right is None:
+        return Sample(values, None)
+    if hasattr(right, "index") and hasattr(difficulty, "index") and hasattr(right, "reindex"):
+        right = aligned(right, difficulty.index, f"{name}: right")
+    hits = _values(right, f"{name}: right")
+    if len(hits) != len(values):
+        raise InputError(
+            f"{name} has {counted(len(values), 'item')}, "
+            f"but right has {len(hits):,}. Give one of each per item."
+        )
+    odd = np.flatnonzero((hits != 0) & (hits != 1))
+    if odd.size:
+        raise InputError(
+            f"{name}: right is {hits[odd[0]]:g} at position {odd[0]}, but it must be 1 where the "
+            "model was right and 0 where it was wrong. Leave out items without a response."
+        )
+    return Sample(values, hits)
+
+
+def _values(given: Any, what: str) -> Floats:
+    values: Floats = float_array(given, what)
+    if values.ndim != 1:
+        raise InputError(f"{what} has shape {values.shape}, but it should be one value per item.")
+    return values
+
+
+# A frame or mapping with `difficulty` and `right`; or a pair of arrays; or difficulties alone.
 
 
 @dataclass(frozen=True)
@@ -286,19 +266,17 @@ class PerformanceAlarm(Result):
     @property
     def meaning(self) -> str:
         """What was expected, what was observed, and which situation that resembles."""
-        parts = self.difficulty
+        difficulty, performance = self.difficulty, self.performance
         within = self.difference_low <= 0 <= self.difference_high
         sure = ", not a significant change" if within or not self.shifted else ""
-        moved = f"mean difficulty went from {parts.reference:.2f} to {parts.new:.2f}{sure}"
-        if self.shift == "other":
-            moved += ", and its distribution changed"
-        found = self.performance
-        if found is None:
-            return f"{_upper(self.situation)}: {moved}."
-        word = "Alarm" if self.fired else "No alarm"
+        moved = f"mean difficulty went from {difficulty.reference:.2f} to {difficulty.new:.2f}"
+        moved += sure + (", and its distribution changed" if self.shift == "other" else "")
+        if performance is None:
+            return f"{self.situation[:1].upper()}{self.situation[1:]}: {moved}."
         return (
-            f"{word}: the model is right on {found.new:.3f} of the new items, and "
-            f"{found.low:.3f} to {found.high:.3f} was expected ({found.reference:.3f} on the "
+            f"{'Alarm' if self.fired else 'No alarm'}: the model is right on "
+            f"{performance.new:.3f} of the new items, and {performance.low:.3f} to "
+            f"{performance.high:.3f} was expected ({performance.reference:.3f} on the "
             f"reference); {moved}. This resembles: {self.situation}."
         )
 
@@ -310,19 +288,15 @@ class PerformanceAlarm(Result):
         """
         rows = {} if self.performance is None else {"performance": vars(self.performance)}
         rows["difficulty"] = vars(self.difficulty)
-        rows["ability"] = {
-            "reference": self.ability,
-            "low": self.ability_low,
-            "high": self.ability_high,
-        }
+        ability = {"reference": self.ability, "low": self.ability_low, "high": self.ability_high}
+        rows["ability"] = ability
         columns = ["reference", "new", "expected", "low", "high", "p"]
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=float)
         return frame.rename_axis("quantity")
 
     def plot(self, **kw: Any) -> Display:
         """Draw success by difficulty in both samples, with the curve of the reference."""
-        frame = alarm_points(self.curves, self.reference, self.new, 1 - self.alpha)
-        return DISPLAYS["alarm"](frame).plot(**kw)
+        return DISPLAYS["alarm"](_figure_points(self)).plot(**kw)
 
 
 def performance_alarm(
@@ -355,46 +329,52 @@ def performance_alarm(
     >>> og.performance_alarm((difficulty, right), (difficulty, 1 - right)).meaning[:5]
     'Alarm'
     """
-    _check(alpha, method, guessing)
-    old, fresh = read_sample(reference, "reference"), read_sample(new, "new")
+    checked_share(alpha, "alpha", 0.05)
+    one_of(method, "method", METHODS)
+    if not 0 <= as_number(guessing) < 1:
+        raise InputError(f"guessing is {guessing!r}, but it must be a number from 0 to below 1.")
+    if method == "paper" and guessing > 0:
+        raise InputError("guessing is for method='curve'; 'paper' has no floor. Leave it at 0.")
+    old, fresh = _read_sample(reference, "reference"), _read_sample(new, "new")
     if old.right is None:
         raise InputError(
             "reference does not say where the model was right, so it predicts nothing. Give it a "
             "column 'right' of 0 and 1."
         )
-    used, notes = _usable_method(old, method)
-    curves = _curves(old, used, guessing)
+    method, notes = _usable_method(old, method)
+    if method == "paper":
+        hits = int(old.hits.sum())
+        curves = curves_at_mean(float(old.difficulty.mean()), len(old), hits)
+    else:
+        curves = curves_of(points(old.difficulty, old.hits), guessing)
     rate = alpha / (1 if fresh.right is None else 2)
-    difference, reach = _difference(old.difficulty, fresh.difficulty, rate)
-    ability = _ability(curves, rate)
-    notes += [FLAT] if np.isnan(ability[0]) else []
+    difference = float(fresh.difficulty.mean() - old.difficulty.mean())
+    half_width = _welch_half_width(old.difficulty, fresh.difficulty, rate)
+    ability, ability_low, ability_high = _ability(curves, rate)
+    notes += [FLAT] if np.isnan(ability) else []
+    outside = (fresh.difficulty < old.difficulty.min()) | (fresh.difficulty > old.difficulty.max())
+    if outside.sum() > BEYOND * len(fresh):
+        notes.append(
+            f"{counted(int(outside.sum()), 'new item')} of {len(fresh):,} lie outside the "
+            "difficulties of the reference: the expectation there rests on the shape of the curve."
+        )
     return PerformanceAlarm(
-        performance=_performance(curves, old, fresh, used, rate),
-        difficulty=_shift(old.difficulty, fresh.difficulty, reach),
+        performance=_performance(curves, old, fresh, method, rate),
+        difficulty=_difficulty_shift(old.difficulty, fresh.difficulty, half_width),
         difference=difference,
-        difference_low=difference - reach,
-        difference_high=difference + reach,
-        effect=_effect(old.difficulty, fresh.difficulty),
-        ability=ability[0],
-        ability_low=ability[1],
-        ability_high=ability[2],
+        difference_low=difference - half_width,
+        difference_high=difference + half_width,
+        effect=_effect(difference, float(np.std(old.difficulty, ddof=1))),
+        ability=ability,
+        ability_low=ability_low,
+        ability_high=ability_high,
         alpha=alpha,
-        method=used,
+        method=method,
         curves=curves,
         reference=old,
         new=fresh,
-        notes=(*notes, *_beyond(old.difficulty, fresh.difficulty)),
+        notes=tuple(notes),
     )
-
-
-def _check(alpha: float, method: str, guessing: float) -> None:
-    checked_share(alpha, "alpha", 0.05)
-    if method not in METHODS:
-        raise InputError(f"method is {method!r}, but it should be 'curve' or 'paper'.")
-    if not 0 <= as_number(guessing) < 1:
-        raise InputError(f"guessing is {guessing!r}, but it must be a number from 0 to below 1.")
-    if method == "paper" and guessing > 0:
-        raise InputError("guessing is for method='curve'; 'paper' has no floor. Leave it at 0.")
 
 
 def _usable_method(old: Sample, method: str) -> tuple[str, list[str]]:
@@ -405,96 +385,71 @@ def _usable_method(old: Sample, method: str) -> tuple[str, list[str]]:
         "all responses to it are wrong": hits == 0,
         "all its items have the same difficulty": np.ptp(old.difficulty) == 0,
     }
-    found = [reason for reason, holds in reasons.items() if holds]
-    if method == "paper" or not found:
+    holding = " and ".join(reason for reason, holds in reasons.items() if holds)
+    if method == "paper" or not holding:
         return method, []
-    said = f"The reference shows no slope, since {' and '.join(found)}: a slope of one is assumed."
-    return "paper", [said]
-
-
-def _curves(old: Sample, method: str, guessing: float) -> Curves:
-    if method == "paper":
-        return curves_at_mean(float(old.difficulty.mean()), len(old), int(old.hits.sum()))
-    return curves_of(points(old.difficulty, old.hits), guessing)
+    return "paper", [f"The reference shows no slope, since {holding}: a slope of one is assumed."]
 
 
 def _performance(
     curves: Curves, old: Sample, fresh: Sample, method: str, rate: float
 ) -> Statement | None:
+    """Compare the share right on the new items with the prediction; None without responses."""
     if fresh.right is None:
         return None
-    hits = int(fresh.hits.sum())
+    hits, n = int(fresh.hits.sum()), len(fresh)
     if method == "paper":
-        ahead = predicted_right(
-            curves, fresh.difficulty.mean(keepdims=True), np.array([len(fresh)])
-        )
+        predicted = predicted_right(curves, fresh.difficulty.mean(keepdims=True), np.array([n]))
     else:
         known = points(fresh.difficulty, fresh.hits)
-        ahead = predicted_right(curves, known.difficulty, known.n)
-    low, high = ahead.limits(rate)
+        predicted = predicted_right(curves, known.difficulty, known.n)
+    low, high = predicted.limits(rate)
     return Statement(
         reference=float(old.hits.mean()),
-        new=hits / len(fresh),
-        expected=ahead.expected,
-        low=low / len(fresh),
-        high=high / len(fresh),
-        p=ahead.p(hits),
+        new=hits / n,
+        expected=predicted.expected,
+        low=low / n,
+        high=high / n,
+        p=predicted.p(hits),
     )
 
 
-def _shift(old: Floats, fresh: Floats, reach: float) -> Statement:
+def _difficulty_shift(old: Floats, fresh: Floats, half_width: float) -> Statement:
+    """Compare the distributions of difficulty (Kolmogorov-Smirnov)."""
     from scipy.stats import ks_2samp
 
     # With large samples the exact distribution is slow, and differs little.
-    way = "auto" if max(len(old), len(fresh)) <= 1_000 else "asymp"
+    method = "auto" if max(len(old), len(fresh)) <= 1_000 else "asymp"
     mean = float(old.mean())
-    found = ks_2samp(old, fresh, method=way)
-    return Statement(
-        mean, float(fresh.mean()), mean, mean - reach, mean + reach, float(found.pvalue)
-    )
+    p = float(ks_2samp(old, fresh, method=method).pvalue)
+    return Statement(mean, float(fresh.mean()), mean, mean - half_width, mean + half_width, p)
 
 
-def _difference(old: Floats, fresh: Floats, rate: float) -> tuple[float, float]:
-    """Return difference of the means, and the half-width of its interval (Welch)."""
+def _welch_half_width(old: Floats, fresh: Floats, rate: float) -> float:
+    """Return the half-width of the interval of the difference of means (Welch)."""
     from scipy.special import stdtrit
 
     parts = np.array([np.var(values, ddof=1) / len(values) for values in (old, fresh)])
     variance = float(parts.sum())
-    difference = float(fresh.mean() - old.mean())
     if variance == 0:
-        return difference, 0.0
+        return 0.0
     freedom = variance**2 / float((parts**2 / np.array([len(old) - 1, len(fresh) - 1])).sum())
-    return difference, float(stdtrit(freedom, 1 - rate / 2)) * variance**0.5
+    return float(stdtrit(freedom, 1 - rate / 2)) * variance**0.5
 
 
-def _effect(old: Floats, fresh: Floats) -> float:
-    difference, deviation = float(fresh.mean() - old.mean()), float(np.std(old, ddof=1))
-    if deviation == 0:
+def _effect(difference: float, sd: float) -> float:
+    """Return a difference in standard deviations, infinite if there is no spread."""
+    if sd == 0:
         return float(np.sign(difference)) * np.inf if difference else 0.0
-    return difference / deviation
+    return difference / sd
 
 
 def _ability(curves: Curves, rate: float) -> tuple[float, float, float]:
-    """Return where the curve is halfway up, with its interval; NaN if it may not fall at all."""
+    """Return the point where the curve is halfway up, with its interval; NaN if it may be flat."""
     falling = curves.slope > 0
     if curves.weight[falling].sum() < 1 - rate / 2:
         return (np.nan,) * 3
     kept = Curves(curves.intercept[falling], curves.slope[falling], curves.weight[falling])
-    place = kept.intercept / kept.slope
-    middle, low, high = (kept.quantile(place, share) for share in (0.5, rate / 2, 1 - rate / 2))
-    return middle, low, high
-
-
-def _beyond(old: Floats, fresh: Floats) -> list[str]:
-    outside = int(((fresh < old.min()) | (fresh > old.max())).sum())
-    if outside <= BEYOND * len(fresh):
-        return []
-    said = (
-        f"{counted(outside, 'new item')} of {len(fresh):,} lie outside the difficulties of the "
-        "reference: the expectation there rests on the shape of the curve."
-    )
-    return [said]
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    middle = kept.intercept / kept.slope
+    median, low, high = (kept.quantile(middle, share) for share in (0.5, rate / 2, 1 - rate / 2))
+    return median, low, high

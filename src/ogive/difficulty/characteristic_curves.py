@@ -1,11 +1,8 @@
 """Respondent curves, and their generality.
 
-Characteristic curves of respondents: how often each is right, from easy to hard items.
-
-Generality: whether a respondent solves all easy items and fails all hard ones.
-
-Martínez-Plumed and Hernández-Orallo (2020) pair it with ability, as discrimination is paired with
-difficulty.
+Characteristic curves show how often a respondent is right, from easy to hard items. Generality
+tells whether it solves all easy items and fails all hard ones: Martínez-Plumed and Hernández-Orallo
+(2020) pair it with ability, as discrimination is paired with difficulty.
 """
 
 from __future__ import annotations
@@ -19,11 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import whole_number
-from ogive.data.responses import Responses, Table, as_responses
+from ogive._validation import float_array, whole_number
+from ogive.data.responses import Table, as_responses
 from ogive.difficulty.item_values import (
     Difficulty,
-    along,
+    bin_items,
     check_confidence,
     curve_frame,
     difficulty_values,
@@ -44,6 +41,12 @@ from ogive.stats.metrics import sums_by_bin
 from ogive.stats.pairwise_tests import differences_of_estimates, first_places
 
 __all__ = ["CharacteristicCurves", "Generality", "characteristic_curves", "generality"]
+
+DEVIATION = math.pi / math.sqrt(3.0)  # standard deviation of a logistic distribution of unit scale
+FEWEST_DRAWS = 20
+LEAST_FALL = 1e-6  # log-odds per standard deviation of difficulty; less is rounding error
+RIGHT, WRONG, FLAT, FEW = "right everywhere", "wrong everywhere", "does not fall", "too few items"
+STEP = "falls at once"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,19 +84,21 @@ class CharacteristicCurves(Result):
         best, names = int(first[0]), [self.respondents[k] for k in first]
         name = names[0]
         if len(self.respondents) == 1:
-            return f"{name} {self._course(best)}."
-        top = np.nanmax(np.where(self.n > 0, self.share, -1.0), axis=0)
-        behind = np.flatnonzero(self.share[best] < top)
-        text = f"{name} is right most often, in {overall[best]:.2f} of its responses"
+            return f"{name} {self._ends_text(best)}."
         if len(names) > 1:
             return (
                 f"{who_has(names)} the highest share of right responses, {overall[best]:.2f}: "
                 "nobody is right most often."
             )
+        share = np.where(self.n > 0, self.share, -1.0)
+        top = np.nanmax(share, axis=0)
+        behind = np.flatnonzero(self.share[best] < top)
+        text = f"{name} is right most often, in {overall[best]:.2f} of its responses"
         if not behind.size:
-            return f"{text}, and no other respondent is ahead in any {_bins_said(len(top))}."
+            where = "bin of difficulty" if len(top) > 1 else "item"
+            return f"{text}, and no other respondent is ahead in any {where}."
         k = int(behind[-1])
-        rival = int(np.argmax(np.where(self.n[:, k] > 0, self.share[:, k], -1.0)))
+        rival = int(np.argmax(share[:, k]))
         sure = self.low[rival, k] > self.high[best, k]
         return (
             f"{text}, but others are ahead in {behind.size} of {counted(len(top), 'bin')} of "
@@ -102,17 +107,17 @@ class CharacteristicCurves(Result):
             f"{', with intervals that do not overlap' if sure else '; the intervals overlap'}."
         )
 
-    def _course(self, row: int) -> str:
+    def _ends_text(self, row: int) -> str:
+        """Say how often a respondent is right in the first and the last bin."""
         asked = np.flatnonzero(self.n[row] > 0)
         if not asked.size:
             return "was asked nothing"
-        first, last = asked[0], asked[-1]
-        said = (
+        ends = (
             f"on {self.share[row, k]:.2f} of the {word} items "
             f"({self.low[row, k]:.2f} to {self.high[row, k]:.2f})"
-            for k, word in ((first, "easiest"), (last, "hardest"))
+            for k, word in ((asked[0], "easiest"), (asked[-1], "hardest"))
         )
-        return f"is right {' and '.join(said)}"
+        return f"is right {' and '.join(ends)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per respondent and bin, from easy to hard."""
@@ -161,24 +166,29 @@ def characteristic_curves(
     check_confidence(confidence)
     table = as_responses(responses, "binary")
     source = known_difficulty(difficulty, calibration, "characteristic_curves")
-    bins_found = along(difficulty_values(source, table.items), table.items, bins, strategy)
-    place, n_bins = bins_found.place, bins_found.items.size
+    binned = bin_items(difficulty_values(source, table.items), table.items, bins, strategy)
+    place, n_bins = binned.place, binned.items.size
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
     n, right = sums_by_bin(cells, place, n_bins)
     low, high = wilson(right, n, confidence)
-    expected = None if calibration is None else _expected(calibration, table, cells, place, n)
+    expected = None
+    if calibration is not None:
+        ability = calibration.score(table, items_known=True)["ability"]
+        chance = calibration.probability(ability).reindex(columns=list(table.items)).to_numpy()
+        sums = sums_by_bin(np.where(np.isnan(cells), np.nan, chance), place, n_bins)[1]
+        expected = shares(sums, n)
     return CharacteristicCurves(
         respondents=table.respondents,
-        edges=bins_found.edges,
-        difficulty=bins_found.difficulty,
-        items=bins_found.items,
+        edges=binned.edges,
+        difficulty=binned.difficulty,
+        items=binned.items,
         n=n,
         share=shares(right, n),
         low=low,
         high=high,
         expected=expected,
         confidence=confidence,
-        notes=bins_found.notes,
+        notes=binned.notes,
         years=None if years is None else _years(years, table.respondents),
     )
 
@@ -189,35 +199,15 @@ def _years(years: Any, respondents: tuple[str, ...]) -> Floats:
         raise InputError(
             f"years should map names of respondents to years, but it is a {type(years).__name__}."
         )
-    try:
-        known = {str(name): float(year) for name, year in years.items()}
-    except (TypeError, ValueError) as error:
-        raise InputError(f"years should give numbers, such as 2019, but: {error}.") from error
+    given = dict(years.items())
+    numbers = float_array(list(given.values()), "years")
+    known = {str(name): year for name, year in zip(given, numbers, strict=True)}
     if not any(name in known for name in respondents):
         raise InputError("years names none of the respondents. Use the same names in both.")
     return np.array([known.get(name, np.nan) for name in respondents])
 
 
-def _expected(
-    calibration: Calibration, table: Responses, cells: Floats, place: NDArray[np.intp], n: Floats
-) -> Floats:
-    """Mean probability of being right at each respondent's ability, over the items it was asked."""
-    ability = calibration.score(table, items_known=True)["ability"]
-    chance = calibration.probability(ability).reindex(columns=list(table.items)).to_numpy()
-    _, sums = sums_by_bin(np.where(np.isnan(cells), np.nan, chance), place, n.shape[1])
-    return shares(sums, n)
-
-
-def _bins_said(count: int) -> str:
-    return "bin of difficulty" if count > 1 else "item"
-
-
 # The standard deviation of a logistic distribution of unit scale.
-DEVIATION = math.pi / math.sqrt(3.0)
-FEWEST_DRAWS = 20
-LEAST_FALL = 1e-6  # of log-odds, per standard deviation of difficulty; less is rounding error
-RIGHT, WRONG, FLAT, FEW = "right everywhere", "wrong everywhere", "does not fall", "too few items"
-STEP = "falls at once"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -250,40 +240,37 @@ class Generality(Result):
             return (
                 "No respondent turns from right to wrong on these items, so generality is unknown."
             )
-        order = known[np.argsort(-self.generality[known], kind="stable")]
-        best = order[0]
-        if self.generality[best] == 0:
+        value, se = self.generality[known], self.generality_se[known]
+        order = np.argsort(-value, kind="stable")
+        first, last = order[0], order[-1]
+        if value[first] == 0:
             names = listed([self.respondents[row] for row in known], "respondent")
             return (
                 f"The success of {names} does not fall with difficulty, so generality is 0. Check "
                 "that the difficulties belong to these items."
             )
-        value, reach = self.generality[best], 1.96 * self.generality_se[best]
-        ends = f"{max(value - reach, 0.0):.2f} to {value + reach:.2f}"
+        best, half_width = known[first], 1.96 * se[first]
+        interval = f"{max(value[first] - half_width, 0.0):.2f} to {value[first] + half_width:.2f}"
+        fall = (
+            f"it turns from right to wrong over a spread of difficulty of {self.spread[best]:.2f}"
+        )
+        if self.flags[best] == STEP:
+            fall = (
+                f"it is right on every item up to a difficulty of about {self.middle[best]:.2f} "
+                "and wrong on every harder one, so it may be even more general"
+            )
         text = (
-            f"{self.respondents[best]} is the most general, {value:.2f} ({ends}): "
-            f"{self._fall(best)}"
+            f"{self.respondents[best]} is the most general, {value[first]:.2f} ({interval}): {fall}"
         )
         if order.size < 2:
             return f"{text}."
-        last = order[-1]
         # Of all pairs, the two farthest apart were picked.
-        tested = differences_of_estimates(self.generality[known], self.generality_se[known] ** 2)
-        first, final = (int(np.flatnonzero(known == row)[0]) for row in (best, last))
-        sure = "" if tested.behind(first)[final] else "; the difference is not significant"
+        differs = differences_of_estimates(value, se**2).behind(int(first))[last]
+        sure = "" if differs else "; the difference is not significant"
         return (
-            f"{text}; the least general, {self.respondents[last]} "
-            f"({self.generality[last]:.2f}), fails easy items and solves hard ones more "
-            f"often{sure}."
+            f"{text}; the least general, {self.respondents[known[last]]} "
+            f"({value[last]:.2f}), fails easy items and solves hard ones more often{sure}."
         )
-
-    def _fall(self, row: int) -> str:
-        if self.flags[row] == STEP:
-            return (
-                f"it is right on every item up to a difficulty of about {self.middle[row]:.2f} and "
-                "wrong on every harder one, so it may be even more general"
-            )
-        return f"it turns from right to wrong over a spread of difficulty of {self.spread[row]:.2f}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per respondent."""
@@ -300,8 +287,7 @@ class Generality(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the respondents by generality."""
-        shown = RankingDisplay(self.to_frame(), estimate="generality", se="generality_se")
-        return shown.plot(**kw)
+        return RankingDisplay(self.to_frame(), estimate="generality", se="generality_se").plot(**kw)
 
 
 def generality(
@@ -341,80 +327,62 @@ def generality(
             "item names in responses and difficulty."
         )
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))[:, known]
-    curves = logistic_curves(cells, value[known])
-    drawn = _drawn_slopes(cells, value[known], curves, int(n_resamples), random_state)
-    unknown = [name for name, there in zip(table.items, known, strict=True) if not there]
-    return _found(table.respondents, cells, value[known], curves, drawn, unknown)
+    value = value[known]
+    curves = logistic_curves(cells, value)
+    drawn = _resampled_falls(cells, value, curves, int(n_resamples), random_state)
+    slope = np.where(curves[:, 1] * value.std() > -LEAST_FALL, 0.0, curves[:, 1])
+    flags = tuple(_flag(row, value, rise) for row, rise in zip(cells, slope, strict=True))
+    undefined = np.array([flag in (RIGHT, WRONG, FEW) for flag in flags])
+    fall = np.where(undefined, np.nan, np.abs(slope))
+    generality = fall / DEVIATION
+    with np.errstate(divide="ignore"):
+        spread = 1.0 / generality
+    n = (~np.isnan(cells)).sum(axis=1).astype(np.float64)
+    return Generality(
+        respondents=table.respondents,
+        generality=generality,
+        generality_se=np.where(undefined, np.nan, drawn.std(axis=0, ddof=1) / DEVIATION),
+        spread=spread,
+        middle=np.divide(curves[:, 0], fall, out=np.full(fall.shape, np.nan), where=fall > 0),
+        share=shares(np.nansum(cells, axis=1), n),
+        n=n,
+        flags=flags,
+        notes=tuple(_notes(table.respondents, flags, int((~known).sum()))),
+    )
 
 
-def _drawn_slopes(
+def _resampled_falls(
     cells: Floats, value: Floats, curves: Floats, n_resamples: int, random_state: int
 ) -> Floats:
     """Return how fast success falls in each resample of the items, (n_resamples, n_respondents)."""
     random = np.random.default_rng(random_state)
     even = np.full(value.size, 1 / value.size)
-    found = []
+    slopes = []
     for _ in range(n_resamples):
         weights = random.multinomial(value.size, even).astype(np.float64)
         used = weights > 0
-        found.append(
-            logistic_curves(cells[:, used], value[used], weights[used], start=curves)[:, 1]
-        )
-    return np.maximum(-np.array(found), 0.0)
+        drawn = logistic_curves(cells[:, used], value[used], weights[used], start=curves)
+        slopes.append(drawn[:, 1])
+    return np.maximum(-np.array(slopes), 0.0)
 
 
-def _found(
-    respondents: tuple[str, ...],
-    cells: Floats,
-    value: Floats,
-    curves: Floats,
-    drawn: Floats,
-    unknown: list[str],
-) -> Generality:
-    """Return slopes as generality, with a flag for each respondent."""
-    slope = np.where(curves[:, 1] * value.std() > -LEAST_FALL, 0.0, curves[:, 1])
-    flags = _flags(cells, value, slope)
-    lost = np.array([flag in (RIGHT, WRONG, FEW) for flag in flags])
-    fall = np.where(lost, np.nan, np.abs(slope))
-    found = fall / DEVIATION
-    with np.errstate(divide="ignore"):
-        spread = 1.0 / found
-    falls = fall > 0
-    middle = np.divide(curves[:, 0], fall, out=np.full(fall.shape, np.nan), where=falls)
-    n = (~np.isnan(cells)).sum(axis=1).astype(np.float64)
-    return Generality(
-        respondents=respondents,
-        generality=found,
-        generality_se=np.where(lost, np.nan, drawn.std(axis=0, ddof=1) / DEVIATION),
-        spread=spread,
-        middle=middle,
-        share=np.divide(np.nansum(cells, axis=1), n, out=np.full(n.shape, np.nan), where=n > 0),
-        n=n,
-        flags=flags,
-        notes=_notes(respondents, flags, unknown),
-    )
+def _flag(cells: Floats, value: Floats, slope: float) -> str:
+    """Return what is special about the responses of one respondent, if anything."""
+    known = ~np.isnan(cells)
+    if np.unique(value[known]).size < 2:
+        return FEW
+    if (cells[known] == 1).all():
+        return RIGHT
+    if (cells[known] == 0).all():
+        return WRONG
+    if slope >= 0:
+        return FLAT
+    # of tries: all, then none
+    return STEP if value[cells > 0].max() < value[cells < 1].min() else ""
 
 
-def _flags(cells: Floats, value: Floats, slope: Floats) -> tuple[str, ...]:
-    found = []
-    for row, rise in zip(cells, slope, strict=True):
-        there = ~np.isnan(row)
-        if np.unique(value[there]).size < 2:
-            found.append(FEW)
-        elif (row[there] == 1).all():
-            found.append(RIGHT)
-        elif (row[there] == 0).all():
-            found.append(WRONG)
-        else:
-            at_once = value[row > 0].max() < value[row < 1].min()  # of tries: all, then none
-            found.append(FLAT if rise >= 0 else STEP if at_once else "")
-    return tuple(found)
-
-
-def _notes(
-    respondents: tuple[str, ...], flags: tuple[str, ...], unknown: list[str]
-) -> tuple[str, ...]:
-    said = {
+def _notes(respondents: tuple[str, ...], flags: tuple[str, ...], n_unknown: int) -> list[str]:
+    texts = {
         RIGHT: "success falls beyond these items; generality is unknown.",
         WRONG: "success falls before these items; generality is unknown.",
         FEW: "asked items of at most one difficulty; generality is unknown.",
@@ -422,9 +390,9 @@ def _notes(
         STEP: "right up to a difficulty, wrong beyond; generality may be higher.",
     }
     notes = []
-    for flag, text in said.items():
+    for flag, text in texts.items():
         if names := [name for name, given in zip(respondents, flags, strict=True) if given == flag]:
             notes.append(f"{listed(names, 'respondent')} {flag}: {text}")
-    if unknown:
-        notes.append(f"Left out (no finite difficulty): {counted(len(unknown), 'item')}.")
-    return tuple(notes)
+    if n_unknown:
+        notes.append(f"Left out (no finite difficulty): {counted(n_unknown, 'item')}.")
+    return notes

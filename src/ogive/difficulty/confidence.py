@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import as_number, whole_number
+from ogive._validation import as_number, float_array, whole_number
 from ogive.data.names import is_numbered, row_name
-from ogive.difficulty.item_values import along, check_confidence, curve_frame
+from ogive.difficulty.item_values import bin_items, check_confidence, curve_frame
 from ogive.difficulty.targets import difficulty_of
 from ogive.errors import InputError
 from ogive.results.base import Result
@@ -148,104 +148,91 @@ def confidence_by_difficulty(
     whole_number(n_resamples, "n_resamples", FEWEST_DRAWS)
     whole_number(random_state, "random_state", 0)
     given = {"probability": probability, "right": right, "difficulty": difficulty_of(difficulty)}
-    names, columns, absent = _matched(given)
+    names, columns, notes = _matched(given)
     known: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(columns))
     if not known.any():
         raise InputError("No item has a probability, a finite difficulty, and right or wrong.")
-    items = tuple(name for name, there in zip(names, known, strict=True) if there)
-    sureness, hit, value = columns[:, known]
-    _check_values(sureness, hit)
-    found = along(value, items, bins, strategy)
+    if n_missing := int((~known).sum()):
+        notes.append(f"Left out (a number is missing): {counted(n_missing, 'item')}.")
+    items = tuple(names[k] for k in np.flatnonzero(known))
+    predicted, hit, value = columns[:, known]
+    if predicted.min() < 0 or predicted.max() > 1:
+        raise InputError(
+            f"probability runs from {predicted.min():.3g} to {predicted.max():.3g}, but it "
+            "should lie between 0 and 1."
+        )
+    if (odd := ~np.isin(hit, (0.0, 1.0))).any():
+        raise InputError(f"right holds {hit[odd][0]:g}, but it should be 1 (right) or 0 (wrong).")
+    binned = bin_items(value, items, bins, strategy)
     random = np.random.default_rng(random_state)
-    lost = int((~known).sum())
+    frame = pd.DataFrame(
+        {"difficulty": value, "probability": predicted}, index=pd.Index(items, name="item")
+    )
     return ConfidenceByDifficulty(
         items=items,
-        edges=found.edges,
-        difficulty=found.difficulty,
-        n=found.items,
-        **_by_bin(sureness, hit, found.place, found.items.size, confidence),
-        **_errors(sureness, hit, found.place, confidence, int(n_resamples), random),
-        sure_and_wrong=_sure_and_wrong(items, sureness, hit, value, sure),
+        edges=binned.edges,
+        difficulty=binned.difficulty,
+        n=binned.items,
+        **_by_bin(predicted, hit, binned.place, binned.items.size, confidence),
+        **_errors(predicted, hit, binned.place, confidence, int(n_resamples), random),
+        sure_and_wrong=frame[(hit == 0) & (predicted >= sure)].sort_values(
+            ["difficulty", "probability"], ascending=[True, False], kind="stable"
+        ),
         sure=float(sure),
         confidence=confidence,
-        notes=(
-            *absent,
-            *((f"Left out (a number is missing): {counted(lost, 'item')}.",) if lost else ()),
-            *found.notes,
-        ),
+        notes=(*notes, *binned.notes),
     )
 
 
-def _matched(given: dict[str, Any]) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
+def _matched(given: dict[str, Any]) -> tuple[list[str], Floats, list[str]]:
     """Return names of the items, the three columns, and a note on items missing in one of them.
 
     Columns are matched by index if all have one, else by position.
     """
-    absent: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+    names, notes = [], []
     given = _named_alike(given)
     if all(isinstance(column, pd.Series) for column in given.values()):
-        given, absent = _shared(given)
-        names = tuple(given["probability"].index)
-    columns = []
-    for name, column in given.items():
-        try:
-            columns.append(np.asarray(column, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name} should give numbers, but: {error}.") from error
+        series = {name: column.rename(index=str) for name, column in given.items()}
+        for name, column in series.items():
+            if column.index.has_duplicates:
+                raise InputError(f"{name} gives an item more than one value. Give one per item.")
+        every = dict.fromkeys(item for column in series.values() for item in column.index)
+        names = [item for item in every if all(item in each.index for each in series.values())]
+        if not names:
+            raise InputError(
+                "probability, right and difficulty share no item. Their index should name the "
+                "items."
+            )
+        shared = set(names)
+        if lost := [item for item in every if item not in shared]:
+            missing = "missing probability, right or difficulty"
+            notes = [f"Left out ({missing}): {listed(lost, 'item')}."]
+        given = {name: column.loc[names] for name, column in series.items()}
+    columns = [float_array(column, name) for name, column in given.items()]
     shapes = {column.shape for column in columns}
     if len(shapes) > 1 or columns[0].ndim != 1 or not columns[0].size:
-        said = ", ".join(f"{n}: {c.shape}" for n, c in zip(given, columns, strict=True))
-        raise InputError(f"Give one value per item in each; the shapes are {said}.")
-    names = names or tuple(f"item_{k + 1}" for k in range(columns[0].size))
-    return names, np.stack(columns), absent
+        shown = ", ".join(f"{n}: {c.shape}" for n, c in zip(given, columns, strict=True))
+        raise InputError(f"Give one value per item in each; the shapes are {shown}.")
+    names = names or [f"item_{k + 1}" for k in range(columns[0].size)]
+    return names, np.stack(columns), notes
 
 
 def _named_alike(given: dict[str, Any]) -> dict[str, Any]:
     """Rename numbered Series to row_0, row_1, ... if others have names."""
     series = {name: column for name, column in given.items() if isinstance(column, pd.Series)}
-    plain = {name: column for name, column in series.items() if is_numbered(column.index)}
-    if len(plain) == len(series):
+    numbered = {name: column for name, column in series.items() if is_numbered(column.index)}
+    if len(numbered) == len(series):
         return given
-    called = {name: column.rename(index=row_name) for name, column in plain.items()}
-    rows = {item for column in called.values() for item in column.index}
-    strangers = [name for name, column in series.items() if name not in plain]
-    known = all(rows.intersection(series[name].index) for name in strangers)
-    if len(series) < len(given) or (plain and not known):
+    renamed = {name: column.rename(index=row_name) for name, column in numbered.items()}
+    rows = {item for column in renamed.values() for item in column.index}
+    named = [column for name, column in series.items() if name not in numbered]
+    known = all(rows.intersection(column.index) for column in named)
+    if len(series) < len(given) or (numbered and not known):
         raise InputError(
             "Some of probability, right and difficulty name their items and some do not, so they "
             "cannot be matched. Give Series with the same index, or arrays: .to_numpy()."
         )
-    return {**given, **called}
-
-
-def _shared(given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The items that all three share, in the order of the first, and a note on the others."""
-    series = {name: column.rename(index=str) for name, column in given.items()}
-    for name, column in series.items():
-        if column.index.has_duplicates:
-            raise InputError(f"{name} gives an item more than one value. Give one per item.")
-    every = dict.fromkeys(item for column in series.values() for item in column.index)
-    shared = [item for item in every if all(item in column.index for column in series.values())]
-    if not shared:
-        raise InputError(
-            "probability, right and difficulty share no item. Their index should name the items."
-        )
-    there = set(shared)
-    lost = [item for item in every if item not in there]
-    note = f"Left out (missing probability, right or difficulty): {listed(lost, 'item')}."
-    return {name: column.loc[shared] for name, column in series.items()}, (note,) if lost else ()
-
-
-def _check_values(probability: Floats, right: Floats) -> None:
-    if probability.min() < 0 or probability.max() > 1:
-        raise InputError(
-            f"probability runs from {probability.min():.3g} to {probability.max():.3g}, but it "
-            "should lie between 0 and 1."
-        )
-    if not np.isin(right, (0.0, 1.0)).all():
-        strange = right[~np.isin(right, (0.0, 1.0))][0]
-        raise InputError(f"right holds {strange:g}, but it should be 1 (right) or 0 (wrong).")
+    return {**given, **renamed}
 
 
 def _by_bin(
@@ -255,21 +242,16 @@ def _by_bin(
     parts = [place == k for k in range(n_bins)]
     n = np.array([part.sum() for part in parts], dtype=np.float64)
     hits = np.array([right[part].sum() for part in parts])
-    low, high = wilson(hits, n, confidence)
-    means = np.array([mean_interval(probability[part], confidence, 0.0, 1.0) for part in parts])
-    gaps = np.array(
-        [mean_interval(probability[part] - right[part], confidence, -1.0, 1.0) for part in parts]
-    )
+    gap = probability - right
+    intervals = {
+        "probability": [mean_interval(probability[p], confidence, 0.0, 1.0) for p in parts],
+        "accuracy": np.stack([hits / n, *wilson(hits, n, confidence)], axis=1),
+        "gap": [mean_interval(gap[p], confidence, -1.0, 1.0) for p in parts],
+    }
     return {
-        "probability": means[:, 0],
-        "probability_low": means[:, 1],
-        "probability_high": means[:, 2],
-        "accuracy": hits / n,
-        "accuracy_low": low,
-        "accuracy_high": high,
-        "gap": gaps[:, 0],
-        "gap_low": gaps[:, 1],
-        "gap_high": gaps[:, 2],
+        f"{name}{end}": np.asarray(rows)[:, k]
+        for name, rows in intervals.items()
+        for k, end in enumerate(("", "_low", "_high"))
     }
 
 
@@ -281,28 +263,15 @@ def _errors(
     n_resamples: int,
     random: np.random.Generator,
 ) -> dict[str, Any]:
-    """Calibration errors over bins of probability and over bins of difficulty, with intervals."""
+    """Return calibration errors over bins of probability and of difficulty, with intervals."""
     coarse, inside = confidence_bins(probability), place >= 0
     parts = {
         "calibration_error": (probability, right, coarse),
         "error_by_difficulty": (probability[inside], right[inside], place[inside]),
     }
-    found: dict[str, Any] = {}
+    errors: dict[str, Any] = {}
     for name, part in parts.items():
         low, high = error_interval(*part, confidence, n_resamples, random)
-        found |= {name: calibration_error(*part), f"{name}_low": low, f"{name}_high": high}
+        errors |= {name: calibration_error(*part), f"{name}_low": low, f"{name}_high": high}
     by_chance = error_by_chance(probability, coarse, n_resamples, random)
-    return found | {"calibration_error_by_chance": by_chance}
-
-
-def _sure_and_wrong(
-    items: tuple[str, ...], probability: Floats, right: Floats, value: Floats, sure: float
-) -> pd.DataFrame:
-    """Wrong responses with a high probability, on the easiest items first, then the surest."""
-    frame = pd.DataFrame(
-        {"difficulty": value, "probability": probability}, index=pd.Index(items, name="item")
-    )
-    wrong: pd.DataFrame = frame[(right == 0) & (probability >= sure)].sort_values(
-        ["difficulty", "probability"], ascending=[True, False], kind="stable"
-    )
-    return wrong
+    return errors | {"calibration_error_by_chance": by_chance}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import checked_share, whole_number
+from ogive._validation import checked_share, float_array, one_of, whole_number
 from ogive.data.feature_columns import Plan, Rows, is_frame, plain_rows, plan_of
 from ogive.data.foreign_frames import as_pandas, with_row_names
 from ogive.data.names import aligned, is_numbered
@@ -26,23 +26,17 @@ Difficulty: TypeAlias = (
     "DifficultyTargets | pd.Series[float] | pd.DataFrame | Mapping[str, float] | Sequence[float] | "
     "Floats"
 )
-
-WAYS = {"quantile": edges_by_quantile, "uniform": edges_by_width}
+STRATEGIES = {"quantile": edges_by_quantile, "uniform": edges_by_width}
 
 
 def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
-    """Features as a plain frame with its plan, or as an array of numbers; and column names."""
+    """Return features as a plain frame with its plan, or as an array; and the column names."""
     X = as_pandas(X)
     if is_frame(X):
         rows = plain_rows(X)
         rows.frame.index = X.index
         return rows.frame, plan_of(rows), tuple(rows.frame.columns)
-    try:
-        cells = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"X should be numbers, but: {error}. Give other kinds of columns in a frame."
-        ) from error
+    cells: Floats = float_array(X, "X")
     if cells.ndim != 2 or not cells.size:
         raise InputError(
             f"X has shape {cells.shape}, but it should have one row per item and one column per "
@@ -55,11 +49,7 @@ def feature_rows(X: Any) -> tuple[Rows, Plan | None, tuple[str, ...]]:
 
 def values_of_items(values: Any, rows: Rows, what: str) -> Floats:
     """Return one number per item, NaN if unknown; matched by name if both have names."""
-    found = labels_of_items(difficulty_of(values), rows, what)
-    try:
-        numbers = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} should be numbers, but: {error}.") from error
+    numbers = float_array(labels_of_items(difficulty_of(values), rows, what), what)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
@@ -69,13 +59,13 @@ def labels_of_items(values: Any, rows: Rows, what: str) -> Any:
     if is_frame(rows) and index is not None and not callable(index):
         frame: Any = rows
         values = aligned(values, frame.index, what)
-    found = np.asarray(values)
-    if found.shape != (len(rows),):
+    labels = np.asarray(values)
+    if labels.shape != (len(rows),):
         raise InputError(
-            f"{what} has shape {found.shape}, but there are {counted(len(rows), 'item')} in X. "
+            f"{what} has shape {labels.shape}, but there are {counted(len(rows), 'item')} in X. "
             "Give one value per item."
         )
-    return found
+    return labels
 
 
 def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
@@ -86,33 +76,21 @@ def columns_of_items(values: Any, rows: Rows, what: str) -> dict[str, Floats]:
     if isinstance(values, DifficultyTargets):
         values = {name: values.difficulty(name, keep_dropped=True) for name in values.methods}
     values = with_row_names(values)
-    if is_frame(values):
-        _check_columns(values, what)
-    if isinstance(values, Mapping) or is_frame(values):
-        found = {str(name): values_of_items(values[name], rows, what) for name in values}
-        if not found:
-            raise InputError(f"{what} has no column. Give at least one.")
-        return found
-    name = getattr(values, "name", None)
-    return {str(name or "difficulty"): values_of_items(values, rows, what)}
-
-
-def negative_items(targets: DifficultyTargets, rows: Rows) -> NDArray[np.bool_]:
-    """Return which items are known to discriminate negatively, in the order of the features."""
-    known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
-    found: NDArray[np.bool_] = values_of_items(known, rows, "targets") == 1
-    return found
-
-
-def _check_columns(frame: Any, what: str) -> None:
-    """Refuse columns of text, such as the flags in a frame of targets."""
-    for name, column in frame.items():
+    for name, column in values.items() if is_frame(values) else ():
+        # refuse columns of text, such as the flags in a frame of targets
         if (pd.to_numeric(column, errors="coerce").isna() & column.notna()).any():
             raise InputError(
                 f"The column '{name}' of {what} holds no numbers, but each column should be a "
                 f"difficulty. Choose columns, such as {what}[['difficulty_1pl']], or give the "
                 "result of difficulty_targets itself, not its frame."
             )
+    if isinstance(values, Mapping) or is_frame(values):
+        columns = {str(name): values_of_items(values[name], rows, what) for name in values}
+        if not columns:
+            raise InputError(f"{what} has no column. Give at least one.")
+        return columns
+    name = getattr(values, "name", None)
+    return {str(name or "difficulty"): values_of_items(values, rows, what)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,64 +137,61 @@ def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
                 "the column itself."
             )
         source = source["difficulty"]
-    if _by_place(source, items):
-        source = source.to_numpy()
-    try:
-        if not (hasattr(source, "items") and callable(source.items)):
-            given = np.asarray(source, dtype=np.float64)
-            if given.shape != (len(items),):
-                raise InputError(
-                    f"difficulty has shape {given.shape}, but there are "
-                    f"{counted(len(items), 'item')}. Give one value per item."
-                )
-            return given
-        known = {str(name): float(value) for name, value in source.items()}
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"difficulty should give numbers, but: {error}.") from error
+    if hasattr(source, "index") and hasattr(source, "to_numpy"):
+        # a numbered Series has one value per item, unless its numbers are the names of items
+        numbered = is_numbered(source.index) and len(source) == len(items)
+        if numbered and {str(row) for row in source.index} != set(items):
+            source = source.to_numpy()
+    if not (hasattr(source, "items") and callable(source.items)):
+        values: Floats = float_array(source, "difficulty")
+        if values.shape != (len(items),):
+            raise InputError(
+                f"difficulty has shape {values.shape}, but there are "
+                f"{counted(len(items), 'item')}. Give one value per item."
+            )
+        return values
+    given = dict(source.items())
+    numbers = float_array(list(given.values()), "difficulty")
+    known = {str(name): number for name, number in zip(given, numbers, strict=True)}
     if len(known) < len(source):
         raise InputError("difficulty gives an item more than one value. Give one value per item.")
     return np.array([known.get(name, np.nan) for name in items])
 
 
-def _by_place(source: Any, items: tuple[str, ...]) -> bool:
-    """Return True if a Series is numbered, with one value per item, and items have other names."""
-    if not hasattr(source, "index") or not hasattr(source, "to_numpy"):
-        return False
-    numbered = is_numbered(source.index) and len(source) == len(items)
-    return numbered and {str(place) for place in source.index} != set(items)
-
-
-def along(
+def bin_items(
     value: Floats, items: tuple[str, ...], bins: int | Sequence[float], strategy: str = "quantile"
 ) -> Bins:
     """Sort items into bins of difficulty; `bins` is a number, or the edges."""
-    edges = bin_edges(value[np.isfinite(value)], bins, strategy)
-    place = places(np.where(np.isfinite(value), value, np.nan), edges)
+    known = np.isfinite(value)
+    edges = _bin_edges(value[known], bins, strategy)
+    place = places(np.where(known, value, np.nan), edges)
+    notes = []
+    if not known.all():
+        unknown = [items[k] for k in np.flatnonzero(~known)]
+        notes.append(f"Left out (no finite difficulty): {listed(unknown, 'item')}.")
+    if outside := int((known & (place < 0)).sum()):
+        notes.append(f"Left out (beyond the edges): {counted(outside, 'item')}.")
     used = np.unique(place[place >= 0])  # drop empty bins
-    notes = _notes(items, value, place)
     place = np.where(place >= 0, np.searchsorted(used, place), -1)
     return Bins(
         edges=np.append(edges[used], edges[min(used[-1] + 1, edges.size - 1)]),
         place=place,
         difficulty=np.array([np.median(value[place == k]) for k in range(used.size)]),
         items=np.bincount(place[place >= 0], minlength=used.size),
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
-def bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Floats:
+def _bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Floats:
     """Return edges of the bins for these finite values, checked."""
     if not values.size:
         raise InputError(
             "No item of the responses has a finite difficulty. Use the same item names in "
             "both; those of the responses are in responses.items."
         )
-    if strategy not in WAYS:
-        raise InputError(f"strategy is {strategy!r}, but it should be 'quantile' or 'uniform'.")
+    one_of(strategy, "strategy", STRATEGIES)
     if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
-        return WAYS[strategy](values, whole_number(bins, "bins", 1))
+        return STRATEGIES[strategy](values, whole_number(bins, "bins", 1))
     try:
         edges = np.asarray(bins, dtype=np.float64)
     except (TypeError, ValueError):
@@ -245,17 +220,5 @@ def curve_frame(names: Sequence[str], difficulty: Floats, **cells: NDArray[Any])
 
 
 def shares(right: Floats, n: Floats) -> Floats:
-    """Return share of right responses; NaN where nothing was asked."""
-    found: Floats = np.divide(right, n, out=np.full(n.shape, np.nan), where=n > 0)
-    return found
-
-
-def _notes(items: tuple[str, ...], value: Floats, place: NDArray[np.intp]) -> tuple[str, ...]:
-    notes = []
-    unknown = [name for name, known in zip(items, np.isfinite(value), strict=True) if not known]
-    outside = int((np.isfinite(value) & (place < 0)).sum())
-    if unknown:
-        notes.append(f"Left out (no finite difficulty): {listed(unknown, 'item')}.")
-    if outside:
-        notes.append(f"Left out (beyond the edges): {counted(outside, 'item')}.")
-    return tuple(notes)
+    """Return the share of right responses; NaN if nothing was asked."""
+    return np.asarray(np.divide(right, n, out=np.full(n.shape, np.nan), where=n > 0))

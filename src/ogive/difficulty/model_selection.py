@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ogive._validation import whole_number
+from ogive._validation import float_array, whole_number
 from ogive.data.responses import Table, as_responses
 from ogive.difficulty.item_values import (
     Bins,
     Difficulty,
-    along,
+    bin_items,
     check_confidence,
     curve_frame,
     difficulty_values,
@@ -75,56 +75,49 @@ class ModelSelection(Result):
     def choose(self, difficulty: ArrayLike | DifficultyTargets) -> list[str]:
         """Return the model to use for each of these difficulties.
 
-        The outer bins extend beyond the easiest and the hardest item. Where a difficulty is NaN,
+        The outer bins extend beyond the easiest and the hardest item. If a difficulty is NaN,
         the single best model is used.
         """
-        try:
-            value = np.atleast_1d(np.asarray(difficulty_of(difficulty), dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"difficulty should give numbers, but: {error}.") from error
-        place = np.searchsorted(self.edges[1:-1], value, side="right")
+        value = np.atleast_1d(float_array(difficulty_of(difficulty), "difficulty"))
+        bin_of_value = np.searchsorted(self.edges[1:-1], value, side="right")
         return [
             self.single if np.isnan(number) else self.best[k]
-            for number, k in zip(value, place, strict=True)
+            for number, k in zip(value, bin_of_value, strict=True)
         ]
 
     @property
     def meaning(self) -> str:
         """Whether choosing by difficulty pays on held-out items, and which model is best where."""
         interval = f"{self.gain_low:+.3f} to {self.gain_high:+.3f}"
-        shares_said = (
+        shares_text = (
             f"right on {self.share_chosen:.3f} of held-out items, the single best model, "
             f"{self.single}, on {self.share_single:.3f}"
         )
         if self.gain_low > 0:
             return (
-                f"Choosing the model by difficulty pays: it is {shares_said}, a gain of "
-                f"{self.gain:+.3f} ({interval}). Best are {self._regions_said()}."
+                f"Choosing the model by difficulty pays: it is {shares_text}, a gain of "
+                f"{self.gain:+.3f} ({interval}). Best are {self._ranges_text()}."
             )
-        if self.gain_high < 0:
-            return (
-                f"Choosing the model by difficulty does harm: it is {shares_said}, "
-                f"a difference of {self.gain:+.3f} ({interval}). Use {self.single} for all."
-            )
+        verdict = "does harm" if self.gain_high < 0 else "shows no significant gain"
         return (
-            f"Choosing the model by difficulty shows no significant gain: it is {shares_said}, "
+            f"Choosing the model by difficulty {verdict}: it is {shares_text}, "
             f"a difference of {self.gain:+.3f} ({interval}). Use {self.single} for all."
         )
 
-    def _regions_said(self, most: int = 4) -> str:
+    def _ranges_text(self, most: int = 4) -> str:
         """Return adjacent bins of the same model as one range: A up to -1.2, B beyond."""
-        stretches = [
-            (name, [k for k, _ in run])
+        ranges = [
+            (name, [k for k, _ in run][-1])
             for name, run in groupby(enumerate(self.best), key=lambda entry: entry[1])
         ]
-        said = [f"{name} up to {self.edges[ks[-1] + 1]:.2f}" for name, ks in stretches[:-1]]
-        said.append(f"{stretches[-1][0]} beyond" if said else f"{stretches[-1][0]} everywhere")
-        if len(said) > most:
-            return f"{', '.join(said[:most])}, and so on, with {len(said)} ranges in all"
-        return ", ".join(said)
+        texts = [f"{name} up to {self.edges[last + 1]:.2f}" for name, last in ranges[:-1]]
+        texts.append(f"{ranges[-1][0]} {'beyond' if texts else 'everywhere'}")
+        if len(texts) > most:
+            return f"{', '.join(texts[:most])}, and so on, with {len(texts)} ranges in all"
+        return ", ".join(texts)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per bin, from easy to hard: the best model, and those not significantly worse."""
+        """Return one row per bin, from easy to hard: the best model, and those tied with it."""
         row = [self.respondents.index(name) for name in self.best]
         bins = np.arange(len(self.best))
         columns = {
@@ -144,9 +137,8 @@ class ModelSelection(Result):
     def plot(self, **kw: Any) -> Display:
         """Draw the share of right responses of each model by difficulty."""
         cells = {"share": self.share, "low": self.low, "high": self.high}
-        return CharacteristicDisplay(curve_frame(self.respondents, self.difficulty, **cells)).plot(
-            **kw
-        )
+        frame = curve_frame(self.respondents, self.difficulty, **cells)
+        return CharacteristicDisplay(frame).plot(**kw)
 
 
 def select_models(
@@ -188,38 +180,37 @@ def select_models(
     value = difficulty_values(
         known_difficulty(difficulty, calibration, "select_models"), table.items
     )
-    found = along(value, table.items, bins, strategy)
+    binned = bin_items(value, table.items, bins, strategy)
     cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
-    n, right = sums_by_bin(cells, found.place, found.items.size)
+    n, right = sums_by_bin(cells, binned.place, binned.items.size)
     low, high = wilson(right, n, confidence)
     single, best = _best(n, right)
-    used = np.flatnonzero(found.place >= 0)
-    held = _held_out(cells[:, used], value[used], bins, strategy, cv, random_state)
+    used = np.flatnonzero(binned.place >= 0)
     names = np.array(table.respondents, dtype=object)
-    lost = int(used.size - held.n)
-    unjudged = (f"Not judged (not asked of both models): {counted(lost, 'item')}.",)
+    held_out = _held_out(cells[:, used], value[used], bins, strategy, cv, random_state, confidence)
+    notes = list(binned.notes)
+    if n_left_out := int(used.size - held_out["judged"]):
+        notes.append(f"Not judged (not asked of both models): {counted(n_left_out, 'item')}.")
     return ModelSelection(
         respondents=table.respondents,
         single=names[single],
-        edges=found.edges,
-        difficulty=found.difficulty,
-        items=found.items,
+        edges=binned.edges,
+        difficulty=binned.difficulty,
+        items=binned.items,
         best=tuple(names[best]),
-        tied=_tied(cells, found, best, confidence, table.respondents),
+        tied=_tied(cells, binned, best, confidence, table.respondents),
         n=n,
         share=shares(right, n),
         low=low,
         high=high,
-        **held.shares(),
-        **held.gain(confidence, cv),
-        judged=held.n,
+        **held_out,
         confidence=confidence,
-        notes=(*found.notes, *(unjudged if lost else ())),
+        notes=tuple(notes),
     )
 
 
 def _best(n: Floats, right: Floats) -> tuple[int, NDArray[np.intp]]:
-    """The single best row over all bins, and the best in each; ties go to the single best."""
+    """Return the single best row over all bins, and the best in each; ties go to the former."""
     overall = shares(right.sum(axis=1), n.sum(axis=1))
     single = int(np.argmax(np.where(np.isnan(overall), -1.0, overall)))
     share = np.where(n > 0, shares(right, n), -1.0)
@@ -229,45 +220,22 @@ def _best(n: Floats, right: Floats) -> tuple[int, NDArray[np.intp]]:
 
 def _tied(
     cells: Floats,
-    found: Bins,
+    binned: Bins,
     best: NDArray[np.intp],
     confidence: float,
     respondents: tuple[str, ...],
 ) -> tuple[tuple[str, ...], ...]:
-    """Return for each bin, models not significantly behind its best, on items that both were asked.
+    """Return for each bin the models not significantly behind its best, on items both were asked.
 
     The best was chosen on the same items, so that p-values allow for all pairs of the bin.
     """
     tied = []
     for k, leader in enumerate(best):
-        part = cells[:, found.place == k]
-        met = (~np.isnan(part) & ~np.isnan(part[leader])).any(axis=1)
-        level = differences_of_answers(part).level_with(int(leader), 1 - confidence) & met
-        tied.append(tuple(name for name, near in zip(respondents, level, strict=True) if near))
+        part = cells[:, binned.place == k]
+        shared = (~np.isnan(part) & ~np.isnan(part[leader])).any(axis=1)
+        level = differences_of_answers(part).level_with(int(leader), 1 - confidence) & shared
+        tied.append(tuple(respondents[j] for j in np.flatnonzero(level)))
     return tuple(tied)
-
-
-@dataclass(frozen=True)
-class _HeldOut:
-    """Counts over held-out items."""
-
-    n: int
-    chosen: int
-    single: int
-    better: int  # chosen right, single wrong
-    worse: int
-    anybody: int
-
-    def shares(self) -> dict[str, float]:
-        """Return shares of right responses."""
-        counts = {"chosen": self.chosen, "single": self.single, "any": self.anybody}
-        return {f"share_{name}": count / self.n for name, count in counts.items()}
-
-    def gain(self, confidence: float, cv: int) -> dict[str, float]:
-        """Return what choosing gains over the single best model, with its interval."""
-        inflation = 1.0 + cv / (cv - 1.0)  # training sets overlap, so folds are correlated
-        low, high = paired_difference(self.better, self.worse, self.n, confidence, inflation)
-        return {"gain": (self.better - self.worse) / self.n, "gain_low": low, "gain_high": high}
 
 
 def _held_out(
@@ -277,8 +245,9 @@ def _held_out(
     strategy: str,
     cv: int,
     random_state: int,
-) -> _HeldOut:
-    """Return right and wrong of the chosen and of the single best model, over all folds."""
+    confidence: float,
+) -> dict[str, Any]:
+    """Compare the chosen with the single best model on held-out items, over all folds."""
     n_items = value.size
     if cv > n_items:
         raise InputError(
@@ -287,14 +256,13 @@ def _held_out(
         )
     fold = np.random.default_rng(random_state).permutation(n_items) % cv
     chosen, single = np.full(n_items, np.nan), np.full(n_items, np.nan)
-    names = ("",) * n_items
     for k in range(cv):
         test, train = fold == k, fold != k
-        learnt = along(value[train], names[: int(train.sum())], bins, strategy)
+        learnt = bin_items(value[train], ("",) * int(train.sum()), bins, strategy)
         leader, best = _best(*sums_by_bin(cells[:, train], learnt.place, learnt.items.size))
-        place = np.searchsorted(learnt.edges[1:-1], value[test], side="right")
+        bin_of_item = np.searchsorted(learnt.edges[1:-1], value[test], side="right")
         columns = np.flatnonzero(test)
-        chosen[columns] = cells[best[place], columns]
+        chosen[columns] = cells[best[bin_of_item], columns]
         single[columns] = cells[leader, columns]
     judged = ~np.isnan(chosen) & ~np.isnan(single)
     if not judged.any():
@@ -302,12 +270,17 @@ def _held_out(
             "No held-out item was asked of both the chosen and the single best model, so they "
             "cannot be compared. Give responses of models to the same items."
         )
-    one, other = chosen[judged], single[judged]
-    return _HeldOut(
-        n=int(judged.sum()),
-        chosen=int(one.sum()),
-        single=int(other.sum()),
-        better=int((one > other).sum()),
-        worse=int((one < other).sum()),
-        anybody=int((np.nan_to_num(cells[:, judged]) > 0).any(axis=0).sum()),
-    )
+    one, other, n = chosen[judged], single[judged], int(judged.sum())
+    better, worse = int((one > other).sum()), int((one < other).sum())
+    inflation = 1.0 + cv / (cv - 1.0)  # training sets overlap, so folds are correlated
+    low, high = paired_difference(better, worse, n, confidence, inflation)
+    solved = (np.nan_to_num(cells[:, judged]) > 0).any(axis=0)
+    return {
+        "gain": (better - worse) / n,
+        "gain_low": low,
+        "gain_high": high,
+        "share_chosen": int(one.sum()) / n,
+        "share_single": int(other.sum()) / n,
+        "share_any": int(solved.sum()) / n,
+        "judged": n,
+    }

@@ -25,7 +25,7 @@ from ogive.difficulty.item_values import (
     columns_of_items,
     feature_rows,
     labels_of_items,
-    negative_items,
+    values_of_items,
 )
 from ogive.difficulty.regressor import PRESETS, checked_name, pipeline_of, regressor_of, unwrapped
 from ogive.difficulty.targets import PREDICTED, DifficultyTargets, equally_hard
@@ -352,7 +352,8 @@ def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_
     """Return the items to train on, by name of the set."""
     everything = {ALL: np.ones(len(rows), dtype=bool)}
     if negative is None and isinstance(targets, DifficultyTargets):
-        found = negative_items(targets, rows)
+        known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
+        found = values_of_items(known, rows, "targets") == 1
         return {**everything, WITHOUT_NEGATIVE: ~found} if found.any() else everything
     if negative is None or negative is False:
         return everything

@@ -1,8 +1,4 @@
-"""Difficulty by 1PL, 2PL and average error.
-
-Difficulties of items by several methods, as targets for a regressor.
-
-Difficulty of items as a target to learn: by 1PL, by 2PL, and by average error.
+"""Difficulty of items as a target to learn: by 1PL, by 2PL, and by average error.
 
 Large tables may be calibrated in batches of items. Each batch has the same respondents, whose
 abilities are standard in each, so the scales agree up to chance; the rest is removed by matching
@@ -20,8 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
-from ogive._validation import as_number, whole_number
+from ogive._validation import as_number, one_of, whole_number
 from ogive.data.foreign_frames import with_row_names
 from ogive.data.pools.published_pools import misplaced
 from ogive.data.responses import Responses, Table, as_responses
@@ -32,18 +29,24 @@ from ogive.irt.calibrating import calibrate
 from ogive.irt.item_curves import NEGATIVE
 from ogive.irt.repeated_responses import tries_or_one
 from ogive.results.base import Result
-from ogive.results.numbers import counted, listed, meant
-from ogive.results.plots import DISPLAYS
+from ogive.results.numbers import counted, listed
+from ogive.results.plots.distributions import HistogramDisplay
 from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import is_constant
 
 __all__ = ["DifficultyTargets", "difficulty_targets"]
 
-
 MODELS = ("1pl", "2pl")
-PREDICTED = "so that difficulty is predicted, without a measure of error"  # of equally hard items
 AVERAGE_ERROR = "average_error"
+METHODS = (*MODELS, AVERAGE_ERROR)
+TREATMENTS = ("keep", "clip", "drop")  # of abnormal difficulties
+TARGETS = ("difficulty_", AVERAGE_ERROR, "discrimination")  # prefixes of columns of targets
+PREDICTED = "so that difficulty is predicted, without a measure of error"  # of equally hard items
+ESTIMATES = ("difficulty", "difficulty_se", "discrimination", "discrimination_se")
+LEAST_SPREAD = 0.5  # of abilities in a batch, relative to the median; less means too few items
+RANDOM = "random 1"  # name of the guessing respondent
+FEWEST_IN_A_BATCH = 10  # items
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,16 +88,10 @@ class DifficultyTargets(Result):
         With `keep_negative=False`, items of negative discrimination are left out; with
         `keep_dropped=True`, items without a difficulty are included, as NaN.
         """
-        chosen = self.methods[0] if method is None else method
-        if chosen not in self.methods:
-            raise InputError(
-                f"There is no target {chosen!r}. There are: {', '.join(self.methods)}."
-                f"{meant(chosen, self.methods)}"
-            )
-        found = pd.Series(
-            self.difficulties[chosen], index=pd.Index(self.items, name="item"), name="difficulty"
-        )
-        return found[(keep_dropped | found.notna()) & (keep_negative | ~self.negative)]
+        chosen = self.methods[0] if method is None else one_of(method, "method", self.methods)
+        index = pd.Index(self.items, name="item")
+        series = pd.Series(self.difficulties[chosen], index=index, name="difficulty")
+        return series[(keep_dropped | series.notna()) & (keep_negative | ~self.negative)]
 
     @property
     def meaning(self) -> str:
@@ -102,35 +99,29 @@ class DifficultyTargets(Result):
         first = self.methods[0]
         value = self.difficulties[first]
         if not np.isfinite(value).any():
-            return f"None of {counted(len(self.items), 'item')} has a {said_method(first)}."
+            return f"None of {counted(len(self.items), 'item')} has a {_spelled_out(first)}."
         low, high = np.quantile(value[np.isfinite(value)], [0.05, 0.95])
         text = (
-            f"{counted(len(self.items), 'item')}: nine of ten have a {said_method(first)} between "
+            f"{counted(len(self.items), 'item')}: nine of ten have a {_spelled_out(first)} between "
             f"{low:.2f} and {high:.2f}"
         )
-        agreements = self._agreements()
-        if not agreements:
-            return f"{text}."
-        pair, least = min(agreements.items(), key=lambda entry: entry[1])
-        return (
-            f"{text}; the methods agree on the order of items with a rank correlation of at least "
-            f"{least:.2f} ({said_method(pair[0])} and {said_method(pair[1])})."
-        )
-
-    def _agreements(self) -> dict[tuple[str, str], float]:
-        """Return rank correlation of each pair of methods, if both vary."""
-        from scipy.stats import spearmanr
-
-        found = {}
+        agreement = {}  # rank correlation of each pair of methods, if both vary
         for pair in combinations(self.methods, 2):
             one, other = (self.difficulties[name] for name in pair)
-            there = np.isfinite(one) & np.isfinite(other)
-            if there.sum() > 2 and not is_constant(one[there]) and not is_constant(other[there]):
-                found[pair] = float(spearmanr(one[there], other[there]).statistic)
-        return found
+            known = np.isfinite(one) & np.isfinite(other)
+            one, other = one[known], other[known]
+            if known.sum() > 2 and not is_constant(one) and not is_constant(other):
+                agreement[pair] = float(spearmanr(one, other).statistic)
+        if not agreement:
+            return f"{text}."
+        pair, least = min(agreement.items(), key=lambda entry: entry[1])
+        return (
+            f"{text}; the methods agree on the order of items with a rank correlation of at least "
+            f"{least:.2f} ({_spelled_out(pair[0])} and {_spelled_out(pair[1])})."
+        )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per item: each method with its standard error, discrimination and its sign."""
+        """Return one row per item: each method with its standard error, and discrimination."""
         columns: dict[str, Any] = {}
         for method in self.methods:
             name = method if method == AVERAGE_ERROR else f"difficulty_{method}"
@@ -145,13 +136,12 @@ class DifficultyTargets(Result):
         return pd.DataFrame(columns, index=pd.Index(self.items, name="item"))
 
     def plot(self, **kw: Any) -> Display:
-        """Return distribution of difficulties by model, or of the average error if that is all."""
+        """Draw the distribution of difficulties by model, or of the average error if alone."""
         models = [method for method in self.methods if method in MODELS] or [AVERAGE_ERROR]
         value = "difficulty" if models[0] in MODELS else AVERAGE_ERROR
         parts = [pd.DataFrame({"method": m, value: self.difficulties[m]}) for m in models]
-        display: Any = DISPLAYS["histogram"]
-        drawn: Display = display(pd.concat(parts, ignore_index=True), value=value, group="method")
-        return drawn.plot(**kw)
+        frame = pd.concat(parts, ignore_index=True)
+        return HistogramDisplay(frame, value=value, group="method").plot(**kw)
 
 
 def difficulty_of(given: Any) -> Any:
@@ -162,15 +152,12 @@ def difficulty_of(given: Any) -> Any:
 
 
 def equally_hard(target: Floats) -> str:
-    """Say that all known items are equally hard; empty if they differ.
-
-    For such targets that difficulty is predicted, and figures are NaN (`PREDICTED`).
-    """
+    """Say that all known items are equally hard; empty if they differ."""
     known = target[np.isfinite(target)]
     return f"all items are equally hard ({known[0]:g})" if is_constant(known) else ""
 
 
-def said_method(method: str) -> str:
+def _spelled_out(method: str) -> str:
     """Return the name of a method in a sentence."""
     return "average error" if method == AVERAGE_ERROR else f"{method.upper()} difficulty"
 
@@ -181,20 +168,8 @@ def same_for_all(target: Floats) -> tuple[str, ...]:
     return (f"{alike}, {PREDICTED}",) if alike else ()
 
 
-LEAST_SPREAD = 0.5  # of abilities in a batch, relative to the median; less means too few items
-METHODS = (*MODELS, AVERAGE_ERROR)
-TREATMENTS = ("keep", "clip", "drop")
-RANDOM = "random 1"
-FEWEST_IN_A_BATCH = 10
-TARGETS = (
-    "difficulty_",
-    AVERAGE_ERROR,
-    "discrimination",
-)  # prefixes of columns that reveal difficulty
-
-
 @dataclass(frozen=True, eq=False)
-class OnScale:
+class _OnScale:
     """Items and respondents of one model on one scale."""
 
     difficulty: Floats  # (n_items,)
@@ -206,66 +181,58 @@ class OnScale:
     converged: bool
 
 
-def on_one_scale(table: Responses, model: str, batches: int | None, random_state: int) -> OnScale:
+def on_one_scale(table: Responses, model: str, batches: int | None, random_state: int) -> _OnScale:
     """Calibrate all items at once, or in linked `batches`."""
     if batches is None or batches == 1:
         return _calibrated(table, model)
-    dealt = deal(table, batches, random_state)
-    parts = [
-        _calibrated(table.select(items=np.flatnonzero(dealt == k)), model) for k in range(batches)
-    ]
-    moved = _linked(parts)
-    order = np.argsort(dealt, kind="stable").argsort(kind="stable")
-    columns = {
-        name: np.concatenate([getattr(part, name) for part in moved])[order]
-        for name in ("difficulty", "difficulty_se", "discrimination", "discrimination_se")
-    }
-    flags = [flag for part in moved for flag in part.flag]
-    return OnScale(
-        **columns,
+    batch = deal(table, batches, random_state)
+    linked = _linked(
+        [_calibrated(table.select(items=np.flatnonzero(batch == k)), model) for k in range(batches)]
+    )
+    order = np.argsort(batch, kind="stable").argsort(kind="stable")
+    flags = [flag for part in linked for flag in part.flag]
+    return _OnScale(
+        *(np.concatenate([getattr(part, name) for part in linked])[order] for name in ESTIMATES),
         flag=tuple(flags[k] for k in order),
-        ability=np.mean([part.ability for part in moved], axis=0),
-        converged=all(part.converged for part in moved),
+        ability=np.mean([part.ability for part in linked], axis=0),
+        converged=all(part.converged for part in linked),
     )
 
 
 def deal(table: Responses, batches: int, random_state: int) -> NDArray[np.intp]:
-    """The batch of each item: at random, but with equally many easy and hard ones in each."""
+    """Return the batch of each item: at random, but with equally many easy and hard ones."""
     wrong, asked = _wrong_and_asked(table)
     share = (asked - wrong) / np.maximum(asked, 1)
     random = np.random.default_rng(random_state)
     order = np.lexsort([random.uniform(size=share.size), share])
-    hands = [random.permutation(batches) for _ in range(-(-share.size // batches))]
-    found = np.empty(share.size, dtype=np.intp)
-    found[order] = np.concatenate(hands)[: share.size]
-    return found
+    rounds = [random.permutation(batches) for _ in range(-(-share.size // batches))]
+    batch = np.empty(share.size, dtype=np.intp)
+    batch[order] = np.concatenate(rounds)[: share.size]
+    return batch
 
 
-def _calibrated(table: Responses, model: str) -> OnScale:
+def _calibrated(table: Responses, model: str) -> _OnScale:
     calibration = calibrate(table, model)
     items = calibration.items
-    return OnScale(
-        **{
-            name: items[name].to_numpy(float)
-            for name in ("difficulty", "difficulty_se", "discrimination", "discrimination_se")
-        },
+    return _OnScale(
+        *(items[name].to_numpy(float) for name in ESTIMATES),
         flag=tuple(items["flag"]),
         ability=calibration.abilities(items_known=True)["ability"].to_numpy(float),
         converged=calibration.converged,
     )
 
 
-def _linked(parts: list[OnScale]) -> list[OnScale]:
+def _linked(parts: list[_OnScale]) -> list[_OnScale]:
     """Rescale batches so that abilities have the same mean and standard deviation in each."""
     means = np.array([part.ability.mean() for part in parts])
-    deviations = np.array([part.ability.std() for part in parts])
+    sds = np.array([part.ability.std() for part in parts])
+    usual = float(np.median(sds))
     # A batch in which respondents hardly differ keeps its unit.
-    usual = float(np.median(deviations))
-    told = deviations > LEAST_SPREAD * usual
-    units = np.divide(usual, deviations, out=np.ones_like(deviations), where=told)
+    differ = sds > LEAST_SPREAD * usual
+    units = np.divide(usual, sds, out=np.ones_like(sds), where=differ)
     shifts = means.mean() - units * means
     return [
-        OnScale(
+        _OnScale(
             difficulty=unit * part.difficulty + shift,
             difficulty_se=unit * part.difficulty_se,
             discrimination=part.discrimination / unit,
@@ -319,35 +286,45 @@ def difficulty_targets(
             f"{counted(table.n_items, 'item')}, but each needs at least {FEWEST_IN_A_BATCH}. Give "
             "fewer batches."
         )
-    asked = with_artificial(table, labels, random_state) if artificial else table
+    calibrating = with_artificial(table, labels, random_state) if artificial else table
     if labels is not None and not artificial:
         raise InputError("labels are only for the artificial respondents: give artificial=True.")
     fits = {
-        name: on_one_scale(asked, name, batches, random_state) for name in chosen if name in MODELS
+        name: on_one_scale(calibrating, name, batches, random_state)
+        for name in chosen
+        if name in MODELS
     }
-    asked_some = table.observed.any(axis=0)  # nothing is known about the others
-    found, counts = {}, {}
+    has_responses = table.observed.any(axis=0)  # nothing is known about the others
+    values, n_abnormal = {}, {}
     for name in chosen:
         if name == AVERAGE_ERROR:
-            found[name] = _average_error(table)
+            values[name] = _average_error(table)
             continue
-        beyond = np.abs(fits[name].difficulty) > limit
-        counts[name] = int(beyond.sum())
-        found[name] = np.where(asked_some, _treated(fits[name], beyond, abnormal, limit), np.nan)
+        difficulty, error = fits[name].difficulty, fits[name].difficulty_se
+        beyond = np.abs(difficulty) > limit
+        n_abnormal[name] = int(beyond.sum())
+        if abnormal == "clip":
+            difficulty = np.clip(difficulty, -limit, limit)
+        unknown = ~has_responses | (beyond & (abnormal == "drop"))
+        values[name] = np.where(unknown, np.nan, np.stack([difficulty, error]))
     two = fits.get("2pl")
+    flagging = two or fits.get("1pl")
     return DifficultyTargets(
         items=table.items,
         methods=chosen,
-        difficulties={name: value for name, (value, _) in found.items()},
-        errors={name: error for name, (_, error) in found.items()},
+        difficulties={name: value for name, (value, _) in values.items()},
+        errors={name: error for name, (_, error) in values.items()},
         discrimination=None if two is None else two.discrimination,
         discrimination_se=None if two is None else two.discrimination_se,
-        flags=_flags(fits, table.n_items),
-        abnormal=counts,
+        flags=("",) * table.n_items if flagging is None else flagging.flag,
+        abnormal=n_abnormal,
         limit=float(limit),
         treatment=abnormal,
-        abilities=_abilities(fits, asked.respondents),
-        notes=tuple(_notes(table, asked, fits, counts, limit, abnormal, batches)),
+        abilities=pd.DataFrame(
+            {f"ability_{name}": fit.ability for name, fit in fits.items()},
+            index=pd.Index(calibrating.respondents, name="respondent"),
+        ),
+        notes=tuple(_notes(table, calibrating, fits, n_abnormal, limit, abnormal, batches)),
     )
 
 
@@ -398,8 +375,7 @@ def _checked(
         raise InputError(
             f"methods is {methods!r}, but it should name one or more of: {', '.join(METHODS)}."
         )
-    if abnormal not in TREATMENTS:
-        raise InputError(f"abnormal is {abnormal!r}, but it should be 'keep', 'clip' or 'drop'.")
+    one_of(abnormal, "abnormal", TREATMENTS)
     if not as_number(limit) > 0:
         raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
     if batches is not None:
@@ -418,64 +394,42 @@ def _wrong_and_asked(table: Responses) -> tuple[Floats, Floats]:
 def _average_error(table: Responses) -> Floats:
     """Return share of wrong answers, and its posterior standard deviation (Jeffreys' prior)."""
     wrong, asked = _wrong_and_asked(table)
-    share: Floats = np.divide(wrong, asked, out=np.full(asked.shape, np.nan), where=asked > 0)
-    above, below = wrong + 0.5, asked - wrong + 0.5
-    total = asked + 1.0
+    share = np.divide(wrong, asked, out=np.full(asked.shape, np.nan), where=asked > 0)
+    above, below, total = wrong + 0.5, asked - wrong + 0.5, asked + 1.0
     error = np.sqrt(above * below / (total**2 * (total + 1.0)))
     return np.stack([share, np.where(asked > 0, error, np.nan)])
 
 
-def _treated(fit: OnScale, beyond: NDArray[np.bool_], abnormal: str, limit: float) -> Floats:
-    """Return difficulties and standard errors, with abnormal ones kept, clipped or dropped."""
-    if abnormal == "clip":
-        return np.stack([np.clip(fit.difficulty, -limit, limit), fit.difficulty_se])
-    both = np.stack([fit.difficulty, fit.difficulty_se])
-    return np.where(beyond, np.nan, both) if abnormal == "drop" else both
-
-
-def _flags(fits: Mapping[str, OnScale], n_items: int) -> tuple[str, ...]:
-    """Return the flag of each item, by the 2PL if it was fitted."""
-    best = fits.get("2pl") or fits.get("1pl")
-    return best.flag if best is not None else ("",) * n_items
-
-
-def _abilities(fits: Mapping[str, OnScale], respondents: tuple[str, ...]) -> pd.DataFrame:
-    index = pd.Index(respondents, name="respondent")
-    return pd.DataFrame({f"ability_{name}": fit.ability for name, fit in fits.items()}, index=index)
-
-
 def _notes(
     table: Responses,
-    asked: Responses,
-    fits: Mapping[str, OnScale],
-    counts: Mapping[str, int],
+    calibrating: Responses,
+    fits: Mapping[str, _OnScale],
+    n_abnormal: Mapping[str, int],
     limit: float,
     abnormal: str,
     batches: int | None,
 ) -> list[str]:
     done = {"keep": "kept", "clip": f"clipped to ±{limit:g}", "drop": "dropped"}[abnormal]
     notes = [
-        f"{counted(count, 'item')} ({count / table.n_items:.1%}) with a {said_method(name)} beyond "
-        f"±{limit:g}: {done}."
-        for name, count in counts.items()
+        f"{counted(count, 'item')} ({count / table.n_items:.1%}) with a {_spelled_out(name)} "
+        f"beyond ±{limit:g}: {done}."
+        for name, count in n_abnormal.items()
         if count
     ]
     notes += [
         f"The {name.upper()} did not converge." for name, fit in fits.items() if not fit.converged
     ]
-    two = fits.get("2pl")
-    if two is not None and (negative := sum(NEGATIVE in words for words in two.flag)):
+    if "2pl" in fits and (negative := sum(NEGATIVE in flag for flag in fits["2pl"].flag)):
         notes.append(
             f"{counted(negative, 'item')} with negative discrimination: better respondents get "
             "them wrong more often, so their difficulty is reversed."
         )
     if batches is not None and batches > 1 and fits:
         notes.append(f"Calibrated in {batches} batches, linked by the abilities of respondents.")
-    if asked is not table:
-        for name, fit in fits.items():
-            if wrong := misplaced(asked.respondents, fit.ability):
-                notes.append(
-                    f"{listed(wrong, 'artificial respondent')} out of place in the {name.upper()}: "
-                    "difficulty and ability may not fit together."
-                )
+    for name, fit in fits.items() if calibrating is not table else ():
+        if wrong := misplaced(calibrating.respondents, fit.ability):
+            notes.append(
+                f"{listed(wrong, 'artificial respondent')} out of place in the {name.upper()}: "
+                "difficulty and ability may not fit together."
+            )
     return notes
