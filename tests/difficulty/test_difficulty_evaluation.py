@@ -202,7 +202,7 @@ def test_it_shows_itself(tmp_path):
     assert isinstance(found.plot(), Display)
     assert isinstance(found.plot("nrmse"), Display)
     assert found.save(tmp_path / "table.csv").read_text().count("\n") == 4
-    with pytest.raises(InputError, match="'spearman' or 'nrmse'"):
+    with pytest.raises(InputError, match="one of: spearman, nrmse"):
         found.plot("r2")
 
 

@@ -103,7 +103,7 @@ def test_it_shows_itself(forest, tmp_path):
     ax = forest.plot("impurity").ax_
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["difficulty", "class"]
     assert forest.save(tmp_path / "why.csv").read_text().count("\n") == 5
-    with pytest.raises(InputError, match="'permutation' or 'impurity'"):
+    with pytest.raises(InputError, match="one of: permutation, impurity"):
         forest.plot("gain")
 
 

@@ -1,4 +1,4 @@
-"""Why items are hard: which features predict difficulty, and which predict the class."""
+"""Explain why items are hard: which features predict difficulty, and which predict the class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import checked_share, whole_number
+from ogive._validation import checked_share, is_number, one_of, whole_number
 from ogive.data.feature_columns import Plan, Rows, coder_of, is_frame, owners_of
 from ogive.data.names import place_of
 from ogive.data.table_files import as_name
@@ -27,10 +27,10 @@ from ogive.stats.metrics import spearman
 
 __all__ = ["DifficultyExplanation", "explain_difficulty"]
 
-
 FEWEST = 20  # items
 LEAST = 1e-9  # importance; less is rounding error
 FEWEST_TO_RANK = 3  # features; with fewer, rankings agree by chance
+KINDS = ("permutation", "impurity")  # of importance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,22 +71,20 @@ class DifficultyExplanation(Result):
             f"lowers R² from {self.score:.2f} by {self.permutation[top]:.2f} (standard deviation "
             f"over shuffles {self.permutation_sd[top]:.2f})"
         )
-        return text + ("." if np.isnan(self.task_score) else f"; {self._task_said(top)}.")
-
-    def _task_said(self, top: int) -> str:
-        """Return the most important feature for the class, compared with that for difficulty."""
+        if np.isnan(self.task_score):
+            return f"{text}."
         first = int(np.argmax(self.task_permutation))
-        score = f"(accuracy {self.task_score:.2f})"
+        accuracy = f"accuracy {self.task_score:.2f}"
         if not self.task_permutation[first] > LEAST:
-            return f"for the class, shuffling any one feature does not lower {score[1:-1]}"
+            return f"{text}; for the class, shuffling any one feature does not lower {accuracy}."
         same = "the same feature" if first == top else self.features[first]
-        text = f"for the class it is {same} {score}"
+        text += f"; for the class it is {same} ({accuracy})"
         if len(self.features) < FEWEST_TO_RANK:
-            return text
+            return f"{text}."
         agree = float(spearman(self.permutation, self.task_permutation))
         return (
             f"{text}, and the two rankings of {counted(len(self.features), 'feature')} agree "
-            f"with a Spearman correlation of {agree:.2f}"
+            f"with a Spearman correlation of {agree:.2f}."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -106,32 +104,26 @@ class DifficultyExplanation(Result):
         the item harder. Pushes need not add up, since features interact. `item` is a position, or a
         name in the index of the features; numbered rows are called row_0, row_1, ...
         """
-        place = self._place(item)
         rows = self.rows if is_frame(self.rows) else pd.DataFrame(self.rows)
+        position = place_of(item, rows.index)
+        if position is None and is_number(item) and item in range(len(rows)):
+            position = int(item)
+        if position is None:
+            raise InputError(
+                f"There is no item {item!r:.40}. Give a position from 0 to {len(rows) - 1:,}, "
+                "or a name in the index of the features."
+            )
         rows = rows.set_axis(list(self.features), axis=1)
         usual = [_usual(rows[name]) for name in self.features]
-        changed = pd.concat([rows.iloc[[place]]] * (len(usual) + 1), ignore_index=True)
+        changed = pd.concat([rows.iloc[[position]]] * (len(usual) + 1), ignore_index=True)
         for k, (name, value) in enumerate(zip(self.features, usual, strict=True), start=1):
             changed.loc[k, name] = value
         cells = changed if is_frame(self.rows) else changed.to_numpy()
-        found = np.asarray(self.model.predict(cells), dtype=float)
+        predicted = np.asarray(self.model.predict(cells), dtype=float)
         value = [changed.loc[0, name] for name in self.features]
-        columns = {"value": value, "usual": usual, "push": found[0] - found[1:]}
+        columns = {"value": value, "usual": usual, "push": predicted[0] - predicted[1:]}
         frame = pd.DataFrame(columns, index=pd.Index(self.features, name="feature"))
         return frame.sort_values("push", key=np.abs, ascending=False, kind="stable")
-
-    def _place(self, item: Any) -> int:
-        index = self.rows.index if is_frame(self.rows) else pd.RangeIndex(len(self.rows))
-        place = place_of(item, index)
-        if place is not None:
-            return place
-        whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
-        if whole and 0 <= item < len(self.rows):
-            return int(item)
-        raise InputError(
-            f"There is no item {item!r:.40}. Give a position from 0 to {len(self.rows) - 1:,}, "
-            "or a name in the index of the features."
-        )
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the importance of each feature."""
@@ -139,19 +131,18 @@ class DifficultyExplanation(Result):
 
     def figures(self) -> dict[str, Draw]:
         """Return the importance by permutation and by impurity."""
-        return {kind: partial(self.plot, kind) for kind in ("permutation", "impurity")}
+        return {kind: partial(self.plot, kind) for kind in KINDS}
 
     def plot(self, kind: str = "permutation", **kw: Any) -> Display:
         """Draw importance for difficulty and for the class, by "permutation" or "impurity".
 
         Bars are shares of the sum over features, so that both models can be compared.
         """
-        if kind not in ("permutation", "impurity"):
-            raise InputError(f"kind is {kind!r}, but it should be 'permutation' or 'impurity'.")
+        one_of(kind, "kind", KINDS)
         columns: dict[str, Floats] = {}
-        for name, start in (("difficulty", ""), ("task", "task_")):
-            value = getattr(self, f"{start}{kind}")
-            error = getattr(self, f"{start}permutation_sd") if kind == "permutation" else 0 * value
+        for name, prefix in (("difficulty", ""), ("task", "task_")):
+            value = getattr(self, f"{prefix}{kind}")
+            error = getattr(self, f"{prefix}permutation_sd") if kind == "permutation" else 0 * value
             total = np.maximum(value, 0.0).sum()
             if np.isfinite(total):
                 columns |= {name: value / (total or 1.0), f"{name}_sd": error / (total or 1.0)}
@@ -191,40 +182,51 @@ def explain_difficulty(
     >>> (found.permutation > 0.1).tolist()
     [False, True]
     """
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+
     checked_share(test_size, "test_size", 0.3)
     whole_number(n_resamples, "n_resamples", 2)
     whole_number(random_state, "random_state", 0)
     rows, plan, names = feature_rows(X)
     value = values_of_items(difficulty, rows, "difficulty")
-    train, test = _parts(value, test_size, random_state)
+    train, test = _split(value, test_size, random_state)
     model = pipeline_of(unwrapped(regressor), plan, value[train], random_state)
     settings = (plan, names, n_resamples, random_state)
-    own = _importance(model, value, "r2", rows, train, test, *settings)
+    own, score = _importance(model, value, "r2", rows, train, test, *settings)
     classes, remarks = _classes(labels, rows, train, test)
-    if classes is None:
-        task = (np.full((3, len(names)), np.nan), np.nan)
-    else:
-        known, forest = _known(classes), _classifier(plan, random_state)
-        learnt, held = train[known[train]], test[known[test]]
-        task = _importance(forest, classes, "accuracy", rows, learnt, held, *settings)
+    task, task_score = np.full((3, len(names)), np.nan), np.nan
+    if classes is not None:
+        learnt, held = (part[pd.notna(classes[part])] for part in (train, test))
+        forest = make_pipeline(
+            coder_of(plan), RandomForestClassifier(TREES, random_state=random_state)
+        )
+        task, task_score = _importance(forest, classes, "accuracy", rows, learnt, held, *settings)
+    notes = []
+    if lost := int(np.isnan(value).sum()):
+        notes.append(f"Left out (no finite difficulty): {counted(lost, 'item')}.")
+    if plan is not None and plan.left_out:
+        notes.append(f"Features: {plan.losses}.")
+    if np.isnan(own[2]).all():
+        notes.append("The difficulty model has no trees, and so no importance by impurity.")
     return DifficultyExplanation(
         features=names,
-        permutation=own[0][0],
-        permutation_sd=own[0][1],
-        impurity=own[0][2],
-        task_permutation=task[0][0],
-        task_permutation_sd=task[0][1],
-        task_impurity=task[0][2],
-        score=own[1],
-        task_score=task[1],
+        permutation=own[0],
+        permutation_sd=own[1],
+        impurity=own[2],
+        task_permutation=task[0],
+        task_permutation_sd=task[1],
+        task_impurity=task[2],
+        score=score,
+        task_score=task_score,
         held_out=test,
         model=model,
         rows=rows,
-        notes=(*_notes(value, plan, own[0][2]), *remarks),
+        notes=(*notes, *remarks),
     )
 
 
-def _parts(
+def _split(
     value: Floats, test_size: float, random_state: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return positions of training and held-out items, among those of known difficulty."""
@@ -237,40 +239,29 @@ def _parts(
     if alike := equally_hard(value):
         raise InputError(f"{alike[0].upper()}{alike[1:]}: there is nothing to explain.")
     order = np.random.default_rng(random_state).permutation(known)
-    held = min(max(round(test_size * len(known)), 2), len(known) - 2)
-    return np.sort(order[held:]), np.sort(order[:held])
-
-
-def _known(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(pd.notna(labels), dtype=bool)
+    n_held_out = min(max(round(test_size * len(known)), 2), len(known) - 2)
+    return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
 def _classes(
     labels: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp]
-) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
-    """The class of each item as text, None if missing; no classes if they cannot be learnt."""
+) -> tuple[NDArray[Any] | None, list[str]]:
+    """Return the class of each item as text, None if missing; no classes if not learnable."""
     if labels is None:
-        return None, ()
+        return None, []
     if isinstance(labels, list | tuple):
         labels = np.array(labels, dtype=object)  # keeps NaN among strings
     given = labels_of_items(labels, rows, "labels")
-    known = _known(given)
+    known = np.asarray(pd.notna(given), dtype=bool)
     classes = np.array([as_name(label) for label in given], dtype=object)
     classes[~known] = None
-    without = int((~known[train]).sum() + (~known[test]).sum())
-    remark = f"Left out for the class (no label): {counted(without, 'item')}."
-    remarks = (remark,) if without else ()
-    learnt = set(classes[train][known[train]])
-    if len(learnt) < 2 or not known[test].any():
-        return None, (*remarks, "The class is not explained: at least two classes are needed.")
+    n_without = int((~known[train]).sum() + (~known[test]).sum())
+    remarks = []
+    if n_without:
+        remarks.append(f"Left out for the class (no label): {counted(n_without, 'item')}.")
+    if len(set(classes[train][known[train]])) < 2 or not known[test].any():
+        return None, [*remarks, "The class is not explained: at least two classes are needed."]
     return classes, remarks
-
-
-def _classifier(plan: Plan | None, random_state: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.pipeline import make_pipeline
-
-    return make_pipeline(coder_of(plan), RandomForestClassifier(TREES, random_state=random_state))
 
 
 def _importance(
@@ -285,48 +276,35 @@ def _importance(
     n_resamples: int,
     random_state: int,
 ) -> tuple[Floats, float]:
-    """Permutation importance, its standard deviation, impurity, (3, n_features); the score."""
+    """Fit a model, and return its importances and its score on held-out items.
+
+    The importances are by permutation, its standard deviation, and by impurity, (3, n_features).
+    """
     from sklearn.inspection import permutation_importance
     from sklearn.metrics import get_scorer
     from sklearn.utils import _safe_indexing
 
     model.fit(_safe_indexing(rows, train), target[train])
     held = _safe_indexing(rows, test)
-    found = permutation_importance(
+    shuffled = permutation_importance(
         model, held, target[test], scoring=scoring, n_repeats=n_resamples, random_state=random_state
     )
-    impurity = _impurity(model, plan, names)
-    spread = found.importances.std(axis=1, ddof=1)
-    score = float(get_scorer(scoring)(model, held, target[test]))
-    return np.array([found.importances_mean, spread, impurity]), score
-
-
-def _impurity(model: Any, plan: Plan | None, names: tuple[str, ...]) -> Floats:
-    """Return importance by impurity of each feature, summed over its encoded columns."""
+    impurity = np.full(len(names), np.nan)
     coder, last = model[0], model[-1]
-    if not hasattr(last, "feature_importances_"):
-        return np.full(len(names), np.nan)
-    made = last.feature_importances_
-    owners = list(names) if plan is None else owners_of(coder, plan)
-    found = dict.fromkeys(names, 0.0)
-    for owner, part in zip(owners, made, strict=True):
-        found[owner] += float(part)
-    return np.array(list(found.values()))
+    if hasattr(last, "feature_importances_"):  # sum over the encoded columns of each feature
+        owners = list(names) if plan is None else owners_of(coder, plan)
+        impurity_of = dict.fromkeys(names, 0.0)
+        for owner, part in zip(owners, last.feature_importances_, strict=True):
+            impurity_of[owner] += float(part)
+        impurity = np.array(list(impurity_of.values()))
+    sd = shuffled.importances.std(axis=1, ddof=1)
+    score = float(get_scorer(scoring)(model, held, target[test]))
+    return np.array([shuffled.importances_mean, sd, impurity]), score
 
 
 def _usual(column: pd.Series) -> Any:
+    """Return the median of numbers, or the most frequent category."""
     if column.dtype == np.float64:
         return float(column.median())
     modes = column.mode()
     return modes.iloc[0] if len(modes) else np.nan
-
-
-def _notes(value: Floats, plan: Plan | None, impurity: Floats) -> tuple[str, ...]:
-    notes = []
-    if lost := int(np.isnan(value).sum()):
-        notes.append(f"Left out (no finite difficulty): {counted(lost, 'item')}.")
-    if plan is not None and plan.left_out:
-        notes.append(f"Features: {plan.losses}.")
-    if np.isnan(impurity).all():
-        notes.append("The difficulty model has no trees, and so no importance by impurity.")
-    return tuple(notes)

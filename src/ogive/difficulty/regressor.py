@@ -1,24 +1,16 @@
-"""DifficultyRegressor, its presets, stepwise regression.
-
-Stepwise linear regression, forward and backward, by AIC or BIC.
-
-Regressors by name.
-
-DifficultyRegressor: how hard an item is, from its features, before anybody has answered it.
-"""
+"""Predict how hard an item is from its features, before anybody has answered it."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
 from math import log
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -41,9 +33,10 @@ from ogive.data.feature_columns import (
     plan_of,
 )
 from ogive.data.foreign_frames import as_pandas
+from ogive.data.saved_estimators import packed, skops_io, unpacked
 from ogive.difficulty.targets import difficulty_of, equally_hard, same_for_all
 from ogive.errors import InputError
-from ogive.results.numbers import counted
+from ogive.results.numbers import counted, meant
 from ogive.stats.array_backend import Floats
 from ogive.stats.conformal import (
     checked_confidence,
@@ -55,6 +48,12 @@ from ogive.stats.metrics import prediction_figures
 
 COLLINEAR = 1e-8  # share of a column's variance not explained by others; below it adds nothing
 EXACT = 1e-12  # share of the target's variance left; below it there is nothing to explain
+PRESETS = ("stepwise", "elastic-net", "knn", "gbm", "rf")
+NEIGHBOURS = 5
+FOLDS = 5  # in which the elastic net chooses its penalty
+TREES = 200
+FEWEST = 5  # items
+ARRAY_CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
 
 class StepwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -93,8 +92,7 @@ class StepwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return the value of the linear model for each row."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        found: Floats = X @ self.coef_ + self.intercept_
-        return found
+        return np.asarray(X @ self.coef_ + self.intercept_)
 
 
 def selected(X: Floats, y: Floats, penalty: float) -> Any:
@@ -144,57 +142,25 @@ def _sweep(table: Floats, k: int) -> None:
     table[k, k] = 1.0 / pivot
 
 
-NEIGHBOURS = 5
-FOLDS = 5  # in which the elastic net chooses its penalty
-TREES = 200
-
-
-def _stepwise(n_items: int, seed: int) -> Any:  # noqa: ARG001
-
-    return StepwiseRegressor()
-
-
-def _elastic_net(n_items: int, seed: int) -> Any:  # noqa: ARG001
-    from sklearn.linear_model import ElasticNetCV
-
-    return ElasticNetCV(l1_ratio=[0.1, 0.5, 1.0], cv=min(FOLDS, n_items), max_iter=10_000)
-
-
-def _nearest(n_items: int, seed: int) -> Any:  # noqa: ARG001
-    from sklearn.neighbors import KNeighborsRegressor
-
-    # Brute force: no tree to check in a file, and as fast beyond twenty columns.
-    return KNeighborsRegressor(n_neighbors=min(NEIGHBOURS, n_items), algorithm="brute")
-
-
-def _boosting(n_items: int, seed: int) -> Any:  # noqa: ARG001
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    return HistGradientBoostingRegressor(random_state=seed)
-
-
-def _forest(n_items: int, seed: int) -> Any:  # noqa: ARG001
-    from sklearn.ensemble import RandomForestRegressor
-
-    # A third of the columns at each split, as in R's randomForest.
-    return RandomForestRegressor(TREES, max_features=1 / 3, random_state=seed)
-
-
-PRESETS: dict[str, Callable[[int, int], Any]] = {
-    "stepwise": _stepwise,
-    "elastic-net": _elastic_net,
-    "knn": _nearest,
-    "gbm": _boosting,
-    "rf": _forest,
-}
-
-
 def regressor_of(given: Any, n_items: int, seed: int) -> Any:
     """Return a new regressor: a preset for `n_items` training items, or a copy of the given one."""
-    from sklearn.base import clone, is_classifier
+    from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+    from sklearn.linear_model import ElasticNetCV
+    from sklearn.neighbors import KNeighborsRegressor
 
     if isinstance(given, str):
-        return PRESETS[checked_name(given)](n_items, seed)
+        name = checked_name(given)
+        if name == "stepwise":
+            return StepwiseRegressor()
+        if name == "elastic-net":
+            return ElasticNetCV(l1_ratio=[0.1, 0.5, 1.0], cv=min(FOLDS, n_items), max_iter=10_000)
+        if name == "knn":
+            # Brute force: no tree to check in a file, and as fast beyond twenty columns.
+            return KNeighborsRegressor(n_neighbors=min(NEIGHBOURS, n_items), algorithm="brute")
+        if name == "gbm":
+            return HistGradientBoostingRegressor(random_state=seed)
+        # A third of the columns at each split, as in R's randomForest.
+        return RandomForestRegressor(TREES, max_features=1 / 3, random_state=seed)
     if not (hasattr(given, "fit") and hasattr(given, "predict")) or isinstance(given, type):
         raise InputError(
             f"regressor is {given!r:.60}, but it should be an unfitted scikit-learn regressor, "
@@ -211,15 +177,11 @@ def regressor_of(given: Any, n_items: int, seed: int) -> Any:
 def checked_name(name: str) -> str:
     """Return the name of a preset, or raise an error that lists them."""
     if name not in PRESETS:
-        near = difflib.get_close_matches(name.lower(), PRESETS, n=1)
-        hint = f"Did you mean '{near[0]}'? " if near else ""
         raise InputError(
-            f"There is no regressor {name!r:.40}. {hint}It should be one of: {', '.join(PRESETS)}."
+            f"There is no regressor {name!r:.40}.{meant(name, PRESETS)} It should be one of: "
+            f"{', '.join(PRESETS)}."
         )
     return name
-
-
-FEWEST = 5  # items
 
 
 class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -300,24 +262,30 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         `y` may be the result of `difficulty_targets`: the first of its methods is learned.
         """
-        from sklearn.utils import _safe_indexing
+        from sklearn.model_selection import KFold
 
         checked_confidence(self.confidence)
         rows, y = self._training_rows(X, difficulty_of(y))
-        draw = check_random_state(self.random_state)
-        seed = int(draw.randint(2**31 - 1))
-        parts = _parts(len(y), self.cv, self.test_size, seed)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        whole_number(self.cv, "cv", 2)
+        if self.test_size is not None:
+            splits = [held_out_part(len(y), checked_test_size(self.test_size), seed)]
+        else:
+            folds = KFold(min(int(self.cv), len(y)), shuffle=True, random_state=seed)
+            splits = list(folds.split(np.empty((len(y), 1))))
         self.held_out_ = np.full(len(y), np.nan)
         self.fold_regressors_, self.residuals_ = [], []
-        for train, held in parts:
-            fitted = self._made(y[train], seed).fit(_safe_indexing(rows, train), y[train])
-            found = _flat(fitted.predict(_safe_indexing(rows, held)))
-            self.held_out_[held] = found
+        for train, held in splits:
+            fitted = self._unfitted(y[train], seed).fit(_safe_indexing(rows, train), y[train])
+            predicted = _flat(fitted.predict(_safe_indexing(rows, held)))
+            self.held_out_[held] = predicted
             self.fold_regressors_.append(fitted)
-            self.residuals_.append(np.sort(np.abs(y[held] - found)))
+            self.residuals_.append(np.sort(np.abs(y[held] - predicted)))
         # Split conformal: the guarantee holds for the regressor whose errors were measured.
-        alone = len(parts) == 1
-        self.regressor_ = self.fold_regressors_[0] if alone else self._made(y, seed).fit(rows, y)
+        alone = len(splits) == 1
+        self.regressor_ = (
+            self.fold_regressors_[0] if alone else self._unfitted(y, seed).fit(rows, y)
+        )
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -326,11 +294,11 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return _flat(self.regressor_.predict(self._new_rows(X)))
 
     def predict_interval(self, X: Any, confidence: float | None = None) -> tuple[Floats, Floats]:
-        """Lower and upper end of the difficulty of each row, at `confidence` or the model's own."""
+        """Return lower and upper end of each difficulty, at `confidence` or the model's own."""
         check_is_fitted(self)
         wanted = checked_confidence(self.confidence if confidence is None else confidence)
         rows = self._new_rows(X)
-        centres = np.column_stack([_flat(one.predict(rows)) for one in self.fold_regressors_])
+        centres = np.column_stack([_flat(fold.predict(rows)) for fold in self.fold_regressors_])
         return conformal_interval(centres, self.residuals_, wanted)
 
     def save(self, path: PathLike) -> Path:
@@ -339,10 +307,6 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         A regressor with parts that are neither scikit-learn's nor Ogive's could not be read
         back safely, and is refused.
         """
-        from sklearn.exceptions import NotFittedError
-
-        from ogive.data.saved_estimators import packed, skops_io
-
         skops_io()
         try:
             check_is_fitted(self)
@@ -352,36 +316,34 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return Path(path)
 
     def held_out_figures(self, y: Any) -> dict[str, float]:
-        """Return error of the predictions for held-out items of `fit`, whose difficulties are `y`.
+        """Return the error of predictions for held-out items of `fit`, whose difficulties are `y`.
 
         NRMSE (1: no better than the mean) and Spearman's correlation; NaN if all are equally hard.
         """
         check_is_fitted(self)
         known = np.isfinite(self.held_out_)
-        found, truth = self.held_out_[known], _target(y)[known]
-        return prediction_figures(found, truth)
+        return prediction_figures(self.held_out_[known], _target(y)[known])
 
     def _training_rows(self, X: Any, y: Any) -> tuple[Any, Floats]:
-        """Rows and target as they are learnt from; sets the names, the plan and the notes."""
+        """Return rows and target to learn from; set the names, the plan and the notes."""
         self.numbers_ = self.categories_ = None
         X, y, remarks = known_rows(as_pandas(X), as_pandas(y))
-        if not self.prepare:
+        if self.prepare and not is_frame(X):
+            X, y = validate_data(
+                self, X, y, **ARRAY_CHECKS, ensure_min_samples=FEWEST, y_numeric=True
+            )
+            y = np.asarray(y, dtype=np.float64)
+        else:
             y = _target(y)
             check_consistent_length(X, y)
+            if self.prepare:
+                rows = plain_rows(X)
+                plan = plan_of(rows)
+                self.numbers_, self.categories_ = list(plan.numbers), list(plan.categories)
+                remarks += (*rows.remarks, *([plan.losses] if plan.left_out else ()))
             if is_frame(X):
                 validate_data(self, X, skip_check_array=True)
-        elif is_frame(X):
-            y = _target(y)
-            check_consistent_length(X, y)
-            rows = plain_rows(X)
-            remarks += rows.remarks
-            validate_data(self, X, skip_check_array=True)
-            X, plan = rows.frame, plan_of(rows)
-            self.numbers_, self.categories_ = list(plan.numbers), list(plan.categories)
-            remarks += (f"{plan.losses}",) if plan.left_out else ()
-        else:
-            X, y = validate_data(self, X, y, **_ARRAY, ensure_min_samples=FEWEST, y_numeric=True)
-            y = np.asarray(y, dtype=np.float64)
+            X = rows.frame if self.prepare else X
         if len(y) < FEWEST:
             raise InputError(
                 f"There are {counted(len(y), 'item')}, but at least {FEWEST} are needed to learn "
@@ -391,28 +353,28 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return X, y
 
     def _new_rows(self, X: Any) -> Any:
+        """Return new rows in the form of those that were learnt from."""
         X = as_pandas(X)
+        names = getattr(self, "feature_names_in_", None)
         if not self.prepare:
-            named = getattr(self, "feature_names_in_", None)
-            return X if named is None or not is_frame(X) else known_columns(X, named)
+            return X if names is None or not is_frame(X) else known_columns(X, names)
         if self.numbers_ is None:
-            return validate_data(self, X, **_ARRAY, reset=False)
+            return validate_data(self, X, **ARRAY_CHECKS, reset=False)
         if is_frame(X):
-            named = getattr(self, "feature_names_in_", None)
-            X = known_columns(X, self._plan().used if named is None else named)
-            if named is not None:
+            X = known_columns(X, self._plan().used if names is None else names)
+            if names is not None:
                 validate_data(self, X, skip_check_array=True, reset=False)
         else:
             cells = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=False)
-            names = getattr(self, "feature_names_in_", range(cells.shape[1]))
-            X = pd.DataFrame(cells, columns=list(map(str, names))).infer_objects()
+            columns = range(cells.shape[1]) if names is None else names
+            X = pd.DataFrame(cells, columns=list(map(str, columns))).infer_objects()
         return checked_kinds(plain_rows(X, self.categories_ or ()).frame, self._plan())
 
     def _plan(self) -> Plan:
         return Plan(tuple(self.numbers_ or ()), tuple(self.categories_ or ()), {})
 
-    def _made(self, target: Floats, seed: int) -> Any:
-        """Return an unfitted regressor, after the coding of columns where that is wanted."""
+    def _unfitted(self, target: Floats, seed: int) -> Any:
+        """Return an unfitted regressor, after the coding of columns if that is wanted."""
         if not self.prepare:
             return bare_regressor(self.regressor, target, seed)
         plan = None if self.numbers_ is None else self._plan()
@@ -424,9 +386,6 @@ class DifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-_ARRAY: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-
-
 def _target(y: Any) -> Floats:
     if y is None:
         raise InputError("y is None, but it should be the difficulty of each item.")
@@ -436,17 +395,6 @@ def _target(y: Any) -> Floats:
 
 def _flat(values: Any) -> Floats:
     return np.asarray(values, dtype=np.float64).reshape(-1)
-
-
-def _parts(n: int, cv: Any, test_size: Any, seed: int) -> list[tuple[Any, Any]]:
-    """Return training and held-out items of each fold, or of the one split."""
-    from sklearn.model_selection import KFold
-
-    whole_number(cv, "cv", 2)
-    if test_size is not None:
-        return [held_out_part(n, checked_test_size(test_size), seed)]
-    folds = KFold(min(int(cv), n), shuffle=True, random_state=seed)
-    return list(folds.split(np.empty((n, 1))))
 
 
 def pipeline_of(regressor: Any, plan: Plan | None, target: Floats, seed: int) -> Any:
@@ -474,36 +422,33 @@ def unwrapped(given: Any) -> Any:
 
 def load_regressor(file: Path, max_bytes: int) -> DifficultyRegressor:
     """Restore the regressor that `DifficultyRegressor.save` wrote."""
-    from ogive.data.saved_estimators import unpacked
-
     content = readable_file(file, max_bytes).read_bytes()
     writer = "DifficultyRegressor.save"
-    found: DifficultyRegressor = unpacked(
+    regressor: DifficultyRegressor = unpacked(
         file, content, _check_loaded, "regressor", writer, max_bytes
     )
-    return found
+    return regressor
 
 
-def _check_loaded(found: Any) -> None:
+def _check_loaded(loaded: Any) -> None:
     """Refuse a regressor whose parts are missing or do not belong together."""
-    if not isinstance(found, DifficultyRegressor):
-        raise InputError(f"it holds a {type(found).__name__}, not a DifficultyRegressor")
-    folds, errors = found.fold_regressors_, found.residuals_
-    whole = [found.regressor_, *folds]
-    sound = len(folds) == len(errors) > 0 and all(hasattr(one, "predict") for one in whole)
-    for error in errors:
-        sound = sound and bool(np.isfinite(error).all() and (np.diff(error) >= 0).all())
+    if not isinstance(loaded, DifficultyRegressor):
+        raise InputError(f"it holds a {type(loaded).__name__}, not a DifficultyRegressor")
+    folds, errors = loaded.fold_regressors_, loaded.residuals_
+    sound = len(folds) == len(errors) > 0
+    sound = sound and all(hasattr(each, "predict") for each in (loaded.regressor_, *folds))
+    sound = sound and all(np.isfinite(e).all() and (np.diff(e) >= 0).all() for e in errors)
     if not sound:
         raise InputError("its parts are damaged or do not belong together")
-    check_predicts(found, getattr(found, "feature_names_in_", None))
+    check_predicts(loaded, getattr(loaded, "feature_names_in_", None))
 
 
-def check_predicts(found: Any, names: Any) -> None:
+def check_predicts(loaded: Any, names: Any) -> None:
     """Refuse what cannot predict a single row: what was loaded should not fail later."""
     if names is None:
         return
     try:
-        found.predict(pd.DataFrame([[0.0] * len(names)], columns=list(names)))
+        loaded.predict(pd.DataFrame([[0.0] * len(names)], columns=list(names)))
     except InputError:  # its columns hold something else than numbers
         return
     except Exception as error:

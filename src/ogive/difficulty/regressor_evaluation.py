@@ -1,9 +1,4 @@
-"""Cross-validated regressors, per target.
-
-What the folds of a cross-validation say of regressors: their errors, and which are the best.
-
-How well regressors predict difficulty from features, for several targets.
-"""
+"""Evaluate regressors of difficulty by cross-validation, for several targets."""
 
 from __future__ import annotations
 
@@ -15,11 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from joblib import delayed
 from numpy.typing import NDArray
+from scipy.stats import wilcoxon
 
 from ogive._processes import heeded, one_by_one
 from ogive._progress import Progress, telling
-from ogive._validation import whole_number
+from ogive._validation import one_of, whole_number
 from ogive.data.feature_columns import Plan, Rows
 from ogive.difficulty.item_values import (
     columns_of_items,
@@ -32,8 +29,8 @@ from ogive.difficulty.targets import PREDICTED, DifficultyTargets, equally_hard
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed
-from ogive.results.plots import DISPLAYS
 from ogive.results.plots.figure import Display
+from ogive.results.plots.matrices import HeatMapDisplay
 from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import reach_of_parts
@@ -42,92 +39,90 @@ from ogive.stats.multiplicity import benjamini_hochberg
 
 __all__ = ["DifficultyEvaluation", "evaluate_difficulty"]
 
-
 FEWEST_DIFFERENCES = 6  # over folds, below which no signed-rank test is significant
-LEVEL = 0.05
+LEVEL = 0.05  # significance level of sentences
 CONFIDENCE = 0.95
 KEYS = ["target", "training", "regressor"]
+ALL = "all items"
+WITHOUT_NEGATIVE = "without negative"  # all items but those of negative discrimination
+FEWEST = 4  # items in a test fold; with fewer, ranks say nothing
+TOO_SMALL = "Folds share training items, so p-values are too small: take them as a guide."
+RELATIVE = "error, in standard deviations of the target"  # label of an axis
 
 
-def compared_regressors(folds: pd.DataFrame) -> pd.DataFrame:
+def _summary_table(folds: pd.DataFrame) -> pd.DataFrame:
     """Return one row per target, set of training items, and regressor: errors, and who is best."""
-    found = [
-        _summary(dict(zip(KEYS, names, strict=True)), part)
-        for names, part in folds.groupby(KEYS, sort=False)
-    ]
-    tables = pd.DataFrame(found).groupby(["target", "training"], sort=False)
+    rows = []
+    for names, part in folds.groupby(KEYS, sort=False):
+        once = part[part["repeat"] == 0]
+        mean = float(part["spearman"].mean())
+        low, high = correlation_interval(mean, float((once["n"] - 3).sum() + 3), ranks=True)
+        ends = _error_interval(part, CONFIDENCE)
+        rows.append(
+            {
+                **dict(zip(KEYS, names, strict=True)),
+                "n": int(once["n"].sum()),
+                "nrmse": part["nrmse"].mean(),
+                "nrmse_sd": part["nrmse"].std(),
+                "nrmse_low": ends[0],
+                "nrmse_high": ends[1],
+                "spearman": mean,
+                "spearman_low": low,
+                "spearman_high": high,
+            }
+        )
+    tables = pd.DataFrame(rows).groupby(["target", "training"], sort=False)
     return pd.concat([_compared(part, folds) for _, part in tables], ignore_index=True)
 
 
-def said_of_regressors(frame: pd.DataFrame, folds: pd.DataFrame) -> str:
-    """Return which regressor is best, how good it is, and which do not differ significantly."""
+def _best_sentence(frame: pd.DataFrame, folds: pd.DataFrame) -> str:
+    """Say which regressor is best, how good it is, and which do not differ significantly."""
     best = frame[frame["best"]]
     if best.empty:
         return "In every target all items are equally hard: there is nothing to predict."
     top = best.iloc[int(best["spearman"].argmax())]
     own = folds[(folds[KEYS] == top[KEYS]).all(axis=1)]
-    said = _said(top, surely=_error_ends(own, 1 - LEVEL / len(frame))[1] < 1)
-    if len(best) == 1:
-        said = f"{said}{_said_of_rivals(frame[~frame['best']])}."
-        return said[0].upper() + said[1:] if top["nrmse"] >= 1 else said
-    wins = best["regressor"].value_counts()
-    lead = "the best ranking of items: " if top["nrmse"] < 1 else ""
-    return (
-        f"{wins.index[0]} has the smallest error in {wins.iloc[0]} of {len(best)} tables; "
-        f"{lead}{said}."
-    )
+    surely = _error_interval(own, 1 - LEVEL / len(frame))[1] < 1
+    text = _error_text(top, surely=surely)
+    if len(best) > 1:
+        wins = best["regressor"].value_counts()
+        lead = "the best ranking of items: " if top["nrmse"] < 1 else ""
+        return (
+            f"{wins.index[0]} has the smallest error in {wins.iloc[0]} of {len(best)} tables; "
+            f"{lead}{text}."
+        )
+    rivals = frame[~frame["best"]]
+    near = rivals[~(rivals["p_adjusted"] < LEVEL)]["regressor"].tolist()
+    if len(rivals) and rivals["p"].isna().all():
+        text += "; folds are too few to say whether others are worse"
+    elif near:
+        text += f"; not significantly worse: {listed(near, 'other')}"
+    return f"{text[0].upper()}{text[1:]}." if top["nrmse"] >= 1 else f"{text}."
 
 
-def _said(row: pd.Series[Any], *, surely: bool) -> str:
-    """Return how large the least error is, whether it is surely below 1, and how well it ranks."""
-    interval = f", 95 % interval {row['nrmse_low']:.2f} to {row['nrmse_high']:.2f}"
-    if np.isnan(row["nrmse_low"]):
-        interval = ""
+def _error_text(row: pd.Series[Any], *, surely: bool) -> str:
+    """Say how large the least error is, whether it is surely below 1, and how well it ranks."""
+    interval = ""
+    if not np.isnan(row["nrmse_low"]):
+        interval = f"95 % interval {row['nrmse_low']:.2f} to {row['nrmse_high']:.2f}"
     if not row["nrmse"] < 1:
         return (
             f"no regressor predicts {row['target']} better than its mean (the best, "
-            f"{row['regressor']}: an error of {row['nrmse']:.2f} standard deviations{interval})"
+            f"{row['regressor']}: an error of {row['nrmse']:.2f} standard deviations"
+            f"{', ' if interval else ''}{interval})"
         )
     verdict = "significantly better" if surely else "not significantly better"
-    ends = f" ({interval.removeprefix(', ')})" if interval else ""
     return (
         f"{row['regressor']} predicts {row['target']} with an error of {row['nrmse']:.2f} standard "
-        f"deviations{ends}, where always predicting the mean has about 1: {verdict}. "
+        f"deviations{f' ({interval})' if interval else ''}, where always predicting the mean has "
+        f"about 1: {verdict}. "
         f"It ranks {counted(row['n'], 'item')} with a Spearman correlation of "
         f"{row['spearman']:.2f} ({row['spearman_low']:.2f} to {row['spearman_high']:.2f})"
     )
 
 
-def _said_of_rivals(rivals: pd.DataFrame) -> str:
-    """Return who is not significantly worse than the best, or that folds are too few to say."""
-    if not len(rivals):
-        return ""
-    if rivals["p"].isna().all():
-        return "; folds are too few to say whether others are worse"
-    near = rivals[~(rivals["p_adjusted"] < LEVEL)]["regressor"].tolist()
-    return f"; not significantly worse: {listed(near, 'other')}" if near else ""
-
-
-def _summary(names: dict[str, Any], part: pd.DataFrame) -> dict[str, Any]:
-    once = part[part["repeat"] == 0]
-    mean = float(part["spearman"].mean())
-    low, high = correlation_interval(mean, float((once["n"] - 3).sum() + 3), ranks=True)
-    ends = _error_ends(part, CONFIDENCE)
-    return {
-        **names,
-        "n": int(once["n"].sum()),
-        "nrmse": part["nrmse"].mean(),
-        "nrmse_sd": part["nrmse"].std(),
-        "nrmse_low": ends[0],
-        "nrmse_high": ends[1],
-        "spearman": mean,
-        "spearman_low": low,
-        "spearman_high": high,
-    }
-
-
-def _error_ends(part: pd.DataFrame, confidence: float) -> tuple[float, float]:
-    """Return interval of the mean error over folds, by the corrected resampled t-test.
+def _error_interval(part: pd.DataFrame, confidence: float) -> tuple[float, float]:
+    """Return the interval of the mean error over folds, by the corrected resampled t-test.
 
     Folds share training items, so that errors are correlated, about as much as the share of items
     that a fold tests (Nadeau and Bengio, 2003). A fold whose items are equally hard has no error.
@@ -137,8 +132,9 @@ def _error_ends(part: pd.DataFrame, confidence: float) -> tuple[float, float]:
         return np.nan, np.nan
     tested = 1 / part["fold"].nunique()
     shared = 1 / errors.size + tested / (1 - tested)
-    reach = reach_of_parts(errors.size, confidence) * np.std(errors, ddof=1) * np.sqrt(shared)
-    return max(float(errors.mean() - reach), 0.0), float(errors.mean() + reach)
+    critical = reach_of_parts(errors.size, confidence)
+    half_width = critical * np.std(errors, ddof=1) * np.sqrt(shared)
+    return max(float(errors.mean() - half_width), 0.0), float(errors.mean() + half_width)
 
 
 def _compared(rows: pd.DataFrame, folds: pd.DataFrame) -> pd.DataFrame:
@@ -160,18 +156,10 @@ def _compared(rows: pd.DataFrame, folds: pd.DataFrame) -> pd.DataFrame:
 
 
 def _signed_rank(differences: Floats) -> float:
-    from scipy.stats import wilcoxon
-
-    there = differences[np.isfinite(differences) & (differences != 0)]
-    if 0 < there.size < FEWEST_DIFFERENCES:
+    differences = differences[np.isfinite(differences) & (differences != 0)]
+    if 0 < differences.size < FEWEST_DIFFERENCES:
         return np.nan  # the test has no power
-    return float(wilcoxon(there).pvalue) if there.size else 1.0
-
-
-ALL = "all items"
-WITHOUT_NEGATIVE = "without negative"  # all items but those of negative discrimination
-FEWEST = 4  # items in a test fold; with fewer, ranks say nothing
-TOO_SMALL = "Folds share training items, so p-values are too small: take them as a guide."
+    return float(wilcoxon(differences).pvalue) if differences.size else 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,25 +185,22 @@ class DifficultyEvaluation(Result):
     @property
     def meaning(self) -> str:
         """Which regressor is best, how good it is, and which do not differ significantly."""
-        return said_of_regressors(self.to_frame(), self.folds)
+        return _best_sentence(self.to_frame(), self.folds)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per target, set of training items, and regressor."""
-        return compared_regressors(self.folds)
+        return _summary_table(self.folds)
 
     def table(self) -> pd.DataFrame:
         """Return a printable table: NRMSE ± standard deviation and Spearman for each regressor."""
-        rows = {
-            names: {
-                (row.regressor, column): text
-                for row in part.itertuples()
-                for column, text in (
-                    ("NRMSE", _shown(row.nrmse, f"{row.nrmse:.2f} ± {row.nrmse_sd:.2f}")),
-                    ("Spearman", _shown(row.spearman, f"{row.spearman:.2f}")),
-                )
-            }
-            for names, part in self.to_frame().groupby(["target", "training"], sort=False)
-        }
+        rows: dict[Any, dict[tuple[str, str], str]] = {}
+        for names, part in self.to_frame().groupby(["target", "training"], sort=False):
+            row = rows.setdefault(names, {})
+            for each in part.itertuples():
+                error = f"{each.nrmse:.2f} ± {each.nrmse_sd:.2f}"
+                rank = f"{each.spearman:.2f}"
+                row[each.regressor, "NRMSE"] = error if np.isfinite(each.nrmse) else "–"
+                row[each.regressor, "Spearman"] = rank if np.isfinite(each.spearman) else "–"
         index = pd.MultiIndex.from_tuples(rows, names=["target", "training"])
         wide = pd.DataFrame(list(rows.values()), index=index)
         heads = list(next(iter(rows.values())))
@@ -237,22 +222,23 @@ class DifficultyEvaluation(Result):
         frame = self.to_frame()
         if not frame["best"].any():
             raise InputError(f"There is nothing to draw. {self.meaning}")
+        one_of(kind, "kind", ("spearman", "nrmse"))
         parts = [name for name in ("target", "training") if len(frame[name].unique()) > 1]
-        where = [", ".join(row) for row in frame[parts].to_numpy()]
-        if kind == "nrmse" and parts:
-            return DISPLAYS["heat_map"](_matrix(frame.assign(row=where))).plot(**kw)
-        if kind == "nrmse":
-            shown = frame.set_index("regressor").rename(
-                columns=lambda c: c.replace("nrmse", RELATIVE)
-            )
-            return RankingDisplay(shown, estimate=RELATIVE, ends=True, better="lower").plot(**kw)
-        if kind != "spearman":
-            raise InputError(f"kind is {kind!r}, but it should be 'spearman' or 'nrmse'.")
-        names = frame["regressor"] + [f" ({place})" if place else "" for place in where]
-        return RankingDisplay(frame.set_index(names), estimate="spearman", ends=True).plot(**kw)
-
-
-RELATIVE = "error, in standard deviations of the target"
+        tables = [", ".join(row) for row in frame[parts].to_numpy()]
+        if kind == "spearman":
+            names = frame["regressor"] + [f" ({table})" if table else "" for table in tables]
+            return RankingDisplay(frame.set_index(names), estimate="spearman", ends=True).plot(**kw)
+        if parts:
+            cells = {
+                name: dict(zip(part["regressor"], part["nrmse"], strict=True))
+                for name, part in frame.assign(row=tables).groupby("row", sort=False)
+            }
+            matrix = pd.DataFrame.from_dict(cells, orient="index")
+            return HeatMapDisplay(matrix.rename_axis(columns="NRMSE by regressor")).plot(**kw)
+        renamed = frame.set_index("regressor").rename(
+            columns=lambda name: name.replace("nrmse", RELATIVE)
+        )
+        return RankingDisplay(renamed, estimate=RELATIVE, ends=True, better="lower").plot(**kw)
 
 
 class _Job(NamedTuple):
@@ -303,7 +289,11 @@ def evaluate_difficulty(
     >>> found.to_frame()[["regressor", "n"]].values.tolist()
     [['stepwise', 40]]
     """
-    _check_numbers(cv, n_resamples, random_state, n_jobs)
+    whole_number(cv, "cv", 2)
+    whole_number(n_resamples, "n_resamples", 1)
+    whole_number(random_state, "random_state", 0)
+    if n_jobs not in (None, -1):
+        whole_number(n_jobs, "n_jobs", 1)
     rows, plan, _ = feature_rows(X)
     values = columns_of_items(targets, rows, "targets")
     chosen = _chosen(regressors)
@@ -316,16 +306,35 @@ def evaluate_difficulty(
         for name in chosen
         for repeat, fold, train, test in parts
     ]
-    _check_jobs(jobs, cv)
-    with telling(progress, "Judging regressors") as report:
-        found = _run(jobs, rows, plan, values, chosen, random_state, n_jobs, report)
-    evaluated = DifficultyEvaluation(folds=found, notes=_notes(values, plan, keep))
-    tested = evaluated.to_frame()["p"].notna().any()
-    return replace(evaluated, notes=(*evaluated.notes, TOO_SMALL)) if tested else evaluated
+    if min(len(job.train) for job in jobs) < FEWEST:
+        raise InputError(
+            f"Without items of negative discrimination, fewer than {FEWEST} are left for training "
+            f"in one of {cv} folds. Give negative=False."
+        )
+    calls = [
+        delayed(_evaluated)(
+            job, rows, plan, values[job.target], chosen[job.regressor], random_state
+        )
+        for job in jobs
+    ]
+    folds = []
+    with (
+        telling(progress, "Judging regressors") as report,
+        closing(one_by_one(calls, n_jobs)) as scores,
+    ):
+        for job, figures in zip(jobs, scores, strict=True):
+            folds.append((*job[:5], len(job.test), *figures))
+            report(len(folds), len(jobs), f"{job.regressor} on {job.target}")
+    columns = [*KEYS, "repeat", "fold", "n", "nrmse", "spearman"]
+    result = DifficultyEvaluation(
+        folds=pd.DataFrame(folds, columns=columns), notes=_notes(values, plan, keep)
+    )
+    tested = result.to_frame()["p"].notna().any()
+    return replace(result, notes=(*result.notes, TOO_SMALL)) if tested else result
 
 
 def _chosen(regressors: Any) -> dict[str, Any]:
-    """Regressors by name; a wrapper is replaced by its regressor, as intervals are not judged."""
+    """Return regressors by name; of a DifficultyRegressor its own, as intervals do not count."""
     if regressors is None:
         regressors = tuple(PRESETS)
     if isinstance(regressors, str):
@@ -334,29 +343,21 @@ def _chosen(regressors: Any) -> dict[str, Any]:
         regressors = {checked_name(str(name)): name for name in regressors}
     if not regressors:
         raise InputError(f"regressors is empty. Name at least one of: {', '.join(PRESETS)}.")
-    found = {str(name): unwrapped(given) for name, given in regressors.items()}
-    for given in found.values():
+    chosen = {str(name): unwrapped(given) for name, given in regressors.items()}
+    for given in chosen.values():
         regressor_of(given, FEWEST, 0)  # fail early
-    return found
-
-
-def _check_numbers(cv: int, n_resamples: int, random_state: int, n_jobs: int | None) -> None:
-    whole_number(cv, "cv", 2)
-    whole_number(n_resamples, "n_resamples", 1)
-    whole_number(random_state, "random_state", 0)
-    if n_jobs not in (None, -1):
-        whole_number(n_jobs, "n_jobs", 1)
+    return chosen
 
 
 def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_]]:
     """Return the items to train on, by name of the set."""
     everything = {ALL: np.ones(len(rows), dtype=bool)}
-    if negative is None and isinstance(targets, DifficultyTargets):
-        known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
-        found = values_of_items(known, rows, "targets") == 1
-        return {**everything, WITHOUT_NEGATIVE: ~found} if found.any() else everything
-    if negative is None or negative is False:
+    if negative is False or (negative is None and not isinstance(targets, DifficultyTargets)):
         return everything
+    if negative is None:
+        known = pd.Series(targets.negative.astype(np.float64), index=list(targets.items))
+        mask = values_of_items(known, rows, "targets") == 1
+        return {**everything, WITHOUT_NEGATIVE: ~mask} if mask.any() else everything
     mask = labels_of_items(negative, rows, "negative")
     if mask.dtype != bool:
         raise InputError(
@@ -369,10 +370,10 @@ def _kept(negative: Any, targets: Any, rows: Rows) -> dict[str, NDArray[np.bool_
 def _splits(
     values: Mapping[str, Floats], cv: int, n_resamples: int, random_state: int
 ) -> dict[str, list[tuple[int, int, Any, Any]]]:
-    """Repeat, fold, training and test items, among those with a known target."""
+    """Return repeat, fold, training and test items, among those with a known target."""
     from sklearn.model_selection import KFold
 
-    found = {}
+    splits = {}
     for target, column in values.items():
         known = np.flatnonzero(np.isfinite(column))
         if len(known) < FEWEST * cv:
@@ -381,74 +382,28 @@ def _splits(
                 f"folds need at least {FEWEST * cv}, {FEWEST} in each. Give more items, or fewer "
                 "folds."
             )
-        found[target] = [
+        splits[target] = [
             (repeat, fold, known[train], known[test])
             for repeat in range(n_resamples)
             for fold, (train, test) in enumerate(
                 KFold(cv, shuffle=True, random_state=random_state + repeat).split(known)
             )
         ]
-    return found
-
-
-def _check_jobs(jobs: Sequence[_Job], cv: int) -> None:
-    if min(len(job.train) for job in jobs) < FEWEST:
-        raise InputError(
-            f"Without items of negative discrimination, fewer than {FEWEST} are left for training "
-            f"in one of {cv} folds. Give negative=False."
-        )
-
-
-def _run(
-    jobs: Sequence[_Job],
-    rows: Rows,
-    plan: Plan | None,
-    values: Mapping[str, Floats],
-    regressors: Mapping[str, Any],
-    random_state: int,
-    n_jobs: int | None,
-    report: Progress,
-) -> pd.DataFrame:
-    from joblib import delayed
-
-    calls = [
-        delayed(_judged)(
-            job, rows, plan, values[job.target], regressors[job.regressor], random_state
-        )
-        for job in jobs
-    ]
-    named = []
-    with closing(one_by_one(calls, n_jobs)) as scores:
-        for job, figures in zip(jobs, scores, strict=True):
-            named.append((*job[:5], len(job.test), *figures))
-            report(len(named), len(jobs), f"{job.regressor} on {job.target}")
-    return pd.DataFrame(named, columns=[*KEYS, "repeat", "fold", "n", "nrmse", "spearman"])
+    return splits
 
 
 @heeded()
-def _judged(
+def _evaluated(
     job: _Job, rows: Rows, plan: Plan | None, value: Floats, regressor: Any, random_state: int
 ) -> tuple[float, float]:
     """Return NRMSE and Spearman on the test items."""
     from sklearn.utils import _safe_indexing
 
-    made = pipeline_of(regressor, plan, value[job.train], random_state)
-    made.fit(_safe_indexing(rows, job.train), value[job.train])
-    found = np.asarray(made.predict(_safe_indexing(rows, job.test)), dtype=float).reshape(-1)
-    figures = prediction_figures(found, value[job.test])
+    model = pipeline_of(regressor, plan, value[job.train], random_state)
+    model.fit(_safe_indexing(rows, job.train), value[job.train])
+    predicted = np.asarray(model.predict(_safe_indexing(rows, job.test)), dtype=float).reshape(-1)
+    figures = prediction_figures(predicted, value[job.test])
     return figures["nrmse"], figures["spearman"]
-
-
-def _matrix(rows: pd.DataFrame) -> pd.DataFrame:
-    cells = {
-        name: dict(zip(part["regressor"], part["nrmse"], strict=True))
-        for name, part in rows.groupby("row", sort=False)
-    }
-    return pd.DataFrame.from_dict(cells, orient="index").rename_axis(columns="NRMSE by regressor")
-
-
-def _shown(number: Any, text: str) -> str:
-    return text if np.isfinite(number) else "–"
 
 
 def _notes(
