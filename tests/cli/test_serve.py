@@ -27,7 +27,7 @@ def served(monkeypatch):
 def test_it_says_where_it_serves(run, served):
     done = run("serve", "gate.json")
     assert done.exit_code == 0
-    assert "http://127.0.0.1:8000/docs" in done.stdout
+    assert "http://127.0.0.1:8000/openapi.json" in done.stdout
     assert (served["host"], served["port"], served["api_key"]) == ("127.0.0.1", 8000, None)
 
 

@@ -382,9 +382,6 @@ MostBytes = Annotated[int, typer.Option(min=1, help="Maximum number of bytes in 
 MostSeconds = Annotated[
     float, typer.Option(min=0.1, help="Seconds until a request without an answer is refused.")
 ]
-MostRate = Annotated[
-    float | None, typer.Option(min=0.001, help="Maximum number of requests per second and key.")
-]
 KeyFile = Annotated[
     Path | None, typer.Option(help="File of API keys, one per line; read again when it changes.")
 ]
@@ -400,7 +397,6 @@ def serve(
     max_rows: MostRows = 1_000,
     max_bytes: MostBytes = 1_048_576,
     max_seconds: MostSeconds = 10.0,
-    max_rate: MostRate = None,
     key_file: KeyFile = None,
     log_requests: LogRequests = False,
     quiet: Quiet = False,
@@ -408,8 +404,8 @@ def serve(
 ) -> None:
     """Serve a gate over HTTP: which cases the model may decide, and which go to a person.
 
-    The documentation of the service is at /docs. Where the environment variable OGIVE_API_KEY is
-    set, requests need it in the header X-API-Key. SIGTERM and Ctrl-C let running requests finish.
+    The service is described at /openapi.json. If the environment variable OGIVE_API_KEY is set,
+    requests need it in the header X-API-Key. SIGTERM and Ctrl-C let running requests finish.
     """
     from ogive._load import load_only
     from ogive.capability.http_requests import RequestLimits
@@ -419,15 +415,13 @@ def serve(
     if log_requests:
         REQUESTS.setLevel("INFO")
     console = Console(quiet, json)
-    limits = RequestLimits(
-        rows=max_rows, body_bytes=max_bytes, answer_seconds=max_seconds, per_second=max_rate
-    )
+    limits = RequestLimits(rows=max_rows, body_bytes=max_bytes, answer_seconds=max_seconds)
     key = os.environ.get(KEY)
     open_to_all = key is None and key_file is None
     loaded = load_only("gate", gate)
 
     def ready(address: str) -> None:
-        console.say(f"Serving {gate} at {address}, documentation at {address}/docs")
+        console.say(f"Serving {gate} at {address}, described at {address}/openapi.json")
         if open_to_all and host not in HERE:
             console.remark(f"Anyone who reaches {host} can use it: set {KEY} to require a key.")
         console.document(

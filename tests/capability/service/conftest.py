@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ogive.capability.http_service import make_app
+from ogive.capability import http_service
+from ogive.capability.model_process import decide_rows
 from ogive.errors import InputError
 
 
@@ -83,9 +84,28 @@ class Service:
         return self.ask("POST", "/decide", content=body, headers=sent)
 
 
+class ModelHere:
+    """In place of the process of a model: decides in this one."""
+
+    ready = True
+
+    def __init__(self, gate, limits):
+        self.gate, self.limits = gate, limits
+
+    async def decide(self, columns):
+        await asyncio.sleep(0)
+        return decide_rows(self.gate, columns)
+
+    def wait(self):
+        pass
+
+    close = wait
+
+
 @pytest.fixture
-def make_service():
-    return lambda gate, **settings: Service(make_app(gate, **settings))
+def make_service(monkeypatch):
+    monkeypatch.setattr(http_service, "ModelProcess", ModelHere)
+    return lambda gate, **settings: Service(http_service.make_app(gate, **settings))
 
 
 @pytest.fixture
