@@ -30,10 +30,18 @@ from common import SHARED, machine, print_table
 from ogive.capability.case_difficulty import CaseDifficulty
 from ogive.capability.class_tests import Cases, held_out_unseen
 from ogive.capability.classifier import Classifier, default_model, rows_at
-from ogive.capability.decisions import FOLDS, curves_by_prediction
-from ogive.capability.guarantees import Spec, expected_acceptance, make_promise, with_shifts
+from ogive.capability.guarantees import Guarantee, expected_acceptance, fit_rule, with_offsets
+from ogive.capability.rule_learning import FOLDS, curves_by_prediction
 from ogive.capability.selective_risk import accepted
-from ogive.capability.trust import CAPABILITY, Judged, Seen, Trust, as_log_odds, candidates, choose
+from ogive.capability.trust import (
+    CAPABILITY,
+    LabelledCases,
+    PredictedCases,
+    Trust,
+    as_log_odds,
+    candidates,
+    choose,
+)
 
 SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 FOLDER = Path(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -138,9 +146,9 @@ SETS: dict[str, tuple[str, Callable[[int], Draw], float]] = {
 class Sample:
     """What is known of training cases out of fold, of held-out cases and of new ones."""
 
-    learning: Judged
-    held: Judged
-    new: Judged
+    learning: LabelledCases
+    held: LabelledCases
+    new: LabelledCases
     n_classes: int
 
 
@@ -156,7 +164,9 @@ def sample(key: str, draw: Callable[[int], Draw], seed: int, size: float) -> Sam
             path.parent.mkdir(parents=True, exist_ok=True)
             np.savez(path, **said)
     judged = [
-        Judged(Seen(said[f"{t}k"], -said[f"{t}c"], as_log_odds(said[f"{t}p"])), said[f"{t}t"])
+        LabelledCases(
+            PredictedCases(said[f"{t}k"], -said[f"{t}c"], as_log_odds(said[f"{t}p"])), said[f"{t}t"]
+        )
         for t in "ohn"
     ]
     return Sample(*judged, n_classes=int(said["ot"].max()) + 1)
@@ -170,12 +180,14 @@ def fitted(data: Draw, seed: int, size: float) -> dict[str, Any]:
     scale, train, held = held_out_unseen(CaseDifficulty(), X, y, (codes, None), size, draw)
     learning = Cases.of(scale, rows_at(X, train), rows_at(y, train))
     model = Classifier(default_model(X), classes)
-    found = model.judged_out_of_fold(learning.X, learning.y, learning.codes, FOLDS, draw, sure=True)
+    found = model.out_of_fold(learning.X, learning.y, learning.codes, FOLDS, draw, confidence=True)
     ready = model.fitted(learning.X, learning.y)
-    by_case = Trust.by_capability(curves_by_prediction(learning.cdi, found.codes, learning.codes))
+    by_case = Trust.by_capability(
+        curves_by_prediction(learning.cdi, found.predicted, learning.codes)
+    )
 
     def told(codes: Any, cdi: Any, sure: Any, true: Any, name: str) -> dict[str, Any]:
-        seen = Seen(codes, -cdi[np.arange(len(codes)), codes], None)
+        seen = PredictedCases(codes, -cdi[np.arange(len(codes)), codes], None)
         odds = by_case.log_odds(seen)
         return {f"{name}k": codes, f"{name}t": true, f"{name}p": sure, f"{name}c": odds}
 
@@ -183,7 +195,7 @@ def fitted(data: Draw, seed: int, size: float) -> dict[str, Any]:
         return told(ready.predict(rows), scale.place(rows).cdi, ready.confidence(rows), true, name)
 
     return {
-        **told(found.codes, learning.cdi, found.confidence, learning.codes, "o"),
+        **told(found.predicted, learning.cdi, found.confidence, learning.codes, "o"),
         **now(rows_at(X, held), codes[held], "h"),
         **now(new_X, np.searchsorted(classes, new_y), "n"),
     }
@@ -193,33 +205,33 @@ def methods(one: Sample, target: float) -> Iterator[tuple[str, Any]]:
     """Which new cases each method accepts."""
     held, new = one.held, one.new
     for name, of in (
-        (PLAIN, lambda seen: seen.sure),
-        ("difficulty alone", lambda seen: -seen.difficulty),
+        (PLAIN, lambda cases: cases.confidence),
+        ("difficulty alone", lambda cases: -cases.difficulty),
     ):
-        edge = accepted(of(held.seen), held.right, target=target, alpha=ALPHA).threshold
-        yield name, of(new.seen) > edge
+        edge = accepted(of(held.cases), held.correct, target=target, alpha=ALPHA).threshold
+        yield name, of(new.cases) > edge
     yield "gate", gated(one, "all", target)
 
 
 def gated(one: Sample, by: str, target: float) -> Any:
     """Which new cases a gate accepts."""
-    spec = Spec(target, ALPHA)
+    guarantee = Guarantee(target, ALPHA, by)
     names = ["all"] if by == "all" else [str(code) for code in range(one.n_classes)]
     flat = np.ones(one.n_classes), np.zeros(one.n_classes), np.zeros(one.n_classes)
     tried = candidates(Trust(CAPABILITY, *flat), one.learning)
     if by == "class":
         true = one.held.true
-        tried = tuple(with_shifts(trust, one.learning, true, target, ALPHA) for trust in tried)
+        tried = tuple(with_offsets(trust, one.learning, true, guarantee) for trust in tried)
     trust, _ = choose(
-        tried, lambda it: expected_acceptance(it, one.learning, by, names, spec, one.held.true)
+        tried, lambda it: expected_acceptance(it, one.learning, names, guarantee, one.held.true)
     )
-    promise = make_promise(trust, one.learning, one.held, by, names, spec)
-    return trust.log_odds(one.new.seen) >= promise.edges(one.new.seen)
+    rule = fit_rule(trust, one.learning, one.held, names, guarantee)
+    return rule.judge(one.new.cases).within
 
 
 def measured(one: Sample, taken: Any) -> dict[str, Any]:
     """Shares accepted and right, over all new cases and in the class that fares worst."""
-    right, true = one.new.right, one.new.true
+    right, true = one.new.correct, one.new.true
     shares = [taken[true == code].mean() for code in range(one.n_classes)]
     accuracies = [right[taken & (true == code)] for code in range(one.n_classes)]
     errors, n = int((~right[taken]).sum()), int(taken.sum())

@@ -181,7 +181,7 @@ def test_gaps_and_categories_are_taken_by_the_default_model():
 def test_a_case_of_which_nothing_is_known_goes_to_a_person(n_colours):
     colours = np.array(["red", "blue", "green"])[np.arange(600) % n_colours]
     gate = CapabilityGate().fit(X.assign(colour=colours), Y)
-    gate.limits_ = replace(gate.limits_, limit=np.full(2, np.inf))
+    gate.acceptance_rule_ = replace(gate.acceptance_rule_, threshold=np.full(2, -np.inf))
     new = NEW_X.head(3).assign(colour=[None, "violet", "red"])
     new[X.columns] = np.nan
     found = gate.decide(new)
@@ -271,8 +271,8 @@ def test_wrong_settings_are_refused(subtests):
         ({"target_accuracy": 95}, "such as 0.95"),
         ({"alpha": 0}, "alpha is 0"),
         ({"test_size": 1.0}, "test_size is 1.0"),
-        ({"rule": "guess"}, "rule is 'guess'; choose one of"),
-        ({"case_difficulty": "quartiles"}, "case_difficulty is str"),
+        ({"rule": "guess"}, "rule is 'guess', but it should be one of"),
+        ({"case_difficulty": "quartiles"}, "`case_difficulty` must be .* got str"),
         ({"estimator": Raises()}, "Raises failed to learn: RuntimeError: out of luck"),
     ]
     for settings, told in cases:

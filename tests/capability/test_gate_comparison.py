@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from ogive import CapabilityGate
 from ogive.capability.classifier import Classifier
-from ogive.capability.selective_risk import EQUAL, OWN, Rivals, selected
+from ogive.capability.gate_comparison import EQUAL, OWN, ConfidenceBaseline, selected
 from ogive.errors import InputError
 
 
@@ -85,7 +85,7 @@ def test_conformal_selection_keeps_its_rate_of_errors_on_average():
         sure = random.random(600)
         right = random.random(600) < sure
         code = random.integers(0, 2, 600)
-        known = Rivals.learn(sure[:300], code[:300], right[:300], 2, None, 0.05)
+        known = ConfidenceBaseline.learn(sure[:300], code[:300], right[:300], 2, None, 0.05)
         chosen = selected(known.p_values(sure[300:], code[300:]), 0.2)
         shares.append((~right[300:])[chosen].mean() if chosen.any() else 0.0)
     assert np.mean(shares) < 0.2 + 2 * np.std(shares) / np.sqrt(200)

@@ -78,11 +78,11 @@ def test_a_gate_comes_back_as_it_was(gate, saved):
 def test_limits_of_a_test_that_were_bent_are_refused(subtests, tmp_path_factory):
     made = CapabilityGate(GaussianNB()).fit(NUMBERS, Y)
     cases = [
-        (lambda d: d["limits"].update(limit=[0.0]), "1 values for 2 classes"),
-        (lambda d: d["limits"].update(limit=["nan", 0.0]), "limit is not a number"),
-        (lambda d: d["limits"].update(slope=[-1.0, 1.0]), "trust does not fall"),
-        (lambda d: d["limits"].update(limit_se=[-1.0, 1.0]), "standard error is below 0"),
-        (lambda d: d["limits"].update(limit=["inf", "inf"]), "not those it decides by"),
+        (lambda d: d["rule"].update(threshold=[0.0]), "1 values for 2 classes"),
+        (lambda d: trust_of(d).update(middle=["nan", 0.0]), "trust is not a number"),
+        (lambda d: d["rule"].update(limit_se=[-1.0, 1.0]), "standard error is below 0"),
+        (lambda d: d["rule"].update(limit_se=None), "do not fit each other"),
+        (lambda d: d["rule"].update(threshold=["inf", "inf"]), "not those it decides by"),
     ]
     for change, told in cases:
         with subtests.test(told=told), pytest.raises(FileError, match=told):
@@ -162,11 +162,7 @@ def edited(path, change):
 
 
 def trust_of(document):
-    return document["limits"]["trust"]
-
-
-def promise_of(document):
-    return document["limits"]["promise"]
+    return document["rule"]["trust"]
 
 
 def replaced(path, content):
@@ -179,7 +175,7 @@ def test_a_document_that_was_bent_is_refused(subtests, gate, tmp_path_factory):
     cases = [
         (lambda d: d.update(version=99), "written by a newer Ogive"),
         (lambda d: d.update(schema="ogive/calibration"), 'is incomplete: it lacks "population"'),
-        (lambda d: d.pop("limits"), 'it lacks "limits"'),
+        (lambda d: d.pop("rule"), 'it lacks "rule"'),
         (lambda d: d.update(scikit_learn="0.24.1"), "saved with scikit-learn 0.24.1"),
         (lambda d: trust_of(d).update(slope=[1.0]), "1 values for 2 classes"),
         (lambda d: trust_of(d).pop("slope"), "'slope' is missing"),
@@ -187,16 +183,15 @@ def test_a_document_that_was_bent_is_refused(subtests, gate, tmp_path_factory):
         (lambda d: trust_of(d).update(middle=["nan", 0.0]), "trust is not a number"),
         (lambda d: trust_of(d).update(slope=[True, 1.0]), "true and false are not numbers"),
         (lambda d: trust_of(d).update(slope=[-1.0, 1.0]), "does not fall"),
-        (lambda d: trust_of(d).update(on_sure=-1.0), "does not fall"),
-        (lambda d: trust_of(d).update(on_sure=0.0), "does not rest on what it says"),
+        (lambda d: trust_of(d).update(on_confidence=-1.0), "does not fall"),
+        (lambda d: trust_of(d).update(on_confidence=0.0), "does not rest on what it says"),
         (lambda d: trust_of(d).update(kind="luck"), "its trust is 'luck'"),
-        (lambda d: promise_of(d).update(edge=["-inf"]), "not those it decides by"),
-        (lambda d: promise_of(d).update(edge=["nan"]), "does not fit its classes or groups"),
-        (lambda d: promise_of(d).update(edge=[0.0, 0.0]), "2 values for 1 classes"),
-        (lambda d: promise_of(d).update(by="class"), "not for those it was asked for"),
-        (lambda d: promise_of(d).update(few=[True]), "where it promises nothing"),
-        (lambda d: promise_of(d).update(few=[1]), "which parts are too small"),
-        (lambda d: d["limits"].update({"from": "test"}), "do not fit each other"),
+        (lambda d: d["rule"].update(threshold=["-inf"]), "not those it decides by"),
+        (lambda d: d["rule"].update(threshold=["nan"]), "do not fit its classes or groups"),
+        (lambda d: d["rule"].update(threshold=[0.0, 0.0]), "2 values for 1 classes"),
+        (lambda d: d["rule"].update(too_few=[True]), "where it promises nothing"),
+        (lambda d: d["rule"].update(too_few=[1]), "which parts are too small"),
+        (lambda d: d["rule"].update(limit_se=[0.1, 0.1]), "do not fit each other"),
         (lambda d: d["settings"].update(by="moon"), "by is 'moon'"),
         (lambda d: d["settings"].update(trust="luck"), "trust is 'luck'"),
         (lambda d: d["trust_shares"].update(luck=0.5), "are not shares"),
@@ -215,13 +210,13 @@ def test_a_document_that_was_bent_is_refused(subtests, gate, tmp_path_factory):
         (lambda d: d["settings"].update(coding="/etc/passwd"), "its coding is"),
         (lambda d: d["acceptance"].update(n_accepted=-5), "-5 is not a number of cases"),
         (lambda d: d["acceptance"].update(n_cases=0), "than there are"),
-        (lambda d: d["rivals"].update(held_out=[-1, 1]), "-1 is not a number of cases"),
-        (lambda d: d["rivals"].update(wrong=[["nan"], []]), "confidence in wrong cases"),
+        (lambda d: d["baseline"].update(held_out=[-1, 1]), "-1 is not a number of cases"),
+        (lambda d: d["baseline"].update(wrong=[["nan"], []]), "confidence in wrong cases"),
         (lambda d: d["case_difficulty"].update(labels="<U100000000"), "labels of type"),
         (lambda d: d["settings"].update(alpha=7), "alpha is 7"),
         (lambda d: d["features"].update(kinds={"a": "image"}), "not numbers and texts"),
         (lambda d: d["case_difficulty"].update(version=9), "version 9"),
-        (lambda d: d["rivals"].update(held_out=[1]), "does not fit the classes"),
+        (lambda d: d["baseline"].update(held_out=[1]), "does not fit the classes"),
         (lambda d: d["model"].update(file="../gate.skops"), "names no model beside it"),
         (lambda d: d["model"].update(file="gate.pkl"), "names no model beside it"),
         (lambda d: d["model"].update(file="other.skops"), r"no file 'other\.skops'"),
@@ -314,7 +309,7 @@ def test_two_kills_in_a_row_leave_a_whole_gate(gate, saved, monkeypatch):
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(gate_files, "_settle", lambda *_: None)  # killed before the last rename
+        patch.setattr(gate_files, "_finish_save", lambda *_: None)  # killed before the last rename
         second.save(saved)
     with monkeypatch.context() as patch:
         patch.setattr(gate_files, "write_json", kill)

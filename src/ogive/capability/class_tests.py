@@ -1,21 +1,17 @@
-"""Equally hard split, success curves, adaptive tests.
-
-The cases of one class: how success falls with difficulty, and the adaptive test on them.
-
-Before a test: equally hard training and test cases, a fitted classifier, success curves.
-"""
+"""Tests of one class: an equally hard split, how success falls with difficulty, adaptive tests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import as_number, checked_share
+from ogive._validation import as_number, checked_share, one_of
 from ogive.capability.case_difficulty import CaseDifficulty
 from ogive.capability.classifier import Classifier, index_of, is_fitted, rows_at
 from ogive.data.responses import Responses
@@ -40,17 +36,17 @@ from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
 from ogive.stats.logistic_curves import curves_of, points
 
-if TYPE_CHECKING:
-    import pandas as pd
+Positions = NDArray[np.intp]
+Cells = tuple[Positions, Positions | None]  # class and group of each case, if there are groups
 
-
-MIN_FOR_CURVE = 10  # cases of a class
+RULES = ("information", "steps")
+MIN_FOR_CURVE = 10  # cases of a class from which a curve is learned
 MIN_SLOPE, MAX_SLOPE = 0.25, 20.0
 MIN_CHANCE = 0.05  # probability of falling, below which success is taken not to fall
 FARTHEST = 6.0  # largest middle of a curve, in standard deviations of the index
-OTHER_SD = 0.25  # of the middle between classifiers trained on different cases
-RULES = ("information", "steps")
-MIN_CASES = 5  # before the standard error may end a test
+OTHER_SD = 0.25  # SD of the middle between classifiers trained on different cases
+MIN_CASES = 5  # number of cases before the standard error may end a test
+ASIDE = 0.3  # share of the cases from which the success curve of a fitted classifier is learned
 
 
 @dataclass(frozen=True)
@@ -69,8 +65,8 @@ class SuccessCurve:
         numbers = np.array([self.slope, self.middle, self.sd], dtype=np.float64)
         if not (np.isfinite(numbers).all() and self.slope > 0 and self.sd > 0):
             raise InputError(
-                f"A success curve has slope {self.slope}, middle {self.middle} and sd "
-                f"{self.sd}; give finite numbers, slope and sd above 0."
+                "A success curve needs finite numbers, `slope` and `sd` above 0, got slope "
+                f"{self.slope}, middle {self.middle} and sd {self.sd}."
             )
 
 
@@ -84,20 +80,20 @@ def learn_curve(difficulty: Floats, right: NDArray[np.bool_]) -> SuccessCurve:
     between classifiers. If hardly any curve falls, the slope is the smallest, so that single cases
     are hardly informative.
     """
-    if len(difficulty) < MIN_FOR_CURVE or np.ptp(difficulty) == 0:
+    n_cases = len(difficulty)
+    if n_cases < MIN_FOR_CURVE or np.ptp(difficulty) == 0:
         return UNKNOWN
-    found = curves_of(points(difficulty, right.astype(np.float64)), 0.0)
-    falls = found.slope > MIN_SLOPE
-    if found.weight[falls].sum() < MIN_CHANCE:
-        return SuccessCurve(MIN_SLOPE, 0.0, FARTHEST / 3, len(difficulty))
-    weight = found.weight[falls] / found.weight[falls].sum()
-    slope = np.minimum(found.slope[falls], MAX_SLOPE)
-    middles = np.clip(found.intercept[falls] / found.slope[falls], -FARTHEST, FARTHEST)
+    posterior = curves_of(points(difficulty, right.astype(np.float64)), 0.0)
+    falls = posterior.slope > MIN_SLOPE
+    if posterior.weight[falls].sum() < MIN_CHANCE:
+        return SuccessCurve(MIN_SLOPE, 0.0, FARTHEST / 3, n_cases)
+    weight = posterior.weight[falls] / posterior.weight[falls].sum()
+    slope = np.minimum(posterior.slope[falls], MAX_SLOPE)
+    middles = np.clip(posterior.intercept[falls] / posterior.slope[falls], -FARTHEST, FARTHEST)
     middle = float(weight @ middles)
     spread = float(np.sqrt(weight @ (middles - middle) ** 2))
-    return SuccessCurve(
-        float(weight @ slope), middle, float(np.hypot(spread, OTHER_SD)), len(difficulty)
-    )
+    sd = float(np.hypot(spread, OTHER_SD))
+    return SuccessCurve(float(weight @ slope), middle, sd, n_cases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,35 +144,27 @@ def run_class_tests(
     matters. The rule "information" starts from the prior of the success `curve` and stops at
     `max_se` or after `budget` cases; "steps" is the published rule, which uses neither.
     """
-    test = class_test(
-        difficulty,
-        rule=rule,
-        curve=curve,
-        max_se=max_se,
-        budget=budget,
-        random_state=random_state,
-    )
+    test = _class_test(difficulty, rule, curve, max_se, min(budget, len(difficulty)), random_state)
     begin = perf_counter()
-    trace = _traced(test, ask or (lambda case: bool(right[case])), difficulty)
+    session = test.start()
+    while (item := session.next_item()) is not None:
+        case = int(item)
+        session.answer(item, float(ask(case) if ask is not None else bool(right[case])))
+    rows = session.trace
+    rows["case"] = rows["item"].astype(int)
+    rows["difficulty"] = difficulty[rows["case"].to_numpy()]
+    rows["right"] = rows["response"].astype(bool)
+    rows["estimate"] = rows["ability"]
+    trace = rows[["step", "case", "difficulty", "right", "estimate", "se"]]
     seconds = perf_counter() - begin
     if n_resamples == 1:
         last = trace.iloc[-1:]
-        estimates, errors = last["estimate"].to_numpy(), last["se"].to_numpy()
         used = np.array([len(trace)], dtype=np.int64)
-    else:
-        estimates, errors, used = _repeated(test, right, n_resamples)
-    return ClassTests(rule, estimates, errors, used, trace, seconds)
-
-
-def _repeated(
-    test: AdaptiveTest, right: NDArray[np.bool_], n_resamples: int
-) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Estimate, standard error and length of tests that differ in their random choices.
-
-    The first is the traced one.
-    """
+        estimates, errors = last["estimate"].to_numpy(), last["se"].to_numpy()
+        return ClassTests(rule, estimates, errors, used, trace, seconds)
+    # Tests that differ in their random choices; the first is the traced one.
     cells = np.broadcast_to(right.astype(np.int8), (n_resamples, len(right)))
-    found = simulate_adaptive(
+    repeated = simulate_adaptive(
         test.calibration,
         responses=Responses(cells, items=test.calibration.item_names, kind="binary"),
         initializer=test.parts.initializer,
@@ -185,13 +173,13 @@ def _repeated(
         stopper=test.parts.stopper,
         random_state=test.random_state,
     ).respondents
-    used = found["items_used"].to_numpy(dtype=np.int64)
-    return found["ability"].to_numpy(), found["se"].to_numpy(), used
+    used = repeated["items_used"].to_numpy(dtype=np.int64)
+    estimates, errors = repeated["ability"].to_numpy(), repeated["se"].to_numpy()
+    return ClassTests(rule, estimates, errors, used, trace, seconds)
 
 
-def class_test(
+def _class_test(
     difficulty: Floats,
-    *,
     rule: str,
     curve: SuccessCurve,
     max_se: float,
@@ -199,7 +187,7 @@ def class_test(
     random_state: int,
 ) -> AdaptiveTest:
     """Return the adaptive test of a rule."""
-    if rule == "steps":
+    if one_of(rule, "rule", RULES) == "steps":
         return AdaptiveTest(
             _bank(difficulty, UNKNOWN),
             initializer=DifficultyPercentile(25),
@@ -208,48 +196,25 @@ def class_test(
             stopper=Reliability(),
             random_state=random_state,
         )
-    if rule != "information":
-        raise InputError(f"rule is {rule!r}; choose one of {', '.join(RULES)}.")
-    most = min(budget, len(difficulty))
-    precise: Any = AtLeast(min(MIN_CASES, most), StandardError(max_se))
+    precise: Any = AtLeast(min(MIN_CASES, budget), StandardError(max_se))
     return AdaptiveTest(
         _bank(difficulty, curve),
         selector=NearestByLot(among=5),
-        stopper=AnyOf((precise, Budget(most))),
+        stopper=AnyOf((precise, Budget(budget))),
         random_state=random_state,
     )
 
 
 def _bank(difficulty: Floats, curve: SuccessCurve) -> Calibration:
     """Return cases as items, named by their position."""
-    model = TwoPL()
-    parameters = {
-        "discrimination": np.full(len(difficulty), curve.slope),
-        "difficulty": np.asarray(difficulty, dtype=np.float64),
-    }
+    model, n_cases = TwoPL(), len(difficulty)
+    parameters = {"discrimination": np.full(n_cases, curve.slope), "difficulty": difficulty}
     return known_items(
         model,
         model.from_parameters(parameters),
-        [str(k) for k in range(len(difficulty))],
+        [str(k) for k in range(n_cases)],
         population=NormalPopulation(curve.middle, curve.sd),
     )
-
-
-def _traced(test: AdaptiveTest, ask: Callable[[int], bool], difficulty: Floats) -> pd.DataFrame:
-    session = test.start()
-    while (item := session.next_item()) is not None:
-        session.answer(item, float(ask(int(item))))
-    rows = session.trace
-    rows["case"] = rows["item"].astype(int)
-    rows["difficulty"] = difficulty[rows["case"].to_numpy()]
-    rows["right"] = rows["response"].astype(bool)
-    rows["estimate"] = rows["ability"]
-    return rows[["step", "case", "difficulty", "right", "estimate", "se"]]
-
-
-Positions = NDArray[np.intp]
-Cells = tuple[Positions, Positions | None]  # class and group of each case, if there are groups
-ASIDE = 0.3  # share of the cases from which the success curve of a fitted classifier is learned
 
 
 def split_by_difficulty(
@@ -283,10 +248,10 @@ def split_by_difficulty(
             "are not finite. Give one finite index per case, such as one column of transform(X)."
         )
     draw = check_random_state(random_state)
-    groups = _groups(np.floor(values / width + 0.5), labels)
+    bins = _bins(np.floor(values / width + 0.5), labels)
     chosen: list[Positions] = []
-    for group in range(groups.max(initial=-1) + 1):
-        members = np.flatnonzero(groups == group)
+    for number in range(bins.max(initial=-1) + 1):
+        members = np.flatnonzero(bins == number)
         n_test = round(share * len(members)) if len(members) > 2 else len(members) // 2
         n_test = min(max(n_test, 1), len(members) - 1)
         chosen.append(draw.permutation(members)[:n_test])
@@ -294,57 +259,58 @@ def split_by_difficulty(
     return np.setdiff1d(np.arange(len(values)), test), test
 
 
+def _bins(difficulty_bins: Floats, labels: Any) -> Positions:
+    """Return a number for each combination of difficulty bin and class."""
+    _, bins = np.unique(difficulty_bins, return_inverse=True)
+    if labels is None:
+        return bins
+    labels = np.asarray(labels)
+    if labels.shape != bins.shape:
+        raise InputError(
+            f"`labels` must hold one label per case, got shape {labels.shape} for "
+            f"{counted(len(bins), 'case')}."
+        )
+    names, codes = np.unique(labels, return_inverse=True)
+    return np.asarray(np.unique(bins * len(names) + codes, return_inverse=True)[1])
+
+
 def held_out_unseen(
     scale: CaseDifficulty, X: Any, y: Any, cells: Cells, size: float, seed: int
 ) -> tuple[CaseDifficulty, Positions, Positions]:
     """Hold cases out by class and group alone, and fit the scale without them.
 
-    A promise needs cases that neither the model nor the scale have seen.
+    A guarantee needs cases that neither the model nor the scale learned from.
     """
-    train, held = _by_cell(cells, size, seed)
-    return scale.fit(rows_at(X, train), rows_at(y, train)), train, held
+    train, held_out = _split_by_cell(cells, size, seed)
+    return scale.fit(rows_at(X, train), rows_at(y, train)), train, held_out
 
 
 def held_out_alike(
     scale: CaseDifficulty, X: Any, y: Any, cells: Cells, size: float, seed: int
 ) -> tuple[CaseDifficulty, Positions, Positions]:
     """Hold out cases that are as hard as those kept, on a scale of all."""
-    by_cell = _by_cell(cells, size, seed)
+    by_cell = _split_by_cell(cells, size, seed)
     fitted = scale.fit(X, y)
-    parts = split_by_difficulty(
+    train, held_out = split_by_difficulty(
         fitted.difficulty(X, y), labels=cells[0], test_size=size, random_state=seed
     )
-    train, held = parts if len(parts[1]) else by_cell  # each may be alone in its bin
-    return fitted, train, held
+    if not len(held_out):  # each case may be alone in its bin
+        train, held_out = by_cell
+    return fitted, train, held_out
 
 
-def _by_cell(cells: Cells, size: float, seed: int) -> tuple[Positions, Positions]:
+def _split_by_cell(cells: Cells, size: float, seed: int) -> tuple[Positions, Positions]:
     codes, groups = cells
     labels = codes if groups is None else codes * (int(groups.max()) + 1) + groups
-    parts = split_by_difficulty(
+    train, held_out = split_by_difficulty(
         np.zeros(len(codes)), labels=labels, test_size=size, random_state=seed
     )
-    if not len(parts[1]):
+    if not len(held_out):
         raise InputError(
             "Every class has only one case, so none can be held out to find a limit. "
             "Give more cases."
         )
-    return parts
-
-
-def _groups(bins: NDArray[np.float64], labels: Any) -> Positions:
-    """Return a number for each combination of bin and class."""
-    _, found = np.unique(bins, return_inverse=True)
-    if labels is None:
-        return found
-    named = np.asarray(labels)
-    if named.shape != bins.shape:
-        raise InputError(
-            f"labels has shape {named.shape}, but there are {len(bins):,} cases. "
-            "Give one label per case."
-        )
-    names, codes = np.unique(named, return_inverse=True)
-    return np.asarray(np.unique(found * len(names) + codes, return_inverse=True)[1])
+    return train, held_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,23 +325,21 @@ class Cases:
 
     @classmethod
     def of(cls, scale: CaseDifficulty, X: Any, y: Any) -> Cases:
-        """Return all that were given."""
-        cdi = scale.place(X).cdi
-        names = index_of(X)
-        return cls(
-            X, y, np.arange(len(cdi)) if names is None else names, scale.codes(y, len(cdi)), cdi
-        )
+        """Return all cases that were given."""
+        cdi, names = scale.place(X).cdi, index_of(X)
+        names = np.arange(len(cdi)) if names is None else names
+        return cls(X, y, names, scale.codes(y, len(cdi)), cdi)
 
     @property
     def difficulty(self) -> Floats:
         """Difficulty of each case as a member of its class."""
-        found: Floats = -self.cdi[np.arange(len(self.codes)), self.codes]
-        return found
+        own: Floats = self.cdi[np.arange(len(self.codes)), self.codes]
+        return -own
 
-    def at(self, places: NDArray[np.intp]) -> Cases:
+    def at(self, rows: Positions) -> Cases:
         """Return some of the cases."""
-        X, y = rows_at(self.X, places), rows_at(self.y, places)
-        return Cases(X, y, self.names[places], self.codes[places], self.cdi[places])
+        X, y = rows_at(self.X, rows), rows_at(self.y, rows)
+        return Cases(X, y, self.names[rows], self.codes[rows], self.cdi[rows])
 
 
 class Prepared(NamedTuple):
@@ -401,34 +365,33 @@ def prepare(
         test_size=1 - ASIDE if ready else test_size,
         random_state=seed,
     )
-    learning = cases.at(train)
+    learning, tested = cases.at(train), cases.at(test)
     if not curved:
-        return Prepared(model.fitted(learning.X, learning.y), cases.at(test), unknown, [])
-    found = (
-        model.predict(learning.X)
-        if ready
-        else model.out_of_fold(learning.X, learning.y, learning.codes, cv, seed)
-    )
-    curves = success_curves(learning, found, len(model.classes))
-    notes = few_notes(curves, model.classes)
+        return Prepared(model.fitted(learning.X, learning.y), tested, unknown, [])
     if ready:
-        notes.append(
+        curves = success_curves(learning, model.predict(learning.X), len(model.classes))
+        aside = (
             f"{counted(len(train), 'case')} were set aside to learn how success falls with "
             f"difficulty; tests and metrics use the other {len(test):,}."
         )
-        return Prepared(model, cases.at(test), curves, notes)
-    return Prepared(model.fitted(learning.X, learning.y), cases.at(test), curves, notes)
+        return Prepared(model, tested, curves, [*few_notes(curves, model.classes), aside])
+    predictions = model.out_of_fold(learning.X, learning.y, learning.codes, cv, seed)
+    predicted = predictions.predicted_of_all(len(train))
+    curves = success_curves(learning, predicted, len(model.classes))
+    notes = few_notes(curves, model.classes)
+    return Prepared(model.fitted(learning.X, learning.y), tested, curves, notes)
 
 
 def success_curves(
-    cases: Cases, found: NDArray[np.intp] | None, n_classes: int
+    cases: Cases, predicted: Positions | None, n_classes: int
 ) -> tuple[SuccessCurve, ...]:
     """Return the success curve of each class, from the predictions of its cases."""
-    if found is None:
+    if predicted is None:
         return (UNKNOWN,) * n_classes
-    members = [cases.codes == code for code in range(n_classes)]
+    masks = [cases.codes == code for code in range(n_classes)]
     return tuple(
-        learn_curve(cases.difficulty[own], found[own] == code) for code, own in enumerate(members)
+        learn_curve(cases.difficulty[mask], predicted[mask] == code)
+        for code, mask in enumerate(masks)
     )
 
 
@@ -441,11 +404,11 @@ def few_notes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[str
     """Return a note on classes with too few cases to learn a success curve."""
     pairs = zip(map(str, classes.tolist()), curves, strict=True)
     few = [name for name, curve in pairs if curve is UNKNOWN]
-    said = (
+    note = (
         f"Too few cases to learn how success falls with difficulty in {', '.join(few)}: a slope of "
         "1 is assumed there."
     )
-    return [said] if few else []
+    return [note] if few else []
 
 
 def flat_classes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[Any]:
@@ -456,9 +419,8 @@ def flat_classes(curves: Sequence[SuccessCurve], classes: NDArray[Any]) -> list[
 
 def flat_notes(flat: Sequence[Any]) -> list[str]:
     """Return a note on classes whose success does not fall with difficulty."""
-    names = ", ".join(map(str, flat))
-    said = (
-        f"Success does not fall with case difficulty in {names}: the limit means little there, "
-        "since other things make cases hard for this classifier."
+    note = (
+        f"Success does not fall with case difficulty in {', '.join(map(str, flat))}: the limit "
+        "means little there, since other things make cases hard for this classifier."
     )
-    return [said] if flat else []
+    return [note] if flat else []

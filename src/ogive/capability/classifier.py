@@ -1,17 +1,12 @@
-"""A classifier with known classes and plain errors.
-
-A classifier with known classes; what it raises becomes an error with a sentence.
-
-Classifiers by name, and the default classifier of a gate.
-"""
+"""A classifier with known classes and plain errors; classifiers by name."""
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._processes import heeded
@@ -19,7 +14,7 @@ from ogive.capability.case_difficulty import places_of
 from ogive.data.feature_columns import column_transformer
 from ogive.data.pools.published_pools import GRIDS, algorithm_classes
 from ogive.errors import InputError
-from ogive.results.numbers import listed
+from ogive.results.numbers import listed, meant
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
@@ -27,7 +22,18 @@ if TYPE_CHECKING:
 
 
 SCORES = ("predict_proba", "decision_function")  # the first that a classifier has
-SUM_ERROR = 0.01  # of probabilities, which single precision and rounding leave far behind
+SUM_ERROR = 0.01  # of a sum of probabilities, far above single precision and rounding
+LOGISTIC = "logistic-regression"
+MAX_ITER = 1_000
+_ALGORITHMS = {name.lower().replace(" ", "-"): name for name in GRIDS}
+CLASSIFIERS = (LOGISTIC, *_ALGORITHMS)
+UNSAVED = ("svm",)  # its file cannot be checked
+_SETTINGS: dict[str, dict[str, Any]] = {  # beside the first of the grid
+    "MLP": {"max_iter": MAX_ITER},
+    "linear SVM": {"max_iter": 10 * MAX_ITER},
+    "nearest neighbours": {"algorithm": "brute"},  # no tree to check in a file
+}
+MAX_CATEGORIES = 20  # 0/1 columns per column of text; the rarest categories share one
 
 
 class NoProbabilityError(InputError):
@@ -39,11 +45,15 @@ class ModelError(InputError):
 
 
 class OutOfFold(NamedTuple):
-    """What is said of cases by models that did not learn from them."""
+    """Predictions of cases by models that did not learn from them."""
 
-    places: NDArray[np.intp]  # of the cases; those alone in their class are always learned from
-    codes: NDArray[np.intp]  # of the predicted classes, as confidence
-    confidence: Floats | None
+    rows: NDArray[np.intp]  # of the cases; those alone in their class are always learned from
+    predicted: NDArray[np.intp]  # classes, one per row
+    confidence: Floats | None  # one per row
+
+    def predicted_of_all(self, n_cases: int) -> NDArray[np.intp] | None:
+        """Return the predicted classes if every case has one."""
+        return self.predicted if len(self.rows) == n_cases else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,40 +76,49 @@ class Classifier:
         return type(self.model).__name__
 
     @heeded()
-    def fitted(self, X: Any, y: Any) -> Classifier:
-        """Return a fitted copy."""
+    def fitted(self, X: Any, y: Any, what: str = "learn") -> Classifier:
+        """Return a fitted copy; `what` is what it failed to do if it fails."""
         from sklearn.base import clone
 
         try:
             return replace(self, model=clone(self.model).fit(X, y))
         except Exception as error:  # a classifier may raise anything
-            raise ModelError(failure(self.model, "learn", error)) from error
+            raise ModelError(failure(self.model, what, error)) from error
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the position of each prediction in the classes, (n_cases,)."""
         if not (n_cases := n_rows(X)):
             return np.empty(0, dtype=np.intp)
         try:
-            found = np.asarray(self.model.predict(X))
+            labels = np.asarray(self.model.predict(X))
         except Exception as error:
             raise ModelError(failure(self.model, "predict", error)) from error
-        return self._places(found, n_cases)
+        if labels.shape != (n_cases,):
+            raise InputError(
+                f"{self.name} predicted an array of shape {labels.shape} for {n_cases:,} cases. "
+                "It should give one class per case."
+            )
+        codes = places_of(labels, self.classes)
+        if (codes < 0).any():
+            unknown = sorted({str(label) for label in labels[codes < 0].tolist()})
+            raise InputError(
+                f"{self.name} predicts {listed(unknown, 'label')} that no case has; the classes "
+                f"are {', '.join(map(str, self.classes.tolist()))}. Fit it on the same labels."
+            )
+        return codes
 
     def scores(self, X: Any) -> Floats | None:
         """Return probabilities or decision values, (n_cases, n_classes); None if it has neither."""
-        say = next((one for one in SCORES if hasattr(self.model, one)), None)
+        method = self._score_method()
         labels = getattr(self.model, "classes_", None)
-        if say is None or labels is None:
+        if method is None or labels is None:
             return None
-        try:
-            found = np.asarray(getattr(self.model, say)(X), dtype=np.float64)
-        except Exception as error:
-            raise ModelError(failure(self.model, f"say how sure it is ({say})", error)) from error
-        found = np.column_stack([-found, found]) if found.ndim == 1 else found
-        places = places_of(np.asarray(labels), self.classes)
-        if found.shape[1:] != places.shape or sorted(places) != list(range(len(self.classes))):
+        scores = self._call(method, X)
+        scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+        codes = places_of(np.asarray(labels), self.classes)
+        if scores.shape[1:] != codes.shape or sorted(codes) != list(range(len(self.classes))):
             return None
-        ordered = found[:, np.argsort(places)]
+        ordered = scores[:, np.argsort(codes)]
         return ordered if np.isfinite(ordered).all() else None
 
     def confidence(self, X: Any) -> Floats | None:
@@ -107,96 +126,82 @@ class Classifier:
 
         The highest probability, or the margin by which the predicted class leads.
         """
-        say = next((one for one in SCORES if hasattr(self.model, one)), None)
-        if say is None:
+        method = self._score_method()
+        if method is None:
             return None
         if not n_rows(X):
             return np.empty(0)
-        try:
-            said = np.asarray(getattr(self.model, say)(X), dtype=np.float64)
-        except Exception as error:  # a classifier may raise anything
-            raise ModelError(failure(self.model, f"say how sure it is ({say})", error)) from error
-        if not np.isfinite(said).all():
+        scores = self._call(method, X)
+        if not np.isfinite(scores).all():
             return None
-        if say == "predict_proba":
-            self._refuse_no_probabilities(said)
-            return np.asarray(said.max(axis=1))
-        return np.abs(said) if said.ndim == 1 else _lead(said)
+        if method == "predict_proba":
+            self._refuse_no_probabilities(scores)
+            return np.asarray(scores.max(axis=1))
+        if scores.ndim == 1:
+            return np.abs(scores)
+        ordered = np.sort(scores, axis=1)
+        return np.asarray(ordered[:, -1] - ordered[:, -2])
+
+    def _score_method(self) -> str | None:
+        return next((name for name in SCORES if hasattr(self.model, name)), None)
+
+    def _call(self, method: str, X: Any) -> Floats:
+        try:
+            return np.asarray(getattr(self.model, method)(X), dtype=np.float64)
+        except Exception as error:  # a classifier may raise anything
+            what = f"say how sure it is ({method})"
+            raise ModelError(failure(self.model, what, error)) from error
 
     def out_of_fold(
-        self, X: Any, y: Any, codes: NDArray[np.intp], cv: int, seed: int
-    ) -> NDArray[np.intp] | None:
-        """Return cross-validated predictions; None if a class has only one case."""
-        found = self.judged_out_of_fold(X, y, codes, cv, seed, sure=False)
-        return found.codes if len(found.places) == len(codes) else None
-
-    def judged_out_of_fold(
-        self, X: Any, y: Any, codes: NDArray[np.intp], cv: int, seed: int, *, sure: bool
+        self,
+        X: Any,
+        y: Any,
+        codes: NDArray[np.intp],
+        cv: int,
+        seed: int,
+        *,
+        confidence: bool = False,
     ) -> OutOfFold:
         """Return cross-validated predictions and, if wanted, the confidence in them."""
         from sklearn.model_selection import StratifiedKFold
 
         counts = np.bincount(codes, minlength=len(self.classes))
-        places = np.flatnonzero(counts[codes] > 1)
-        if not len(places):
-            return OutOfFold(places, places, None)
+        kept = np.flatnonzero(counts[codes] > 1)
+        if not len(kept):
+            return OutOfFold(kept, kept, None)
         alone = np.flatnonzero(counts[codes] == 1)
         folds = min(cv, int(counts[counts > 1].min()))
-        parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
-        found = np.empty(len(places), dtype=np.intp)
-        said: list[tuple[NDArray[np.intp], Floats | None]] = []
-        for learn, rest in parts.split(places, codes[places]):
-            train = np.sort(np.concatenate([places[learn], alone]))
-            model = self._fitted_on_fold(rows_at(X, train), rows_at(y, train))
-            rows = rows_at(X, places[rest])
-            found[rest] = model.predict(rows)
-            said.append((rest, model.confidence(rows) if sure else None))
-        if any(one is None for _, one in said):
-            return OutOfFold(places, found, None)
-        confident = np.empty(len(places))
-        for rest, one in said:
-            confident[rest] = one
-        return OutOfFold(places, found, confident)
+        splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        predicted, confidences = np.empty(len(kept), dtype=np.intp), np.empty(len(kept))
+        complete = confidence
+        for learn, test in splitter.split(kept, codes[kept]):
+            train = np.sort(np.concatenate([kept[learn], alone]))
+            model = self.fitted(
+                rows_at(X, train), rows_at(y, train), what="learn and predict in folds"
+            )
+            rows = rows_at(X, kept[test])
+            predicted[test] = model.predict(rows)
+            known = model.confidence(rows) if confidence else None
+            complete = complete and known is not None
+            if known is not None:
+                confidences[test] = known
+        return OutOfFold(kept, predicted, confidences if complete else None)
 
-    @heeded()
-    def _fitted_on_fold(self, X: Any, y: Any) -> Classifier:
-        from sklearn.base import clone
-
-        try:
-            return replace(self, model=clone(self.model).fit(X, y))
-        except Exception as error:
-            raise ModelError(failure(self.model, "learn and predict in folds", error)) from error
-
-    def _refuse_no_probabilities(self, said: Floats) -> None:
-        if said.ndim != 2:
+    def _refuse_no_probabilities(self, values: Floats) -> None:
+        if values.ndim != 2:
             raise NoProbabilityError(
-                f"{self.name} gives probabilities of shape {said.shape}; they should be "
+                f"{self.name} gives probabilities of shape {values.shape}; they should be "
                 "(n_cases, n_classes)."
             )
-        off = (np.abs(said.sum(axis=1) - 1) > SUM_ERROR) | (said < -SUM_ERROR).any(axis=1)
+        off = (np.abs(values.sum(axis=1) - 1) > SUM_ERROR) | (values < -SUM_ERROR).any(axis=1)
         if off.any():
-            first = said[np.flatnonzero(off)[0]]
+            first = values[np.flatnonzero(off)[0]]
             raise NoProbabilityError(
                 f"The probabilities of {self.name} do not sum to one in {int(off.sum()):,} of "
-                f"{len(said):,} cases (the first: {first.sum():.3g}, the lowest of them "
+                f"{len(values):,} cases (the first: {first.sum():.3g}, the lowest of them "
                 f'{first.min():.3g}). Mend predict_proba, or set trust="capability" to go '
                 "without it."
             )
-
-    def _places(self, found: NDArray[Any], n_cases: int) -> NDArray[np.intp]:
-        if found.shape != (n_cases,):
-            raise InputError(
-                f"{self.name} predicted an array of shape {found.shape} for {n_cases:,} cases. "
-                "It should give one class per case."
-            )
-        places = places_of(found, self.classes)
-        if (places < 0).any():
-            unknown = sorted({str(label) for label in found[places < 0].tolist()})
-            raise InputError(
-                f"{self.name} predicts {listed(unknown, 'label')} that no case has; the classes "
-                f"are {', '.join(map(str, self.classes.tolist()))}. Fit it on the same labels."
-            )
-        return places
 
 
 def failure(model: Any, what: str, error: Exception) -> str:
@@ -206,12 +211,6 @@ def failure(model: Any, what: str, error: Exception) -> str:
         f"{type(model).__name__} failed to {what}: {type(error).__name__}: "
         f"{reason[:300].rstrip('.')}. Try it on these cases by itself first."
     )
-
-
-def _lead(margin: Floats) -> Floats:
-    """Return margin between the best class and the second."""
-    ordered = np.sort(margin, axis=1)
-    return np.asarray(ordered[:, -1] - ordered[:, -2])
 
 
 def is_fitted(classifier: Any) -> bool:
@@ -244,22 +243,7 @@ def rows_at(X: Any, places: NDArray[np.intp]) -> Any:
 
 def index_of(X: Any) -> Any:
     """Return the index of a frame; None for other tables."""
-    import pandas as pd
-
     return X.index if isinstance(X, pd.DataFrame) else None
-
-
-LOGISTIC = "logistic-regression"
-ROUNDS = 1_000
-_ALGORITHMS = {name.lower().replace(" ", "-"): name for name in GRIDS}
-CLASSIFIERS = (LOGISTIC, *_ALGORITHMS)
-UNSAVED = ("svm",)  # its file cannot be checked
-_MORE: dict[str, dict[str, Any]] = {
-    "MLP": {"max_iter": ROUNDS},
-    "linear SVM": {"max_iter": 10 * ROUNDS},
-    "nearest neighbours": {"algorithm": "brute"},  # no tree to check in a file
-}
-MAX_CATEGORIES = 20  # 0/1 columns per column of text; the rarest share one
 
 
 def named_classifier(name: str, plan: Plan, seed: int = 0) -> Any:
@@ -271,25 +255,23 @@ def named_classifier(name: str, plan: Plan, seed: int = 0) -> Any:
     from sklearn.pipeline import make_pipeline
 
     if name not in CLASSIFIERS:
-        close = difflib.get_close_matches(name, CLASSIFIERS, 1)
-        meant = f" Did you mean '{close[0]}'?" if close else ""
         raise InputError(
-            f"There is no classifier '{name:.60}'; there are {', '.join(CLASSIFIERS)}.{meant}"
+            f"There is no classifier '{name:.60}'; there are {', '.join(CLASSIFIERS)}."
+            f"{meant(name, CLASSIFIERS)}"
         )
     if name == LOGISTIC:
-        made: Any = LogisticRegression(max_iter=ROUNDS)
+        model: Any = LogisticRegression(max_iter=MAX_ITER)
     else:
         algorithm = _ALGORITHMS[name]
         settings = {key: options[0] for key, options in GRIDS[algorithm].items()}
-        made = algorithm_classes()[algorithm](**settings, **_MORE.get(algorithm, {}))
-    if "random_state" in made.get_params():
-        made.set_params(random_state=seed)
-    return make_pipeline(column_transformer(plan), made)
+        model = algorithm_classes()[algorithm](**settings, **_SETTINGS.get(algorithm, {}))
+    if "random_state" in model.get_params():
+        model.set_params(random_state=seed)
+    return make_pipeline(column_transformer(plan), model)
 
 
 def default_model(X: Any) -> Any:
-    """Logistic regression on scaled numbers and encoded categories, missing values filled."""
-    import pandas as pd
+    """Return a logistic regression on scaled numbers and encoded categories."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
@@ -299,16 +281,15 @@ def default_model(X: Any) -> Any:
     numbers = make_pipeline(
         SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
     )
-    last = LogisticRegression(max_iter=ROUNDS)
-    texts = (
-        [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name].dtype)]
-        if isinstance(X, pd.DataFrame)
-        else []
-    )
+    model = LogisticRegression(max_iter=MAX_ITER)
+    texts: list[Any] = []
+    if isinstance(X, pd.DataFrame):
+        numeric = pd.api.types.is_numeric_dtype
+        texts = [name for name in X.columns if not numeric(X[name].dtype)]
     if not texts:
-        return make_pipeline(numbers, last)
+        return make_pipeline(numbers, model)
     rest = [name for name in X.columns if name not in texts]
     # A missing value is a category of its own.
     coder = OneHotEncoder(handle_unknown="ignore", max_categories=MAX_CATEGORIES)
     parts = [("texts", coder, texts), *([("numbers", numbers, rest)] if rest else [])]
-    return make_pipeline(ColumnTransformer(parts), last)
+    return make_pipeline(ColumnTransformer(parts), model)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
@@ -27,31 +28,37 @@ from ogive.capability.classifier import (
 )
 from ogive.capability.decisions import (
     Decisions,
-    FoundLimits,
-    Material,
-    PromisedLimits,
-    Wording,
+    acceptance_notes,
+    capability_frame,
     decision_frame,
-    evidence,
-    find_by_target,
-    find_by_test,
-    unknown_notes,
+    parts_frame,
+    parts_notes,
 )
-from ogive.capability.guarantees import BYS, GROUP, Spec, percent_or, promised_by
-from ogive.capability.selective_risk import Rivals
-from ogive.capability.trust import CAPABILITY, TRUSTS, Codes, Judged, Seen
+from ogive.capability.gate_comparison import (
+    ConfidenceBaseline,
+    GateComparison,
+    compare_gate,
+    gate_curves,
+)
+from ogive.capability.guarantees import BYS, GROUP, Guarantee, guaranteed_by, percent_or
+from ogive.capability.rule_learning import (
+    GateData,
+    confidence_log_odds,
+    rule_by_target,
+    rule_by_test,
+)
+from ogive.capability.trust import CAPABILITY, TRUSTS, Codes, LabelledCases, PredictedCases
 from ogive.errors import InputError
+from ogive.results.numbers import counted
 from ogive.stats.array_backend import Bools, Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.capability.explanations import Explanation
-    from ogive.capability.selective_risk import GateComparison, RiskCoverage
+    from ogive.capability.selective_risk import RiskCoverage
 
 
 TEST_SIZE = 0.3
-PROOF_SIZE = 0.5  # with a target: a proof takes cases
+TARGET_TEST_SIZE = 0.5  # with a target: its test takes cases
 
 
 class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -97,6 +104,7 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     ----------
     classes_ : the labels, (n_classes,)
     estimator_ : the fitted classifier
+    acceptance_rule_ : `AcceptanceRule`, which cases the model decides
     case_difficulty_ : the fitted scale of case difficulty
     capability_ : frame, one row per class: limit, limit_se, least_trust, and of the held-out cases
         predicted as such the number accepted and their accuracy
@@ -158,26 +166,27 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 f"All cases are of one class, {self.classes_.tolist()[0]!r}: with 1 class there "
                 "is nothing to decide. Give cases of at least two classes."
             )
-        self.by_ = promised_by(self.by, self.target_accuracy, grouped=groups is not None)
-        self.group_fact_, places = None, None
+        self.by_ = guaranteed_by(self.by, self.target_accuracy, grouped=groups is not None)
+        self.group_fact_, group_codes = None, None
         if groups is not None:
-            self.group_fact_, places = GroupFact.learn(groups, given, len(codes))
+            self.group_fact_, group_codes = GroupFact.learn(groups, given, len(codes))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         scale = CaseDifficulty() if self.case_difficulty is None else clone(self.case_difficulty)
-        proof = self.target_accuracy is not None
-        size = self.test_size or (PROOF_SIZE if proof else TEST_SIZE)
-        hold_out = held_out_unseen if proof else held_out_alike
-        self.case_difficulty_, train, held = hold_out(scale, X, y, (codes, places), size, seed)
-        made = default_model(X) if self.estimator is None else self.estimator
-        model = Classifier(made, self.classes_)
+        by_target = self.target_accuracy is not None
+        size = self.test_size or (TARGET_TEST_SIZE if by_target else TEST_SIZE)
+        hold_out = held_out_unseen if by_target else held_out_alike
+        cells = (codes, group_codes)
+        self.case_difficulty_, train, held_out = hold_out(scale, X, y, cells, size, seed)
+        estimator = default_model(X) if self.estimator is None else self.estimator
+        model = Classifier(estimator, self.classes_)
         self.estimator_ = model.fitted(rows_at(X, train), rows_at(y, train)).model
-        self._find_limits((X, y, codes, places), (train, held), model, seed)
+        self._learn_rule((X, y, codes, group_codes), (train, held_out), model, seed)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class that the model predicts for each case, even if a person decides it."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[self._predicted(new_rows(self, X))])
+        return np.asarray(self.classes_[self._model.predict(new_rows(self, X))])
 
     @available_if(lambda self: _has(self, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
@@ -198,33 +207,35 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         part; `reason` is a sentence. `groups` are needed if the target holds in each group, unless
         `X` has them as a column.
         """
-        found = self.decisions(X, groups=groups)
-        return decision_frame(found, self.classes_, index_of(X), self._wording())
+        decisions = self.decisions(X, groups=groups)
+        return decision_frame(
+            decisions, self.classes_, index_of(X), self.acceptance_rule_, self._fact_name
+        )
 
     def decisions(self, X: Any, *, groups: Any = None) -> Decisions:
         """Return the decisions as arrays, without sentences."""
         check_is_fitted(self)
-        rows = new_rows(self, X)
-        codes = self._predicted(rows)
+        rows, rule = new_rows(self, X), self.acceptance_rule_
+        codes = self._model.predict(rows)
         placed = self.case_difficulty_.place(rows)
-        at = np.arange(len(codes))
-        cdi, se = placed.cdi[at, codes], placed.se[at, codes]
+        each = np.arange(len(codes))
+        cdi, se = placed.cdi[each, codes], placed.se[each, codes]
         grouped = None
         if self.by_ == GROUP and self.group_fact_ is not None:
             grouped = self.group_fact_.find(groups, X, len(codes))
-        seen = Seen(
+        cases = PredictedCases(
             codes,
             -cdi,
-            self._evidence(rows) if self._needs_confidence() else None,
+            self._confidence_log_odds(rows) if rule.trust.needs_confidence else None,
             None if grouped is None else grouped.codes,
         )
-        found = self.limits_.judge(seen)
-        within = found.within & placed.known
+        verdicts = rule.judge(cases)
+        within = verdicts.within & placed.known
         texts = None if grouped is None else grouped.texts
-        return Decisions(seen, cdi, se, found, within, placed.known, placed.unseen, texts)
+        return Decisions(cases, cdi, se, verdicts, within, placed.known, placed.unseen, texts)
 
     def explain(self, X: Any, *, groups: Any = None) -> Explanation:
-        """Which features make each case hard, and which change would bring it within the limit."""
+        """Say which features make each case hard, and which change brings it within the limit."""
         from ogive.capability.explanations import explain
 
         check_is_fitted(self)
@@ -238,8 +249,6 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         One curve is by the gate ("gate"), the other by the model's own confidence ("probability").
         """
-        from ogive.capability.selective_risk import gate_curves
-
         return gate_curves(self, *self._judged(X, y, groups))
 
     def compare(self, X: Any, y: Any, *, groups: Any = None) -> GateComparison:
@@ -248,8 +257,6 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Each is shown at its own limit, if there is a target accuracy, and all at the gate's
         coverage.
         """
-        from ogive.capability.selective_risk import compare_gate
-
         return compare_gate(self, *self._judged(X, y, groups))
 
     def save(self, path: Any) -> Path:
@@ -263,6 +270,12 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Whether each feature is a "number" or a "text"."""
         check_is_fitted(self)
         return dict(self.features_.kinds)
+
+    @property
+    def trust_(self) -> str:
+        """What cases are ranked by."""
+        check_is_fitted(self)
+        return self.acceptance_rule_.trust.kind
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
@@ -286,113 +299,122 @@ class CapabilityGate(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if self.target_accuracy is not None:
             near = percent_or(self.target_accuracy, 0.97)
             checked_share(self.target_accuracy, "target_accuracy", near)
-        if self.rule not in RULES:
-            raise InputError(f"rule is {self.rule!r}; choose one of {', '.join(RULES)}.")
+        one_of(self.rule, "rule", RULES)
         given = self.case_difficulty
         if given is not None and not isinstance(given, CaseDifficulty):
             raise InputError(
-                f"case_difficulty is {type(given).__name__}; give a CaseDifficulty, or None."
+                f"`case_difficulty` must be a CaseDifficulty or None, got {type(given).__name__}."
             )
 
-    def _find_limits(
+    def _learn_rule(
         self,
         cases: tuple[Any, Any, Codes, Codes | None],
-        parts: tuple[Positions, Positions],
-        model: Classifier,
+        split: tuple[Positions, Positions],
+        unfitted: Classifier,
         seed: int,
     ) -> None:
-        """Set the limits, and the attributes that describe them."""
+        """Learn the acceptance rule, and set the attributes that describe it."""
         X, y, codes, groups = cases
-        train, held = parts
-        scale = self.case_difficulty_
-        known = scale.place(rows_at(X, held)).known
-        held = held[known] if known.any() else held
-        rows = rows_at(X, held)
-        predicted, cdi = self._predicted(rows), scale.place(rows).cdi
-        confidence = self._confidence(rows)
-        fitted = Classifier(self.estimator_, self.classes_)
-        difficulty: Floats = -cdi[np.arange(len(held)), predicted]
-        own = None if groups is None else groups[held]
-        judged = Judged(Seen(predicted, difficulty, evidence(fitted, confidence), own), codes[held])
+        train, held_out = split
+        scale, model = self.case_difficulty_, self._model
+        known = scale.place(rows_at(X, held_out)).known
+        held_out = held_out[known] if known.any() else held_out
+        rows = rows_at(X, held_out)
+        predicted, cdi = model.predict(rows), scale.place(rows).cdi
+        confidence = self._heldout_confidence(rows)
+        own_cdi: Floats = cdi[np.arange(len(held_out)), predicted]
+        predicted_cases = PredictedCases(
+            predicted,
+            -own_cdi,
+            confidence_log_odds(model, confidence),
+            None if groups is None else groups[held_out],
+        )
         fact = self.group_fact_
-        material = Material(
+        data = GateData(
             Cases.of(scale, rows_at(X, train), rows_at(y, train)),
-            judged,
+            LabelledCases(predicted_cases, codes[held_out]),
             cdi,
             self.classes_,
             None if groups is None else groups[train],
             () if fact is None else fact.labels,
-            "group" if fact is None else fact.name,
         )
-        found = self._found(material, model, seed)
-        self.limits_, self.acceptance_ = found.limits, found.acceptance
-        self.capability_, self.parts_ = found.capability, found.parts
-        self.trust_shares_ = dict(found.trust_shares)
-        self.rivals_ = Rivals.learn(
+        if self.target_accuracy is None:
+            learned = rule_by_test(data, unfitted, rule=self.rule, seed=seed)
+        else:
+            guarantee = Guarantee(float(self.target_accuracy), self.alpha, self.by_)
+            learned = rule_by_target(data, unfitted, guarantee, kind=self.trust, seed=seed)
+        self.acceptance_rule_, self.acceptance_ = learned.rule, learned.acceptance
+        self.trust_shares_ = dict(learned.trust_shares)
+        self.baseline_ = ConfidenceBaseline.learn(
             confidence,
             predicted,
-            judged.right,
+            data.held_out.correct,
             len(self.classes_),
             self.target_accuracy,
             self.alpha,
         )
-        self.notes_ = [*scale.notes_, *unknown_notes(int((~known).sum())), *found.notes]
+        self.notes_ = list(scale.notes_)
+        if n_unknown := int((~known).sum()):
+            self.notes_.append(
+                f"Left out (no known feature): {counted(n_unknown, 'held-out case')}. Such cases "
+                "go to a person."
+            )
+        self.notes_ += [*learned.notes, *self._describe(data)]
 
-    def _found(self, material: Material, model: Classifier, seed: int) -> FoundLimits:
-        if self.target_accuracy is None:
-            return find_by_test(material, model, rule=self.rule, seed=seed)
-        spec = Spec(float(self.target_accuracy), self.alpha)
-        return find_by_target(material, model, spec, kind=self.trust, by=self.by_, seed=seed)
+    def _describe(self, data: GateData) -> list[str]:
+        """Set the tables of what is accepted of the held-out cases, and return notes on it."""
+        rule, held_out, classes = self.acceptance_rule_, data.held_out, data.classes
+        within, predicted = rule.judge(held_out.cases).within, held_out.cases.codes
+        self.capability_ = capability_frame(
+            rule.by_class(), classes, predicted, within, held_out.correct
+        )
+        self.parts_ = parts_frame(held_out, within, classes.tolist(), data.group_names, rule)
+        by = None if rule.guarantee is None else rule.guarantee.by
+        target = None if rule.guarantee is None else rule.guarantee.target
+        return [
+            *acceptance_notes(self.capability_, predicted, held_out.correct, by),
+            *parts_notes(self.parts_, target, self._fact_name),
+        ]
 
     @property
-    def trust_(self) -> str:
-        """What cases are ranked by."""
-        check_is_fitted(self)
-        limits = self.limits_
-        return limits.trust.kind if isinstance(limits, PromisedLimits) else CAPABILITY
+    def _model(self) -> Classifier:
+        return Classifier(self.estimator_, self.classes_)
 
-    def _needs_confidence(self) -> bool:
-        limits = self.limits_
-        return isinstance(limits, PromisedLimits) and limits.trust.needs_confidence
+    @property
+    def _fact_name(self) -> str:
+        return "group" if self.group_fact_ is None else self.group_fact_.name
 
-    def _confidence(self, rows: Any) -> Floats | None:
-        """Confidence in held-out cases; one that is no probability matters only if it is used."""
+    def _heldout_confidence(self, rows: Any) -> Floats | None:
+        """Return confidence in held-out cases; one that is no probability matters only if used."""
         try:
-            return Classifier(self.estimator_, self.classes_).confidence(rows)
+            return self._model.confidence(rows)
         except NoProbabilityError:
             if self.target_accuracy is None or self.trust == CAPABILITY:
                 return None
             raise
 
-    def _evidence(self, rows: Any) -> Floats:
-        model = Classifier(self.estimator_, self.classes_)
-        found = evidence(model, model.confidence(rows))
-        if found is None:
+    def _confidence_log_odds(self, rows: Any) -> Floats:
+        model = self._model
+        odds = confidence_log_odds(model, model.confidence(rows))
+        if odds is None:
             raise InputError(
                 f"{model.name} says of some cases that it is NaN or infinitely sure, so they "
                 "cannot be decided. Leave them out."
             )
-        return found
-
-    def _wording(self) -> Wording:
-        fact = "group" if self.group_fact_ is None else self.group_fact_.name
-        return Wording(self.limits_ if isinstance(self.limits_, PromisedLimits) else None, fact)
-
-    def _predicted(self, rows: Any) -> Codes:
-        return Classifier(self.estimator_, self.classes_).predict(rows)
+        return odds
 
     def _judged(self, X: Any, y: Any, groups: Any) -> tuple[Any, Decisions, Bools]:
         """Return new cases, the decisions of the gate, and whether the model is right."""
-        found = self.decisions(X, groups=groups)
-        if not len(found.codes):
+        decisions = self.decisions(X, groups=groups)
+        if not len(decisions.codes):
             raise InputError("There are no cases to judge the gate by. Give cases with classes.")
-        true = self.case_difficulty_.codes(y, len(found.codes))
-        return new_rows(self, X), found, found.codes == true
+        true = self.case_difficulty_.codes(y, len(decisions.codes))
+        return new_rows(self, X), decisions, decisions.codes == true
 
 
 def _has(gate: CapabilityGate, method: str) -> bool:
-    made = getattr(gate, "estimator_", gate.estimator)
-    return made is None or hasattr(made, method)
+    estimator = getattr(gate, "estimator_", gate.estimator)
+    return estimator is None or hasattr(estimator, method)
 
 
 def load_gate(file: Path, document: Mapping[str, Any], max_bytes: int) -> CapabilityGate:

@@ -9,8 +9,10 @@ from scipy.stats import binom
 
 from ogive.capability.selective_risk import (
     accepted,
+    expected_share,
     fewest_cases,
-    forgiven,
+    forgiven_errors,
+    last_passed,
     risk_coverage,
     sizes_to_test,
 )
@@ -110,9 +112,9 @@ def test_a_curve_ends_with_all_cases_and_holds_its_accuracy_inside_its_interval(
 
 def test_what_is_no_sample_is_refused(subtests):
     cases = [
-        (([1.0, 2.0], [1]), r"shape \(2,\) and right \(1,\)"),
+        (([1.0, 2.0], [1]), r"got shapes \(2,\) and \(1,\)"),
         (([], []), "at least one case"),
-        (([1.0, np.nan], [1, 0]), "1 score of 2 is NaN"),
+        (([1.0, np.nan], [1, 0]), "got 1 of 2 NaN"),
         (([1.0, 2.0], [1, 2]), "0 or 1"),
     ]
     for arguments, told in cases:
@@ -139,15 +141,17 @@ def test_the_first_test_forgives_one_error_where_there_is_room():
         assert bool(accepted(np.arange(n), right, target=0.95).n_accepted) == proven
 
 
-def test_tests_are_made_where_one_more_error_is_forgiven(subtests):
+def test_tests_are_made_where_one_more_error_is_forgiven_errors(subtests):
     for target, alpha, n in ((0.97, 0.05, 800), (0.6, 0.3, 150), (0.99, 0.01, 1_500)):
         with subtests.test(target=target, alpha=alpha):
             sizes = sizes_to_test(n, target, alpha, first=0)[:5]
             for errors, size in enumerate(sizes):
                 assert binom.cdf(errors, size, 1 - target) <= alpha
                 assert binom.cdf(errors, size - 1, 1 - target) > alpha
-            np.testing.assert_array_equal(forgiven(sizes, target, alpha), np.arange(5))
-            np.testing.assert_array_equal(forgiven(sizes - 1, target, alpha), np.arange(5) - 1)
+            np.testing.assert_array_equal(forgiven_errors(sizes, target, alpha), np.arange(5))
+            np.testing.assert_array_equal(
+                forgiven_errors(sizes - 1, target, alpha), np.arange(5) - 1
+            )
 
 
 def test_there_are_few_tests_even_for_many_cases_and_the_last_takes_all():
@@ -156,3 +160,56 @@ def test_there_are_few_tests_even_for_many_cases_and_the_last_takes_all():
     assert sizes[-1] == 1_000_000
     assert (np.diff(sizes) > 0).all()
     assert len(sizes_to_test(98, 0.97, 0.05)) == 0
+
+
+def drawn(n, seed, chance):
+    random = np.random.default_rng(seed)
+    score = random.normal(size=n)
+    return score, random.random(n) < chance(score)
+
+
+def good(score):
+    return np.where(score > 0, 0.995, 0.8)
+
+
+def noisy(score):
+    """Wrong labels everywhere: 2 % of the most certain cases, more of the others."""
+    return np.where(score > -1, 0.98, 0.7)
+
+
+def test_the_expected_share_is_that_of_new_samples():
+    found = expected_share(*drawn(5_000, 0, good), 500, target=0.95, alpha=0.05)
+    taken = [
+        accepted(*drawn(500, seed, good), target=0.95, sizes=found.sizes).coverage
+        for seed in range(1, 101)
+    ]
+    assert abs(found.share - np.mean(taken)) < 0.05
+
+
+def test_tests_begin_later_where_the_most_certain_cases_have_errors():
+    found = expected_share(*drawn(800, 0, noisy), 400, target=0.95, alpha=0.05)
+    usual, learned = [], []
+    for seed in range(1, 61):
+        held = drawn(400, seed, noisy)
+        usual.append(accepted(*held, target=0.95).coverage)
+        learned.append(accepted(*held, target=0.95, sizes=found.sizes).coverage)
+    assert np.mean(learned) > np.mean(usual) + 0.15
+
+
+def test_with_few_cases_to_learn_from_tests_begin_as_usual():
+    few = expected_share(*drawn(10, 0, good), 500, target=0.95, alpha=0.05)
+    held = drawn(500, 1, good)
+    assert few.share == 0
+    assert accepted(*held, target=0.95, sizes=few.sizes) == accepted(*held, target=0.95)
+
+
+def test_nothing_is_expected_where_nothing_can_be_shown():
+    found = expected_share(*drawn(500, 0, good), 40, target=0.95, alpha=0.05)
+    assert (found.share, len(found.sizes)) == (0, 0)
+
+
+def test_the_last_test_passed_in_a_row_counts():
+    passed = np.array([[True, True, False, True], [False, True, True, True]])
+    sizes = np.array([1.0, 2.0, 3.0, 4.0])
+    assert last_passed(passed, sizes, 0).tolist() == [2, 0]
+    assert last_passed(passed, sizes, 1).tolist() == [2, 4]

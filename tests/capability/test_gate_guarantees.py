@@ -304,7 +304,7 @@ def test_probabilities_that_do_not_sum_to_one_are_refused_unless_they_are_not_us
     with pytest.raises(InputError, match=told):
         CapabilityGate(Boastful(), target_accuracy=0.8).fit(X, y)
     made = CapabilityGate(Boastful(), target_accuracy=0.8, trust="capability").fit(X, y)
-    assert made.rivals_ is None
+    assert made.baseline_ is None
     assert "no confidence to compare" in made.compare(X, y).meaning
 
 
