@@ -158,7 +158,7 @@ def test_an_algorithm_without_runs_is_never_picked():
 
 def test_wrong_settings_are_named(subtests):
     cases = [
-        ({"kind": "features"}, "kind is 'features', but it should be one of auto, pairwise"),
+        ({"kind": "features"}, "kind is 'features', but it should be one of: auto, pairwise"),
         ({"better": "more"}, "better is 'more'"),
         ({"scale": "root"}, "scale is 'root'"),
         ({"epsilon": "x"}, "epsilon is 'x', but it should be a number, 0 or more"),

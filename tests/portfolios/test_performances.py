@@ -219,7 +219,7 @@ def test_part_of_the_problems_keeps_the_bounds_of_all():
 def test_grades_have_equally_many_runs_and_missing_ones_stay_missing():
     table = pd.DataFrame(np.random.default_rng(0).random((50, 4)))
     table.iloc[3, 1] = np.nan
-    found = as_performances(table).grades(4)
+    found, _ = as_performances(table).grades(4)
     assert np.isnan(found[3, 1])
     counts = np.bincount(found[~np.isnan(found)].astype(int))
     assert sorted(counts) == [49, 50, 50, 50]
@@ -229,17 +229,16 @@ def test_no_more_different_values_than_grades_are_grades_as_they_are():
     table = np.array([[0.0, 1, 1], [1, 1, 4], [2, 1, 1], [1, np.nan, 1]])
     for count in (4, 7):
         found = as_performances(table)
-        grades = found.grades(count)
+        grades, notes = found.grades(count)
         np.testing.assert_array_equal(grades, np.where(table == 4, 3, table))
-        assert found.notes_on_grades(grades, count) == []
+        assert notes == []
 
 
 def test_fewer_grades_than_asked_for_are_said():
     values = np.random.default_rng(0).random((50, 4))
     found = as_performances(np.where(values < 0.5, 0.0, values))
-    grades = found.grades(5)
+    grades, (note,) = found.grades(5)
     assert np.nanmax(grades) == 2
-    (note,) = found.notes_on_grades(grades, 5)
     assert note.startswith("3 grades instead of 5")
 
 

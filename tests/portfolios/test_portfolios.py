@@ -9,7 +9,7 @@ import pytest
 import ogive as og
 from ogive.errors import InputError
 from ogive.portfolios.airt import Portfolio
-from ogive.portfolios.strengths import FIGURES
+from ogive.portfolios.portfolio_figures import FIGURES
 from ogive.results.plots.figure import Display
 from ogive.results.plots.theme import STYLE
 
@@ -124,7 +124,7 @@ def test_graded_goodness_reaches_from_the_lowest_to_the_highest_grade(graded):
     goodness = graded.goodness.drop(index="solver 4")
     assert (goodness["mse"] < 0.2).all()
     np.testing.assert_allclose(
-        goodness["auaec"], graded.performances.grades(4)[:, np.arange(M) != 4].mean(axis=0) / 3
+        goodness["auaec"], graded.performances.grades(4)[0][:, np.arange(M) != 4].mean(axis=0) / 3
     )
     assert goodness["difference"].max() < 0.15
 
@@ -133,7 +133,7 @@ def test_many_timeouts_leave_fewer_grades_but_goodness_still_ends_at_one():
     table = simulated(100)[0]
     late = table.mask(table < 0.5, 0.0)
     found = og.portfolio(late, model="graded", grades=5)
-    top = np.nanmax(found.performances.grades(5))
+    top = np.nanmax(found.performances.grades(5)[0])
     assert top < 4
     assert found._goodness.actual.max() == 1.0
     assert found._goodness.predicted.max() == 1.0
@@ -143,7 +143,7 @@ def test_the_lowest_grade_may_be_that_of_a_constant_algorithm_alone():
     table = 0.5 + simulated(200)[0] / 2
     table["worst"], table["as bad"] = 0.0, 0.0  # a fifth of all runs: the lowest grade is theirs
     found = og.portfolio(table, model="graded", grades=5)
-    assert np.nanmin(found.performances.grades(5)[:, :M]) == 1.0
+    assert np.nanmin(found.performances.grades(5)[0][:, :M]) == 1.0
     normal = og.portfolio(table[NAMES], model="graded", grades=4)
     np.testing.assert_allclose(
         1 - found.goodness["aupec"][NAMES], (1 - normal.goodness["aupec"]) * 3 / 4, atol=1e-9

@@ -5,9 +5,9 @@ import numpy as np
 from ogive.portfolios.selector_forests import (
     SINGLE,
     Costs,
-    First,
     Preferences,
-    best_first,
+    Presolver,
+    best_presolver,
     choose_way,
     together,
 )
@@ -24,35 +24,40 @@ def costs(runs, features=0.0, presolved=None):
 
 def test_features_are_charged_and_may_push_a_run_beyond_the_cut_off():
     table = costs([[10, 50], [95, 100]], features=6.0)
-    np.testing.assert_array_equal(table.paid(np.array([0, 0])), [16, LIMIT])
-    np.testing.assert_array_equal(table.paid(np.array([0, 0]), features=False), [10, 95])
-    np.testing.assert_array_equal(table.paid(np.array([1, 1])), [56, LIMIT])
+    np.testing.assert_array_equal(table.selection_cost(np.array([0, 0])), [16, LIMIT])
+    np.testing.assert_array_equal(table.selection_cost(np.array([0, 0]), features=False), [10, 95])
+    np.testing.assert_array_equal(table.selection_cost(np.array([1, 1])), [56, LIMIT])
 
 
 def test_who_runs_first_is_paid_for_where_it_solves_the_problem_and_where_not():
     table = costs([[3, 50], [95, 20], [8, 92]], features=2.0)
-    paid = table.paid(np.array([1, 1, 1]), First(0, 5.0))
+    paid = table.selection_cost(np.array([1, 1, 1]), Presolver(0, 5.0))
     np.testing.assert_array_equal(paid, [3, 5 + 2 + 20, 5 + 2 + 92])
 
 
 def test_a_problem_that_its_features_solve_costs_no_more_than_these():
     table = costs([[100, 100], [30, 40]], features=7.0, presolved=np.array([True, False]))
-    np.testing.assert_array_equal(table.paid(np.array([0, 1])), [7, 47])
-    np.testing.assert_array_equal(table.paid(np.array([0, 1]), features=False), [LIMIT, 40])
+    np.testing.assert_array_equal(table.selection_cost(np.array([0, 1])), [7, 47])
+    np.testing.assert_array_equal(
+        table.selection_cost(np.array([0, 1]), features=False), [LIMIT, 40]
+    )
 
 
 def test_a_first_algorithm_is_taken_only_where_it_pays():
     random = np.random.default_rng(0)
     slow = random.uniform(40, 130, 200)
     lucky = np.where(random.uniform(size=200) < 0.5, 1.0, 130.0)
-    found = best_first(costs(np.column_stack([slow, lucky])), np.zeros(200, dtype=np.intp))
+    found = best_presolver(costs(np.column_stack([slow, lucky])), np.zeros(200, dtype=np.intp))
     assert found is not None
     assert found.algorithm == 1
-    assert found.seconds < 5
+    assert found.budget < 5
     unlucky = np.full(200, 130.0)
-    assert best_first(costs(np.column_stack([slow, unlucky])), np.zeros(200, dtype=np.intp)) is None
+    assert (
+        best_presolver(costs(np.column_stack([slow, unlucky])), np.zeros(200, dtype=np.intp))
+        is None
+    )
     quality = Costs(-slow[:, None], np.zeros((200, 1), dtype=bool), np.zeros(200))
-    assert best_first(quality, np.zeros(200, dtype=np.intp)) is None
+    assert best_presolver(quality, np.zeros(200, dtype=np.intp)) is None
 
 
 def test_choosing_pays_where_features_tell_and_not_where_they_cost_too_much():
@@ -63,7 +68,7 @@ def test_choosing_pays_where_features_tell_and_not_where_they_cost_too_much():
     )
     cheap = choose_way(rows, costs(runs), seed=0)
     assert cheap.way != SINGLE
-    gain, error = cheap.paid[cheap.way]
+    gain, error = cheap.saved[cheap.way]
     assert abs(gain - 20) < 3
     assert error < 3
     assert choose_way(rows, costs(runs, features=30.0), seed=0).way == SINGLE

@@ -1,10 +1,4 @@
-"""The AIRT fit and its result.
-
-What a portfolio says in sentences: who leads, beside the single and the virtual best.
-
-How a portfolio is fitted, here and in every fold of a cross-validation.
-
-Algorithms as items, problems as respondents (Kandanaarachchi and Smith-Miles, 2023: AIRT).
+"""Algorithms as items, problems as respondents (Kandanaarachchi and Smith-Miles, 2023: AIRT).
 
 The usual mapping is inverted: the ability θ of a problem is how easy it is, so its difficulty is
 -θ; the discrimination and difficulty of an item describe an algorithm.
@@ -18,9 +12,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import whole_number
+from ogive._validation import one_of, whole_number
 from ogive.data.datasets.aslib_description import Better
 from ogive.data.responses import Responses
 from ogive.errors import InputError
@@ -49,14 +44,13 @@ from ogive.portfolios.performances import (
     worst_where_missing,
 )
 from ogive.portfolios.portfolio_choice import AIRT, Candidates, ChosenPortfolio, choose
+from ogive.portfolios.portfolio_figures import FIGURES, figure
 from ogive.portfolios.strengths import (
     CONFIDENCE,
-    FIGURES,
     FittedCurves,
     ModelledCurves,
     by_epsilon,
     checked_epsilon,
-    figure,
     notes_on_epsilon,
     occupancy,
     regions,
@@ -69,94 +63,18 @@ from ogive.stats.pairwise_tests import differences_over_units, first_places
 from ogive.stats.splines import FEWEST_KNOTS, SMOOTHINGS, Splines, fit_splines, too_few
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["ChosenPortfolio", "Portfolio", "portfolio"]
 
 
-SURE = 0.95
-LEAST = 0.005  # share of the problems; less is shown as 0%
-
-
-def who_leads(occupancy: pd.DataFrame) -> str:
-    """Who has the best curve at most problems, with its interval; nobody whose interval has a 0."""
-    share = occupancy["occupancy"]
-    sure = occupancy[occupancy["occupancy_low"] > 0]
-    leaders = int((share > 0).sum())
-    some = (
-        f"{leaders} of {len(share)} algorithms {'has' if leaders == 1 else 'have'} the best curve"
-    )
-    if sure.empty:
-        return f"Nobody surely leads: {some} somewhere, but every interval includes 0"
-    ordered = sure.sort_values("occupancy", ascending=False, kind="stable")
-    best, others = ordered.iloc[0], ordered.iloc[1:]
-    near = list(map(str, others.index[others["occupancy_high"] >= best["occupancy_low"]]))
-    overlap = f", which overlaps that of {listed(near, 'other')}" if near else ""
-    return (
-        f"{best.name} has the best curve at {best['occupancy']:.0%} of the problems (95% interval "
-        f"{_percent(best['occupancy_low'])} to {_percent(best['occupancy_high'])}{overlap}); "
-        f"{some} somewhere, and for {len(sure)} the interval of that share excludes 0"
-        f"{_said_of_ties(share)}"
-    )
-
-
-def _said_of_ties(share: pd.Series[float]) -> str:
-    """Return why shares add up to more than all problems, if they do."""
-    total = float(share.sum())
-    if total < 1 + LEAST:
-        return ""
-    return (
-        f" (shares add up to {total:.0%}: where curves are equal, each counts as the best, unless "
-        "all are as bad as the bounds allow)"
-    )
-
-
-def _percent(share: float) -> str:
-    return "<1%" if 0 < share < LEAST else f"{share:.0%}"
-
-
-def references(performances: Performances) -> str:
-    """Return the single best and the virtual best algorithm, in the unit of the measure."""
-    gains = performances.gains
-    filled = worst_where_missing(gains)
-    means = fair_means(gains)
-    first = first_places(means)
-    single = int(first[0])
-    sign = 1.0 if performances.better == "higher" else -1.0
-    alone, best = sign * filled[:, single], sign * filled.max(axis=1)
-    names = [performances.algorithms[k] for k in first]
-    who = f"The single best is {names[0]} with"
-    if len(names) > 1:
-        who = f"No single algorithm is best: {who_has(names, 'algorithm')} the first place, with"
-    level = differences_over_units(filled.T).level_with(single)
-    near = [str(name) for name in performances.algorithms[level] if name not in names]
-    it = "it" if len(names) == 1 else "them"
-    also = f", and {listed(near, 'other')} cannot be distinguished from {it}" if near else ""
-    return (
-        f"{who} a mean of {_with_error(alone)}{also}; "
-        f"the virtual best, the best algorithm for each problem, has {_with_error(best)}."
-    )
-
-
-def better_on_harder(algorithms: pd.DataFrame) -> str:
-    """Return which algorithms do better on harder problems, as the end of a sentence."""
-    odd = algorithms[algorithms["anomalous"]]
-    sure = odd.index[odd["anomalous_chance"] > SURE]
-    if len(sure):
-        return f". Better on harder problems: {listed(list(sure), 'algorithm')}."
-    return f"; none does {'significantly ' if len(odd) else ''}better on harder problems overall."
-
-
-def _with_error(values: Floats) -> str:
-    reach = reach_of_parts(len(values)) * float(values.std(ddof=1)) / np.sqrt(len(values))
-    return with_interval(float(values.mean()), reach)
-
-
 Model = Literal["continuous", "graded"]
 MODELS: tuple[Model, ...] = ("continuous", "graded")
 MOST_GRADES = 100
+CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
+Z = 1.959963984540054  # critical value of the bands of curves
+SURE = 0.95  # chance from which an algorithm is named as better on harder problems
+LEAST = 0.005  # share of the problems; less is shown as 0%
 
 
 @dataclass(frozen=True)
@@ -170,10 +88,7 @@ class Settings:
     smoothing: str = "reml"
 
     def __post_init__(self) -> None:
-        if self.model not in MODELS:
-            raise InputError(
-                f"model is {self.model!r}, but it should be one of {', '.join(MODELS)}."
-            )
+        one_of(self.model, "model", MODELS)
         if self.preset not in (None, AIRT):
             raise InputError(f"There is no preset {self.preset!r}. The only one is '{AIRT}'.")
         if self.preset and self.model != "continuous":
@@ -184,14 +99,7 @@ class Settings:
                 "grades, use model='continuous'."
             )
         whole_number(self.knots, "knots", FEWEST_KNOTS)
-        if self.smoothing not in SMOOTHINGS:
-            raise InputError(
-                f"smoothing is {self.smoothing!r}, but it should be one of {', '.join(SMOOTHINGS)}."
-            )
-
-
-CURVE_POINTS, PUBLISHED_CURVE_POINTS = 161, 80
-Z = 1.959963984540054  # of the bands of curves
+        one_of(self.smoothing, "smoothing", SMOOTHINGS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,10 +124,8 @@ class Portfolio(Result):
     def problems(self) -> pd.DataFrame:
         """One row per problem: difficulty with its standard error, and the best algorithm.
 
-        Where several reach the best performance, all are named, and `shared_by` counts them.
+        If several reach the best performance, all are named, and `shared_by` counts them.
         """
-        import pandas as pd
-
         cells = self.performances.cells
         known = np.where(np.isnan(cells), -np.inf, cells)
         first = known.argmax(axis=1)
@@ -244,8 +150,6 @@ class Portfolio(Result):
 
         Algorithms with too few runs are left out.
         """
-        import pandas as pd
-
         points = PUBLISHED_CURVE_POINTS if self.settings.preset else CURVE_POINTS
         grid = np.linspace(self.difficulty.min(), self.difficulty.max(), points)
         known = self.splines.known
@@ -313,7 +217,7 @@ class Portfolio(Result):
             low, high = table.bounds
             span = max(high - low, 1.0)  # the published program assumes the unit interval
             return published_goodness(table.cells / span, (low / span, high / span), items)
-        grades = table.grades(settings.grades) if settings.model == "graded" else None
+        grades = table.grades(settings.grades)[0] if settings.model == "graded" else None
         return goodness_of(self.calibration, table, self.difficulty, grades)
 
     def select(
@@ -474,13 +378,12 @@ def portfolio(
 
 def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     """Fit a portfolio to prepared performances."""
-    notes = list(table.notes)
-    judged = table.cells
+    notes, judged = list(table.notes), table.cells
     if table.cut is not None and not settings.preset:
         judged = judged.clip(table.cut.limit, table.cut.quick)
     if settings.model == "graded":
-        judged = table.grades(settings.grades)
-        notes += table.notes_on_grades(judged, settings.grades)
+        judged, ties = table.grades(settings.grades)
+        notes += ties
     few = too_few(judged)
     alike = (ranges(judged) == 0) & ~few
     varied = np.flatnonzero(~few & ~alike)
@@ -496,31 +399,18 @@ def fit_portfolio(table: Performances, settings: Settings) -> Portfolio:
     if not calibration.converged and not settings.preset:
         notes.append("The estimation did not converge: read the estimates with caution.")
     # The published program takes the algorithms as known; otherwise their errors count.
-    method, published = ("ml", True) if settings.preset else ("eap", False)
-    scored = calibration.abilities(method, items_known=published)
-    easiness = scored["ability"].to_numpy(dtype=float)
-    error = scored["se"].to_numpy(dtype=float)
+    method, items_known = ("ml", True) if settings.preset else ("eap", False)
+    scored = calibration.abilities(method, items_known=items_known)
+    easiness, error = (scored[name].to_numpy(dtype=float) for name in ("ability", "se"))
     if settings.preset:
-        spread_of_easiness = easiness.std(ddof=1)
-        easiness = (easiness - easiness.mean()) / spread_of_easiness
-        error = error / spread_of_easiness
+        sd = easiness.std(ddof=1)
+        easiness, error = (easiness - easiness.mean()) / sd, error / sd
     splines = fit_splines(
-        -easiness,
-        table.cells,
-        n_knots=settings.knots,
-        smoothing=settings.smoothing,
+        -easiness, table.cells, n_knots=settings.knots, smoothing=settings.smoothing
     )
     if not settings.preset:
         splines = replace(splines, bounds=table.bounds)
-    return Portfolio(
-        performances=table,
-        settings=settings,
-        calibration=calibration,
-        difficulty=-easiness,
-        difficulty_se=error,
-        splines=splines,
-        notes=tuple(notes),
-    )
+    return Portfolio(table, settings, calibration, -easiness, error, splines, tuple(notes))
 
 
 def _calibrated(
@@ -540,3 +430,74 @@ def _calibrated(
     if table.cut is not None:
         model = Censored(bounds=table.cut.reach, limits=table.cut[:2])
     return calibrate(responses, model, priors=None)
+
+
+# --- Sentences ---
+
+
+def who_leads(occupancy: pd.DataFrame) -> str:
+    """Say which algorithm leads at most problems; none whose interval includes 0."""
+    share = occupancy["occupancy"]
+    sure = occupancy[occupancy["occupancy_low"] > 0]
+    leaders = int((share > 0).sum())
+    some = (
+        f"{leaders} of {len(share)} algorithms {'has' if leaders == 1 else 'have'} the best curve"
+    )
+    if sure.empty:
+        return f"Nobody surely leads: {some} somewhere, but every interval includes 0"
+    ordered = sure.sort_values("occupancy", ascending=False, kind="stable")
+    best, others = ordered.iloc[0], ordered.iloc[1:]
+    near = list(map(str, others.index[others["occupancy_high"] >= best["occupancy_low"]]))
+    total, ties = float(share.sum()), ""
+    if total >= 1 + LEAST:
+        ties = (
+            f" (shares add up to {total:.0%}: where curves are equal, each counts as the best, "
+            "unless all are as bad as the bounds allow)"
+        )
+    overlap = f", which overlaps that of {listed(near, 'other')}" if near else ""
+    return (
+        f"{best.name} has the best curve at {best['occupancy']:.0%} of the problems (95% interval "
+        f"{_percent(best['occupancy_low'])} to {_percent(best['occupancy_high'])}{overlap}); "
+        f"{some} somewhere, and for {len(sure)} the interval of that share excludes 0{ties}"
+    )
+
+
+def _percent(share: float) -> str:
+    return "<1%" if 0 < share < LEAST else f"{share:.0%}"
+
+
+def references(performances: Performances) -> str:
+    """Say what the single best and the virtual best algorithm reach, in the unit of the measure."""
+    gains = performances.gains
+    filled = worst_where_missing(gains)
+    means = fair_means(gains)
+    first = first_places(means)
+    single = int(first[0])
+    sign = 1.0 if performances.better == "higher" else -1.0
+    alone, best = sign * filled[:, single], sign * filled.max(axis=1)
+    names = [performances.algorithms[k] for k in first]
+    who = f"The single best is {names[0]} with"
+    if len(names) > 1:
+        who = f"No single algorithm is best: {who_has(names, 'algorithm')} the first place, with"
+    level = differences_over_units(filled.T).level_with(single)
+    near = [str(name) for name in performances.algorithms[level] if name not in names]
+    it = "it" if len(names) == 1 else "them"
+    also = f", and {listed(near, 'other')} cannot be distinguished from {it}" if near else ""
+    return (
+        f"{who} a mean of {_with_error(alone)}{also}; "
+        f"the virtual best, the best algorithm for each problem, has {_with_error(best)}."
+    )
+
+
+def better_on_harder(algorithms: pd.DataFrame) -> str:
+    """Say which algorithms do better on harder problems, as the end of a sentence."""
+    odd = algorithms[algorithms["anomalous"]]
+    sure = odd.index[odd["anomalous_chance"] > SURE]
+    if len(sure):
+        return f". Better on harder problems: {listed(list(sure), 'algorithm')}."
+    return f"; none does {'significantly ' if len(odd) else ''}better on harder problems overall."
+
+
+def _with_error(values: Floats) -> str:
+    half_width = reach_of_parts(len(values)) * float(values.std(ddof=1)) / np.sqrt(len(values))
+    return with_interval(float(values.mean()), half_width)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ogive.irt.calibration import Calibration
 from ogive.irt.estimation.identifiability import AT_BOUND, FEW_RESPONDENTS, UNSEEN
@@ -22,10 +23,6 @@ from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Floats
 from ogive.stats.special_functions import log_normal_cdf, sigmoid_pair
 from ogive.stats.splines import FEWEST_VALUES, too_few
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 POINTS = 101  # of each curve that is drawn
 PUBLISHED_POINTS, PUBLISHED_STEP, PUBLISHED_TOP = 100, 0.01, 10.0
@@ -53,28 +50,25 @@ class Goodness:
     """Actual and predicted performances, both on [0, 1]."""
 
     actual: Floats  # (n_problems, n_algorithms); NaN: no run
-    predicted: Floats  # the same shape
+    predicted: Floats  # (n_problems, n_algorithms)
     published: bool = False  # areas on the grid of the AIRT paper
 
     @property
     def residuals(self) -> Floats:
         """Absolute differences of actual and predicted performances, (n_problems, n_algorithms)."""
-        return self._gaps_and_predicted[0]
+        return np.abs(self.actual - self._predicted_runs)
 
     @property
-    def _gaps_and_predicted(self) -> tuple[Floats, Floats]:
-        """Absolute residuals, and predictions where there was a run."""
-        predicted = np.where(np.isnan(self.actual), np.nan, self.predicted)
-        return np.abs(self.actual - predicted), predicted
+    def _predicted_runs(self) -> Floats:
+        """Predictions of the runs that there are."""
+        return np.where(np.isnan(self.actual), np.nan, self.predicted)
 
     def frame(self, algorithms: pd.Index) -> pd.DataFrame:
         """Return measures and their standard errors over problems, one row per algorithm."""
-        import pandas as pd
-
-        gaps, predicted = self._gaps_and_predicted
+        residuals, predicted = self.residuals, self._predicted_runs
         areas = {
-            "mse": (gaps**2, None),
-            "aucdf": (1 - gaps, self._area(gaps, lower=True)),
+            "mse": (residuals**2, None),
+            "aucdf": (1 - residuals, self._area(residuals, lower=True)),
             "auaec": (self.actual, self._area(self.actual, lower=False)),
             "aupec": (predicted, self._area(predicted, lower=False)),
             "difference": (self.actual - predicted, None),
@@ -88,28 +82,24 @@ class Goodness:
 
     def curves(self, algorithms: pd.Index) -> pd.DataFrame:
         """Return tidy: algorithm, curve, tolerance, share of problems within the tolerance."""
-        import pandas as pd
-
-        gaps, predicted = self._gaps_and_predicted
         tolerances = np.linspace(0.0, 1.0, POINTS)
-        parts = []
-        for name, cells in (
-            (RESIDUALS, gaps),
-            (ACTUAL, 1 - self.actual),
-            (PREDICTED, 1 - predicted),
-        ):
-            shares = _share_within(cells, tolerances)
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "algorithm": np.repeat(np.asarray(algorithms), POINTS),
-                        "curve": name,
-                        "tolerance": np.tile(tolerances, len(algorithms)),
-                        "share": shares.T.ravel(),
-                    }
-                )
+        cells_of = {
+            RESIDUALS: self.residuals,
+            ACTUAL: 1 - self.actual,
+            PREDICTED: 1 - self._predicted_runs,
+        }
+        columns = {
+            "algorithm": np.repeat(np.asarray(algorithms), POINTS),
+            "tolerance": np.tile(tolerances, len(algorithms)),
+        }
+        parts = [
+            pd.DataFrame(columns | {"share": _share_within(cells, tolerances).T.ravel()}).assign(
+                curve=name
             )
-        return pd.concat(parts, ignore_index=True)
+            for name, cells in cells_of.items()
+        ]
+        order = ["algorithm", "curve", "tolerance", "share"]
+        return pd.concat(parts, ignore_index=True)[order]
 
     def _area(self, cells: Floats, *, lower: bool) -> Any:
         """Return area under the share of cells up to (or from) each threshold.
@@ -118,21 +108,19 @@ class Goodness:
         performances, but spreads their 100 shares over the whole unit.
         """
         if not self.published:
-            mean: Any = means(cells)
-            return 1 - mean if lower else mean
+            return 1 - means(cells) if lower else means(cells)
         steps = np.arange(PUBLISHED_POINTS) / PUBLISHED_POINTS
         shares = _share_within(cells, steps) if lower else _share_within(-cells, steps - 1.0)
         grid = np.linspace(0.0, 1.0, PUBLISHED_POINTS)
-        under: Any = np.trapezoid(shares, grid, axis=0)
-        return under
+        return np.trapezoid(shares, grid, axis=0)
 
 
 def _share_within(cells: Floats, limits: Floats) -> Floats:
     """Return share of the cells of each column at or below each limit, (n_limits, n_columns)."""
     shares = np.empty((len(limits), cells.shape[1]))
-    for column in range(cells.shape[1]):
-        seen = np.sort(cells[~np.isnan(cells[:, column]), column])
-        shares[:, column] = np.searchsorted(seen, limits, side="right") / max(seen.size, 1)
+    for column, values in enumerate(cells.T):
+        known = np.sort(values[~np.isnan(values)])
+        shares[:, column] = np.searchsorted(known, limits, side="right") / max(known.size, 1)
     return shares
 
 
@@ -140,9 +128,8 @@ def _error_of_mean(cells: Floats) -> Floats:
     """Return standard error of the mean of each column; NaN with fewer than two values."""
     count = (~np.isnan(cells)).sum(axis=0)
     enough = np.where(count > 1, count, np.nan)
-    apart = np.nan_to_num(cells - means(cells))
-    error: Floats = np.sqrt((apart**2).sum(axis=0) / (enough - 1) / enough)
-    return error
+    deviations = np.nan_to_num(cells - means(cells))
+    return np.asarray(np.sqrt((deviations**2).sum(axis=0) / (enough - 1) / enough))
 
 
 def goodness_of(
@@ -165,34 +152,32 @@ def goodness_of(
 def _expected_with_timeouts(
     calibration: Calibration, performances: Performances, difficulty: Floats
 ) -> Floats:
-    """Expected performance, (n_problems, n_calibrated), with what runs that did not end count as.
+    """Return expected performance, (n_problems, n_calibrated), with runs that did not end.
 
-    The median would not do: where half of the runs do not end, it says nothing of the other half.
+    The median would not do: if half of the runs do not end, it says nothing of the other half.
     """
     model: Any = calibration.model
     coords, easiness = calibration.coords, -difficulty
     expected = model.expected(coords, easiness)
     assert performances.cut is not None  # noqa: S101 - otherwise nothing is censored
     assert performances.unsolved is not None  # noqa: S101
-    counts = performances.cells[performances.unsolved.to_numpy() & ~np.isnan(performances.cells)]
+    late_runs = performances.unsolved.to_numpy() & ~np.isnan(performances.cells)
+    counts = performances.cells[late_runs]
     if counts.size:
         late = model.chance_beyond(coords, easiness)[0]
         expected = expected + late * (counts.mean() - performances.cut.limit)
-    found: Floats = expected.T
-    return found
+    return np.asarray(expected.T)
 
 
 def _predicted(calibration: Calibration, difficulty: Floats) -> Floats:
-    """The most likely performance on [0, 1], or grade, of each run, (n_problems, n_calibrated)."""
+    """Return the likeliest performance on [0, 1], or grade, (n_problems, n_calibrated)."""
     items = calibration.items
     if "scaling" in items:
         odds = (-difficulty[:, None] - items["difficulty"].to_numpy()) / items["scaling"].to_numpy()
-        share: Floats = sigmoid_pair(odds)[0]
-        return share
+        return np.asarray(sigmoid_pair(odds)[0])
     model: Any = calibration.model
     chances = model.category_probabilities(calibration.coords, -difficulty)
-    likely: Floats = np.argmax(chances, axis=0).T + float(model.lowest or 0)
-    return likely
+    return np.asarray(np.argmax(chances, axis=0).T + float(model.lowest or 0))
 
 
 def published_goodness(
@@ -216,13 +201,11 @@ def published_goodness(
 
 
 def traits_of_algorithms(calibration: Calibration, performances: Performances) -> pd.DataFrame:
-    """One row per algorithm: discrimination, consistency, difficulty limit, whether anomalous."""
-    import pandas as pd
-
+    """Return discrimination, consistency, difficulty limit, anomaly of each algorithm."""
     items = calibration.items
     slope = items["discrimination"]
-    at, at_se = _limits(calibration)
-    # In the continuous model slope = loading / noise, whose error explodes where there is hardly
+    limit, limit_se = _limits(calibration)
+    # In the continuous model slope = loading / noise, whose error explodes if there is hardly
     # any noise; scaling = 1 / loading has the same sign, and the same ratio to its error.
     signed = "scaling" if "scaling" in items else "discrimination"
     ratio = (items[signed] / items[f"{signed}_se"]).to_numpy()
@@ -234,8 +217,8 @@ def traits_of_algorithms(calibration: Calibration, performances: Performances) -
             "anomalous_chance": np.exp(log_normal_cdf(-ratio)),
             "consistency": 1 / slope.abs(),
             "consistency_se": items["discrimination_se"] / slope**2,
-            "difficulty_limit": -at,
-            "difficulty_limit_se": at_se,
+            "difficulty_limit": -limit,
+            "difficulty_limit_se": limit_se,
         }
     )
     if "scaling" in items:
@@ -255,7 +238,7 @@ def traits_of_algorithms(calibration: Calibration, performances: Performances) -
 def _limits(calibration: Calibration) -> tuple[Floats, Floats]:
     """Return the easiness at which each algorithm reaches its limit, and its standard error.
 
-    Where runs are cut off, half of the runs on such problems end in time.
+    If runs are cut off, half of the runs on such problems end in time.
     """
     items, model = calibration.items, calibration.model
     if not isinstance(model, Censored):
@@ -263,12 +246,11 @@ def _limits(calibration: Calibration) -> tuple[Floats, Floats]:
         return items[name].to_numpy(dtype=float), items[f"{name}_se"].to_numpy(dtype=float)
     slope, scaling = (items[name].to_numpy(dtype=float) for name in ("discrimination", "scaling"))
     coords = calibration.coords
-    place = (model.ends(coords)[0] - coords[:, 1]) * scaling
-    by_coordinate = np.stack([-place / slope, -scaling, -place], axis=1)
+    limit = (model.ends(coords)[0] - coords[:, 1]) * scaling
+    gradient = np.stack([-limit / slope, -scaling, -limit], axis=1)  # by the coordinates
     covariances = calibration.uncertainty.covariances
-    variance = np.einsum("ni,nij,nj->n", by_coordinate, covariances, by_coordinate)
-    error = np.sqrt(np.where(items["discrimination_se"] > 0, variance, np.nan))
-    return place, error
+    variance = np.einsum("ni,nij,nj->n", gradient, covariances, gradient)
+    return limit, np.sqrt(np.where(items["discrimination_se"] > 0, variance, np.nan))
 
 
 def notes_on_left_out(few: Sequence[str], alike: Sequence[str]) -> list[str]:
@@ -310,7 +292,7 @@ def notes_on_calibration(calibration: Calibration) -> list[str]:
 
 
 def _flags(calibration: Calibration) -> dict[str, str]:
-    """Flag of each calibrated algorithm; mostly empty."""
+    """Return the flag of each calibrated algorithm; mostly empty."""
     found = {}
     for name, flags in zip(calibration.item_names, calibration.flags, strict=True):
         keys = [next((key for key in FLAGS if flag.endswith(key)), None) for flag in flags]

@@ -1,26 +1,20 @@
-"""Tables of runs, timeouts, bounds.
+"""Tables of performance, problems × algorithms, in one form: higher is better, within bounds.
 
-Runs that did not end: what they count as, and problems that nobody solved.
-
-A run that did not solve its problem counts as the cut-off, as a multiple of it, or as the worst.
-
-Tables of performance, problems × algorithms, with gaps (NaN): columns and Shapley values.
-
-The Shapley values of the virtual-best game are exact (Fréchette and others, 2016).
-
-Performances of algorithms on problems in one form: higher is better, within bounds.
+A run that did not solve its problem counts as the cut-off, as a multiple of it, or as the worst on
+record. Shapley values of the virtual-best game are exact (Fréchette and others, 2016).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import as_number
+from ogive._validation import as_number, one_of
 from ogive.data.datasets.aslib import AslibScenario
 from ogive.data.datasets.aslib_description import Better
 from ogive.data.foreign_frames import with_row_names
@@ -29,193 +23,18 @@ from ogive.errors import InputError
 from ogive.irt.response_codes import LARGEST
 from ogive.results.base import Result
 from ogive.results.numbers import counted, listed
-from ogive.stats.array_backend import Floats
+from ogive.stats.array_backend import Bools, Floats
 from ogive.stats.metrics import edges_by_quantile, places
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Unsolved = Literal["drop", "keep"]
 UNSOLVED: tuple[Unsolved, ...] = ("drop", "keep")
-FEWEST_SOLVED = 3  # problems
-
-
-def timed_out(
-    values: Floats,
-    unsolved: NDArray[np.bool_] | None,
-    better: Better,
-    cutoff: float | None,
-    penalty: float | None,
-    notes: list[str],
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Set runs that timed out or failed to the cut-off, or to the penalty times the cut-off.
-
-    Returns the values, and which runs did not end.
-    """
-    if better == "higher":
-        raise InputError("cutoff and penalty are for runtimes: give better='lower' as well.")
-    if cutoff is None:
-        raise InputError("penalty is a multiple of the cut-off: give cutoff as well.")
-    if not 0 < as_number(cutoff) < np.inf:
-        raise InputError(f"cutoff is {cutoff!r}, but it should be a number above 0.")
-    if penalty is not None:
-        checked_penalty(penalty)
-    # Where the source says how runs ended, one at the cut-off may have succeeded.
-    late = values >= cutoff if unsolved is None else (values > cutoff) | unsolved
-    given, least = values, cutoff * (1.0 if penalty is None else penalty)
-    kept = np.where(np.isnan(values), least, np.maximum(values, least))
-    values = np.where(late, kept if penalty is None else least, values)
-    count = int(late.sum())
-    if count:
-        share = count / max(int((~np.isnan(values)).sum()), 1)
-        by = "" if penalty is None else f", counted as {least:,.10g}"
-        notes.append(f"{counted(count, 'run')} ({share:.0%}) timed out or failed{by}.")
-    if told := _said_of_cutoff(given, unsolved, cutoff):
-        notes.append(told)
-    return values, late
-
-
-def _said_of_cutoff(
-    values: Floats, unsolved: NDArray[np.bool_] | None, cutoff: float
-) -> str | None:
-    """Return whether the cut-off fits the runs of a plain table; a scenario says so itself."""
-    if unsolved is not None or np.isnan(values).all():
-        return None
-    longest = float(np.nanmax(values))
-    said = f"{longest:,.0f}" if longest >= 100 else f"{longest:.3g}"
-    if longest < cutoff:
-        return (
-            f"No run reached the cut-off of {cutoff:,.10g}: the longest took {said}. If "
-            "runs were stopped earlier, give that time."
-        )
-    beyond = int((values > cutoff).sum())
-    if not beyond:
-        return None
-    return (
-        f"{counted(beyond, 'value')} beyond the cut-off of {cutoff:,.10g}, up to {said}: "
-        "taken as timed out."
-    )
-
-
-def at_worst(
-    values: Floats, unsolved: NDArray[np.bool_], better: Better, notes: list[str]
-) -> Floats:
-    """Set failed runs to the worst value on record, where no cut-off is known."""
-    if not unsolved.any() or np.isnan(values).all():
-        return values
-    worst = float(np.nanmax(values) if better == "lower" else np.nanmin(values))
-    notes.append(
-        f"{counted(int(unsolved.sum()), 'run')} timed out or failed, and no cut-off is known: "
-        f"counted as the worst value on record, {worst:,.10g}. Give cutoff to say where runs end."
-    )
-    return np.where(unsolved, worst, values)
-
-
-def checked_penalty(penalty: object) -> float:
-    """Return the multiple of the cut-off that a timed-out run counts as: 1 or more."""
-    number = as_number(penalty)
-    if not 1 <= number < np.inf:
-        raise InputError(f"penalty is {penalty!r}, but it should be a number, 1 or more.")
-    return number
-
-
-def solved_by_somebody(
-    late: NDArray[np.bool_], ran: NDArray[np.bool_], unsolved: Unsolved, notes: list[str]
-) -> NDArray[np.bool_]:
-    """The problems to keep, (n_problems,): those that somebody solved, if `unsolved` is "drop"."""
-    if unsolved not in UNSOLVED:
-        raise InputError(f"unsolved is {unsolved!r}, but it should be 'drop' or 'keep'.")
-    # What never ran is told elsewhere.
-    solved = np.asarray((ran & ~late).any(axis=1) | ~ran.any(axis=1))
-    count = int((~solved).sum())
-    if not count or unsolved == "keep":
-        return np.ones_like(solved)
-    if int(solved.sum()) < FEWEST_SOLVED:
-        raise InputError(
-            f"Nobody solved {counted(count, 'problem')} of {len(late):,}: too few are left to "
-            "compare algorithms. Give more problems, or unsolved='keep'."
-        )
-    notes.append(
-        f"Nobody solved {counted(count, 'problem')} ({count / len(late):.0%}): left out, since "
-        "nobody leads there; unsolved='keep' keeps them."
-    )
-    return solved
-
-
-def ranges(cells: Floats) -> Floats:
-    """Return from the least to the greatest number of each column; 0 where it has none."""
-    seen = ~np.isnan(cells)
-    most = np.where(seen, cells, -np.inf).max(axis=0)
-    least = np.where(seen, cells, np.inf).min(axis=0)
-    found: Floats = np.where(seen.any(axis=0), most - least, 0.0)
-    return found
-
-
-def means(cells: Floats) -> Floats:
-    """Return of each column over its numbers; NaN where it has none."""
-    seen = ~np.isnan(cells)
-    count = np.where(seen.any(axis=0), seen.sum(axis=0), np.nan)
-    found: Floats = np.where(seen, cells, 0.0).sum(axis=0) / count
-    return found
-
-
-def worst_where_missing(cells: Floats) -> Floats:
-    """Return gaps at the least number of their row, which is the worst where higher is better."""
-    worst = np.fmin.reduce(cells, axis=1)[:, None]
-    filled: Floats = np.where(np.isnan(cells), worst, cells)
-    return filled
-
-
-def fair_means(cells: Floats) -> Floats:
-    """Return mean of each column with gaps at the worst of their rows; -inf where it is empty.
-
-    A mean over its own numbers would prefer a column that is known in good rows only.
-    """
-    found: Floats = np.where(
-        np.isnan(cells).all(axis=0), -np.inf, worst_where_missing(cells).mean(axis=0)
-    )
-    return found
-
-
-def virtual_best_shapley(performance: Floats, worst: float) -> Floats:
-    """What each algorithm adds to the best of a portfolio, averaged over all orders of joining.
-
-    `performance` is (n_problems, n_algorithms), higher is better; nobody reaches `worst`, which is
-    what no portfolio at all achieves, and so does an algorithm at NaN. On one problem, the step
-    from the k-th worst to the next is shared by all who reach it, so sorting is enough: no
-    enumeration of portfolios. Values add up to the mean of the virtual best above `worst`.
-    """
-    order, shares = _ordered_shares(performance, worst)
-    n_problems, n = shares.shape
-    values: Floats = np.bincount(order.ravel(), shares.ravel(), minlength=n) / n_problems
-    return values
-
-
-def shapley_shares(performance: Floats, worst: float) -> Floats:
-    """Return the same problem by problem, (n_problems, n_algorithms); values are their means."""
-    order, shares = _ordered_shares(performance, worst)
-    found = np.empty(shares.shape)
-    np.put_along_axis(found, order, shares, axis=1)
-    return found
-
-
-def _ordered_shares(performance: Floats, worst: float) -> tuple[NDArray[np.intp], Floats]:
-    """Return who is how good on each problem, the worst first, and the share of each."""
-    reached = np.where(np.isnan(performance), worst, performance)
-    order = np.argsort(reached, axis=1, kind="stable")
-    heights = np.take_along_axis(reached, order, axis=1)
-    steps = np.diff(heights, axis=1, prepend=worst)
-    shares: Floats = np.cumsum(steps / np.arange(reached.shape[1], 0, -1), axis=1)
-    return order, shares
-
-
 Transform = Literal["raw", "negate", "reciprocal"]
 TRANSFORMS: tuple[Transform, ...] = ("raw", "negate", "reciprocal")
+FEWEST_SOLVED = 3  # problems
 FEWEST_ALGORITHMS, FEWEST_PROBLEMS = 3, 3
-QUICK = 0.01  # of the time limit
-FAR = 1000.0  # time limits: so far out, log-odds are the logarithm of time
-FEWEST_BETWEEN = 0.1  # of the runs that ended, that were not quick; with fewer, all count
+QUICK = 0.01  # share of the time limit
+FAR = 1000.0  # multiple of the time limit; so far out, log-odds are the logarithm of time
+FEWEST_BETWEEN = 0.1  # share of the runs that ended and were not quick; with fewer, all count
 PIVOT = "Reshape a long table: runs.pivot(index='problem', columns='algorithm', values='time')."
 SOLVED = "For solved or not, use ogive.calibrate(solved, '2pl')."
 
@@ -263,8 +82,7 @@ class Performances:
     def in_unit(self, modelled: Floats) -> Floats:
         """Return modelled values in the unit of the measure."""
         if self.transform == "reciprocal":
-            found: Floats = 1 / np.clip(modelled, 1e-12, None) - 1
-            return found
+            return np.asarray(1 / np.clip(modelled, 1e-12, None) - 1)
         given, cells = self.given.to_numpy(dtype=float).ravel(), self.cells.ravel()
         low, high = int(np.nanargmin(given)), int(np.nanargmax(given))
         rise = (given[high] - given[low]) / (cells[high] - cells[low])
@@ -286,13 +104,13 @@ class Performances:
                 "out, or drop those problems: table.dropna()."
             )
 
-    def grades(self, count: int) -> Floats:
-        """Return grades from 0, at most `count` of them, with the same limits for all algorithms.
+    def grades(self, count: int) -> tuple[Floats, list[str]]:
+        """Return grades from 0, at most `count`, by limits for all algorithms; and a note on ties.
 
         With no more than `count` different values, each value is a grade.
         """
         values = self.cells
-        different = self._different
+        different = np.unique(values[~np.isnan(values)])
         if 2 < len(different) <= count:
             edges = np.append(different, np.inf)
         else:
@@ -302,21 +120,13 @@ class Performances:
                 f"Performances take too few different values for {count} grades. Ask for more "
                 f"grades, or use model='continuous'. {SOLVED}"
             )
-        found = places(values.ravel(), edges).reshape(values.shape)
-        return np.where(np.isnan(values), np.nan, found)
-
-    def notes_on_grades(self, grades: Floats, count: int) -> list[str]:
-        """Return a note if ties leave fewer grades than were asked for."""
-        got = int(np.nanmax(grades)) + 1
-        if got == min(count, len(self._different)):
-            return []
-        return [f"{counted(got, 'grade')} instead of {count}: equal performances share a grade."]
-
-    @property
-    def _different(self) -> Floats:
-        """The different performances, in ascending order."""
-        values = self.cells
-        return np.unique(values[~np.isnan(values)])
+        grades = places(values.ravel(), edges).reshape(values.shape)
+        grades = np.where(np.isnan(values), np.nan, grades)
+        n_grades = int(np.nanmax(grades)) + 1
+        if n_grades == min(count, len(different)):
+            return grades, []
+        note = f"{counted(n_grades, 'grade')} instead of {count}: equal performances share a grade."
+        return grades, [note]
 
 
 def as_performances(
@@ -333,83 +143,170 @@ def as_performances(
     """Return a table, `Responses` or ASlib scenario as performances; see `portfolio`."""
     if isinstance(performance, Performances):
         return performance
-    failed: NDArray[np.bool_] | None = None
     notes: list[str] = []
-    given, folds, stated = performance, None, None
+    failed: Bools | None = None
+    given, folds = performance, None
     if isinstance(performance, AslibScenario):
-        folds = performance.folds
         if performance.kind == "runtime" and better == "higher":
             raise InputError(
                 f"better is 'higher', but '{performance.measure}' is a runtime in this scenario. "
                 "Leave `better` out."
             )
+        given, folds = performance.performance, performance.folds
         notes += performance.notes
         better = better or performance.better
         cutoff = performance.cutoff if cutoff is None else cutoff
         if performance.kind == "runtime":
             failed = (~performance.status.isin(["ok", "missing"])).to_numpy()
-        given = performance.performance
     else:
         attributes = getattr(performance, "attrs", {})  # set by read_runs
-        told = attributes.get("notes")
-        notes += map(str, told if isinstance(told, list) else ())
-        stated = None if better else attributes.get("better")
-    better = better or stated or "higher"
+        stated_notes = attributes.get("notes")
+        notes += map(str, stated_notes if isinstance(stated_notes, list) else ())
+        if not better and (stated := attributes.get("better")):
+            better = stated
+            measure = attributes.get("measure", "its values")
+            notes.append(f"{stated.capitalize()} is better, as the table states for {measure}.")
+    better = better or "higher"
     if better not in ("higher", "lower"):
         raise InputError(f"better is {better!r}, but it should be 'higher' or 'lower'.")
-    if stated:
-        measure = performance.attrs.get("measure", "its values")
-        notes.append(f"{stated.capitalize()} is better, as the table states for {measure}.")
     table = _table(given)
-    if failed is None and better == "lower" and (pairs := _pairs(given, table)) is not None:
-        failed = pairs
+    if failed is None and better == "lower":
+        failed = _failed_by_status(given, table)
     late = np.zeros(table.shape, dtype=bool) if failed is None else failed
     stopped = cutoff
     if cutoff is not None or penalty is not None:
         values, late = timed_out(table.to_numpy(), failed, better, cutoff, penalty, notes)
-        table = _filled(table, values)
+        table = _with_values(table, values)
     elif failed is not None and failed.any():
-        table = _filled(table, at_worst(table.to_numpy(), failed, better, notes))
+        table = _with_values(table, _at_worst(table.to_numpy(), failed, better, notes))
         stopped = float(np.nanmax(table.to_numpy()))
-    did_not_end = _filled(table, late)
+    did_not_end = _with_values(table, late)
     kept = solved_by_somebody(late, table.notna().to_numpy(), unsolved, notes)
     table = _with_runs(table[kept], notes, fewest)
     transform = transform or ("raw" if better == "higher" else "negate")
-    counts = None if penalty is None or cutoff is None else cutoff * penalty
-    made = _transformed(table, better, transform, bounds, notes, counts)
-    made = replace(made, folds=folds, penalty=1.0 if penalty is None else penalty)
+    penalized = None if penalty is None or cutoff is None else cutoff * penalty
+    performances = replace(
+        _transformed(table, better, transform, bounds, notes, penalized),
+        folds=folds,
+        penalty=1.0 if penalty is None else penalty,
+    )
     if not late.any():
-        return made
+        return performances
     did_not_end = did_not_end.loc[table.index, table.columns]
-    cut = None if stopped is None else _cut(made, table, stopped)
-    return replace(made, unsolved=did_not_end, cut=cut)
+    cut = None if stopped is None else _cut(performances, table, stopped)
+    return replace(performances, unsolved=did_not_end, cut=cut)
 
 
-def _pairs(given: Any, table: pd.DataFrame) -> NDArray[np.bool_] | None:
+def _failed_by_status(given: Any, table: pd.DataFrame) -> Bools | None:
     """Return which runs did not end, as `read_runs` has it from a column of status."""
-    told = getattr(given, "attrs", {}).get("failed")
-    if not told:
+    pairs = getattr(given, "attrs", {}).get("failed")
+    if not pairs:
         return None
     failed = np.zeros(table.shape, dtype=bool)
-    names = [(str(row), str(column)) for row, column in told]
     rows, columns = (
-        {name: place for place, name in enumerate(axis)} for axis in (table.index, table.columns)
+        {name: k for k, name in enumerate(axis)} for axis in (table.index, table.columns)
     )
-    for row, column in names:
-        if row in rows and column in columns:
-            failed[rows[row], columns[column]] = True
+    for row, column in pairs:
+        if str(row) in rows and str(column) in columns:
+            failed[rows[str(row)], columns[str(column)]] = True
     return failed
 
 
-def _cut(made: Performances, table: pd.DataFrame, stopped: float) -> Cut:
-    """The time at which runs were stopped, on a scale whose log-odds are the logarithm of time.
+def timed_out(
+    values: Floats,
+    failed: Bools | None,
+    better: Better,
+    cutoff: float | None,
+    penalty: float | None,
+    notes: list[str],
+) -> tuple[Floats, Bools]:
+    """Set runs that timed out or failed to the cut-off, or to the penalty times the cut-off.
+
+    Returns the values, and which runs did not end.
+    """
+    if better == "higher":
+        raise InputError("cutoff and penalty are for runtimes: give better='lower' as well.")
+    if cutoff is None:
+        raise InputError("penalty is a multiple of the cut-off: give cutoff as well.")
+    if not 0 < as_number(cutoff) < np.inf:
+        raise InputError(f"cutoff is {cutoff!r}, but it should be a number above 0.")
+    if penalty is not None:
+        checked_penalty(penalty)
+    # If the source says how runs ended, one at the cut-off may have succeeded.
+    late = values >= cutoff if failed is None else (values > cutoff) | failed
+    least = cutoff * (1.0 if penalty is None else penalty)
+    longer = np.where(np.isnan(values), least, np.maximum(values, least))
+    counted_as = np.where(late, longer if penalty is None else least, values)
+    n_late = int(late.sum())
+    if n_late:
+        share = n_late / max(int((~np.isnan(counted_as)).sum()), 1)
+        by = "" if penalty is None else f", counted as {least:,.10g}"
+        notes.append(f"{counted(n_late, 'run')} ({share:.0%}) timed out or failed{by}.")
+    if failed is None and not np.isnan(values).all():  # a scenario states its cut-off itself
+        longest, beyond = float(np.nanmax(values)), int((values > cutoff).sum())
+        if longest < cutoff:
+            notes.append(
+                f"No run reached the cut-off of {cutoff:,.10g}: the longest took "
+                f"{_short(longest)}. If runs were stopped earlier, give that time."
+            )
+        elif beyond:
+            notes.append(
+                f"{counted(beyond, 'value')} beyond the cut-off of {cutoff:,.10g}, up to "
+                f"{_short(longest)}: taken as timed out."
+            )
+    return counted_as, late
+
+
+def checked_penalty(penalty: object) -> float:
+    """Return the multiple of the cut-off that a timed-out run counts as: 1 or more."""
+    number = as_number(penalty)
+    if not 1 <= number < np.inf:
+        raise InputError(f"penalty is {penalty!r}, but it should be a number, 1 or more.")
+    return number
+
+
+def _at_worst(values: Floats, failed: Bools, better: Better, notes: list[str]) -> Floats:
+    """Set failed runs to the worst value on record, if no cut-off is known."""
+    if not failed.any() or np.isnan(values).all():
+        return values
+    worst = float(np.nanmax(values) if better == "lower" else np.nanmin(values))
+    notes.append(
+        f"{counted(int(failed.sum()), 'run')} timed out or failed, and no cut-off is known: "
+        f"counted as the worst value on record, {worst:,.10g}. Give cutoff to say where runs end."
+    )
+    return np.where(failed, worst, values)
+
+
+def solved_by_somebody(late: Bools, ran: Bools, unsolved: Unsolved, notes: list[str]) -> Bools:
+    """Return the problems to keep: those that somebody solved, if `unsolved` is "drop"."""
+    if unsolved not in UNSOLVED:
+        raise InputError(f"unsolved is {unsolved!r}, but it should be 'drop' or 'keep'.")
+    # Problems without any run are noted elsewhere.
+    solved = np.asarray((ran & ~late).any(axis=1) | ~ran.any(axis=1))
+    count = int((~solved).sum())
+    if not count or unsolved == "keep":
+        return np.ones_like(solved)
+    if int(solved.sum()) < FEWEST_SOLVED:
+        raise InputError(
+            f"Nobody solved {counted(count, 'problem')} of {len(late):,}: too few are left to "
+            "compare algorithms. Give more problems, or unsolved='keep'."
+        )
+    notes.append(
+        f"Nobody solved {counted(count, 'problem')} ({count / len(late):.0%}): left out, since "
+        "nobody leads there; unsolved='keep' keeps them."
+    )
+    return solved
+
+
+def _cut(performances: Performances, table: pd.DataFrame, stopped: float) -> Cut:
+    """Return the time at which runs were stopped, on a scale whose log-odds are its logarithm.
 
     Runs that took less than a hundredth of it are quick: between 1 and 10 milliseconds, log-odds
     differ as much as between a minute and ten, and would decide what is hard.
     """
-    if made.transform == "reciprocal":
+    if performances.transform == "reciprocal":
         return Cut(1 / (1 + stopped), None, (0.0, 1.0))
-    raw, modelled = table.to_numpy().ravel(), made.cells.ravel()
+    raw, modelled = table.to_numpy().ravel(), performances.cells.ravel()
     worst, best = int(np.nanargmax(raw)), int(np.nanargmin(raw))
     fall = (modelled[best] - modelled[worst]) / (raw[worst] - raw[best])
     least = min(0.0, float(raw[best]))
@@ -417,12 +314,9 @@ def _cut(made: Performances, table: pd.DataFrame, stopped: float) -> Cut:
         float(modelled[best] - fall * (time - raw[best]))
         for time in (stopped, QUICK * stopped, FAR * stopped, least)
     )
-    between, ended = (
-        int(((raw < stopped) & (raw > time)).sum()) for time in (QUICK * stopped, -np.inf)
-    )
-    if between < FEWEST_BETWEEN * ended:
-        return Cut(limit, None, (low, high))
-    return Cut(limit, quick, (low, high))
+    n_between = int(((raw < stopped) & (raw > QUICK * stopped)).sum())
+    n_ended = int((raw < stopped).sum())
+    return Cut(limit, None if n_between < FEWEST_BETWEEN * n_ended else quick, (low, high))
 
 
 def _table(performance: Any) -> pd.DataFrame:
@@ -438,13 +332,11 @@ def _table(performance: Any) -> pd.DataFrame:
                 "column per algorithm, for example the mean of several runs: "
                 f"{by if kind == 'problem' else by.replace('table', 'table.T') + '.T'}."
             )
-    return _filled(table, _numbers(table))
+    return _with_values(table, _numbers(table))
 
 
-def _filled(table: pd.DataFrame, values: Any) -> pd.DataFrame:
+def _with_values(table: pd.DataFrame, values: Any) -> pd.DataFrame:
     """Return a frame of other values under the same names."""
-    import pandas as pd
-
     return pd.DataFrame(values, index=table.index, columns=table.columns)
 
 
@@ -469,8 +361,6 @@ def _with_runs(table: pd.DataFrame, notes: list[str], fewest: int) -> pd.DataFra
 
 
 def _frame(performance: Any) -> pd.DataFrame:
-    import pandas as pd
-
     performance = with_row_names(performance)
     if isinstance(performance, Responses):
         return pd.DataFrame(
@@ -505,8 +395,6 @@ def _frame(performance: Any) -> pd.DataFrame:
 
 
 def _numbers(table: pd.DataFrame) -> Floats:
-    import pandas as pd
-
     kinds = pd.api.types
     table = table.infer_objects()
     truths = [name for name in table.columns if kinds.is_bool_dtype(table[name])]
@@ -525,9 +413,9 @@ def _numbers(table: pd.DataFrame) -> Floats:
     values = table.to_numpy(dtype=float, na_value=np.nan)
     if (np.abs(values) > LARGEST).any():
         row, column = np.argwhere(np.abs(values) > LARGEST)[0]
-        found = "infinite" if np.isinf(values[row, column]) else f"{values[row, column]:g}"
+        value = "infinite" if np.isinf(values[row, column]) else f"{values[row, column]:g}"
         raise InputError(
-            f"The performance of '{table.columns[column]}' on '{table.index[row]}' is {found}, but "
+            f"The performance of '{table.columns[column]}' on '{table.index[row]}' is {value}, but "
             f"performances are below {LARGEST:g}. Give timeouts as the cut-off time, and NaN "
             "where there was no run."
         )
@@ -560,45 +448,40 @@ def _transformed(
     transform: Transform,
     bounds: tuple[float, float] | None,
     notes: list[str],
-    counts: float | None,
+    penalized: float | None,
 ) -> Performances:
-    """Transform so that higher is better; a timed-out run has the value `counts`."""
-    if transform not in TRANSFORMS:
-        raise InputError(
-            f"transform is {transform!r}, but it should be one of {', '.join(TRANSFORMS)}."
-        )
+    """Transform so that higher is better; a timed-out run has the value `penalized`."""
+    one_of(transform, "transform", TRANSFORMS)
     if (transform == "raw") != (better == "higher"):
         raise InputError(
             f"transform='{transform}' does not fit better='{better}': 'raw' is for measures where "
             "higher is better, 'negate' and 'reciprocal' are for the others."
         )
-    low, high = _limits(table, bounds, counts)
-    scale = "performance"
-    values = table.to_numpy(dtype=float)
+    low, high = _limits(table, bounds, penalized)
+    values, limits, scale = table.to_numpy(dtype=float), (0.0, 1.0), "performance"
     if transform == "reciprocal":
         if low < 0:
             raise InputError(
                 f"transform='reciprocal' is 1 / (1 + t), but there are values down to {low:g}. "
                 "Use transform='negate'."
             )
-        values, limits = 1 / (1 + values), (0.0, 1.0)
-        scale = "performance: 1 / (1 + t)"
+        values, scale = 1 / (1 + values), "performance: 1 / (1 + t)"
     elif transform == "negate":
-        values, limits = (high - values) / (high - low), (0.0, 1.0)
-        scale = f"performance (1 is {_said(low)}, 0 is {_said(high)})"
+        values = (high - values) / (high - low)
+        scale = f"performance (1 is {_short(low)}, 0 is {_short(high)})"
     else:
         limits = (low, high)
-    made = _filled(table, values)
-    return Performances(table, made, better, transform, limits, tuple(notes), scale=scale)
+    modelled = _with_values(table, values)
+    return Performances(table, modelled, better, transform, limits, tuple(notes), scale=scale)
 
 
-def _said(value: float) -> str:
+def _short(value: float) -> str:
     """Return a number on an axis: whole from 100 on."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _limits(
-    table: pd.DataFrame, bounds: tuple[float, float] | None, counts: float | None
+    table: pd.DataFrame, bounds: tuple[float, float] | None, penalized: float | None
 ) -> tuple[float, float]:
     """Return smallest and largest possible value; by default those of the table."""
     values = table.to_numpy(dtype=float)
@@ -615,10 +498,10 @@ def _limits(
         raise InputError(f"bounds is {bounds!r}, but it should be (low, high).") from None
     if not worst < best < np.inf or worst == -np.inf:
         raise InputError(f"bounds is {bounds!r}, but it should be (low, high), low below high.")
-    if counts is not None and high == counts > best:
+    if penalized is not None and high == penalized > best:
         raise InputError(
-            f"With the penalty, a timed-out run counts as {counts:g}, outside the bounds "
-            f"{worst:g} to {best:g}. Give bounds that include it: ({worst:g}, {counts:g})."
+            f"With the penalty, a timed-out run counts as {penalized:g}, outside the bounds "
+            f"{worst:g} to {best:g}. Give bounds that include it: ({worst:g}, {penalized:g})."
         )
     if low < worst or high > best:
         row, column = np.argwhere((values < worst) | (values > best))[0]
@@ -628,3 +511,66 @@ def _limits(
             "give wider bounds."
         )
     return worst, best
+
+
+# --- Columns of tables with gaps (NaN) ---
+
+
+def ranges(cells: Floats) -> Floats:
+    """Return the range of the numbers of each column; 0 if it has none."""
+    known = ~np.isnan(cells)
+    most = np.where(known, cells, -np.inf).max(axis=0)
+    least = np.where(known, cells, np.inf).min(axis=0)
+    return np.asarray(np.where(known.any(axis=0), most - least, 0.0))
+
+
+def means(cells: Floats) -> Floats:
+    """Return the mean of the numbers of each column; NaN if it has none."""
+    known = ~np.isnan(cells)
+    count = np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+    return np.asarray(np.where(known, cells, 0.0).sum(axis=0) / count)
+
+
+def worst_where_missing(cells: Floats) -> Floats:
+    """Return the table with gaps at the least number of their row."""
+    worst = np.fmin.reduce(cells, axis=1)[:, None]
+    return np.asarray(np.where(np.isnan(cells), worst, cells))
+
+
+def fair_means(cells: Floats) -> Floats:
+    """Return mean of each column with gaps at the worst of their rows; -inf if it is empty.
+
+    A mean over its own numbers would prefer a column that is known in good rows only.
+    """
+    filled = worst_where_missing(cells).mean(axis=0)
+    return np.asarray(np.where(np.isnan(cells).all(axis=0), -np.inf, filled))
+
+
+def virtual_best_shapley(performance: Floats, worst: float) -> Floats:
+    """Return what each algorithm adds to the best of a portfolio, over all orders of joining.
+
+    `performance` is (n_problems, n_algorithms), higher is better; nobody reaches `worst`, which is
+    what no portfolio at all achieves, and so does an algorithm at NaN. On one problem, the step
+    from the k-th worst to the next is shared by all who reach it, so sorting is enough: no
+    enumeration of portfolios. Values add up to the mean of the virtual best above `worst`.
+    """
+    order, shares = _ordered_shares(performance, worst)
+    n_problems, n = shares.shape
+    return np.asarray(np.bincount(order.ravel(), shares.ravel(), minlength=n) / n_problems)
+
+
+def shapley_shares(performance: Floats, worst: float) -> Floats:
+    """Return Shapley values of each problem, (n_problems, n_algorithms)."""
+    order, shares = _ordered_shares(performance, worst)
+    values = np.empty(shares.shape)
+    np.put_along_axis(values, order, shares, axis=1)
+    return values
+
+
+def _ordered_shares(performance: Floats, worst: float) -> tuple[NDArray[np.intp], Floats]:
+    """Return the algorithms on each problem, the worst first, and the share of each."""
+    reached = np.where(np.isnan(performance), worst, performance)
+    order = np.argsort(reached, axis=1, kind="stable")
+    heights = np.take_along_axis(reached, order, axis=1)
+    steps = np.diff(heights, axis=1, prepend=worst)
+    return order, np.cumsum(steps / np.arange(reached.shape[1], 0, -1), axis=1)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ogive._files import PathLike, readable_file, write_bytes
 from ogive._processes import heeded
+from ogive._validation import one_of
 from ogive.data.feature_columns import is_frame, known_columns
 from ogive.data.foreign_frames import as_pandas
+from ogive.data.names import aligned
 from ogive.difficulty.regressor import FEWEST, DifficultyRegressor, check_predicts
 from ogive.errors import InputError
 from ogive.portfolios.airt import Portfolio, portfolio
@@ -24,28 +27,20 @@ from ogive.portfolios.selector_forests import (
     SINGLE,
     SURVIVAL,
     TOGETHER,
-    Chosen,
+    Choice,
     FeatureCoder,
     OfEach,
     Preferences,
     checked_costs,
     choose_way,
     costs_of,
-    enough_runs,
-    gains_of,
-    grown,
+    fit_forests,
     preferences,
-    table_of,
-    with_runs,
 )
 from ogive.portfolios.strengths import checked_epsilon
-from ogive.results.numbers import listed, with_interval
+from ogive.results.numbers import counted, listed, with_interval
 from ogive.stats.array_backend import Floats
 from ogive.stats.splines import fit_splines
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 AUTO, DIFFICULTY, PERFORMANCE = "auto", "difficulty", "performance"
 FOREST_KINDS = (AUTO, PAIRWISE, SURVIVAL)
@@ -152,13 +147,14 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
 
         `feature_costs` is what computing the features of each problem costs, in the unit of `y`.
         """
-        self._check_settings()
+        for name, known in CHOICES.items():
+            one_of(getattr(self, name), name, known)
+        checked_epsilon(self.epsilon)
         X = self._checked_features(X, reset=True)
-        table, self._named = table_of(X, y)
+        table, self._named = _numbered(X, y)
         check_consistent_length(X, table)
         before = checked_costs(feature_costs, len(table))
-        ran = table.notna().any(axis=1).to_numpy()
-        X, table, self.notes_ = with_runs(X, table)
+        X, table, before, self.notes_ = _with_runs(X, table, before)
         self.curves_: Any = None
         self.regressor_: Any = None
         self.forests_: dict[str, Any] = {}
@@ -168,25 +164,21 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         if table.shape[1] == 1:
             self.notes_.append("There is only one algorithm, so there is nothing to choose.")
             return self
-        gains, learnt = gains_of(table, self.better, self.scale)
-        if self.kind in FOREST_KINDS and self.portfolio_size is None:
-            self._grow(X, table, before[ran])
-            return self
-        if self.kind == PERFORMANCE and self.portfolio_size is None:
-            self._learn_each(X, learnt)
-            return self
-        found = _portfolio(gains, learnt)
-        self.notes_ += found.notes
-        kept: Any = found.performances.algorithms[found.splines.known]
-        if self.portfolio_size is not None:
-            kept = found.select(self.epsilon, size=self.portfolio_size).algorithms
-        self._keep(kept)
+        gains, target = _gains_and_target(table, self.better, self.scale)
+        fitted = None
+        if self.portfolio_size is not None or self.kind == DIFFICULTY:
+            fitted = _portfolio(gains, target)
+            self.notes_ += fitted.notes
+            kept: Any = fitted.performances.algorithms[fitted.splines.known]
+            if self.portfolio_size is not None:
+                kept = fitted.select(self.epsilon, size=self.portfolio_size).algorithms
+            self._keep(kept)
         if self.kind in FOREST_KINDS:
-            self._grow(X, table, before[ran])
-        elif self.kind == PERFORMANCE:
-            self._learn_each(X, learnt)
+            self._fit_forests(X, table, before)
+        elif fitted is None or self.kind == PERFORMANCE:
+            self._fit_each(X, target)
         else:
-            self._learn_difficulty(X, found)
+            self._fit_difficulty(X, fitted)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -204,30 +196,23 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         In the unit of the table that was learnt; for "performance", on the learning scale. A run
         that does not end counts as it did in the table.
         """
-        import pandas as pd
-
         check_is_fitted(self)
         index = X.index if is_frame(X := as_pandas(X)) else None
-        if self.forests_:
-            costs = self._preferences(X).cost
-            found = costs if self.better == "lower" else -costs
-        else:
-            promise = -self._scores(X)
-            found = promise if self.better == "higher" else -promise
-        return pd.DataFrame(found, columns=list(self.algorithms_), index=index)
+        costs = self._preferences(X).cost if self.forests_ else self._scores(X)
+        performance = costs if self.better == "lower" else -costs
+        return pd.DataFrame(performance, columns=list(self.algorithms_), index=index)
 
     def sureness(self, X: Any) -> Floats:
         """Return the share of trees that agree with each choice, (n_problems,).
 
-        NaN where no forest chose: with "difficulty", "performance", and where always the single
-        best algorithm is picked.
+        NaN if no forest chose: with "difficulty", "performance", and if the single best algorithm
+        is always picked.
         """
         scores = self._scores(X)
         if not self.forests_ or self.way_ == SINGLE:
             return np.full(len(scores), np.nan)
         first = self._preferences(X).first
-        sure: Floats = first[np.arange(len(first)), scores.argmin(axis=1)]
-        return sure
+        return np.asarray(first[np.arange(len(first)), scores.argmin(axis=1)])
 
     def save(self, path: PathLike) -> Path:
         """Write the fitted selector to one file, usually called .skops; `ogive.load` reads it.
@@ -244,7 +229,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         return Path(path)
 
     def _scores(self, X: Any) -> Floats:
-        """Return lower is better, (n_problems, n_kept)."""
+        """Return scores of the algorithms, (n_problems, n_kept); lower is better."""
         check_is_fitted(self)
         X = self._checked_features(X, reset=False)
         if len(self.algorithms_) == 1:
@@ -253,107 +238,98 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
             return np.tile(self._single, (len(X), 1))
         if self.forests_:
             return self._preferences(X).scores
-        return -self._promise(X)
+        predicted: Floats = self.regressor_.predict(X)
+        if self.kind == PERFORMANCE:
+            return -predicted
+        return -np.asarray(self.curves_.at(predicted)[:, self._of_curves])
 
     def _preferences(self, X: Any) -> Preferences:
         rows = self._coder.rows(self._checked_features(X, reset=False))
         if self.way_ not in (SINGLE, PAIRWISE):
             return preferences(self.forests_, self.way_, rows)
-        said: Preferences = self.forests_[SURVIVAL].predict(rows)
+        survival: Preferences = self.forests_[SURVIVAL].predict(rows)
         if self.way_ == SINGLE:
-            return said
+            return survival
         pairs: Preferences = self.forests_[PAIRWISE].predict(rows)
-        return pairs._replace(cost=said.cost)
+        return pairs._replace(cost=survival.cost)
 
-    def _grow(self, X: Any, table: pd.DataFrame, before: Floats) -> None:
-        """Grow forests; with "auto", inner folds say which, and whether choosing pays."""
-        few = self._columns[~enough_runs(table, self._columns)]
-        self._leave_out(few)
+    def _fit_forests(self, X: Any, table: pd.DataFrame, before: Floats) -> None:
+        """Fit forests; with "auto", inner folds say which, and whether choosing pays."""
+        self._leave_out_few_runs(table)
         costs = costs_of(table.to_numpy()[:, self._columns], self.better, self.cutoff, before)
         seed = int(check_random_state(self.random_state).randint(2**31 - 10))
         self._coder = FeatureCoder()
         rows = self._coder.fit_rows(X)
         self.notes_ += self._coder.notes_
         self._single: Floats = costs.runs.mean(axis=0)
-        ways: tuple[str, ...] = (SURVIVAL,)
+        names: tuple[str, ...] = (SURVIVAL,)
         if self.kind == AUTO:
-            chosen = choose_way(rows, costs, seed)
-            self.way_ = chosen.way
-            self._tell(chosen)
-            if chosen.way == TOGETHER:
-                ways = EXPECTING
-            elif chosen.way != SINGLE:
-                ways = tuple(dict.fromkeys((SURVIVAL, chosen.way)))
+            choice = choose_way(rows, costs, seed)
+            self.way_ = choice.way
+            self._note_choice(choice)
+            if choice.way == TOGETHER:
+                names = EXPECTING
+            elif choice.way != SINGLE:
+                names = tuple(dict.fromkeys((SURVIVAL, choice.way)))
         elif self.kind == PAIRWISE:
-            ways = (SURVIVAL, PAIRWISE)
-        self.forests_ = grown(ways, rows, costs, seed)
+            names = (SURVIVAL, PAIRWISE)
+        self.forests_ = fit_forests(names, rows, costs, seed)
 
-    def _tell(self, chosen: Chosen) -> None:
+    def _note_choice(self, choice: Choice) -> None:
         """Keep the algorithm that runs first, and say what inner folds found."""
-        if chosen.first is not None:
-            self.first_ = (self.algorithms_[chosen.first.algorithm], chosen.first.seconds)
-        said = {
-            name: with_interval(gain, 1.96 * error) for name, (gain, error) in chosen.paid.items()
+        if choice.presolver is not None:
+            first = self.algorithms_[choice.presolver.algorithm]
+            self.first_ = (first, choice.presolver.budget)
+        saved = {
+            name: with_interval(gain, 1.96 * error) for name, (gain, error) in choice.saved.items()
         }
-        if chosen.way == SINGLE:
+        if choice.way == SINGLE:
             name = self.algorithms_[int(self._single.argmin())]
-            best = max(chosen.paid, key=lambda way: chosen.paid[way][0])
+            best = max(choice.saved, key=lambda way: choice.saved[way][0])
             self.notes_.append(
-                f"Choosing does not pay: in inner folds it saves {said[best]} per problem, so the "
+                f"Choosing does not pay: in inner folds it saves {saved[best]} per problem, so the "
                 f"single best, {name}, is always picked."
             )
         else:
             self.notes_.append(
-                f"Chosen by '{chosen.way}', which saves {said[chosen.way]} per problem in inner "
+                f"Chosen by '{choice.way}', which saves {saved[choice.way]} per problem in inner "
                 "folds against the single best."
             )
         if self.first_ is not None:
             self.notes_.append(f"{self.first_[0]} runs first, for {self.first_[1]:,.4g}.")
 
-    def _leave_out(self, few: Any) -> None:
-        """Never choose algorithms with too few runs."""
+    def _fit_difficulty(self, X: Any, fitted: Portfolio) -> None:
+        """Learn how hard each problem is; keep only the curves of the portfolio."""
+        self.curves_ = fitted.splines
+        # Algorithms with very few runs have no curve.
+        names: Any = self._columns.astype(str)
+        self._of_curves = fitted.performances.algorithms.get_indexer(names)
+        self.regressor_ = DifficultyRegressor(self.regressor, random_state=self.random_state)
+        self.regressor_.fit(X, fitted.difficulty)
+        self.notes_ += self.regressor_.notes_
+
+    def _fit_each(self, X: Any, target: pd.DataFrame) -> None:
+        """Fit one regressor per algorithm, on the problems it ran on."""
+        self._leave_out_few_runs(target)
+        self.regressor_ = OfEach(self.regressor, random_state=self.random_state)
+        self.regressor_.fit(X, target.to_numpy()[:, self._columns])
+        self.notes_ += self.regressor_.notes_
+
+    def _leave_out_few_runs(self, table: pd.DataFrame) -> None:
+        """Never choose algorithms with too few runs to learn from."""
+        runs = table.notna().to_numpy().sum(axis=0)[self._columns]
+        few = self._columns[runs < FEWEST]
         if len(few):
-            names = [str(self._named[place]) for place in few]
+            names = [str(self._named[column]) for column in few]
             self.notes_.append(f"Never chosen (too few runs): {listed(names, 'algorithm')}.")
-            self._keep([place for place in self._columns if place not in few])
+            self._keep([column for column in self._columns if column not in few])
         if not len(self._columns):
             raise InputError(f"No algorithm has at least {FEWEST} runs. Give more runs.")
 
-    def _check_settings(self) -> None:
-        for name, known in CHOICES.items():
-            given = getattr(self, name)
-            if given not in known:
-                raise InputError(
-                    f"{name} is {given!r}, but it should be one of {', '.join(known)}."
-                )
-        checked_epsilon(self.epsilon)
-
-    def _promise(self, X: Any) -> Floats:
-        """Return expected performance of each algorithm, (n_problems, n_kept); higher is better."""
-        found: Floats = self.regressor_.predict(X)
-        return found if self.kind == PERFORMANCE else self.curves_.at(found)[:, self._of_curves]
-
-    def _keep(self, names: Any) -> None:
+    def _keep(self, columns: Any) -> None:
         """Choose from these columns only, in the order of the table."""
-        self._columns = np.sort([int(name) for name in names])
+        self._columns = np.sort([int(column) for column in columns])
         self.algorithms_ = self._named[self._columns]
-
-    def _learn_difficulty(self, X: Any, found: Portfolio) -> None:
-        """Learn how hard each problem is; keep only the curves of the portfolio."""
-        self.curves_ = found.splines
-        # Algorithms with very few runs have no curve.
-        names: Any = self._columns.astype(str)
-        self._of_curves = found.performances.algorithms.get_indexer(names)
-        self.regressor_ = DifficultyRegressor(self.regressor, random_state=self.random_state)
-        self.regressor_.fit(X, found.difficulty)
-        self.notes_ += self.regressor_.notes_
-
-    def _learn_each(self, X: Any, gains: pd.DataFrame) -> None:
-        """Fit one regressor per algorithm, on the problems it ran on."""
-        self._leave_out(self._columns[~enough_runs(gains, self._columns)])
-        self.regressor_ = OfEach(self.regressor, random_state=self.random_state)
-        self.regressor_.fit(X, gains.to_numpy()[:, self._columns])
-        self.notes_ += self.regressor_.notes_
 
     def _checked_features(self, X: Any, *, reset: bool) -> Any:
         X = as_pandas(X)
@@ -374,14 +350,70 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _portfolio(gains: pd.DataFrame, learnt: pd.DataFrame) -> Portfolio:
-    """Difficulty on the learning scale, with curves of performance on the scale it is judged on.
+def _numbered(X: Any, y: Any) -> tuple[pd.DataFrame, Any]:
+    """Return performances under numbered columns, in the order of the features; and the names."""
+    if y is None:
+        raise InputError(
+            "requires y to be passed, but the target y is None: give a table of performances, one "
+            "row per problem and one column per algorithm."
+        )
+    y = as_pandas(y)
+    named: Any = np.arange(np.shape(y)[1] if np.ndim(y) == 2 else 1)
+    if isinstance(y, pd.DataFrame):
+        named = np.asarray([str(name) for name in y.columns], dtype=object)
+        if len(set(named)) < len(named):
+            raise InputError("y has the same algorithm twice. Give one column per algorithm.")
+        if is_frame(X) and not y.index.equals(X.index):
+            y = y.apply(lambda column: aligned(column, X.index, "y"))
+    elif np.ndim(y) == 1:
+        raise InputError(
+            "y has one dimension, but it should be a table: one row per problem, one column per "
+            "algorithm."
+        )
+    cells = check_array(y, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+    return pd.DataFrame(cells), named
+
+
+def _with_runs(
+    X: Any, table: pd.DataFrame, before: Floats
+) -> tuple[Any, pd.DataFrame, Floats, list[str]]:
+    """Return the problems with at least one run, and a note on the others."""
+    ran = table.notna().any(axis=1).to_numpy()
+    if ran.sum() < FEWEST:
+        raise InputError(
+            f"There are runs on {counted(int(ran.sum()), 'problem')} (n_samples = {len(ran)}), but "
+            f"at least {FEWEST} are needed to learn which algorithm to choose."
+        )
+    if ran.all():
+        return X, table, before, []
+    lost = f"Left out (no runs): {counted(int((~ran).sum()), 'problem')}."
+    return X[ran], table[ran].reset_index(drop=True), before[ran], [lost]
+
+
+def _gains_and_target(
+    table: pd.DataFrame, better: str, scale: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return performances as given and on the learning scale, both with higher better."""
+    sign = 1.0 if better == "higher" else -1.0
+    least = float(np.nanmin(table.to_numpy()))
+    if scale == "raw" or (scale == "auto" and (better == "higher" or least < 0)):
+        return sign * table, sign * table
+    if least < 0:
+        raise InputError(
+            f"scale='log' is log(1 + t), but there are performances down to {least:g}. "
+            "Use scale='raw'."
+        )
+    return sign * table, sign * table.transform(np.log1p)
+
+
+def _portfolio(gains: pd.DataFrame, target: pd.DataFrame) -> Portfolio:
+    """Return difficulty on the learning scale, with curves of performance as it is judged.
 
     A curve of mean logarithms would hide the rare run that takes a hundred times as long.
     """
-    found = portfolio(learnt)
-    ran = gains[[int(name) for name in found.performances.algorithms]]
-    return replace(found, splines=fit_splines(found.difficulty, ran.to_numpy()))
+    fitted = portfolio(target)
+    ran = gains[[int(name) for name in fitted.performances.algorithms]]
+    return replace(fitted, splines=fit_splines(fitted.difficulty, ran.to_numpy()))
 
 
 def load_selector(file: Path, max_bytes: int) -> AlgorithmSelector:
@@ -389,18 +421,17 @@ def load_selector(file: Path, max_bytes: int) -> AlgorithmSelector:
     from ogive.data.saved_estimators import unpacked
 
     content = readable_file(file, max_bytes).read_bytes()
-    found: AlgorithmSelector = unpacked(
+    selector: AlgorithmSelector = unpacked(
         file, content, _check_loaded, "selector", "AlgorithmSelector.save", max_bytes
     )
-    return found
+    return selector
 
 
-def _check_loaded(found: Any) -> None:
+def _check_loaded(loaded: Any) -> None:
     """Refuse a selector whose parts are missing or do not belong together."""
-    if not isinstance(found, AlgorithmSelector):
-        raise InputError(f"it holds a {type(found).__name__}, not an AlgorithmSelector")
-    sound = len(found.algorithms_) == len(found._columns) > 0  # noqa: SLF001
-    sound = sound and found.kind in CHOICES["kind"] and hasattr(found, "way_")
-    if not sound:
+    if not isinstance(loaded, AlgorithmSelector):
+        raise InputError(f"it holds a {type(loaded).__name__}, not an AlgorithmSelector")
+    sound = len(loaded.algorithms_) == len(loaded._columns) > 0  # noqa: SLF001
+    if not (sound and loaded.kind in CHOICES["kind"] and hasattr(loaded, "way_")):
         raise InputError("its parts are damaged or do not belong together")
-    check_predicts(found, getattr(found, "feature_names_in_", None))
+    check_predicts(loaded, getattr(loaded, "feature_names_in_", None))

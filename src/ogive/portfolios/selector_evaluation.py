@@ -1,8 +1,4 @@
-"""Share of the gap that selectors close.
-
-What selectors achieved: the share of the gap to a perfect choice that each closes.
-
-How much is gained by choosing algorithms from the features of problems.
+"""How much is gained by choosing algorithms from the features of problems.
 
 The measure is that of ASlib (Bischl et al., 2016): the share of the gap between the single best
 algorithm and the virtual best that is closed, under the folds of the scenario.
@@ -14,9 +10,10 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._processes import heeded, one_by_one
@@ -36,8 +33,8 @@ from ogive.portfolios.performances import (
 )
 from ogive.portfolios.portfolio_gaps import SINGLE, folds_of_problems
 from ogive.portfolios.selector import AlgorithmSelector
+from ogive.portfolios.selector_forests import PENALTY, Costs, Presolver, checked_costs
 from ogive.portfolios.selector_forests import SINGLE as NEVER_CHOOSING
-from ogive.portfolios.selector_forests import Costs, First, checked_costs
 from ogive.results.base import Result
 from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
@@ -45,13 +42,12 @@ from ogive.stats.intervals import reach_of_parts
 from ogive.stats.pairwise_tests import differences_by_errors
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["AlgorithmSelector", "SelectorEvaluation", "evaluate_selectors"]
 
 
+FEWEST_TO_CHOOSE = 2  # algorithms
 VIRTUAL = "virtual best"
 REFERENCES = (VIRTUAL, SINGLE)
 
@@ -75,27 +71,24 @@ class SelectorEvaluation(Result):
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per selector: mean performance, closed gap, share solved, algorithms in use."""
-        import pandas as pd
-
+        """Return one row per selector: performance, closed gap, share solved, algorithms used."""
         names = list(self.achieved.columns)
         frame = pd.DataFrame(index=pd.Index(names, name="selector"))
-        whole = np.ones(len(self.achieved))
-        span = self._lost(SINGLE) - self._lost(VIRTUAL)
-        means, gaps = [], []
-        for name in names:
-            means.append(self._ratio(self.achieved[name].to_numpy(), whole))
-            gaps.append(self._ratio(self._lost(SINGLE) - self._lost(name), span))
-        frame[["performance", "performance_se"]] = means
-        frame[["closed_gap", "closed_gap_se"]] = gaps
-        reach = reach_of_parts(self.folds.nunique()) * frame["closed_gap_se"]
-        frame["closed_gap_low"] = frame["closed_gap"] - reach
-        frame["closed_gap_high"] = (frame["closed_gap"] + reach).clip(upper=1.0)
+        whole, lost = np.ones(len(self.achieved)), {name: self._lost(name) for name in names}
+        span = lost[SINGLE] - lost[VIRTUAL]
+        frame[["performance", "performance_se"]] = [
+            self._ratio(self.achieved[name].to_numpy(), whole) for name in names
+        ]
+        frame[["closed_gap", "closed_gap_se"]] = [
+            self._ratio(lost[SINGLE] - lost[name], span) for name in names
+        ]
+        half_width = reach_of_parts(self.folds.nunique()) * frame["closed_gap_se"]
+        frame["closed_gap_low"] = frame["closed_gap"] - half_width
+        frame["closed_gap_high"] = (frame["closed_gap"] + half_width).clip(upper=1.0)
         if self.limit is not None:
             frame["solved"] = (self.achieved < self.limit).mean()
-        frame["algorithms"] = [
-            self.choices[name].nunique() if name in self.choices else np.nan for name in names
-        ]
+        used = [self.choices[name].nunique() if name in self.choices else np.nan for name in names]
+        frame["algorithms"] = used
         frame["algorithms"] = frame["algorithms"].astype("Int64")
         return frame
 
@@ -115,7 +108,7 @@ class SelectorEvaluation(Result):
     def _ratio(self, above: Floats, below: Floats) -> tuple[float, float]:
         """Return ratio of two sums over problems, and its standard error by leaving out each fold.
 
-        The error is NaN where one fold holds the whole denominator.
+        The error is NaN if one fold holds the whole denominator.
         """
         codes = np.unique(self.folds.to_numpy(), return_inverse=True)[1]
         tops, bottoms = np.bincount(codes, above), np.bincount(codes, below)
@@ -152,18 +145,18 @@ class SelectorEvaluation(Result):
             text += ": not a significant gain over always running the single best"
         if len(rows) == 1:
             return f"{text}."
-        apart = ", not significantly less" if level[1] else ""
-        return f"{text}; next is '{rows.index[1]}' with {rows['closed_gap'].iloc[1]:.0%}{apart}."
+        tied = ", not significantly less" if level[1] else ""
+        return f"{text}; next is '{rows.index[1]}' with {rows['closed_gap'].iloc[1]:.0%}{tied}."
 
     def _level_with(self, best: str, names: list[str]) -> NDArray[np.bool_]:
-        """Which of `names`, of which `best` was chosen, close not significantly less of the gap."""
+        """Return which of `names`, of which `best` was chosen, close not significantly less."""
         pairs = [self.difference(one, other) for one, other in combinations(names, 2)]
-        apart, error = np.array(pairs, dtype=float).T
-        tested = differences_by_errors(len(names), apart, error, self.folds.nunique() - 1.0)
-        return tested.level_with(names.index(best))
+        diff, error = np.array(pairs, dtype=float).T
+        tests = differences_by_errors(len(names), diff, error, self.folds.nunique() - 1.0)
+        return tests.level_with(names.index(best))
 
     def plot(self, **kw: Any) -> Display:
-        """Closed gap of each selector, between the single best (0) and the virtual best (1)."""
+        """Draw the closed gap of each selector: 0 is the single best, 1 the virtual best."""
         from ogive.results.plots.rankings import RankingDisplay
 
         ends = {f"closed_gap{end}": f"closed gap{end}" for end in ("", "_low", "_high")}
@@ -171,19 +164,6 @@ class SelectorEvaluation(Result):
         if frame["closed gap"].isna().all():
             raise InputError(f"There is nothing to draw. {self.meaning}")
         return RankingDisplay(frame, estimate="closed gap", ends=True).plot(**kw)
-
-
-PENALTY = 10.0  # PAR10
-FEWEST_TO_CHOOSE = 2  # algorithms
-
-
-class _Job(NamedTuple):
-    """One selector, trained on some problems and tested on others."""
-
-    name: str
-    selector: Any
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
 
 
 def evaluate_selectors(
@@ -238,13 +218,21 @@ def evaluate_selectors(
     rows = feature_rows(performance, X, table)
     (parts,) = folds_of_problems(table, cv, fewest=FEWEST, random_state=random_state)
     chosen = _selectors(selectors, table, limit, random_state)
-    jobs = [
-        _Job(name, selector, np.flatnonzero(parts != fold), np.flatnonzero(parts == fold))
-        for fold in np.unique(parts)
-        for name, selector in chosen.items()
-    ]
     costs = _costs(performance, table, feature_costs, limit)
-    return _evaluation(table, *_paid(jobs, rows, table, costs, n_jobs), costs, parts)
+    columns, paid = _cross_validated(chosen, parts, rows, table, costs, n_jobs)
+    sign = 1.0 if table.better == "lower" else -1.0
+    achieved = pd.DataFrame({VIRTUAL: sign * costs.runs.min(axis=1)}, index=paid.index)
+    for name in paid:
+        achieved[name] = sign * paid[name]
+    choices = columns.apply(lambda column: table.algorithms.to_numpy()[column.to_numpy()])
+    return SelectorEvaluation(
+        achieved=achieved,
+        choices=choices.rename_axis(index="problem"),
+        folds=pd.Series(parts, index=paid.index, name="fold"),
+        better=table.better,
+        limit=limit,
+        notes=_notes(table, achieved, costs),
+    )
 
 
 def learnt_from(
@@ -261,8 +249,8 @@ def learnt_from(
     table, limit = _scored(performance, better, cutoff, penalty)
     rows = feature_rows(performance, X, table)
     costs = _costs(performance, table, None, limit)
-    made: AlgorithmSelector = _told("selector", selector, table, limit)
-    return made.fit(rows, table.given, feature_costs=costs.features)
+    fresh: AlgorithmSelector = _fresh("selector", selector, table, limit)
+    return fresh.fit(rows, table.given, feature_costs=costs.features)
 
 
 def _scored(
@@ -283,7 +271,7 @@ def _scored(
 def _selectors(
     given: Any, table: Performances, limit: float | None, random_state: int
 ) -> dict[str, Any]:
-    """Return selectors by name, each told which performances are good."""
+    """Return fresh selectors by name, which know what performances are good."""
     if given is None:
         given = {"auto": AlgorithmSelector(random_state=random_state)}
     if not isinstance(given, Mapping) or not given:
@@ -299,77 +287,90 @@ def _selectors(
                 raise InputError(
                     f"The selector '{name}' has no {method}. Give an AlgorithmSelector instance."
                 )
-    return {str(name): _told(str(name), each, table, limit) for name, each in given.items()}
+    return {str(name): _fresh(str(name), each, table, limit) for name, each in given.items()}
 
 
-def _told(name: str, selector: Any, table: Performances, limit: float | None) -> Any:
+def _fresh(name: str, selector: Any, table: Performances, limit: float | None) -> Any:
+    """Return a copy, with the direction and the cut-off of the table if it is ours."""
     from sklearn.base import clone
 
     try:
-        own: Any = clone(selector, safe=False)
+        copy: Any = clone(selector, safe=False)
     except (TypeError, RuntimeError) as reason:
         raise InputError(
             f"The selector '{name}' cannot be copied, but each fold needs a fresh one: {reason}"
         ) from reason
-    if not isinstance(own, AlgorithmSelector):
-        return own
+    if not isinstance(copy, AlgorithmSelector):
+        return copy
     cutoff = None if limit is None else limit / table.penalty
-    return own.set_params(better=table.better, cutoff=cutoff)
+    return copy.set_params(better=table.better, cutoff=cutoff)
 
 
-class _Pick(NamedTuple):
-    """What one selector does on its test problems."""
-
-    places: NDArray[np.intp]  # of the chosen algorithms
-    first: First | None  # an algorithm that runs before
-    features: bool  # whether features are computed at all
-
-
-def _paid(
-    jobs: list[_Job], rows: Any, table: Performances, costs: Costs, n_jobs: int | None
+def _cross_validated(
+    selectors: Mapping[str, Any],
+    parts: NDArray[np.intp],
+    rows: Any,
+    table: Performances,
+    costs: Costs,
+    n_jobs: int | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Positions of the algorithms that each selector, and the single best, pick; and the costs."""
-    import pandas as pd
+    """Return columns of the algorithms that selectors and the single best pick, and their costs."""
     from joblib import delayed
 
     index = table.modelled.index
-    calls = [delayed(_picked)(job, rows, table, costs) for job in jobs]
-    places, paid = pd.DataFrame({SINGLE: 0}, index=index), pd.DataFrame({SINGLE: 0.0}, index=index)
-    with closing(one_by_one(calls, n_jobs)) as picked:
-        for job, pick in zip(jobs, picked, strict=True):
-            single = np.full(len(job.test), int(fair_means(table.gains[job.train]).argmax()))
-            there, tested = index[job.test], costs.of(job.test)
-            places.loc[there, SINGLE] = single
-            paid.loc[there, SINGLE] = tested.paid(single, features=False)
-            if job.name not in places:
-                places[job.name], paid[job.name] = 0, 0.0
-            places.loc[there, job.name] = pick.places
-            paid.loc[there, job.name] = tested.paid(pick.places, pick.first, features=pick.features)
-    return places, paid
+    jobs = [
+        (name, np.flatnonzero(parts != fold), np.flatnonzero(parts == fold))
+        for fold in np.unique(parts)
+        for name in selectors
+    ]
+    calls = [
+        delayed(_fold_costs)(name, selectors[name], train, test, rows, table, costs)
+        for name, train, test in jobs
+    ]
+    columns, paid = pd.DataFrame({SINGLE: 0}, index=index), pd.DataFrame({SINGLE: 0.0}, index=index)
+    with closing(one_by_one(calls, n_jobs)) as results:
+        for (name, train, test), (picked, cost) in zip(jobs, results, strict=True):
+            single = np.full(len(test), int(fair_means(table.gains[train]).argmax()))
+            single_cost = costs.of(test).selection_cost(single, features=False)
+            if name not in columns:
+                columns[name], paid[name] = 0, 0.0
+            for each, picks, price in ((SINGLE, single, single_cost), (name, picked, cost)):
+                columns.loc[index[test], each] = picks
+                paid.loc[index[test], each] = price
+    return columns, paid
 
 
 @heeded()
-def _picked(job: _Job, rows: Any, table: Performances, costs: Costs) -> _Pick:
-    """Return what one selector picks for its test problems."""
+def _fold_costs(
+    name: str,
+    selector: Any,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    rows: Any,
+    table: Performances,
+    costs: Costs,
+) -> tuple[NDArray[np.intp], Floats]:
+    """Return what one selector picks for its test problems, and what that costs."""
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
 
-    made: Any = clone(job.selector, safe=False)
-    ours = isinstance(made, AlgorithmSelector)
-    before = {"feature_costs": costs.features[job.train]} if ours else {}
-    made.fit(_safe_indexing(rows, job.train), table.given.iloc[job.train], **before)
-    names: Any = list(made.predict(_safe_indexing(rows, job.test)))
-    places = table.algorithms.get_indexer(names if np.ndim(names) == 1 else [])
-    if len(places) != len(job.test) or (places < 0).any():
+    fitted: Any = clone(selector, safe=False)
+    ours = isinstance(fitted, AlgorithmSelector)
+    before = {"feature_costs": costs.features[train]} if ours else {}
+    fitted.fit(_safe_indexing(rows, train), table.given.iloc[train], **before)
+    names: Any = list(fitted.predict(_safe_indexing(rows, test)))
+    picked = np.asarray(table.algorithms.get_indexer(names if np.ndim(names) == 1 else []))
+    if len(picked) != len(test) or (picked < 0).any():
         raise InputError(
-            f"The selector '{job.name}' should return the name of an algorithm for each problem, "
-            f"but it returned {str(names[:3])[:80]} for {counted(len(job.test), 'problem')}."
+            f"The selector '{name}' should return the name of an algorithm for each problem, "
+            f"but it returned {str(names[:3])[:80]} for {counted(len(test), 'problem')}."
         )
-    first = None
-    if ours and made.first_ is not None:
-        name, seconds = made.first_
-        first = First(list(table.algorithms).index(name), seconds)
-    return _Pick(np.asarray(places), first, not ours or made.way_ != NEVER_CHOOSING)
+    presolver = None
+    if ours and fitted.first_ is not None:
+        first, budget = fitted.first_
+        presolver = Presolver(list(table.algorithms).index(first), budget)
+    features = not ours or fitted.way_ != NEVER_CHOOSING
+    return picked, costs.of(test).selection_cost(picked, presolver, features=features)
 
 
 def _costs(performance: Any, table: Performances, feature_costs: Any, limit: float | None) -> Costs:
@@ -388,36 +389,11 @@ def _costs(performance: Any, table: Performances, feature_costs: Any, limit: flo
 
 
 def _in_order(given: Any, index: pd.Index) -> Any:
-    """Values by problem in the order of the table, summed over columns if there are several."""
+    """Return values by problem in the order of the table, summed over several columns."""
     if not hasattr(given, "reindex"):
         return np.asarray(given, dtype=float)
     named = given.set_axis(given.index.map(str), axis=0).reindex(index).fillna(0)
     return (named.sum(axis=1) if named.ndim == 2 else named).to_numpy()
-
-
-def _evaluation(
-    table: Performances,
-    places: pd.DataFrame,
-    paid: pd.DataFrame,
-    costs: Costs,
-    parts: NDArray[np.intp],
-) -> SelectorEvaluation:
-    """Return what the choices achieved, beside the virtual best."""
-    import pandas as pd
-
-    sign = 1.0 if table.better == "lower" else -1.0
-    achieved = pd.DataFrame({VIRTUAL: sign * costs.runs.min(axis=1)}, index=places.index)
-    for name in places:
-        achieved[name] = sign * paid[name]
-    choices = places.apply(lambda column: table.algorithms.to_numpy()[column.to_numpy()])
-    return SelectorEvaluation(
-        achieved=achieved,
-        choices=choices.rename_axis(index="problem"),
-        folds=pd.Series(parts, index=places.index, name="fold"),
-        better=table.better,
-        limit=costs.limit,
-        notes=_notes(table, achieved, costs),
-    )
 
 
 def _notes(table: Performances, achieved: pd.DataFrame, costs: Costs) -> tuple[str, ...]:

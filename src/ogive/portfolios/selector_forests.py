@@ -1,50 +1,43 @@
-"""Survival, cost, pairwise forests; choice among them.
-
-Forests that choose among algorithms: by survival, by cost, and by pairs.
+"""Forests that choose among algorithms, by survival, cost and pairs; and the choice among them.
 
 All learn from a table of costs, problems × algorithms, lower is better, without gaps. One forest is
 grown for all algorithms at once, so that a hundred algorithms cost little more than one; its leaves
-hold the costs of the training problems in them.
-
-Which way to select pays: out-of-fold costs of several forests, and of running one algorithm.
-
-What is compared is what a user would pay: the time of computing features, a first algorithm that
-runs for a short while before, and the run of the selected algorithm, up to the cut-off.
-
-Tables of performances as selectors learn from them.
+hold the costs of the training problems in them. Which forest pays is decided by out-of-fold costs:
+the time of computing features, a presolver that runs for a short while before, and the run of the
+selected algorithm, up to the cut-off.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
-from ogive.data.feature_columns import coder_of, is_frame
-from ogive.data.foreign_frames import as_pandas
-from ogive.data.names import aligned
-from ogive.difficulty.regressor import FEWEST, DifficultyRegressor
+from ogive.data.feature_columns import coder_of
+from ogive.difficulty.regressor import DifficultyRegressor
 from ogive.errors import InputError
 from ogive.portfolios.performances import worst_where_missing
-from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 TREES = 50
-LEAST_LEAF = 2
+LEAST_LEAF = 2  # problems
 PART_OF_FEATURES = 1 / 3
 PAIR_TREES = 12
 MOST_PAIRED = 6  # algorithms that are compared in pairs: those that add most to the virtual best
 
+PAIRWISE, SURVIVAL, COST, TOGETHER, SINGLE = "pairwise", "survival", "cost", "together", "single"
+FORESTS = (SURVIVAL, COST, PAIRWISE)
+EXPECTING = (SURVIVAL, COST)  # forests that expect costs, which can be averaged
+INNER_FOLDS = 5
+MIN_STANDARD_ERRORS = 1.0  # number of standard errors by which a choice must pay
+BUDGETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of a presolver, as shares of the cut-off
+PENALTY = 10.0  # PAR10: a run that did not end counts as ten cut-offs
+
 
 class Preferences(NamedTuple):
-    """What a forest says of algorithms on problems, each (n_problems, n_algorithms)."""
+    """Predictions of a forest for problems, each (n_problems, n_algorithms)."""
 
     scores: Floats  # lower is better
     first: Floats  # share of the trees in which an algorithm is best
@@ -52,7 +45,7 @@ class Preferences(NamedTuple):
 
 
 def log_rank_scores(costs: Floats, late: NDArray[np.bool_]) -> Floats:
-    """Cumulated hazard less the event, of each column: a log-rank test compares means of these.
+    """Return cumulated hazard less the event, of each column: log-rank tests compare their means.
 
     `late` runs did not end; they outlived all others.
     """
@@ -71,8 +64,7 @@ def log_rank_scores(costs: Floats, late: NDArray[np.bool_]) -> Floats:
 def relative_costs(costs: Floats) -> Floats:
     """Return logarithms of costs, less their mean on each problem: what depends on the choice."""
     logs = np.log1p(costs - min(0.0, float(costs.min())))
-    found: Floats = logs - logs.mean(axis=1, keepdims=True)
-    return found
+    return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
 class LeafForest:
@@ -101,19 +93,19 @@ class LeafForest:
 
     def predict(self, rows: Floats) -> Preferences:
         """Return mean costs as scores."""
-        places = self.forest.apply(rows)
-        width = self.leaves[0].shape[1]
-        total, first = np.zeros((len(rows), width)), np.zeros((len(rows), width))
+        leaves = self.forest.apply(rows)
+        shape = len(rows), self.leaves[0].shape[1]
+        total, first = np.zeros(shape), np.zeros(shape)
         for tree, means in enumerate(self.leaves):
-            found = means[places[:, tree]]
-            total += found
-            first[np.arange(len(rows)), found.argmin(axis=1)] += 1
+            costs = means[leaves[:, tree]]
+            total += costs
+            first[np.arange(len(rows)), costs.argmin(axis=1)] += 1
         total /= self.n_trees
         return Preferences(total, first / self.n_trees, total)
 
 
 def _means_in(leaf: NDArray[np.intp], values: Floats) -> Floats:
-    """Mean of the values of each leaf, (n_nodes, n_columns); those of all where nobody is."""
+    """Return means of the values of each leaf, (n_nodes, n_columns); of all for empty nodes."""
     order = np.argsort(leaf, kind="stable")
     different, start = np.unique(leaf[order], return_index=True)
     means = np.repeat(values.mean(axis=0)[None], int(leaf.max()) + 1, axis=0)
@@ -136,58 +128,54 @@ class PairForest:
         self.width = costs.shape[1]
         self.kept = _adding_most(costs)
         random = np.random.default_rng(self.seed)
-        pairs = [(one, other) for k, one in enumerate(self.kept) for other in self.kept[:k]]
         self.pairs = [
-            (one, other, self._grown(rows, costs, one, other, random)) for one, other in pairs
+            (one, other, self._trees(rows, costs[:, one], costs[:, other], random))
+            for k, one in enumerate(self.kept)
+            for other in self.kept[:k]
         ]
         return self
 
-    def _grown(
-        self, rows: Floats, costs: Floats, one: int, other: int, random: np.random.Generator
+    def _trees(
+        self, rows: Floats, one: Floats, other: Floats, random: np.random.Generator
     ) -> list[Any]:
-        """Return trees for one pair; a number where the samples leave nothing to learn."""
+        """Return trees for the costs of a pair; numbers if a sample leaves nothing to learn."""
         from sklearn.tree import DecisionTreeClassifier
 
-        apart = np.abs(costs[:, one] - costs[:, other])
-        cheaper = costs[:, one] < costs[:, other]
-        grown: list[Any] = []
+        difference, cheaper, n_rows = np.abs(one - other), one < other, len(rows)
+        trees: list[Any] = []
         for _ in range(self.n_trees):
-            weights = apart * np.bincount(
-                random.integers(0, len(rows), len(rows)), minlength=len(rows)
-            )
+            drawn = random.integers(0, n_rows, n_rows)
+            weights = difference * np.bincount(drawn, minlength=n_rows)
             seed = int(random.integers(2**31 - 1))
-            seen = weights > 0
-            if cheaper[seen].all() or not cheaper[seen].any():
-                grown.append(float(cheaper[seen].all()) if seen.any() else 0.5)
+            used = weights > 0
+            if cheaper[used].all() or not cheaper[used].any():
+                trees.append(float(cheaper[used].all()) if used.any() else 0.5)
                 continue
             tree = DecisionTreeClassifier(max_features="sqrt", random_state=seed)
-            grown.append(tree.fit(rows[seen], cheaper[seen], weights[seen], check_input=False))
-        return grown
+            trees.append(tree.fit(rows[used], cheaper[used], weights[used], check_input=False))
+        return trees
 
     def predict(self, rows: Floats) -> Preferences:
         """Return lost pairs as scores; the share of trees for the winner of each pair."""
         won = np.zeros((len(rows), self.width))
         share = np.zeros((len(rows), self.width))
-        for one, other, grown in self.pairs:
+        for one, other, trees in self.pairs:
             votes = np.zeros(len(rows))
-            for tree in grown:
-                votes += tree if isinstance(tree, float) else _says(tree, rows)
+            for tree in trees:
+                if isinstance(tree, float):
+                    votes += tree
+                else:
+                    votes += tree.predict_proba(rows, check_input=False)[:, -1] > 0.5
             votes /= self.n_trees
             share[:, one] += votes
             share[:, other] += 1 - votes
             won[:, one] += votes > 0.5
             won[:, other] += votes <= 0.5
         most = max(len(self.kept) - 1, 1)
-        out = np.full(self.width, np.inf)
-        out[self.kept] = 0.0
-        scores = (most - won) / most + 1e-3 * (most - share) / most + out
+        never = np.full(self.width, np.inf)
+        never[self.kept] = 0.0
+        scores = (most - won) / most + 1e-3 * (most - share) / most + never
         return Preferences(scores, share / most, np.full(scores.shape, np.nan))
-
-
-def _says(tree: Any, rows: Floats) -> Floats:
-    """Return 1 where a tree takes the first of its pair for cheaper."""
-    found: Floats = tree.predict_proba(rows, check_input=False)[:, -1] > 0.5
-    return found
 
 
 def _adding_most(costs: Floats) -> list[int]:
@@ -205,12 +193,42 @@ def _adding_most(costs: Floats) -> list[int]:
     return kept
 
 
-PAIRWISE, SURVIVAL, COST, TOGETHER, SINGLE = "pairwise", "survival", "cost", "together", "single"
-FORESTS = (SURVIVAL, COST, PAIRWISE)
-EXPECTING = (SURVIVAL, COST)  # forests that expect costs, which can be averaged
-INNER_FOLDS = 5
-SURELY = 1.0  # standard errors by which a choice must pay
-SHARES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of the cut-off, for the first algorithm
+def fit_forests(names: tuple[str, ...], rows: Floats, costs: Costs, seed: int) -> dict[str, Any]:
+    """Fit the forests of these names."""
+    forests: dict[str, Any] = {}
+    if SURVIVAL in names:
+        target = log_rank_scores(costs.runs, costs.late)
+        forests[SURVIVAL] = LeafForest(seed).fit(rows, target, costs.runs)
+    if COST in names:
+        forests[COST] = LeafForest(seed + 1).fit(rows, relative_costs(costs.runs), costs.runs)
+    if PAIRWISE in names:
+        forests[PAIRWISE] = PairForest(seed + 2).fit(rows, costs.runs)
+    return forests
+
+
+def preferences(forests: dict[str, Any], way: str, rows: Floats) -> Preferences:
+    """Return the predictions of one forest, or the means of those that expect costs."""
+    if way == TOGETHER:
+        return together({name: forests[name].predict(rows) for name in EXPECTING})
+    predictions: Preferences = forests[way].predict(rows)
+    return predictions
+
+
+def together(predictions: dict[str, Preferences]) -> Preferences:
+    """Return means of the expected costs of several forests, and of their shares."""
+    kept = [predictions[name] for name in EXPECTING]
+    cost: Floats = np.mean([each.cost for each in kept], axis=0)
+    return Preferences(cost, np.mean([each.first for each in kept], axis=0), cost)
+
+
+# --- Which forest to select by: out-of-fold costs ---
+
+
+class Presolver(NamedTuple):
+    """An algorithm that runs for a short while before features are computed."""
+
+    algorithm: int
+    budget: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,203 +248,133 @@ class Costs:
         cells = self.runs[rows], self.late[rows], self.features[rows]
         return Costs(*cells, self.cutoff, self.limit, solved)
 
-    def paid(
-        self, chosen: NDArray[np.intp], first: First | None = None, *, features: bool = True
+    def selection_cost(
+        self,
+        chosen: NDArray[np.intp],
+        presolver: Presolver | None = None,
+        *,
+        features: bool = True,
     ) -> Floats:
         """Return what each problem costs with the chosen algorithm, (n_problems,)."""
-        every = np.arange(len(self.runs))
-        run, late = self.runs[every, chosen], self.late[every, chosen]
+        each = np.arange(len(self.runs))
+        run, late = self.runs[each, chosen], self.late[each, chosen]
         if self.cutoff is None or self.limit is None:
             return run
         before = self.features.copy() if features else np.zeros(len(run))
-        done = np.zeros(len(run), dtype=bool)
-        if first is not None:
-            early = self.runs[:, first.algorithm]
-            done = ~self.late[:, first.algorithm] & (early <= first.seconds)
-            before += first.seconds
+        if presolver is not None:
+            before += presolver.budget
         if features and self.presolved is not None:
             run, late = np.where(self.presolved, 0.0, run), late & ~self.presolved
         whole = before + run
-        paid = np.where(late | (whole > self.cutoff), self.limit, whole)
-        return paid if first is None else np.where(done, early, paid)
+        cost = np.where(late | (whole > self.cutoff), self.limit, whole)
+        if presolver is None:
+            return cost
+        first = self.runs[:, presolver.algorithm]
+        done = ~self.late[:, presolver.algorithm] & (first <= presolver.budget)
+        return np.where(done, first, cost)
 
 
-class First(NamedTuple):
-    """An algorithm that runs for a short while before features are computed."""
+def costs_of(
+    table: Floats, better: str, cutoff: float | None, features: Floats | None = None
+) -> Costs:
+    """Return costs, lower is better; a missing run costs as much as the worst on its problem."""
+    runs = -worst_where_missing(table if better == "higher" else -table)
+    late = np.zeros(runs.shape, dtype=bool)
+    if better == "higher" or cutoff is None:
+        return Costs(runs, late, np.zeros(len(runs)))
+    late = runs >= cutoff
+    limit = PENALTY * cutoff
+    if late.any():
+        limit = max(float(runs.max()), limit)
+    before = np.zeros(len(runs)) if features is None else features
+    return Costs(runs, late, before, float(cutoff), limit)
 
-    algorithm: int
-    seconds: float
+
+def checked_costs(given: Any, n_problems: int) -> Floats:
+    """Return costs of computing features, 0 if they are not known."""
+    if given is None:
+        return np.zeros(n_problems)
+    costs: Floats = np.asarray(given, dtype=float).reshape(-1)
+    if len(costs) != n_problems or (costs < 0).any():
+        raise InputError(
+            f"`feature_costs` must be one number of 0 or more per problem ({n_problems} problems), "
+            f"got {len(costs)} numbers."
+        )
+    return np.nan_to_num(costs)
 
 
-class Chosen(NamedTuple):
-    """How to select, as out-of-fold costs have it."""
+class Choice(NamedTuple):
+    """How to select, by out-of-fold costs."""
 
     way: str
-    first: First | None
-    paid: dict[str, tuple[float, float]]  # of each way: mean cost saved and its standard error
+    presolver: Presolver | None
+    saved: dict[str, tuple[float, float]]  # by each way: mean cost saved and its standard error
 
 
-def grown(ways: tuple[str, ...], rows: Floats, costs: Costs, seed: int) -> dict[str, Any]:
-    """Return the forests that these ways need."""
-    found: dict[str, Any] = {}
-    runs = costs.runs
-    if SURVIVAL in ways:
-        target = log_rank_scores(runs, costs.late)
-        found[SURVIVAL] = LeafForest(seed).fit(rows, target, runs)
-    if COST in ways:
-        found[COST] = LeafForest(seed + 1).fit(rows, relative_costs(runs), runs)
-    if PAIRWISE in ways:
-        found[PAIRWISE] = PairForest(seed + 2).fit(rows, runs)
-    return found
+def choose_way(rows: Floats, costs: Costs, seed: int, ways: tuple[str, ...] = FORESTS) -> Choice:
+    """Return the way whose out-of-fold choices cost least; the single best if none pays.
 
-
-def preferences(forests: dict[str, Any], way: str, rows: Floats) -> Preferences:
-    """Return what one way says, or the mean of those that expect costs."""
-    if way != TOGETHER:
-        return forests[way].predict(rows)  # type: ignore[no-any-return]
-    return together({name: forests[name].predict(rows) for name in EXPECTING})
-
-
-def together(found: dict[str, Preferences]) -> Preferences:
-    """Return means of the expected costs of several forests, and of their shares."""
-    kept = [found[name] for name in EXPECTING]
-    cost: Floats = np.mean([each.cost for each in kept], axis=0)
-    return Preferences(cost, np.mean([each.first for each in kept], axis=0), cost)
-
-
-def choose_way(rows: Floats, costs: Costs, seed: int, ways: tuple[str, ...] = FORESTS) -> Chosen:
-    """Return the way whose out-of-fold choices cost least; the single best where none pays."""
+    Another way replaces all together, and any way the single best, only if it costs less by more
+    than one standard error.
+    """
     parts = np.random.default_rng(seed).permutation(len(rows)) % min(INNER_FOLDS, len(rows))
     names = [*ways, TOGETHER] if len(ways) > 1 else list(ways)
     picks = {name: np.zeros(len(rows), dtype=np.intp) for name in [*names, SINGLE]}
     for part in np.unique(parts):
         train, test = np.flatnonzero(parts != part), np.flatnonzero(parts == part)
-        learnt = costs.of(train)
-        forests = grown(ways, rows[train], learnt, seed)
-        found = {name: forest.predict(rows[test]) for name, forest in forests.items()}
+        training_costs = costs.of(train)
+        forests = fit_forests(ways, rows[train], training_costs, seed)
+        predictions = {name: forest.predict(rows[test]) for name, forest in forests.items()}
         if TOGETHER in names:
-            found[TOGETHER] = together(found)
-        for name, said in found.items():
-            picks[name][test] = said.scores.argmin(axis=1)
-        picks[SINGLE][test] = int(learnt.runs.mean(axis=0).argmin())
-    return _best_of(costs, picks, names)
+            predictions[TOGETHER] = together(predictions)
+        for name, predicted in predictions.items():
+            picks[name][test] = predicted.scores.argmin(axis=1)
+        picks[SINGLE][test] = int(training_costs.runs.mean(axis=0).argmin())
+    return _cheapest(costs, picks, names)
 
 
-def _best_of(costs: Costs, picks: dict[str, NDArray[np.intp]], names: list[str]) -> Chosen:
-    """Compare what the picks cost, each with the first algorithm that suits it best."""
-    alone = costs.paid(picks[SINGLE], features=False)
-    firsts = {name: best_first(costs, picks[name]) for name in names}
-    saved = {name: alone - costs.paid(picks[name], firsts[name]) for name in names}
-    told = {name: _mean_and_error(each) for name, each in saved.items()}
+def _cheapest(costs: Costs, picks: dict[str, NDArray[np.intp]], names: list[str]) -> Choice:
+    """Compare what the picks cost, each with the presolver that suits it best."""
+    single_best = costs.selection_cost(picks[SINGLE], features=False)
+    presolvers = {name: best_presolver(costs, picks[name]) for name in names}
+    savings = {
+        name: single_best - costs.selection_cost(picks[name], presolvers[name]) for name in names
+    }
+    saved = {name: _mean_and_error(each) for name, each in savings.items()}
     way = names[-1]  # all together, unless another is surely better
     for name in names:
-        gain, error = _mean_and_error(saved[name] - saved[way])
-        if gain > SURELY * error and told[name][0] > told[way][0]:
+        gain, error = _mean_and_error(savings[name] - savings[way])
+        if gain > MIN_STANDARD_ERRORS * error and saved[name][0] > saved[way][0]:
             way = name
-    gain, error = told[way]
-    if not gain > SURELY * error:
-        single = best_first(costs, picks[SINGLE], features=False)
-        return Chosen(SINGLE, single, told)
-    return Chosen(way, firsts[way], told)
+    gain, error = saved[way]
+    if not gain > MIN_STANDARD_ERRORS * error:
+        return Choice(SINGLE, best_presolver(costs, picks[SINGLE], features=False), saved)
+    return Choice(way, presolvers[way], saved)
 
 
-def best_first(costs: Costs, picked: NDArray[np.intp], *, features: bool = True) -> First | None:
-    """The algorithm and the time that save most if it runs first; None where that does not pay."""
+def best_presolver(
+    costs: Costs, picked: NDArray[np.intp], *, features: bool = True
+) -> Presolver | None:
+    """Return the algorithm and budget that save most if it runs first; None if none pays."""
     if costs.cutoff is None:
         return None
-    plain = costs.paid(picked, features=features)
-    best, found = 0.0, None
-    for share in SHARES:
+    without = costs.selection_cost(picked, features=features)
+    most, best = 0.0, None
+    for share in BUDGETS:
         for algorithm in range(costs.runs.shape[1]):
-            first = First(algorithm, share * costs.cutoff)
-            gain, error = _mean_and_error(plain - costs.paid(picked, first, features=features))
-            if gain > max(best, SURELY * error):
-                best, found = gain, first
-    return found
+            presolver = Presolver(algorithm, share * costs.cutoff)
+            cost = costs.selection_cost(picked, presolver, features=features)
+            gain, error = _mean_and_error(without - cost)
+            if gain > max(most, MIN_STANDARD_ERRORS * error):
+                most, best = gain, presolver
+    return best
 
 
 def _mean_and_error(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-PENALTY = 10.0  # PAR10
-
-
-def table_of(X: Any, y: Any) -> tuple[pd.DataFrame, Any]:
-    """Return performances under numbered columns, in the order of the features; and the names."""
-    import pandas as pd
-
-    if y is None:
-        raise InputError(
-            "requires y to be passed, but the target y is None: give a table of performances, one "
-            "row per problem and one column per algorithm."
-        )
-    y = as_pandas(y)
-    named: Any = np.arange(np.shape(y)[1] if np.ndim(y) == 2 else 1)
-    if isinstance(y, pd.DataFrame):
-        named = np.asarray([str(name) for name in y.columns], dtype=object)
-        if len(set(named)) < len(named):
-            raise InputError("y has the same algorithm twice. Give one column per algorithm.")
-        if is_frame(X) and not y.index.equals(X.index):
-            y = y.apply(lambda column: aligned(column, X.index, "y"))
-    elif np.ndim(y) == 1:
-        raise InputError(
-            "y has one dimension, but it should be a table: one row per problem, one column per "
-            "algorithm."
-        )
-    cells = check_array(y, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
-    return pd.DataFrame(cells), named
-
-
-def with_runs(X: Any, table: pd.DataFrame) -> tuple[Any, pd.DataFrame, list[str]]:
-    """Return the problems with at least one run."""
-    ran = table.notna().any(axis=1).to_numpy()
-    if ran.sum() < FEWEST:
-        raise InputError(
-            f"There are runs on {counted(int(ran.sum()), 'problem')} (n_samples = {len(ran)}), but "
-            f"at least {FEWEST} are needed to learn which algorithm to choose."
-        )
-    if ran.all():
-        return X, table, []
-    lost = f"Left out (no runs): {counted(int((~ran).sum()), 'problem')}."
-    return X[ran], table[ran].reset_index(drop=True), [lost]
-
-
-def gains_of(table: pd.DataFrame, better: str, scale: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return performances as given and on the learning scale, both with higher better."""
-    sign = 1.0 if better == "higher" else -1.0
-    least = float(np.nanmin(table.to_numpy()))
-    if scale == "raw" or (scale == "auto" and (better == "higher" or least < 0)):
-        return sign * table, sign * table
-    if least < 0:
-        raise InputError(
-            f"scale='log' is log(1 + t), but there are performances down to {least:g}. "
-            "Use scale='raw'."
-        )
-    logs: pd.DataFrame = table.transform(np.log1p)
-    return sign * table, sign * logs
-
-
-def costs_of(
-    table: Floats, better: str, cutoff: float | None, features: Floats | None = None
-) -> Costs:
-    """Costs of runs, lower is better; a missing run costs as much as the worst on its problem."""
-    gains = table if better == "higher" else -table
-    runs = -worst_where_missing(gains)
-    late = np.zeros(runs.shape, dtype=bool)
-    if better == "higher" or cutoff is None:
-        return Costs(runs, late, np.zeros(len(runs)))
-    late = runs >= cutoff
-    limit = max(float(runs.max()), PENALTY * cutoff) if late.any() else PENALTY * cutoff
-    before = np.zeros(len(runs)) if features is None else features
-    return Costs(runs, late, before, float(cutoff), limit)
-
-
-def enough_runs(table: pd.DataFrame, columns: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which of the columns have as many runs as it takes to learn from."""
-    runs = table.notna().to_numpy().sum(axis=0)
-    found: NDArray[np.bool_] = runs[columns] >= FEWEST
-    return found
+# --- Features and regressors ---
 
 
 class FeatureCoder(DifficultyRegressor):
@@ -435,13 +383,20 @@ class FeatureCoder(DifficultyRegressor):
     def fit_rows(self, X: Any) -> Floats:
         """Learn the coding, and return the training rows."""
         rows, _ = self._training_rows(X, np.arange(len(X), dtype=float))
-        plan = None if self.numbers_ is None else self._plan()
-        self.coder_ = coder_of(plan)
-        return _plain(self.coder_.fit_transform(rows))
+        self.coder_ = coder_of(None if self.numbers_ is None else self._plan())
+        return _single_precision(self.coder_.fit_transform(rows))
 
     def rows(self, X: Any) -> Floats:
-        """Return code new rows."""
-        return _plain(self.coder_.transform(self._new_rows(X)))
+        """Return new rows, coded."""
+        return _single_precision(self.coder_.transform(self._new_rows(X)))
+
+
+def _single_precision(matrix: Any) -> Floats:
+    """Return dense numbers in the precision of trees."""
+    dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+    most = float(np.finfo(np.float32).max)
+    clipped: Floats = np.ascontiguousarray(np.clip(dense, -most, most), dtype=np.float32)
+    return clipped
 
 
 class OfEach(DifficultyRegressor):
@@ -456,32 +411,11 @@ class OfEach(DifficultyRegressor):
         self.regressors_ = []
         for target in y.T:
             known = np.flatnonzero(np.isfinite(target))
-            made = self._made(target[known], seed)
-            self.regressors_.append(made.fit(_safe_indexing(rows, known), target[known]))
+            model = self._made(target[known], seed)
+            self.regressors_.append(model.fit(_safe_indexing(rows, known), target[known]))
         return self
 
     def predict(self, X: Any) -> Floats:
         """Return expected performance of each algorithm, (n_problems, n_algorithms)."""
         rows = self._new_rows(X)
         return np.column_stack([one.predict(rows) for one in self.regressors_])
-
-
-def checked_costs(given: Any, n_problems: int) -> Floats:
-    """Return costs of computing features, 0 where they are not known."""
-    if given is None:
-        return np.zeros(n_problems)
-    costs: Floats = np.asarray(given, dtype=float).reshape(-1)
-    if len(costs) != n_problems or (costs < 0).any():
-        raise InputError(
-            f"feature_costs has {len(costs)} numbers, but there are {n_problems} problems. Give "
-            "one number of 0 or more per problem."
-        )
-    return np.nan_to_num(costs)
-
-
-def _plain(matrix: Any) -> Floats:
-    """Return dense numbers in the precision of trees."""
-    dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
-    widest = float(np.finfo(np.float32).max)
-    found: Floats = np.ascontiguousarray(np.clip(dense, -widest, widest), dtype=np.float32)
-    return found

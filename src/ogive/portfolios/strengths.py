@@ -1,19 +1,10 @@
-"""Curves, regions of strength, occupancy, their figures.
+"""Where on the difficulty line each algorithm is strong: within epsilon of the best curve.
 
-Expected performance along difficulty as the fitted model has it, and as it may be.
-
-Splines do not know the model; its expected performance is a second opinion on who is best where.
-
-Where on the difficulty line each algorithm is strong: within epsilon of the best curve.
-
-Share of problems at which each algorithm has the best curve, with its interval.
-
-The interval is for problems like these, of which these are a sample. It holds two others: that of
-splines fitted to resampled problems, and that of the curves of the fitted model, whose parameters
-and problems vary. The first alone does not know that a spline is smoother than the truth, by
-which it may lead where all are nearly equal; the second alone believes the model.
-
-The figures of a portfolio: which display each is, and the frame it draws.
+Its occupancy is the share of problems at which its curve is the best, with an interval for problems
+like these, of which these are a sample. The interval holds two others: that of splines fitted to
+resampled problems, and that of the curves of the fitted model, whose parameters and problems vary.
+The first alone does not know that a spline is smoother than the truth, by which it may lead where
+all are nearly equal; the second alone believes the model.
 """
 
 from __future__ import annotations
@@ -21,33 +12,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from ogive._validation import as_number, checked_share, whole_number
 from ogive.errors import InputError
 from ogive.irt.calibration import UNKNOWN, Calibration
-from ogive.irt.models.categorical import Categorical
 from ogive.irt.models.censored import Censored
 from ogive.portfolios.performances import Performances
 from ogive.results.base import stacked
-from ogive.results.numbers import joined
 from ogive.stats.array_backend import Floats
 from ogive.stats.special_functions import log_normal_cdf, sigmoid_pair
 from ogive.stats.splines import Splines, fit_splines
 
-if TYPE_CHECKING:
-    import pandas as pd
+Bounds: TypeAlias = "tuple[float, float] | None"
 
-    from ogive.portfolios.airt import Portfolio
-    from ogive.results.plots.figure import Display
-
-
-PLACES = 201  # of the abilities of problems, equally many between two
-NODES = 24  # of the normal noise
+QUANTILES = 201  # number of quantiles of the abilities of problems
+NODES = 24  # quadrature nodes of the normal noise
 FAR_OUT = 6.0  # standard deviations; there is no noise beyond
-SPREAD = (np.arange(11) + 0.5) / 11  # quantiles of what is not known of each ability
+ERROR_QUANTILES = (np.arange(11) + 0.5) / 11  # of the error of each ability
+GRID = 801  # points of the difficulty line on which regions are found
+TIED = 1e-12
+CONFIDENCE = 0.95
+DRAWS = 200
+MOST_RESAMPLED = 2_000  # problems; of more, resamples are as large, and their spread is scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,28 +49,22 @@ class ModelledCurves:
     splines: Splines  # of algorithms that the model leaves out
 
     def drawn(self, draws: int, random: np.random.Generator) -> Floats:
-        """Return curves as the parameters may be, (draws, n_places, n_algorithms).
+        """Return curves with parameters drawn anew, (draws, n_quantiles, n_algorithms).
 
-        Places are quantiles of the abilities of the problems, which are known with an error.
+        They are taken at quantiles of the abilities of the problems, which are known with an error.
         """
-        places = self._places()
-        import pandas as pd
-
-        named = pd.Index(list(self.calibration.item_names))
-        known = self.performances.algorithms.get_indexer(named)
-        curves = np.repeat(self.splines.at(-places)[None], draws, axis=0)
-        for k, coords in enumerate(drawn_coords(self.calibration, draws, random)):
-            curves[k][:, known] = self._expected(coords, places)
-        return curves
-
-    def _places(self) -> Floats:
         from scipy.special import ndtri
 
         scored = self.calibration.abilities("eap", items_known=True)
         ability, se = (scored[name].to_numpy(dtype=float) for name in ("ability", "se"))
-        likely = ability[:, None] + se[:, None] * ndtri(SPREAD)
-        found: Floats = np.quantile(likely, (np.arange(PLACES) + 0.5) / PLACES)
-        return found
+        likely = ability[:, None] + se[:, None] * ndtri(ERROR_QUANTILES)
+        abilities = np.quantile(likely, (np.arange(QUANTILES) + 0.5) / QUANTILES)
+        items = pd.Index(list(self.calibration.item_names))
+        columns = self.performances.algorithms.get_indexer(items)
+        curves = np.repeat(self.splines.at(-abilities)[None], draws, axis=0)
+        for k, coords in enumerate(drawn_coords(self.calibration, draws, random)):
+            curves[k][:, columns] = self._expected(coords, abilities)
+        return curves
 
     def _late(self) -> float:
         """Return what a run that did not end counts as; all of them may be on problems left out."""
@@ -106,14 +90,13 @@ class ModelledCurves:
         for point, weight in zip(*np.polynomial.legendre.leggauss(NODES), strict=True):
             x = start + half * (1 + point)
             value = low + (high - low) * sigmoid_pair(mean + noise * x)[0]
-            dense = half * weight * np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
-            total = total + dense * np.clip(value, *table.bounds)
-        found: Floats = total.T
-        return found
+            density = half * weight * np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
+            total = total + density * np.clip(value, *table.bounds)
+        return np.asarray(total.T)
 
 
 def drawn_coords(calibration: Calibration, draws: int, random: np.random.Generator) -> Floats:
-    """Return coordinates of the items as they may be, (draws, n_items, width).
+    """Return coordinates of the items drawn from their errors, (draws, n_items, width).
 
     Items err each by itself, and all together where origin and unit of the scale are not known.
     """
@@ -127,10 +110,6 @@ def drawn_coords(calibration: Calibration, draws: int, random: np.random.Generat
     moved = np.einsum("ijk,bik->bij", root, random.standard_normal((draws, *coords.shape)))
     together = np.einsum("bs,sij->bij", random.standard_normal((draws, len(shared))), shared)
     return np.stack([calibration.model.bounded(each) for each in coords + moved + together])
-
-
-GRID = 801  # points of the difficulty line on which regions are found
-TIED = 1e-12
 
 
 def checked_epsilon(epsilon: object) -> float:
@@ -161,16 +140,11 @@ def by_epsilon(
 def notes_on_epsilon(epsilon: float, bounds: tuple[float, float]) -> list[str]:
     """Return a note if epsilon covers the whole range of performance."""
     low, high = bounds
-    if epsilon < high - low:
-        return []
     note = (
         f"epsilon is {epsilon:g}, but modelled performance ranges from {low:g} to {high:g}: every "
         "algorithm counts as strong everywhere. Give a smaller one."
     )
-    return [note]
-
-
-Bounds: TypeAlias = "tuple[float, float] | None"
+    return [] if epsilon < high - low else [note]
 
 
 def within(
@@ -178,7 +152,7 @@ def within(
 ) -> np.ndarray:
     """Return which curves (last axis) lie within `epsilon` of the best (or worst) at each point.
 
-    None does where all are as bad (or good) as the `bounds` allow: nobody leads there.
+    None does if all are as bad (or good) as the `bounds` allow: nobody leads there.
     """
     sign = 1.0 if best else -1.0
     turned = sign * curves
@@ -197,22 +171,19 @@ def contested(first: Floats, end: float | None) -> np.ndarray:
 def share_within(
     curves: Floats, epsilon: float, bounds: Bounds = None, weights: Floats | None = None
 ) -> Floats:
-    """Share of the points (last axis but one) where each curve is strong; NaN without a curve.
+    """Return share of points (last axis but one) where each curve is strong; NaN without a curve.
 
     With `weights`, which add up to 1, points count by them.
     """
     near = within(curves, epsilon, bounds)
     share = near.mean(axis=-2) if weights is None else weights @ near
-    found: Floats = np.where(np.isnan(curves).any(axis=-2), np.nan, share)
-    return found
+    return np.asarray(np.where(np.isnan(curves).any(axis=-2), np.nan, share))
 
 
 def regions(
     splines: Splines, difficulty: Floats, algorithms: pd.Index, epsilon: float, *, best: bool
 ) -> pd.DataFrame:
     """Return one row per region: algorithm, start, end, problems in it and their share."""
-    import pandas as pd
-
     low, high = float(difficulty.min()), float(difficulty.max())
     # With the problems on the grid, those inside regions are those that `occupancy` counts.
     grid = np.union1d(np.linspace(low, high, GRID if high > low else 1), difficulty)
@@ -230,12 +201,11 @@ def regions(
 
 
 def entering_epsilon(curves: Floats, bounds: Bounds = None) -> Floats:
-    """The smallest epsilon at which each curve (last axis) is strong somewhere; inf without one."""
+    """Return the smallest epsilon at which each curve (last axis) is strong; inf without one."""
     first = np.nanmax(curves, axis=1, keepdims=True)
     behind = first - curves
-    there = contested(first, bounds[0] if bounds else None) & ~np.isnan(behind)
-    nearest: Floats = np.where(there, behind, np.inf).min(axis=0)
-    return nearest
+    counts = contested(first, bounds[0] if bounds else None) & ~np.isnan(behind)
+    return np.asarray(np.where(counts, behind, np.inf).min(axis=0))
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
@@ -245,17 +215,12 @@ def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
-CONFIDENCE = 0.95
-DRAWS = 200
-MOST_RESAMPLED = 2_000  # problems; of more, resamples are as large, and their spread is scaled
-
-
 class Drawn(NamedTuple):
-    """Curves as they may be, each with problems like these."""
+    """Curves drawn from their uncertainty, each with problems like these."""
 
     resampled: list[tuple[Splines, Floats]]  # and the difficulties of the resampled problems
-    modelled: Floats | None  # (n_draws, n_places, n_algorithms)
-    weights: Floats  # (n_draws, n_places): share of the problems at each place
+    modelled: Floats | None  # (n_draws, n_quantiles, n_algorithms)
+    weights: Floats  # (n_draws, n_quantiles): share of the problems at each quantile
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +235,7 @@ class FittedCurves:
     kept: dict[int, Drawn] = field(default_factory=dict, repr=False)  # by seed
 
     def shares(self, epsilon: float) -> Floats:
-        """Share of the problems at which each algorithm is within `epsilon` of the best curve."""
+        """Return the share of problems at which each algorithm is within `epsilon` of the best."""
         return share_within(self.splines.at(self.difficulty), epsilon, self.splines.bounds)
 
     def interval(
@@ -279,29 +244,28 @@ class FittedCurves:
         """Return lower and upper end of the interval of each share, (n_algorithms,) each."""
         share, bounds = self.shares(epsilon), self.splines.bounds
         drawn = self._drawn(random_state)
-        found = np.array([share_within(s.at(x), epsilon, bounds) for s, x in drawn.resampled])
+        resampled = np.array([share_within(s.at(x), epsilon, bounds) for s, x in drawn.resampled])
         # Missing runs are filled in, and large tables resampled in part: both change the spread.
         runs = (~np.isnan(self.cells)).sum(axis=0)
         size = len(drawn.resampled[0][1])
-        found = share + (found - share) * np.sqrt(size / np.maximum(runs, 1))
-        found = found.clip(0.0, 1.0)
-        low, high = _quantiles(np.where(np.isnan(found), share, found), confidence)
+        resampled = share + (resampled - share) * np.sqrt(size / np.maximum(runs, 1))
+        resampled = resampled.clip(0.0, 1.0)
+        low, high = _quantiles(np.where(np.isnan(resampled), share, resampled), confidence)
         if drawn.modelled is not None:
             pairs = zip(drawn.modelled, drawn.weights, strict=True)
-            told = np.array([share_within(c, epsilon, bounds, w) for c, w in pairs])
-            least, most = _quantiles(told, confidence)
+            modelled = np.array([share_within(c, epsilon, bounds, w) for c, w in pairs])
+            least, most = _quantiles(modelled, confidence)
             low, high = np.minimum(low, least), np.maximum(high, most)
         return np.minimum(low, share), np.maximum(high, share)
 
     def _drawn(self, random_state: int) -> Drawn:
         """Return curves of this seed, drawn once."""
         if random_state not in self.kept:
-            random = np.random.default_rng(random_state)
+            random, n = np.random.default_rng(random_state), len(self.difficulty)
             resampled = [self._resampled(random) for _ in range(DRAWS)]
             modelled = None if self.modelled is None else self.modelled.drawn(DRAWS, random)
-            places = 1 if modelled is None else modelled.shape[1]
-            n = len(self.difficulty)
-            weights = random.multinomial(n, np.full(places, 1 / places), DRAWS) / n
+            n_points = 1 if modelled is None else modelled.shape[1]
+            weights = random.multinomial(n, np.full(n_points, 1 / n_points), DRAWS) / n
             self.kept[random_state] = Drawn(resampled, modelled, weights)
         return self.kept[random_state]
 
@@ -313,22 +277,22 @@ class FittedCurves:
         """
         filled = self.cells.copy()
         for column in np.flatnonzero(np.isnan(filled).any(axis=0) & self.splines.known):
-            seen = ~np.isnan(filled[:, column])
-            order = np.argsort(self.difficulty[seen], kind="stable")
-            places, values = self.difficulty[seen][order], filled[seen, column][order]
-            wanted = self.difficulty[~seen]
-            after = np.searchsorted(places, wanted).clip(1, len(places) - 1)
-            nearer = wanted - places[after - 1] < places[after] - wanted
-            filled[~seen, column] = values[after - nearer]
+            ran = ~np.isnan(filled[:, column])
+            order = np.argsort(self.difficulty[ran], kind="stable")
+            x, values = self.difficulty[ran][order], filled[ran, column][order]
+            wanted = self.difficulty[~ran]
+            after = np.searchsorted(x, wanted).clip(1, len(x) - 1)
+            nearer_before = wanted - x[after - 1] < x[after] - wanted
+            filled[~ran, column] = values[after - nearer_before]
         return filled
 
     def _resampled(self, random: np.random.Generator) -> tuple[Splines, Floats]:
         """Return curves fitted to a resample of the problems, and the difficulties of these."""
         n = len(self.difficulty)
         rows = random.integers(0, n, min(n, MOST_RESAMPLED))
-        places = self.difficulty[rows]
-        fitted = replace(self.fit(places, self._filled[rows]), bounds=self.splines.bounds)
-        return fitted, places
+        difficulty = self.difficulty[rows]
+        fitted = self.fit(difficulty, self._filled[rows])
+        return replace(fitted, bounds=self.splines.bounds), difficulty
 
 
 def _quantiles(shares: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -346,274 +310,12 @@ def occupancy(
 ) -> pd.DataFrame:
     """Return share of problems at whose difficulty each algorithm is within `epsilon` of the best.
 
-    Where curves are equal, each of them is the best, so that shares may add up to more than 1;
-    where all are as bad as possible, none is.
+    If curves are equal, each of them is the best, so that shares may add up to more than 1; if all
+    are as bad as possible, none is.
     """
-    import pandas as pd
-
     confidence = checked_share(confidence, "confidence", CONFIDENCE)
     random_state = whole_number(random_state, "random_state", 0)
     low, high = curves.interval(epsilon, confidence, random_state)
-    columns = {
-        "occupancy": curves.shares(epsilon),
-        "occupancy_low": low,
-        "occupancy_high": high,
-    }
+    shares = curves.shares(epsilon)
+    columns = {"occupancy": shares, "occupancy_low": low, "occupancy_high": high}
     return pd.DataFrame(columns, index=algorithms)
-
-
-ABILITIES, HEIGHTS = 61, 61
-GRADE_ABILITIES = 241  # curves of grades may be steep
-AROUND_PEAK = np.linspace(-4.0, 4.0, 33)  # in standard deviations, so that sharp peaks are drawn
-REACH = 3.0
-BELOW = 0.3  # of the range of runs that ended, shown for those that did not
-HEIGHT = "log-odds of performance"
-EPSILONS = (0.0, 0.01)
-TRACES = (0.1, 0.5, 0.9)  # quantiles of all log-odds at which lines are drawn
-
-
-def curves(portfolio: Portfolio, **kw: Any) -> Display:
-    """Performance along difficulty; what the published splines say beyond the bounds is cut."""
-    columns = ["performance", "low", "high"]
-    frame = portfolio.curves.copy()
-    frame[columns] = frame[columns].clip(*portfolio.performances.bounds)
-    return _display("performance_curves", frame, height=portfolio.performances.scale, **kw)
-
-
-def strengths(
-    portfolio: Portfolio, epsilons: Sequence[float] | float = EPSILONS, **kw: Any
-) -> Display:
-    """Return regions of strengths and weaknesses for each epsilon."""
-    import pandas as pd
-
-    levels = checked_epsilons(epsilons)
-    parts = [
-        find(level).assign(kind=kind, epsilon=float(level))
-        for level in levels
-        for kind, find in (("strengths", portfolio.strengths), ("weaknesses", portfolio.weaknesses))
-    ]
-    regions = pd.concat(parts, ignore_index=True)
-    lacking = portfolio.algorithms.index.difference(pd.Index(regions["algorithm"]))
-    without = pd.DataFrame({"algorithm": lacking, "kind": "strengths", "epsilon": float(levels[0])})
-    frame = pd.concat([regions, without], ignore_index=True) if len(without) else regions
-    kw["order"] = _order(portfolio)
-    return _display("strengths", frame, difficulties=portfolio.difficulty, **kw)
-
-
-def densities(portfolio: Portfolio, **kw: Any) -> Display:
-    """Return density of performance along the easiness of problems."""
-    import pandas as pd
-
-    calibration = portfolio.calibration
-    abilities = np.linspace(-REACH, REACH, ABILITIES)
-    if isinstance(calibration.model, Categorical):
-        return traces(portfolio, **kw)
-    heights = np.linspace(*_log_odds_range(portfolio), HEIGHTS)
-    density = _density(calibration.items, abilities, heights)
-    name, shown = HEIGHT, heights
-    if _is_cut(portfolio):
-        table = portfolio.performances
-        kw["stopped"] = float(np.log10(table.in_unit(np.array(table.cut.limit))))  # type: ignore[union-attr]
-        name, shown = "log10 of runtime", np.log10(_in_unit(portfolio, heights))
-    count = len(calibration.item_names)
-    frame = pd.DataFrame(
-        {
-            "algorithm": np.repeat(np.asarray(calibration.item_names), ABILITIES * HEIGHTS),
-            "ability": np.tile(np.repeat(abilities, HEIGHTS), count),
-            name: np.tile(shown, count * ABILITIES),
-            "density": density.ravel(),
-        }
-    )
-    return _display("densities", frame, value=name, **kw)
-
-
-def traces(portfolio: Portfolio, **kw: Any) -> Display:
-    """Return density at some levels of performance, along the easiness of problems."""
-    import pandas as pd
-
-    calibration = portfolio.calibration
-    if isinstance(calibration.model, Categorical):
-        abilities = np.linspace(-REACH, REACH, GRADE_ABILITIES)
-        parts = [
-            calibration.category_curves(name, abilities).to_frame()
-            for name in calibration.item_names
-        ]
-        frame = pd.concat(parts, ignore_index=True)
-        frame = frame.rename(columns={"item": "algorithm", "probability": "density"})
-        return _display("traces", frame, height="probability", **kw)
-    levels = np.quantile(_log_odds(portfolio), TRACES)
-    abilities = _around_peaks(calibration.items, levels)
-    density = _density(calibration.items, abilities, levels)
-    count, places = abilities.shape
-    noun = "performance" if portfolio.performances.better == "higher" else "value"
-    shown = [f"{noun} {value:,.3g}" for value in _in_unit(portfolio, levels)]
-    frame = pd.DataFrame(
-        {
-            "algorithm": np.repeat(np.asarray(calibration.item_names), places * len(levels)),
-            "ability": np.repeat(abilities.ravel(), len(levels)),
-            "grade": np.tile(np.asarray(shown, dtype=object), count * places),
-            "density": density.ravel(),
-        }
-    )
-    return _display("traces", frame, **kw)
-
-
-def goodness(portfolio: Portfolio, **kw: Any) -> Display:
-    """Return residuals, actual and predicted effectiveness."""
-    return _display("goodness", portfolio.goodness_curves, order=_order(portfolio), **kw)
-
-
-def effectiveness(portfolio: Portfolio, **kw: Any) -> Display:
-    """Return actual against predicted effectiveness."""
-    return _display("effectiveness", portfolio.goodness, **kw)
-
-
-def runs(portfolio: Portfolio, **kw: Any) -> Display:
-    """Return every run along difficulty, with the curve of its algorithm."""
-    table = portfolio.performances
-    frame = _by_run(portfolio, performance=table.cells)
-    frame["difficulty"] = np.tile(portfolio.difficulty, len(table.algorithms))
-    frame["curve"] = portfolio.splines.at(portfolio.difficulty).T.ravel()
-    if table.unsolved is not None:
-        frame["late"] = table.unsolved.to_numpy().T.ravel()
-    kept = frame["performance"].notna()
-    return _display("runs", frame[kept], height=table.scale, **kw)
-
-
-def performances(portfolio: Portfolio, **kw: Any) -> Display:
-    """Return how often each algorithm performs how well."""
-    scale = portfolio.performances.scale
-    frame = _by_run(portfolio, **{scale: portfolio.performances.cells})
-    return _display("run_histograms", frame.dropna(), value=scale, **kw)
-
-
-def residuals(portfolio: Portfolio, **kw: Any) -> Display:
-    """Return how far runs of each algorithm are from what the model predicts."""
-    name = "absolute residual"
-    frame = _by_run(portfolio, **{name: portfolio.residuals})
-    return _display("run_histograms", frame.dropna(), value=name, **kw)
-
-
-def difficulties(portfolio: Portfolio, **kw: Any) -> Display:
-    """Return how many problems are how hard."""
-    return _display("histogram", portfolio.problems, value="difficulty", **kw)
-
-
-def _by_run(portfolio: Portfolio, **cells: Floats) -> pd.DataFrame:
-    """Return one row per algorithm and problem, with cells of (n_problems, n_algorithms)."""
-    import pandas as pd
-
-    names = portfolio.performances.algorithms
-    columns = {name: values.T.ravel() for name, values in cells.items()}
-    count = len(portfolio.difficulty)
-    return pd.DataFrame({"algorithm": np.repeat(np.asarray(names), count), **columns})
-
-
-FIGURES: dict[str, Callable[..., Display]] = {
-    "curves": curves,
-    "runs": runs,
-    "strengths": strengths,
-    "densities": densities,
-    "traces": traces,
-    "goodness": goodness,
-    "effectiveness": effectiveness,
-    "performances": performances,
-    "residuals": residuals,
-    "difficulties": difficulties,
-}
-
-
-SETTINGS = {  # and the figures that take them; all other settings go to every display
-    "epsilons": ("strengths",),
-    "highlight": ("curves", "goodness"),
-    "panels": ("runs", "densities", "traces", "performances", "residuals"),
-}
-
-
-def figure(portfolio: Portfolio, kind: str, **kw: Any) -> Display:
-    """Draw one of the figures; settings of other figures are refused."""
-    if not isinstance(kind, str) or kind not in FIGURES:
-        raise InputError(f"kind is {kind!r}, but it should be one of {', '.join(FIGURES)}.")
-    settings = {name: kw.pop(name) for name in SETTINGS if name in kw}
-    for name in settings:
-        if kind not in SETTINGS[name]:
-            raise InputError(
-                f"{name} is for {joined(list(SETTINGS[name]))}, but kind is {kind!r}. Leave it out."
-            )
-    return FIGURES[kind](portfolio, **settings).plot(**kw)
-
-
-def _order(portfolio: Portfolio) -> list[Any]:
-    """Return algorithms in the order of their colours in the figure of curves."""
-    drawn: Any = curves(portfolio)
-    order: list[Any] = drawn.order
-    return order
-
-
-def _display(name: str, frame: pd.DataFrame, **kw: Any) -> Display:
-    from ogive.results.plots import DISPLAYS
-
-    display: Any = DISPLAYS[name]
-    made: Display = display(frame, **kw)
-    return made
-
-
-def _log_odds(portfolio: Portfolio) -> Floats:
-    """Return log-odds of all performances strictly between the bounds, or of runs that ended."""
-    table = portfolio.performances
-    low, high = table.bounds if not _is_cut(portfolio) else table.cut.reach  # type: ignore[union-attr]
-    cells = table.cells.ravel()
-    if _is_cut(portfolio):
-        cells = cells[cells > table.cut.limit]  # type: ignore[union-attr]
-    inside = cells[(cells > low) & (cells < high)]
-    odds: Floats = np.log(inside - low) - np.log(high - inside)
-    return odds if odds.size else np.array([-REACH, REACH])
-
-
-def _is_cut(portfolio: Portfolio) -> bool:
-    """Return True if the model knows that some runs did not end."""
-    return isinstance(portfolio.calibration.model, Censored)
-
-
-def _in_unit(portfolio: Portfolio, log_odds: Floats) -> Floats:
-    """Return log-odds in the unit of the measure."""
-    from scipy.special import expit
-
-    table = portfolio.performances
-    low, high = table.bounds if not _is_cut(portfolio) else table.cut.reach  # type: ignore[union-attr]
-    return table.in_unit(low + (high - low) * expit(log_odds))
-
-
-def _log_odds_range(portfolio: Portfolio) -> tuple[float, float]:
-    odds = _log_odds(portfolio)
-    low, high = np.quantile(odds, [0.01, 0.99])
-    if _is_cut(portfolio):  # what did not end lies below the limit, and is shown as well
-        limit = float(portfolio.calibration.model.ends(portfolio.calibration.coords)[0][0])  # type: ignore[attr-defined]
-        low = min(low, limit) - BELOW * (high - min(low, limit))
-    return float(low), float(high) if high > low else float(low) + 1.0
-
-
-def _parameters(items: pd.DataFrame) -> list[Floats]:
-    """Return discrimination, difficulty and scaling, (n_algorithms, 1, 1) each."""
-    names = ("discrimination", "difficulty", "scaling")
-    return [items[name].to_numpy()[:, None, None] for name in names]
-
-
-def _around_peaks(items: pd.DataFrame, log_odds: Floats) -> Floats:
-    """Return abilities at which lines of these levels are drawn, (n_algorithms, n_abilities)."""
-    alpha, beta, gamma = _parameters(items)
-    peaks = beta + gamma * log_odds[:, None] + AROUND_PEAK / np.abs(alpha)
-    even = np.broadcast_to(np.linspace(-REACH, REACH, ABILITIES), (len(items), ABILITIES))
-    every = np.concatenate([even, peaks.reshape(len(items), -1)], axis=1)
-    return np.sort(np.clip(every, -REACH, REACH), axis=1)
-
-
-def _density(items: pd.DataFrame, abilities: Floats, log_odds: Floats) -> Floats:
-    """Return f(z | θ) of the continuous model, (n_algorithms, n_abilities, n_log_odds).
-
-    Abilities are the same for all algorithms, or one row per algorithm.
-    """
-    alpha, beta, gamma = _parameters(items)
-    away = alpha * (abilities[..., None] - beta - gamma * log_odds)
-    density: Floats = np.abs(alpha * gamma) / np.sqrt(2 * np.pi) * np.exp(-0.5 * away**2)
-    return density
