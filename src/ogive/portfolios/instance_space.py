@@ -1,8 +1,4 @@
-"""Problems in a plane of their features.
-
-Features of problems in the order of a table of performances.
-
-Problems in a plane of their features: which are hard, and who leads there.
+"""Problems in a plane of their features: which are hard, and who leads there.
 
 An instance space (Smith-Miles and Muñoz, 2023) is a two-dimensional view of the features of
 problems in which performances change along straight lines as far as possible. Here the directions
@@ -15,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import rankdata
 
 from ogive.data.datasets.aslib import AslibScenario
@@ -28,15 +25,19 @@ from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["InstanceSpace", "instance_space"]
 
 
+FOLDS = 10
+FEWEST_FEATURES = 2
+SEVERAL = "several"  # leader of a problem with more than one best algorithm
+STRONGEST = 3  # features that are named for each direction
+
+
 def feature_rows(performance: Any, X: Any, table: Performances) -> Any:
-    """Return features in the order of the table; by name where both have names."""
+    """Return features in the order of the table; by name if both have names."""
     if X is None and isinstance(performance, AslibScenario):
         X = performance.features
     if X is None:
@@ -65,8 +66,8 @@ def feature_rows(performance: Any, X: Any, table: Performances) -> Any:
             f"X has shape {np.shape(rows)}, but there are {counted(len(given), 'problem')}. "
             "Give one row per problem and one column per feature."
         )
-    places = {name: place for place, name in enumerate(given)}
-    kept = [places[name] for name in wanted]  # problems without any run are left out
+    row_of = {name: row for row, name in enumerate(given)}
+    kept = [row_of[name] for name in wanted]  # problems without any run are left out
     return rows.iloc[kept] if is_frame(rows) else rows[kept]
 
 
@@ -78,12 +79,6 @@ def _names_of_problems(performance: Any) -> list[str]:
     if names is None or callable(names):
         return [f"problem_{k + 1}" for k in range(len(table))]
     return [str(name) for name in names]
-
-
-FOLDS = 10
-FEWEST_FEATURES = 2
-SEVERAL = "several"  # leaders of one problem
-STRONGEST = 3  # features that are named for each direction
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,19 +94,21 @@ class InstanceSpace(Result):
     @property
     def meaning(self) -> str:
         """How much the plane says of performance, and which features it is made of."""
-        reach = 1.96 * self.explained_se
-        low, high = self.explained - reach, min(self.explained + reach, 1.0)
-        sure = f"{self.explained:.0%} ({low:.0%} to {high:.0%})"
+        half_width = 1.96 * self.explained_se
+        low, high = self.explained - half_width, min(self.explained + half_width, 1.0)
+        share = f"{self.explained:.0%} ({low:.0%} to {high:.0%})"
         if low <= 0:
-            said = f"do not surely predict performance on problems that were left out ({sure})"
+            finding = f"do not surely predict performance on problems that were left out ({share})"
         else:
-            said = f"predict {sure} of the variation of performance on problems that were left out"
+            finding = (
+                f"predict {share} of the variation of performance on problems that were left out"
+            )
         along = [
             f"{', '.join(map(str, self.loadings[axis].abs().nlargest(STRONGEST).index))} ({words})"
             for axis, words in (("x", "across"), ("y", "up"))
         ]
         count = counted(len(self.loadings), "feature")
-        return f"Two directions in {count} {said}. They go most with {' and '.join(along)}."
+        return f"Two directions in {count} {finding}. They go most with {' and '.join(along)}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per problem: place, difficulty and the algorithm that does best."""
@@ -129,7 +126,7 @@ class InstanceSpace(Result):
 
 
 def instance_space(performance: Any, X: Any = None, **settings: Any) -> InstanceSpace:
-    """Return place problems in a plane of their features, with difficulty and who leads.
+    """Place problems in a plane of their features, with difficulty and who leads.
 
     `performance` is a `Portfolio`, or what `portfolio` takes, with its arguments as `settings`. `X`
     holds features, one row per problem; a scenario of `read_aslib` has its own. Features are
@@ -156,24 +153,33 @@ def instance_space(performance: Any, X: Any = None, **settings: Any) -> Instance
             raise InputError(
                 f"{', '.join(settings)} cannot be given: a Portfolio has its own settings."
             )
-        found = performance
+        fitted = performance
     else:
-        found = portfolio(performance, **settings)
-    rows, names = _ranked(feature_rows(_named(performance, X), X, found.performances))
-    target = _target(found.performances)
-    places = _fitted(rows, target).transform(rows)
+        fitted = portfolio(performance, **settings)
+    rows, names = _ranked(feature_rows(_with_names(performance, X), X, fitted.performances))
+    target = _target(fitted.performances)
+    points = _fit(rows, target).transform(rows)
     explained, error = _explained(rows, target)
+    problems = fitted.problems
+    columns = {
+        "x": points[:, 0],
+        "y": points[:, 1],
+        "difficulty": problems["difficulty"],
+        "difficulty_se": problems["difficulty_se"],
+        "leader": problems["best_algorithm"].where(problems["shared_by"] == 1, SEVERAL),
+    }
+    both = np.corrcoef(rows.T, points.T)[: rows.shape[1], rows.shape[1] :]
     return InstanceSpace(
-        frame=_frame(found, places),
-        loadings=_loadings(rows, places, names),
+        frame=pd.DataFrame(columns, index=problems.index),
+        loadings=pd.DataFrame(both, index=pd.Index(names, name="feature"), columns=["x", "y"]),
         explained=explained,
         explained_se=error,
-        notes=found.notes,
+        notes=fitted.notes,
     )
 
 
-def _named(performance: Any, X: Any) -> Any:
-    """Return what names the problems; of a portfolio its table, by place if `X` has other names."""
+def _with_names(performance: Any, X: Any) -> Any:
+    """Return what names the problems; of a portfolio its table, as an array if `X` names others."""
     if not isinstance(performance, Portfolio):
         return performance
     table = performance.performances.given
@@ -183,8 +189,6 @@ def _named(performance: Any, X: Any) -> Any:
 
 def _ranked(features: Any) -> tuple[Floats, list[str]]:
     """Return numeric features as ranks from -1 to 1, without those that do not vary."""
-    import pandas as pd
-
     frame = pd.DataFrame(features)
     numbers = frame.select_dtypes("number").astype(float).replace([np.inf, -np.inf], np.nan)
     ranks = 2 * (numbers.rank() - 0.5) / numbers.notna().sum() - 1
@@ -194,59 +198,34 @@ def _ranked(features: Any) -> tuple[Floats, list[str]]:
             f"{counted(len(varied), 'feature')} of numbers that vary, but a plane needs at least "
             f"{FEWEST_FEATURES}."
         )
-    found: Floats = ranks[varied].fillna(0.0).to_numpy()
-    return found, [str(name) for name in varied]
+    return ranks[varied].fillna(0.0).to_numpy(), [str(name) for name in varied]
 
 
 def _target(table: Performances) -> Floats:
     """Return ranks of the performances of each algorithm in units of their spread."""
     cells = rankdata(worst_where_missing(table.cells), axis=0)
     spread = cells.std(axis=0)
-    found: Floats = (cells - cells.mean(axis=0))[:, spread > 0] / spread[spread > 0]
-    return found
+    return np.asarray((cells - cells.mean(axis=0))[:, spread > 0] / spread[spread > 0])
 
 
-def _fitted(rows: Floats, target: Floats) -> Any:
+def _fit(rows: Floats, target: Floats) -> Any:
     from sklearn.cross_decomposition import PLSRegression
 
     return PLSRegression(2, scale=True).fit(rows, target)
 
 
 def _explained(rows: Floats, target: Floats) -> tuple[float, float]:
-    """Share of the variation that is predicted out of fold; its error by leaving out folds."""
+    """Return share of the variation predicted out of fold; its error by leaving out folds."""
     parts = np.random.default_rng(0).permutation(len(rows)) % min(FOLDS, len(rows))
-    lost, whole = np.zeros(parts.max() + 1), np.zeros(parts.max() + 1)
+    residual, total = np.zeros(parts.max() + 1), np.zeros(parts.max() + 1)
     for part in np.unique(parts):
         train, test = parts != part, parts == part
-        kept = rows[train].std(axis=0) > 0
-        made = _fitted(rows[train][:, kept], target[train])
-        said = made.predict(rows[test][:, kept]).reshape(target[test].shape)
-        lost[part] = np.sum((target[test] - said) ** 2)
-        whole[part] = np.sum((target[test] - target[train].mean(axis=0)) ** 2)
-    without = 1 - (lost.sum() - lost) / (whole.sum() - whole)
-    count = len(lost)
+        varied = rows[train].std(axis=0) > 0
+        model = _fit(rows[train][:, varied], target[train])
+        predicted = model.predict(rows[test][:, varied]).reshape(target[test].shape)
+        residual[part] = np.sum((target[test] - predicted) ** 2)
+        total[part] = np.sum((target[test] - target[train].mean(axis=0)) ** 2)
+    without = 1 - (residual.sum() - residual) / (total.sum() - total)
+    count = len(residual)
     error = np.sqrt(np.sum((without - without.mean()) ** 2) * (count - 1) / count)
-    return float(1 - lost.sum() / whole.sum()), float(error)
-
-
-def _frame(found: Portfolio, places: Floats) -> pd.DataFrame:
-    import pandas as pd
-
-    problems = found.problems
-    return pd.DataFrame(
-        {
-            "x": places[:, 0],
-            "y": places[:, 1],
-            "difficulty": problems["difficulty"],
-            "difficulty_se": problems["difficulty_se"],
-            "leader": problems["best_algorithm"].where(problems["shared_by"] == 1, SEVERAL),
-        },
-        index=problems.index,
-    )
-
-
-def _loadings(rows: Floats, places: Floats, names: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    both = np.corrcoef(rows.T, places.T)[: rows.shape[1], rows.shape[1] :]
-    return pd.DataFrame(both, index=pd.Index(names, name="feature"), columns=["x", "y"])
+    return float(1 - residual.sum() / total.sum()), float(error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.errors import InputError
@@ -17,8 +18,6 @@ from ogive.results.numbers import joined, listed
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["MeasureComparison", "compare_measures"]
@@ -44,22 +43,22 @@ class MeasureComparison(Result):
     @property
     def meaning(self) -> str:
         """Who is best on each measure, and who is on the Pareto front."""
-        said = []
-        for name, found in self.portfolios.items():
+        leaders = []
+        for name, each in self.portfolios.items():
             column = self.frame[name]
-            first = column.idxmin() if found.performances.better == "lower" else column.idxmax()
-            said.append(f"{first} by {name}")
+            first = column.idxmin() if each.performances.better == "lower" else column.idxmax()
+            leaders.append(f"{first} by {name}")
         sure = self.frame["pareto"] & (self.frame["pareto_chance"] >= SURE)
         front = listed(list(self.best), "algorithm", 5)
         how = "all" if sure.sum() == len(self.best) else f"{sure.sum()}"
         return (
-            f"The best mean has {joined(said)}. Of {len(self.frame)} algorithms, no other beats "
+            f"The best mean has {joined(leaders)}. Of {len(self.frame)} algorithms, no other beats "
             f"{front} on every measure ({how} of these in {SURE:.0%} of resamples of problems): "
             "choose among these."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per algorithm: mean and se of each measure, `pareto` and `pareto_chance`."""
+        """Return mean and se of each measure, `pareto` and `pareto_chance` of each algorithm."""
         return self.frame
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -107,19 +106,33 @@ def compare_measures(performance: Any, **settings: Any) -> MeasureComparison:
             "performance should map the names of two measures or more to tables, such as "
             "{'runtime': times, 'quality': scores}. For one measure, use portfolio(table)."
         )
-    found = {str(name): portfolio(table, **settings) for name, table in performance.items()}
-    tables = {name: each.performances for name, each in found.items()}
-    shared = [set(each.algorithms) for each in tables.values()]
-    common = set.intersection(*shared)
-    names = [each for each in next(iter(tables.values())).algorithms if each in common]
+    portfolios = {str(name): portfolio(table, **settings) for name, table in performance.items()}
+    tables = {name: each.performances for name, each in portfolios.items()}
+    first = next(iter(tables.values()))
+    names = [one for one in first.algorithms if all(one in t.algorithms for t in tables.values())]
     if len(names) < 2:
         raise InputError("The measures have fewer than two algorithms in common.")
-    problems = _common_problems(tables)
-    gains = {name: _gains(each, names, problems) for name, each in tables.items()}
+    problems = [
+        one
+        for one in first.modelled.index
+        if all(one in table.modelled.index for table in tables.values())
+    ]
+    if len(problems) < 2:
+        raise InputError("The measures have fewer than two problems in common, by name.")
+    gains = {name: _gains(table, names, problems) for name, table in tables.items()}
+    columns: dict[str, Any] = {}
+    for name, values in gains.items():
+        sign = 1.0 if tables[name].better == "higher" else -1.0
+        columns[name] = sign * values.mean(axis=0)
+        columns[f"{name}_se"] = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     cells = np.stack(list(gains.values()), axis=2)  # problems x algorithms x measures
-    front, chance = pareto_front(cells.mean(axis=0)), _chance_of_front(cells)
-    frame = _frame(tables, gains, names).assign(pareto=front, pareto_chance=chance)
-    return MeasureComparison(found, frame, _notes(found, problems))
+    frame = pd.DataFrame(columns, index=pd.Index(names, name="algorithm")).assign(
+        pareto=pareto_front(cells.mean(axis=0)), pareto_chance=_chance_of_front(cells)
+    )
+    notes = [f"{name}: {note}" for name, each in portfolios.items() for note in each.notes]
+    if len(problems) < max(len(each.difficulty) for each in portfolios.values()):
+        notes.append(f"Means are over the {len(problems)} problems that all measures have.")
+    return MeasureComparison(portfolios, frame, tuple(notes))
 
 
 def pareto_front(gains: Floats) -> NDArray[np.bool_]:
@@ -137,44 +150,11 @@ def _chance_of_front(cells: Floats) -> Floats:
     random = np.random.default_rng(0)
     counts = random.multinomial(len(cells), np.full(len(cells), 1 / len(cells)), RESAMPLES)
     means = np.tensordot(counts / len(cells), cells, axes=1)
-    found: Floats = np.mean([pareto_front(each) for each in means], axis=0)
-    return found
-
-
-def _common_problems(tables: Mapping[str, Performances]) -> list[str]:
-    """Return the problems that all measures have, in the order of the first."""
-    first, *others = (each.modelled.index for each in tables.values())
-    kept = [name for name in first if all(name in index for index in others)]
-    if len(kept) < 2:
-        raise InputError("The measures have fewer than two problems in common, by name.")
-    return kept
+    return np.asarray(np.mean([pareto_front(each) for each in means], axis=0))
 
 
 def _gains(table: Performances, names: list[str], problems: list[str]) -> Floats:
-    """Return performances with higher better, of these; a gap is the worst of its row."""
-    import pandas as pd
-
+    """Return performances of these, higher is better; a gap is the worst of its row."""
     columns = table.algorithms.get_indexer(pd.Index(names))
     rows = table.modelled.index.get_indexer(pd.Index(problems))
     return worst_where_missing(table.gains)[np.ix_(rows, columns)]
-
-
-def _frame(
-    tables: Mapping[str, Performances], gains: Mapping[str, Floats], names: list[str]
-) -> pd.DataFrame:
-    import pandas as pd
-
-    columns: dict[str, Any] = {}
-    for name, values in gains.items():
-        sign = 1.0 if tables[name].better == "higher" else -1.0
-        columns[name] = sign * values.mean(axis=0)
-        columns[f"{name}_se"] = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    return pd.DataFrame(columns, index=pd.Index(names, name="algorithm"))
-
-
-def _notes(found: Mapping[str, Portfolio], problems: list[str]) -> tuple[str, ...]:
-    told = [f"{name}: {note}" for name, each in found.items() for note in each.notes]
-    most = max(len(each.difficulty) for each in found.values())
-    if len(problems) < most:
-        told.append(f"Means are over the {len(problems)} problems that all measures have.")
-    return tuple(told)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from ogive._validation import whole_number
+from ogive._validation import one_of, whole_number
 from ogive.errors import InputError
 from ogive.portfolios.performances import (
     fair_means,
@@ -24,8 +25,6 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import reach_of_parts
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 
@@ -47,7 +46,7 @@ class Candidates:
 
 
 def strongest(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
-    """Share of problems within `epsilon` of the best curve; and the smallest distance to it."""
+    """Return share of problems within `epsilon` of the best curve, and the least distance to it."""
     curves = candidates.curves
     heights = curves.splines.at(curves.difficulty)
     return curves.shares(epsilon), -entering_epsilon(heights, curves.splines.bounds)
@@ -68,8 +67,7 @@ def _wins_of_problems(candidates: Candidates) -> Floats:
     best = values >= values.max(axis=1, keepdims=True) - TIED
     if candidates.first_wins:
         best = best & (best.cumsum(axis=1) == 1)
-    shared: Floats = best / best.sum(axis=1, keepdims=True)
-    return shared
+    return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
 def contributions(candidates: Candidates, epsilon: float) -> tuple[Floats, Floats]:
@@ -93,17 +91,11 @@ WORDS = {
 AXES = {AIRT: "occupancy", TOPSET: "share of wins", SHAPLEY: "Shapley value"}
 
 
-def find_method(method: str) -> Callable[[Candidates, float], tuple[Floats, Floats]]:
-    """Return the method of this name."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"method is {method!r}, but it should be one of {', '.join(METHODS)}.")
-    return METHODS[method]
-
-
 def ranked(candidates: Candidates, method: str, epsilon: float) -> tuple[np.ndarray, Floats]:
-    """Positions of the algorithms, the first to keep first, and the value of each algorithm."""
-    value, then = find_method(method)(candidates, epsilon)
-    order = np.lexsort((-then, -np.round(value, 12)))
+    """Return positions of the algorithms, the first to keep first, and the value of each."""
+    one_of(method, "method", METHODS)
+    value, tie_breaker = METHODS[method](candidates, epsilon)
+    order = np.lexsort((-tie_breaker, -np.round(value, 12)))
     return order, value
 
 
@@ -119,9 +111,9 @@ def _intervals(candidates: Candidates, method: str, epsilon: float) -> tuple[Flo
     else:
         filled = worst_where_missing(candidates.cells)
         parts, most = shapley_shares(filled, candidates.worst), np.inf
-    reach = reach_of_parts(len(parts)) * parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
+    half_width = reach_of_parts(len(parts)) * parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
     value = parts.mean(axis=0)
-    return np.maximum(value - reach, 0.0), np.minimum(value + reach, most)
+    return np.maximum(value - half_width, 0.0), np.minimum(value + half_width, most)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,19 +145,14 @@ class ChosenPortfolio(Result):
                 f"ranked by {WORDS[self.method]}. To keep fewer, give a size or a smaller epsilon."
             )
         names = ", ".join(self.algorithms[:5]) + (", ..." if len(self.algorithms) > 5 else "")
+        doubt = ""
+        if unsure := self.unsure:
+            who = "all of them" if len(unsure) == len(self.frame) else listed(unsure, "algorithm")
+            doubt = f"; for {who}, its 95% interval includes 0"
         return (
             f"Keep {names}: {len(self.algorithms)} of {len(self.algorithms) + self.left_out} "
-            f"algorithms, ranked by {WORDS[self.method]}{self._unsure()}."
+            f"algorithms, ranked by {WORDS[self.method]}{doubt}."
         )
-
-    def _unsure(self) -> str:
-        """Return for whom that value may be 0."""
-        unsure = self.unsure
-        if not unsure:
-            return ""
-        every = len(unsure) == len(self.frame)
-        who = "all of them" if every else listed(unsure, "algorithm")
-        return f"; for {who}, its 95% interval includes 0"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per kept algorithm: rank, value with its interval, mean performance."""
@@ -194,9 +181,7 @@ def choose(
 
     `mean_performance` (n_algorithms,) is in the unit of the measure; by default, as modelled.
     """
-    import pandas as pd
-
-    find_method(method)
+    one_of(method, "method", METHODS)
     if size is None:
         size = int((strongest(candidates, epsilon)[0] > 0).sum())
     elif whole_number(size, "size", 1) > len(algorithms):
@@ -218,12 +203,12 @@ def choose(
     )
     notes: list[str] = []
     if len(kept) < size:
-        kept_said = counted(len(kept), "algorithm")
-        notes.append(f"Only {kept_said} can be kept: the others have too few runs.")
-    late = [str(algorithms[i]) for i in kept if value[i] == 0] if method == AIRT else []
-    if late:
+        possible = counted(len(kept), "algorithm")
+        notes.append(f"Only {possible} can be kept: the others have too few runs.")
+    never_strong = [str(algorithms[i]) for i in kept if method == AIRT and value[i] == 0]
+    if never_strong:
         notes.append(
-            f"Never within epsilon = {epsilon:g} of the best curve: {', '.join(late)}; ranked by "
-            "how close they come."
+            f"Never within epsilon = {epsilon:g} of the best curve: {', '.join(never_strong)}; "
+            "ranked by how close they come."
         )
     return ChosenPortfolio(method, epsilon, frame, len(algorithms) - len(kept), tuple(notes))

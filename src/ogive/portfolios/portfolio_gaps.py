@@ -8,9 +8,10 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import whole_number
+from ogive._validation import one_of, whole_number
 from ogive.errors import InputError
 from ogive.portfolios.airt import Portfolio, Settings, fit_portfolio
 from ogive.portfolios.performances import (
@@ -19,7 +20,7 @@ from ogive.portfolios.performances import (
     fair_means,
     worst_where_missing,
 )
-from ogive.portfolios.portfolio_choice import AIRT, METHODS, find_method, ranked
+from ogive.portfolios.portfolio_choice import AIRT, METHODS, ranked
 from ogive.portfolios.strengths import checked_epsilons, notes_on_epsilon
 from ogive.results.base import Result
 from ogive.results.numbers import counted, joined, listed, with_interval
@@ -28,8 +29,6 @@ from ogive.stats.intervals import reach_of_parts
 from ogive.stats.pairwise_tests import differences_over_units
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["PortfolioComparison", "compare_portfolios"]
@@ -50,8 +49,6 @@ def folds_of_problems(
     `cv` is the number of folds, or a Series with the fold of each problem, by name; with None, the
     folds of the table are used, or ten. Outside each fold there must be `fewest` problems.
     """
-    import pandas as pd
-
     problems = table.modelled.index
     if cv is None:
         cv = FOLDS if table.folds is None else table.folds
@@ -66,9 +63,9 @@ def folds_of_problems(
             f"n_resamples is {n_resamples}, but the fold of each problem is given: nothing is left "
             f"to shuffle. Leave it out, or say how many folds: cv={FOLDS}."
         )
-    for numbers in passes:
-        sizes = np.bincount(numbers)
-        if len(sizes) < 2 or len(numbers) - sizes.max() < fewest:
+    for folds in passes:
+        sizes = np.bincount(folds)
+        if len(sizes) < 2 or len(folds) - sizes.max() < fewest:
             raise InputError(
                 f"There are {counted(len(problems), 'problem')} in {counted(len(sizes), 'fold')}: "
                 f"too few to choose by. Give at least two folds, and at least {fewest} problems "
@@ -78,8 +75,6 @@ def folds_of_problems(
 
 
 def _of_series(problems: pd.Index, cv: pd.Series) -> NDArray[np.intp]:
-    import pandas as pd
-
     named = cv.set_axis(cv.index.map(str)).dropna()
     twice = named.index[named.index.duplicated()].unique().tolist()
     if twice:
@@ -96,12 +91,10 @@ def _at_random(n: int, cv: Any, n_resamples: int, random_state: int) -> list[NDA
     if whole_number(cv, "cv", 2) > n:
         raise InputError(f"cv is {cv}, but there are {counted(n, 'problem')}. Give fewer folds.")
     random = np.random.default_rng(random_state)
-    passes = []
-    for _ in range(n_resamples):
-        numbers = np.empty(n, dtype=np.intp)
-        numbers[random.permutation(n)] = np.arange(n) * cv // n
-        passes.append(numbers)
-    return passes
+    passes = np.empty((n_resamples, n), dtype=np.intp)
+    for folds in passes:
+        folds[random.permutation(n)] = np.arange(n) * cv // n
+    return list(passes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,16 +122,17 @@ class PortfolioComparison(Result):
         alone = rows[rows["method"] == SINGLE].iloc[0]
         chosen = rows[rows["method"] != SINGLE]
         size, why = self._size(chosen)
-        there = chosen[chosen["size"] == size].sort_values("gap", kind="stable")
-        first = there.iloc[0]
+        ranked_rows = chosen[chosen["size"] == size].sort_values("gap", kind="stable")
+        methods, first = [str(name) for name in ranked_rows["method"]], ranked_rows.iloc[0]
         text = (
-            f"With {counted(size, 'algorithm')}{why}, '{first['method']}' leaves a gap of "
-            f"{_said(first)} to the virtual best on held-out problems, in the unit of the "
-            f"measure; the single best algorithm, chosen anew in each fold, leaves {_said(alone)}"
+            f"With {counted(size, 'algorithm')}{why}, '{methods[0]}' leaves a gap of "
+            f"{_gap(first)} to the virtual best on held-out problems, in the unit of the "
+            f"measure; the single best algorithm, chosen anew in each fold, leaves {_gap(alone)}"
         )
-        if self._level_with_single(str(first["method"]), size):
+        if self._level_with_first([(methods[0], size), (SINGLE, 1)])[1]:
             text += ", from which this cannot be distinguished"
-        near = self._level_with_first(list(there["method"]), size)
+        level = self._level_with_first([(name, size) for name in methods])
+        near = [name for k, name in enumerate(methods) if k == 0 or level[k]]
         if len(near) > 1:
             return f"{text}. At this size, {joined(near)} do not differ significantly."
         return f"{text}."
@@ -150,29 +144,15 @@ class PortfolioComparison(Result):
             return self.strong, f", as many as are strong somewhere at ε = {max(self.epsilons):g}"
         return sizes[(len(sizes) - 1) // 2], ""
 
-    @property
-    def _folds_of_a_pass(self) -> int:
-        return int(self.folds["fold"].nunique()) // self.passes
-
-    def _level_with_single(self, method: str, size: int) -> bool:
-        """Return True if a portfolio is not significantly better than the single best."""
-        return bool(self._level([(method, size), (SINGLE, 1)])[1])
-
-    def _level_with_first(self, methods: list[str], size: int) -> list[str]:
-        """Return the first of `methods`, and those not significantly behind it."""
-        level = self._level([(name, size) for name in methods])
-        return [name for k, name in enumerate(methods) if k == 0 or level[k]]
-
-    def _level(self, portfolios: list[tuple[str, int]]) -> NDArray[np.bool_]:
+    def _level_with_first(self, portfolios: list[tuple[str, int]]) -> NDArray[np.bool_]:
         """Return which portfolios are not significantly behind the first, paired by fold."""
         rows = self.folds[self.folds["definition"] == BEST_MEMBER]
-        lost = [
-            -rows.loc[(rows["method"] == name) & (rows["size"] == size), "gap"].to_numpy(
-                dtype=float
-            )
+        gaps = [
+            rows.loc[(rows["method"] == name) & (rows["size"] == size), "gap"].to_numpy(dtype=float)
             for name, size in portfolios
         ]
-        return differences_over_units(np.stack(lost), self._folds_of_a_pass).level_with(0)
+        folds_of_a_pass = int(self.folds["fold"].nunique()) // self.passes
+        return differences_over_units(-np.stack(gaps), folds_of_a_pass).level_with(0)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per method, size and definition."""
@@ -227,26 +207,21 @@ def compare_portfolios(
     passes = folds_of_problems(
         table, cv, fewest=FEWEST_TO_CHOOSE_BY, n_resamples=n_resamples, random_state=random_state
     )
-    parts = [numbers == fold for numbers in passes for fold in np.unique(numbers)]
+    parts = [folds == fold for folds in passes for fold in np.unique(folds)]
     rows = []
     for number, held_out in enumerate(parts):
         training = table.of_problems(np.flatnonzero(~held_out))
-        testing = table.gains[held_out]
         orders = _orders(training, how, methods, levels)
-        rows += [(number, *row) for row in _gaps(testing, orders, wanted)]
+        rows += [(number, *row) for row in _gaps(table.gains[held_out], orders, wanted)]
     notes = (*table.notes, *notes_on_epsilon(max(levels), table.bounds))
-    found = _comparison(rows, len(passes), tuple(levels), notes)
-    return replace(found, strong=_strong(performance, table, how, max(levels)))
-
-
-def _strong(performance: Any, table: Performances, how: Settings, epsilon: float) -> int | None:
-    """Return how many algorithms `select` keeps at this epsilon; None if these are all."""
+    # As many algorithms as `select` keeps at this epsilon, unless these are all.
     whole = performance if isinstance(performance, Portfolio) else fit_portfolio(table, how)
-    count = int((whole.candidates.curves.shares(epsilon) > 0).sum())
-    return count if count < len(table.algorithms) else None
+    strong = int((whole.candidates.curves.shares(max(levels)) > 0).sum())
+    comparison = _comparison(rows, len(passes), tuple(levels), notes)
+    return replace(comparison, strong=strong if strong < len(table.algorithms) else None)
 
 
-def _said(row: pd.Series[Any]) -> str:
+def _gap(row: pd.Series[Any]) -> str:
     """Return a gap with its interval."""
     return with_interval(row["gap"], row["gap_high"] - row["gap"], least=0.0)
 
@@ -275,9 +250,7 @@ def _checked_methods(methods: Any) -> list[str]:
     wanted = [methods] if isinstance(methods, str) or np.ndim(methods) == 0 else list(methods)
     if not wanted:
         raise InputError(f"methods is empty, but it should name one of {', '.join(METHODS)}.")
-    for method in wanted:
-        find_method(method)
-    return wanted
+    return [one_of(method, "method", METHODS) for method in wanted]
 
 
 def _checked_sizes(sizes: Sequence[int] | None, algorithms: int) -> list[int]:
@@ -317,11 +290,11 @@ def _gaps(
     for method, order in orders.items():
         for size in [1] if method == SINGLE else sizes:
             members = achieved[:, order[:size]]
-            for definition, got in (
-                (BEST_MEMBER, members.max(axis=1)),
-                (MEAN_MEMBER, members.mean(axis=1)),
-            ):
-                rows.append((method, size, definition, float((best - got).mean())))
+            reached = {BEST_MEMBER: members.max(axis=1), MEAN_MEMBER: members.mean(axis=1)}
+            rows += [
+                (method, size, definition, float((best - values).mean()))
+                for definition, values in reached.items()
+            ]
     return rows
 
 
@@ -331,15 +304,13 @@ def _comparison(
     epsilons: tuple[float, ...],
     notes: tuple[str, ...],
 ) -> PortfolioComparison:
-    import pandas as pd
-
     folds = pd.DataFrame(rows, columns=["fold", "method", "size", "definition", "gap"])
     grouped = folds.groupby(["method", "size", "definition"], sort=False)["gap"]
     frame = grouped.agg(gap="mean", gap_se="std", folds="size").reset_index()
     # Repeated passes over the same problems do not add problems.
     parts = frame["folds"] / passes
     frame["gap_se"] /= np.sqrt(parts)
-    reach = frame["gap_se"] * reach_of_parts(int(parts.iloc[0]))
-    frame.insert(5, "gap_low", (frame["gap"] - reach).clip(lower=0.0))
-    frame.insert(6, "gap_high", frame["gap"] + reach)
+    half_width = frame["gap_se"] * reach_of_parts(int(parts.iloc[0]))
+    frame.insert(5, "gap_low", (frame["gap"] - half_width).clip(lower=0.0))
+    frame.insert(6, "gap_high", frame["gap"] + half_width)
     return PortfolioComparison(frame, folds, epsilons, notes, passes)
