@@ -1,12 +1,8 @@
-"""Course, forecast and result of an adaptive run.
+"""Adaptive evaluation of a model: what to ask next, and what the answers predict.
 
-AdaptiveEvaluation: what a few items say about a model, and predict for all items.
-
-Intervals of the accuracy on all items come from the model, or from the error found in a replay.
-
-ResponseJournal: responses on disk as they arrive, one JSON line each.
-
-Course: the state of an adaptive evaluation, what to ask next and what was answered.
+`Course` holds the state, `ResponseJournal` keeps answers on disk as they arrive (one JSON line
+each), and `AdaptiveEvaluation` is the result. Intervals come from the model, or from the errors of
+a replay.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypedDict
 
 import numpy as np
+import pandas as pd
 
 from ogive._files import PathLike, most_bytes, readable_file
 from ogive._validation import checked_share, one_of, whole_number
@@ -43,8 +40,6 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import normal_reach
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 
@@ -106,8 +101,6 @@ class AdaptiveEvaluation(Result):
 
     def plot(self, kind: str = "trace", **kw: Any) -> Display:
         """Draw predicted accuracy and ability after each response."""
-        import pandas as pd
-
         from ogive.results.plots import DISPLAYS
 
         one_of(kind, "kind", FIGURES)
@@ -154,7 +147,10 @@ def evaluation_of(course: Course) -> AdaptiveEvaluation:
 
 
 def _with_items(course: Course, se: float) -> float:
-    """The error of the ability with what is not known of the bank: asking does not reduce that."""
+    """Return the error of the ability, with what is not known of the bank.
+
+    Asking more items does not reduce that part.
+    """
     bank, trace = course.calibration, course.session.trace
     if trace.empty:
         return se
@@ -168,8 +164,6 @@ def _with_items(course: Course, se: float) -> float:
 
 def _accuracies(course: Course, trace: pd.DataFrame) -> pd.DataFrame:
     """Return accuracy on all items, with its interval, after 0, 1, ... responses."""
-    import pandas as pd
-
     bank, count = course.calibration, len(trace)
     given = trace["response"].to_numpy(dtype=float)
     seen = np.tril(np.ones((count + 1, count), dtype=bool), -1)
@@ -551,7 +545,7 @@ class Course:
         return self.session.reason
 
     def _better_form(self) -> ShortBenchmark | None:
-        """The short form of this size, if the replay found it better than the adaptive test."""
+        """Return the short form of this size if the replay found it better than the test."""
         document = None if self.error is None else self.error.forms.get(self.budget)
         if document is None or document["confidence"] != self.confidence:
             return None
@@ -602,7 +596,7 @@ class Course:
             self.session.answer(item, number)
 
     def _settings(self) -> dict[str, Any]:
-        """Settings that an evaluation and its journal must share; when to stop may differ."""
+        """Return settings that an evaluation shares with its journal; when to stop may differ."""
         test, bank = self.session.test, self.calibration
         extent = [np.asarray(end).tolist() for end in bank.model.extent()]
         known = bank.model.name, extent, bank.item_names, bank.population.reach()

@@ -1,10 +1,6 @@
-"""Replays on known models, and their errors.
+"""Replay adaptive evaluation on models whose answers to all items are known.
 
-Errors of replayed predictions, and how often intervals by them hold.
-
-Replays of adaptive evaluation on models whose responses to all items are known.
-
-Banks that know how well evaluations with them predict, by the replay they carry or one now.
+The errors of its predictions widen the intervals of later evaluations; a bank can carry them.
 """
 
 from __future__ import annotations
@@ -15,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ogive._progress import Progress, telling
 from ogive._validation import checked_share, one_of, whole_number
@@ -62,8 +59,6 @@ from ogive.stats.intervals import conformal_quantile, conformal_rank, normal_rea
 from ogive.stats.metrics import mean_error_ends, prediction_error
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.evaluation.short_benchmark import ShortBenchmark
     from ogive.results.plots.figure import Display
 
@@ -73,13 +68,11 @@ __all__ = ["AdaptiveReplay", "replay_adaptively"]
 def summed_up(
     predictions: pd.DataFrame, widened: str, groups: Ints, fold: Ints, confidence: float
 ) -> tuple[pd.DataFrame, tuple[float, ...], tuple[Floats, ...]]:
-    """One row per method and number of items; floors and misses of the method `widened` by size.
+    """Return one row per method and size, with floors and misses of the method `widened`.
 
     Respondents of one group count as one for standard errors. Coverage of the widened intervals is
     measured on each `fold` with the misses of the others.
     """
-    import pandas as pd
-
     rows, floors, misses, reach = [], [], [], normal_reach(confidence)
     for (method, items), part in predictions.groupby(["method", "n_items"], sort=False):
         found = part.sort_values("row")
@@ -112,7 +105,7 @@ def side_misses(
 
 
 def _missed(error: Floats, se: Floats) -> Floats:
-    """Error in standard errors; zero for an exact prediction with a standard error of zero."""
+    """Return the error in standard errors; 0 if the prediction is exact and its error 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.where(np.abs(error) > 1e-12, np.abs(error) / se, 0.0)
     return found
@@ -294,8 +287,6 @@ def replay_adaptively(
     >>> found.errors["mae"].round(2).head(2).tolist()
     [0.09, 0.07]
     """
-    import pandas as pd
-
     checked_share(confidence, "confidence", 0.95)
     one_of(method, "method", METHODS)
     whole_number(cv, "cv", 2)

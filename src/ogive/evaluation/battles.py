@@ -1,17 +1,13 @@
-"""Tables of battles, the Bradley-Terry fit.
-
-Tables of battles: who met whom, and who was preferred.
-
-Strengths of a table of battles, with errors, and the shares of battles that they predict.
-"""
+"""Tables of battles, and the Bradley-Terry strengths that explain them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.data.foreign_frames import as_pandas, with_whole_texts
@@ -27,10 +23,6 @@ from ogive.stats.bradley_terry_errors import (
     ties_explain_all,
 )
 from ogive.stats.intervals import t_reach
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Ints = NDArray[np.intp]
 
@@ -62,8 +54,6 @@ class Battles:
 
     def column(self, name: str, word: str) -> tuple[tuple[str, ...], Ints]:
         """Return names in a column, and the place of each battle among them; gaps are alone."""
-        import pandas as pd
-
         found = name
         if name == PROMPT:
             found = next((each for each in PROMPTS if each in self.frame.columns), name)
@@ -118,16 +108,12 @@ def read_battles(
 def _coded(
     frame: pd.DataFrame, names: Sequence[Any], score: Floats, notes: tuple[str, ...]
 ) -> Battles:
-    import pandas as pd
-
     code, rivals = pd.factorize(pd.concat(names, ignore_index=True), sort=True)
     first, second = code.astype(np.intp).reshape(2, -1)
     return Battles(frame, tuple(map(str, rivals)), first, second, score, notes)
 
 
 def _as_frame(table: Any) -> pd.DataFrame:
-    import pandas as pd
-
     frame = as_pandas(table)
     if isinstance(frame, pd.DataFrame):
         if isinstance(frame.index, pd.MultiIndex) or frame.index.name is not None:
@@ -169,8 +155,7 @@ def _column(frame: pd.DataFrame, name: str | None, known: Sequence[str], word: s
 
 
 def _scores(winner: Any, first: Any, second: Any, columns: tuple[Any, Any]) -> Floats:
-    """1, 0.5 or 0 for each battle, NaN where the winner is missing; unknown words are refused."""
-    import pandas as pd
+    """Return 1, 0.5 or 0 for each battle, NaN if no winner is named; refuse unknown words."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_numeric_dtype(winner) and not is_bool_dtype(winner):

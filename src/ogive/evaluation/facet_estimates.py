@@ -1,18 +1,14 @@
-"""Ratings read; severities, variances, more judges.
-
-Tables of ratings: which judge gave which score to whose response to which item.
-
-What a fitted facet model says: frames of respondents, judges, variances and more judges.
-"""
+"""Tables of ratings, and what a fitted facet model says of respondents, judges and variances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.data.foreign_frames import as_pandas, with_whole_texts
@@ -27,10 +23,6 @@ from ogive.stats.linked_parts import linked_parts
 from ogive.stats.metrics import correlation_interval
 from ogive.stats.multiplicity import holm
 from ogive.stats.pairwise_tests import Differences, differences_by_errors
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Ints = NDArray[np.intp]
 
@@ -71,7 +63,7 @@ class RatingTable:
         return found
 
     def others_of(self, judge: int) -> tuple[Floats, Floats, Ints]:
-        """Scores of a judge, the mean of the others' scores of the same responses, and items."""
+        """Return the scores of a judge, the others' mean on the same responses, and items."""
         cell = self.respondent * len(self.items) + self.item
         n = len(self.respondents) * len(self.items)
         mine = self.judge == judge
@@ -115,8 +107,6 @@ def read_ratings(table: Any, columns: Mapping[str, str | Sequence[str] | None]) 
 
 def _as_frame(table: Any) -> pd.DataFrame:
     """Return a long frame; tables of responses by judge become one."""
-    import pandas as pd
-
     if isinstance(table, Mapping) and all(isinstance(x, Responses) for x in table.values()):
         if not table:
             raise InputError("No judge is given: ratings is empty.")
@@ -167,8 +157,6 @@ def _column(frame: pd.DataFrame, word: str, name: str | Sequence[str] | None) ->
 
 
 def _numbers(score: Any) -> Floats:
-    import pandas as pd
-
     numbers = pd.to_numeric(score, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     odd = np.isnan(numbers) & score.notna().to_numpy(dtype=bool)
     if odd.any():
@@ -186,8 +174,6 @@ def _numbers(score: Any) -> Floats:
 
 
 def _coded(names: Any) -> tuple[Ints, tuple[str, ...]]:
-    import pandas as pd
-
     code, kinds = pd.factorize(names.astype(str), sort=True)
     return code.astype(np.intp), tuple(map(str, kinds))
 
@@ -312,8 +298,6 @@ def tests_of(fitted: Fitted, order: Ints, correction: str) -> tuple[Differences,
 
 def respondents_of(fitted: Fitted, order: Ints, family: Differences) -> pd.DataFrame:
     """Return one row per respondent, the best first."""
-    import pandas as pd
-
     table, found, reach = fitted.table, fitted.found, fitted.reach
     n = len(table.respondents)
     se = fitted.se[fitted.abilities]
@@ -340,9 +324,7 @@ def respondents_of(fitted: Fitted, order: Ints, family: Differences) -> pd.DataF
 
 
 def judges_of(fitted: Fitted, alpha: float) -> pd.DataFrame:
-    """One row per judge: severity, consistency, agreement with the others, and what stands out."""
-    import pandas as pd
-
+    """Return one row per judge: severity, consistency, agreement, and what stands out."""
     table, found, reach = fitted.table, fitted.found, fitted.reach
     n = len(table.judges)
     columns: dict[str, object] = {}
@@ -408,8 +390,6 @@ def _verdicts(fitted: Fitted, alpha: float) -> list[str]:
 
 def components_of(fitted: Fitted) -> pd.DataFrame:
     """Return one row per source of variance on the scale of ability, with intervals."""
-    import pandas as pd
-
     found = fitted.found
     rows = {
         "respondents": _between(fitted, fitted.abilities, found.ability),
@@ -435,14 +415,14 @@ def _of_noise(fitted: Fitted) -> tuple[float, float, float]:
 
 
 def _ends(log: float, beside: float) -> tuple[float, float, float]:
-    """A variance and its interval from their logarithms; one that is not determined has no end."""
+    """Return a variance and its interval from logarithms; infinite if undetermined."""
     with np.errstate(over="ignore"):
         variance, low, high = (float(np.exp(x)) for x in (log, log - beside, log + beside))
     return variance, low, high
 
 
 def _between(fitted: Fitted, where: slice, value: Floats) -> tuple[float, float, float]:
-    """Variance between respondents or judges beyond their errors, and the interval of a few."""
+    """Return the variance between respondents, or judges, beyond their errors."""
     from scipy.stats import chi2
 
     joint, n = fitted.fit.covariance[where, where], value.size
@@ -454,7 +434,7 @@ def _between(fitted: Fitted, where: slice, value: Floats) -> tuple[float, float,
 
 
 def enough_judges(fitted: Fitted) -> tuple[int, int, int]:
-    """Judges per response that leave errors within 10 % of what the items allow; low and high."""
+    """Return how many judges per response leave errors within 10 % of the least."""
 
     def needed(found: FacetParameters) -> Floats:
         return np.array([np.log(fitted.noise(found) / found.response_sd**2 / (NEARLY**2 - 1))])
@@ -472,7 +452,6 @@ def more_judges(fitted: Fitted) -> pd.DataFrame:
     `difference_se` is the error of the difference of two respondents, `reliability` that of the
     mean score of one response.
     """
-    import pandas as pd
     from scipy.special import expit
 
     n = np.arange(1.0, MOST_JUDGES + 1)

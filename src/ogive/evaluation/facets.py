@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ogive._validation import checked_share, one_of
 from ogive.evaluation.facet_estimates import (
@@ -32,8 +33,6 @@ from ogive.stats.multiplicity import CORRECTIONS, Correction
 from ogive.stats.pairwise_tests import Differences, first_places
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["Facets", "facets"]
@@ -145,8 +144,6 @@ class Facets(Result):
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """One row per pair of respondents: the difference of abilities, its interval and test."""
-        import pandas as pd
-
         first, second = np.triu_indices(len(self.board), 1)
         names, tests = np.array(self.respondents, dtype=object), self.tests
         reach = self._reach * self.difference_se

@@ -1,9 +1,4 @@
-"""Answers in a harness's logs, items to ask first.
-
-Items to ask first, and selections in the formats of lm-eval and Inspect.
-
-Answers of a model to items of a bank that a harness asked: logs in a folder, read as all are.
-"""
+"""Answers of a model in the logs of a harness, and selections of items in its formats."""
 
 from __future__ import annotations
 
@@ -14,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import pandas as pd
 
 from ogive._files import PathLike, file_name_of, make_folder, read_json, write_bytes, write_json
 from ogive._validation import whole_number
@@ -31,8 +28,6 @@ from ogive.irt.models.base import MeasurementModel
 from ogive.results.numbers import counted, listed, meant, shown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     Facts: TypeAlias = Responses | pd.DataFrame
 
 __all__ = ["first_items", "inspect_sample_ids", "lm_eval_samples"]
@@ -172,8 +167,6 @@ def told_facts(facts: Any) -> Any:
             f"facts is {type(facts).__name__}; give responses with facts of their items, or a "
             "frame with items as its index."
         )
-    import pandas as pd
-
     names = [str(name) for name in facts.index]
     return pd.DataFrame(as_facts(facts, names, "item"), index=names, dtype=object)
 
@@ -272,7 +265,7 @@ class HarnessAnswers:
 
     @contextmanager
     def kept(self, task: str) -> Iterator[None]:
-        """While a task runs: if it does not come to its end, its logs are read again."""
+        """Run a task; if it does not come to its end, its logs are read again."""
         try:
             yield
         except BaseException:
@@ -330,7 +323,7 @@ class HarnessAnswers:
     def responses(
         self, samples: Sequence[Sample], failed: Mapping[str, str]
     ) -> dict[str, float | None]:
-        """The responses to these items; None for those that failed, for which `failed` says why.
+        """Return the responses to these items; None if one failed (`failed` says why).
 
         Where no item was ever answered, or three failed one after the other, the cause is not the
         item: that is an error, and nothing of it is taken for a response.
@@ -375,7 +368,7 @@ def reason(error: BaseException | str) -> str:
 
 
 def refuse_settings(given: Mapping[str, Any] | None, taken: Iterable[str]) -> dict[str, Any]:
-    """The settings of a harness as a dictionary, without those that the evaluation decides."""
+    """Return the settings of a harness; refuse those that the evaluation decides."""
     if given is not None and not isinstance(given, Mapping):
         raise InputError(f"settings is {shown(given)}, but it should be a mapping of arguments.")
     settings = dict(given or {})
@@ -389,7 +382,7 @@ def refuse_settings(given: Mapping[str, Any] | None, taken: Iterable[str]) -> di
 
 
 def tasks_by_name(tasks: Any, facts: Facts) -> dict[str, Any]:
-    """The task of the harness for each name in facts; empty if the names are those of tasks."""
+    """Return the task of the harness for each name in facts; empty if the names agree."""
     if tasks is None:
         return {}
     names = list(dict.fromkeys(map(str, dict(told_facts(facts).items()).get("task", ()))))

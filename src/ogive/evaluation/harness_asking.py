@@ -1,9 +1,4 @@
-"""Ask in Inspect AI and lm-evaluation-harness.
-
-Ask items in Inspect AI: each batch is an evaluation of its samples.
-
-Ask items in the lm-evaluation-harness: each batch is an evaluation of its documents.
-"""
+"""Ask items in Inspect AI and in lm-evaluation-harness: each batch is one evaluation."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ WORTH = 1000.0  # weight of the measurement model, as a number of respondents
 MOST_EXCHANGED = 100  # items; beyond, exchanges take longer than they are worth
 PASSES = 5
 NODES, REACH = 81, 4.0
-STARTS = 3  # of k-means
+STARTS = 3  # random starts of k-means
 TINY = 1e-9
-DIGITS = 4  # of parameters that items are clustered by
+DIGITS = 4  # decimals of the parameters that items are clustered by
 
 Places = NDArray[np.intp]
 
@@ -237,7 +237,7 @@ def _with_room(
 
 
 def _losses(covariance: _Covariance, chosen: list[int]) -> Floats:
-    """Variance of the score that would be left unexplained without each of the chosen items."""
+    """Return the variance left unexplained without each of the chosen items."""
     inner = np.stack([covariance.column(item)[chosen] for item in chosen])
     inverse = np.linalg.pinv(inner + TINY * np.eye(len(chosen)))
     weights = inverse @ covariance.with_score[chosen]
@@ -246,7 +246,7 @@ def _losses(covariance: _Covariance, chosen: list[int]) -> Floats:
 
 
 def _gains(covariance: _Covariance, base: list[int]) -> Floats:
-    """Variance of the score that each further item would explain, given the items of `base`."""
+    """Return the variance that each further item would explain, given those of `base`."""
     if not base:
         alone: Floats = covariance.with_score**2 / np.maximum(covariance.variance, TINY)
         return alone
@@ -269,7 +269,7 @@ def _nearest_shares(cells: Floats, places: Places) -> Floats:
 
 
 def _clustered(points: Floats, size: int, random: np.random.Generator) -> Choice:
-    """The point nearest the centre of each k-means cluster; its weight is the cluster's share.
+    """Return the point nearest the centre of each k-means cluster, weighted by its share.
 
     If there are fewer distinct points than clusters, copies with weight 0 make up the number.
     """

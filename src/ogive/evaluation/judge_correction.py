@@ -1,8 +1,4 @@
-"""A judge corrected by few human labels.
-
-What a judge and people scored, in the same cells.
-
-A judge corrected by few human labels: accuracies, differences and ranks, with intervals.
+"""A judge corrected by few human labels: accuracies, differences and ranks, with intervals.
 
 Prediction-powered inference: Angelopoulos, Duchi and Zrnic (2023).
 """
@@ -14,6 +10,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._validation import checked_share, one_of
@@ -30,8 +27,6 @@ from ogive.stats.pairwise_tests import Differences, differences_by_errors, first
 from ogive.stats.prediction_powered import Mean, Powered, prediction_powered
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["CorrectedJudge", "correct_judge"]
@@ -78,7 +73,7 @@ def _is_share(values: Floats) -> bool:
 
 
 def matched(judged: Responses, human: Responses) -> Labelled:
-    """Scores of the judge and of people for the respondents that both scored, in the same cells."""
+    """Return scores of the judge and of people in the cells that both scored."""
     rows = {name: k for k, name in enumerate(human.respondents)}
     columns = {name: k for k, name in enumerate(human.items)}
     shared = [name for name in judged.items if name in columns]
@@ -212,8 +207,6 @@ class CorrectedJudge(Result):
 
         The verdict uses `p_adjusted`, which allows for all pairs; the interval is for one pair.
         """
-        import pandas as pd
-
         first, second = np.triu_indices(len(self.board), 1)
         names, tests = np.array(self.respondents, dtype=object), self.tests
         reach = t_reach(self.freedom, self.confidence) * self.difference_se
@@ -359,7 +352,6 @@ def _times(larger: Floats, smaller: Floats) -> Floats:
 def _board(
     both: Labelled, found: Powered, order: Ints, family: Differences, confidence: float
 ) -> pd.DataFrame:
-    import pandas as pd
     from scipy.special import stdtr
 
     limits = both.limits

@@ -1,8 +1,4 @@
-"""The result and the function.
-
-Sentences and notes of a leaderboard: the lead, what was not tested, rules that may disagree.
-
-Leaderboard: accuracy, ability and rank, each with its interval, and tests of all pairs.
+"""Leaderboard: accuracy, ability and rank, each with its interval, and tests of all pairs.
 
 Items are treated as a sample of those that might have been asked: intervals and tests say what
 would hold on other items of the same kind (Miller, 2024).
@@ -16,6 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._progress import at_stage
@@ -37,8 +34,6 @@ from ogive.stats.multiplicity import CORRECTIONS, Correction
 from ogive.stats.pairwise_tests import Pairs, letters_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["Leaderboard", "leaderboard"]
@@ -51,7 +46,7 @@ def said_of_part(part: NDArray[np.intp]) -> str:
 
 
 def said_of_lead(behind: int, n_compared: int, n_respondents: int) -> str:
-    """Which respondents the first is significantly better than: `behind` of those compared."""
+    """Return which respondents the first is significantly better than."""
     if not behind:
         return "it shares no items with others"
     if behind == n_respondents - 1:
@@ -69,7 +64,7 @@ def said_of_risk(correction: str, alpha: float) -> str:
 
 
 def notes_on(tests: Pairs, alpha: float, confidence: float, names: Sequence[str]) -> list[str]:
-    """Notes on pairs that share no item, and on what seems to disagree; `names` in rank order."""
+    """Return notes on pairs that share no item, and on rules that seem to disagree."""
     return [
         *_untested(tests),
         *_two_rules(tests, alpha, confidence),
@@ -79,7 +74,7 @@ def notes_on(tests: Pairs, alpha: float, confidence: float, names: Sequence[str]
 
 
 def _single_intervals(tests: Pairs, alpha: float, confidence: float) -> list[str]:
-    """A note if an interval of a difference excludes 0 where the corrected test finds none."""
+    """Return a note if an interval excludes 0 although the corrected test does not reject."""
     apart = (tests.low > 0) | (tests.high < 0)
     if not (apart & (tests.p_adjusted > alpha)).any():
         return []
@@ -108,7 +103,7 @@ def _two_rules(tests: Pairs, alpha: float, confidence: float) -> list[str]:
 
 
 def _order(tests: Pairs, alpha: float, names: Sequence[str]) -> list[str]:
-    """A note if the first cannot be told from somebody that one ranked below the first can."""
+    """Return a note if the first ties with one from which a lower rank differs."""
     n = len(names)
     first, second = np.triu_indices(n, 1)
     differ = np.zeros((n, n), dtype=bool)
@@ -237,8 +232,6 @@ class Leaderboard(RepeatedBoard, Result):
         asked, `not_compared` names respondents that share no item with it, and `board` numbers
         groups that no item links.
         """
-        import pandas as pd
-
         names = np.array(self.respondents[: self.n_compared], dtype=object)
         alike = self.compared & ~self.significant & ~np.eye(len(names), dtype=bool)
         rest = [None] * (len(self.respondents) - len(names))
@@ -274,8 +267,6 @@ class Leaderboard(RepeatedBoard, Result):
 
         The verdict uses `p_adjusted`, which allows for all pairs; the interval is for one pair.
         """
-        import pandas as pd
-
         first, second = np.triu_indices(self.n_compared, 1)
         names, tests = np.array(self.respondents, dtype=object), self.tests
         sure = tests.p_adjusted <= self.alpha
@@ -303,8 +294,6 @@ class Leaderboard(RepeatedBoard, Result):
     @cached_property
     def tasks(self) -> pd.DataFrame:
         """One row per task and respondent: accuracy with its interval, and items answered."""
-        import pandas as pd
-
         parts = []
         for task, found in self.by_task.items():
             names = {"task": task, "respondent": self.respondents}

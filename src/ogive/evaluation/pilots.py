@@ -1,11 +1,4 @@
-"""Variances of differences, from a pilot or a bank.
-
-A pilot: what respondents scored on each item, and how much single tries scatter.
-
-How many items of a calibrated bank a comparison needs: chosen at random, or by information.
-
-Variance per item of the difference of two models: as a pilot shows it, or as is assumed.
-"""
+"""Variances of differences between two models: from a pilot, from a bank, or assumed."""
 
 from __future__ import annotations
 
@@ -30,9 +23,9 @@ if TYPE_CHECKING:
     from ogive.irt.calibration import Calibration
 
 
-LEAST_ITEMS = 10  # that both of a pair answered
+LEAST_ITEMS = 10  # fewest items that both models of a pair must have answered
 ROUNDING = 1e-12  # relative; a difference that varies less does not vary
-MOST_PAIRS = 2000  # of neighbours; of more, so many evenly along the board
+MOST_PAIRS = 2000  # pairs of neighbours; a longer board is thinned evenly
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +99,7 @@ class Pilot:
         return named
 
     def neighbours(self) -> Iterator[Pair]:
-        """Pairs of neighbours in mean score that share enough items, from the best to the worst.
+        """Return pairs of neighbours in mean score that share enough items, best first.
 
         How much two models differ is not the same at the top of a board, where most items are
         solved, as further down: pairs are of the whole board. Copies count as one respondent.
@@ -175,7 +168,7 @@ def _means(scores: Floats) -> Floats:
 
 
 def _completed(one_try: Floats) -> Floats:
-    """Items asked once scatter as those asked twice do on average, if there are enough of these."""
+    """Give items asked once the mean scatter of those asked twice, if there are enough."""
     known = np.isfinite(one_try)
     return one_try if known.sum() < LEAST_ITEMS else np.where(known, one_try, one_try[known].mean())
 
@@ -188,7 +181,7 @@ AXIS = np.linspace(-4.0, 4.0, 321)
 def items_on_scale(
     bank: Calibration, accuracy: float, difference: float, *, power: float, alpha: float
 ) -> tuple[float, float]:
-    """Items needed at random, and those of most information; NaN where the bank is too short.
+    """Return how many items are needed, at random and by information; NaN if too many.
 
     Two respondents near `accuracy` on the whole bank differ by `difference` there. The slope of
     the expected score turns it into a difference of ability, on which each respondent's items give
@@ -229,10 +222,10 @@ def bank_needs(
     return rows
 
 
-SAME, OTHER = "same items", "other items"  # for both models, or for each of them
+SAME, OTHER = "same items", "other items"  # designs: both models share items, or not
 UNTOLD = np.nan, np.nan  # a share, and its standard error
 MOSTLY = 0.5  # share of the pairs; if so many were asked again, they stand for all
-LEAST_PAIRS = 10  # of which tenths are said
+LEAST_PAIRS = 10  # fewest pairs for which the outer tenths are reported
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,4 @@
-"""Items and epochs a comparison needs, and cost.
-
-What a plan refuses, and why: amounts that cannot be, arguments that do not apply.
-
-What one answer takes: tokens and cost, as the logs of a pilot or the caller tell.
-
-How many items and epochs a comparison of two models needs, before it is paid for.
-"""
+"""How many items and epochs a comparison of two models needs, and what it costs."""
 
 from __future__ import annotations
 
@@ -14,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ogive._validation import as_number, checked_share, whole_number
 from ogive.data.responses import Responses, Table, as_responses
@@ -26,8 +20,6 @@ from ogive.results.numbers import counted, shown
 from ogive.stats.intervals import normal_reach
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.irt.calibration import Calibration
     from ogive.results.plots.figure import Display
 
@@ -62,14 +54,14 @@ def check_in_range(difference: float, table: Responses | None) -> None:
 
 
 def range_of(table: Responses) -> float:
-    """How far apart mean scores can be: of right and wrong answers 1, of others as observed."""
+    """Return the range of scores: 1 for right and wrong answers, else as observed."""
     if table.kind in ("binary", "nominal") or not table.observed.any():
         return 1.0
     return max(float(np.nanmax(table.values) - np.nanmin(table.values)), np.finfo(float).tiny)
 
 
 def refuse(why: str, **given: object) -> None:
-    """Arguments that do not apply are refused, not ignored."""
+    """Refuse arguments that do not apply."""
     for name, value in given.items():
         if value is not None:
             raise InputError(f"{name} does not apply here: {why}.")
@@ -152,7 +144,7 @@ def _mean(pilot: Responses | None, name: str, names: Sequence[str]) -> float | N
 REACH = normal_reach(0.95)
 STEPS = 25  # points of a curve
 UNKNOWN = dict.fromkeys(("items_low", "items_high", "smallest_difference"), np.nan)
-CORRELATION = 0.5  # of two models' answers, where no pilot shows it
+CORRELATION = 0.5  # correlation of two models' answers, assumed without a pilot
 ASSUMED = (
     "Without a pilot, the variance follows from the accuracy and the correlation that were given: "
     "a few dozen items answered by two models would show it."
@@ -207,7 +199,7 @@ class EvaluationPlan(Result):
         return told + self._at_hand(first) + self._on_cost() + self._on_epochs()
 
     def _at_hand(self, first: pd.Series[Any]) -> str:
-        """The smallest difference that the items at hand show, with the tries that it takes."""
+        """Return the smallest difference that the given items show, with its tries."""
         if self.n_items is None:
             return ""
         tries, shown = first["epochs"], self._points(first["smallest_difference"])
@@ -379,8 +371,6 @@ def _planned(
     on_scale: tuple[Calibration, float] | None,
 ) -> EvaluationPlan:
     """Gather the result."""
-    import pandas as pd
-
     found: list[dict[str, Any]] = []
     for row in rows:
         items = aim.needed(row)
@@ -427,8 +417,6 @@ def _planned(
 
 def _curves(rows: list[Variance], aim: Aim, most: float) -> pd.DataFrame:
     """Return the smallest difference by number of items, on both sides of what is needed."""
-    import pandas as pd
-
     numbers = np.unique(np.geomspace(max(FEWEST, most / 30), max(most * 1.5, 30), STEPS).round())
     parts = [
         {

@@ -1,11 +1,7 @@
-"""Power.
+"""Power of a comparison of means, from the variances within and between items.
 
-How many items a comparison of means needs, from the variance that a pilot shows.
-
-A score is the item's own value plus the chance of one try. Asking an item K times divides only
-the second part by K, so that the variance of a mean over n items is (between + within / K) / n.
-
-What a comparison is to find, and how many items that takes at a variance.
+A score is the value of the item plus the chance of one try. Asking an item K times divides only the
+second part by K, so the variance of a mean over n items is (between + within / K) / n.
 """
 
 from __future__ import annotations
@@ -71,7 +67,7 @@ class Spread:
         return bool(np.isfinite(self.within).all())
 
     def within_share(self) -> tuple[float, float]:
-        """Share of the variance of single tries that repeating them would remove, and its error."""
+        """Return the share of variance that repeated tries would remove, and its error."""
         single, within = float(self.single.sum()), float(self.within.sum())
         if not single > 0:
             return np.nan, np.nan
@@ -84,7 +80,7 @@ class Spread:
 def detectable(
     variance: float, n_items: float, *, power: float, alpha: float, items_per_cluster: float = 1.0
 ) -> float:
-    """The smallest true difference that a t-test over so many items finds with this power."""
+    """Return the smallest true difference that a t-test over `n` items finds."""
     from scipy.special import stdtrit
 
     freedom = max(n_items / items_per_cluster - 1.0, 1.0)

@@ -1,10 +1,4 @@
-"""Strengths from battles: board and result.
-
-Frames of a board of preferences: one row per respondent, tests of pairs, groups of battles.
-
-What a reader of a board of preferences should know besides it.
-
-Preferences: strengths from battles of two, with intervals, ranks, and tests of all pairs.
+"""Preferences: strengths from battles of two, with intervals, ranks, and tests of all pairs.
 
 Bradley and Terry (1952); ties after Davidson (1970).
 """
@@ -17,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+import pandas as pd
 
 from ogive._validation import checked_share, one_of
 from ogive.errors import InputError
@@ -39,8 +34,6 @@ from ogive.stats.multiplicity import CORRECTIONS, Correction
 from ogive.stats.pairwise_tests import Differences, differences_by_errors
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["Preferences", "preferences"]
@@ -49,7 +42,7 @@ __all__ = ["Preferences", "preferences"]
 def tests_of(
     found: Fitted, order: Ints, correction: str
 ) -> tuple[Differences, Floats, Floats, Differences]:
-    """Tests of all pairs in rank order, their standard errors and freedoms; and Holm's tests."""
+    """Test all pairs in rank order; return tests, errors, freedoms, and Holm's tests."""
     first, second = np.triu_indices(order.size, 1)
     i, j = order[first], order[second]
     strength, joint = found.strengths.strength, found.covariance
@@ -72,8 +65,6 @@ def board_of(
     confidence: float,
 ) -> pd.DataFrame:
     """Return one row per respondent, the best first."""
-    import pandas as pd
-
     strength, part = found.strengths.strength[order], found.part[order]
     sizes = np.bincount(part)
     level = np.round(strength, 9)
@@ -143,8 +134,6 @@ def groups_of(
     confidence: float,
 ) -> pd.DataFrame:
     """Return one row per group: battles, ties, and the discrimination with its interval."""
-    import pandas as pd
-
     if names is None or groups is None:
         return pd.DataFrame()
     count = np.bincount(groups, minlength=len(names))
@@ -226,7 +215,7 @@ def _of_links(table: Battles, found: Fitted) -> list[str]:
 
 
 def _of_position(found: Fitted, *, position: bool) -> list[str]:
-    """A note on the advantage of who is named first, if it is part of the model or evident."""
+    """Return a note on the advantage of the first position, if modelled or evident."""
     share = first_share(found, 0.95)
     if share is None or found.advantage is None:
         return []
@@ -336,8 +325,6 @@ class Preferences(Result):
         `win_rate` is the share of their battles that the first would win, ties counted half. The
         verdict uses `p_adjusted`, which allows for all pairs; the interval is for one pair.
         """
-        import pandas as pd
-
         first, second = np.triu_indices(len(self.board), 1)
         names, tests = np.array(self.respondents, dtype=object), self.tests
         reach = t_reach(self.freedom, self.confidence) * self.difference_se

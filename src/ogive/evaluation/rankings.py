@@ -122,7 +122,7 @@ class Board:
         return n_compared(self.order.size)
 
     def ranks(self) -> Ranks:
-        """Ranks within each part: ties share the better, and who answered few items is last."""
+        """Rank within each part: ties share the better rank, sparse respondents come last."""
         mean, found = np.round(self.reached.mean, FINEST), np.empty(self.order.size, dtype=np.intp)
         for part in range(int(self.part.max()) + 1):
             mine = np.flatnonzero(self.part == part)
@@ -199,7 +199,7 @@ class Board:
         return found
 
     def abilities(self) -> tuple[Floats, Floats, Floats]:
-        """Abilities, standard errors, and those of differences of all pairs that are compared.
+        """Return abilities, their errors, and the errors of differences of compared pairs.
 
         They count the items, which respondents share. NaN without a scale, or for a respondent
         linked to nobody: how hard the items are that nobody else answered is known from the prior
@@ -306,7 +306,7 @@ class Board:
         return counts
 
     def _of_gaps(self) -> list[str]:
-        """A note on who was not asked all items of its board, and what accuracy means for them."""
+        """Return a note on respondents that were not asked all items of their board."""
         gaps = self.reached.n < self._own_items
         partly = [name for name, gap in zip(self.table.respondents, gaps, strict=True) if gap]
         if not partly:
@@ -345,7 +345,7 @@ class Board:
 
 
 def _plain(table: Responses, cluster: Ranks, average: str, names: tuple[str, ...]) -> bool:
-    """Whether responses are right or wrong, once each, to unrelated items of equal weight."""
+    """Return True if all answers are single, binary, and to unrelated items."""
     return table.tries is None and _alone(table, cluster, average, names)
 
 

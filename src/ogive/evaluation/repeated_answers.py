@@ -1,22 +1,18 @@
-"""Pass@k, and variance within and between items.
+"""Repeated answers: pass@k, and the variance within and between items.
 
-How much of an error comes from how single tries fell: of one mean, and of a difference of two.
-
-More tries shorten intervals by that share at most. Two respondents are asked the same items, whose
-difficulty cancels in their difference, so that tries weigh more there than in either mean.
-
-Repeated answers on a leaderboard: how often one of k is right, or all, and what varies.
-
-An estimate for each item comes first, and then the mean over items with its standard error, so
-that answers to one item never count as if they were answers to several.
+An estimate for each item comes first, then the mean over items with its standard error, so that
+answers to one item never count as answers to several. More tries shorten an interval at most by the
+share of variance within items; in a difference of two models this share is larger, because the
+difficulty of items cancels.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.data.responses import Responses
@@ -25,10 +21,6 @@ from ogive.irt.predicted_accuracy import Reached, reached
 from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import Grouping, normal_reach
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 LEAST_AGAIN, LEAST_TELLING = 20, 2  # items asked again, of so many respondents, to speak of tries
 REACH = normal_reach(0.95)
@@ -159,7 +151,7 @@ class Said(NamedTuple):
 
 
 Ints = NDArray[np.intp]
-SOME, ALL = "pass@", "pass^"  # at least one of k answers is right; all of them are
+SOME, ALL = "pass@", "pass^"  # one of k answers is right; all k are
 TOO_FEW = (
     "Too few items were asked again to say how much of the variance comes from single tries: it "
     f"takes {LEAST_AGAIN} items each of {LEAST_TELLING} respondents."
@@ -242,8 +234,6 @@ class Repeated:
 
     def attempts_frame(self, respondents: tuple[str, ...]) -> pd.DataFrame:
         """Return one row per k and respondent."""
-        import pandas as pd
-
         parts = []
         for one in self.attempts:
             columns: dict[str, object] = {"k": one.k, "respondent": respondents}
@@ -259,8 +249,6 @@ class Repeated:
 
     def variances_frame(self, respondents: tuple[str, ...], se: Floats) -> pd.DataFrame:
         """Return one row per respondent; `se` is the standard error of its accuracy."""
-        import pandas as pd
-
         found = self.variances
         columns = {
             "tries": found.tries,
@@ -339,7 +327,7 @@ class RepeatedBoard:
     repeated: Repeated | None
 
     def _of_repeats(self) -> dict[str, Floats]:
-        """Mean tries per item; and pass@k and pass^k, for the largest k that all items have."""
+        """Return mean tries per item, and pass@k and pass^k for the largest common k."""
         if self.repeated is None:
             return {}
         found: dict[str, Floats] = {"tries": self.repeated.variances.tries}
@@ -386,7 +374,7 @@ class RepeatedBoard:
 
 
 def _times(se: Floats, naive: Floats) -> Floats:
-    """Times as large as the naive one; NaN where both are 0 or unknown, as with equal answers."""
+    """Return the ratio to the naive error; NaN if both are 0 or unknown."""
     known = naive > 0
     return np.where(known, se / np.where(known, naive, 1.0), np.nan)
 

@@ -1,22 +1,18 @@
-"""What tests and fixed forms would have predicted.
-
-Fixed short forms beside adaptive tests: which of both predicts better on a benchmark.
-
-What responses to some items say about the accuracy on all of them, and how surely.
+"""Accuracy on all items, predicted from the items that were asked, and how surely.
 
 A bank completes the score by its model, which knows nothing beyond the respondents it was
-calibrated on. Respondents that may be stronger than all of them are therefore expected between
-that and where the curves of the items, extended beyond the range, say that they stand.
-
-What replayed evaluations predict: accuracy on all items from the items asked.
+calibrated on. A respondent that may be stronger than all of them is predicted to lie between that
+and where the curves of the items, extended beyond the range, place it. Fixed short forms are the
+rival.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ogive._progress import Progress
 from ogive.data.responses import Responses
@@ -37,10 +33,6 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import normal_reach
 from ogive.stats.metrics import COLUMNS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 Errors = tuple[tuple[float, float], ...]  # by size: of random folds, and of the strongest tenth
 
 
@@ -52,7 +44,7 @@ def short_forms(
     seed: int,
     report: Progress,
 ) -> dict[int, ShortBenchmark]:
-    """A short form of each size, judged on the folds of the replay; empty if there can be none."""
+    """Return a short form of each size, judged on the folds; empty if there is none."""
     found = {}
     for k, size in enumerate(sizes):
         report(k, len(sizes), f"short form of {size}")
@@ -73,7 +65,7 @@ def form_errors(forms: Mapping[int, ShortBenchmark]) -> Errors:
 def adaptive_errors(
     errors: pd.DataFrame, strongest: pd.DataFrame | None, sizes: tuple[int, ...]
 ) -> Errors:
-    """Mean absolute errors of the adaptive test: of all replayed, and of the strongest tenth."""
+    """Return mean absolute errors of the adaptive test, of all and of the strongest tenth."""
     found = []
     for size in sizes:
         own = errors[(errors["method"] == ADAPTIVE) & (errors["n_items"] == size)]
@@ -104,8 +96,6 @@ def better_forms(
 
 def form_predictions(forms: Mapping[int, ShortBenchmark], confidence: float) -> pd.DataFrame:
     """Return one row per size and respondent, as for the other methods."""
-    import pandas as pd
-
     parts = [
         pd.DataFrame(
             {
@@ -124,8 +114,6 @@ def form_predictions(forms: Mapping[int, ShortBenchmark], confidence: float) -> 
 
 def form_rows(forms: Mapping[int, ShortBenchmark]) -> pd.DataFrame:
     """Return one row of errors per size; coverage is that of the short form's own intervals."""
-    import pandas as pd
-
     rows = []
     for size, short in forms.items():
         own = _of(short, OWN)
@@ -152,7 +140,7 @@ class Forecasts(NamedTuple):
 
 
 def seen_range(bank: Calibration, table: Responses) -> ScoreRange:
-    """The accuracies of the respondents in a table, and the curves of all items of a bank."""
+    """Return accuracies of the respondents in a table, and curves of all items."""
     whole = table.select(items=list(bank.item_names))
     found = range_of(bank, whole, full_cells(bank, whole), full_scores(bank, whole))
     return ScoreRange.from_numbers(found.thinned())  # as a file holds it
@@ -168,7 +156,7 @@ def range_known(bank: Calibration, error: RealError | None) -> ScoreRange | None
 def forecast(
     bank: Calibration, within: ScoreRange | None, known: Responses, confidence: float
 ) -> Forecasts:
-    """Accuracy of respondents on all items of a bank; `within` has the curves of those in `known`.
+    """Return the accuracy on all items; `within` has the curves of those in `known`.
 
     Missing responses are items that were not asked.
     """
@@ -185,7 +173,7 @@ def forecast(
 def reached(
     error: RealError | None, asked: Ints, told: Forecasts, confidence: float
 ) -> tuple[Floats, Floats]:
-    """How far intervals reach down and up: as errors in the replay say, and beyond the range.
+    """Return how far intervals reach down and up, by the replay and beyond the range.
 
     `asked` (n_respondents,) are numbers of items. Without a replay, the model's errors are used.
     """
@@ -214,8 +202,6 @@ class Part(NamedTuple):
 
 def predicted(parts: list[Part], settings: tuple[Any, ...], report: Progress) -> pd.DataFrame:
     """Return one row per method, number of items and respondent: prediction and truth."""
-    import pandas as pd
-
     steps, selector, batch_size, confidence, seed = settings
     frames = []
     for k, part in enumerate(parts):

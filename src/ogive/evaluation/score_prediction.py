@@ -1,11 +1,7 @@
-"""Full score from few items, with its margin.
-
-Predictors: ways to predict the score on all items from a short form.
+"""Predict the score on all items from a short form, with its margin.
 
 The completed score and its mixture with the weighted mean are p-IRT and gp-IRT of tinyBenchmarks
 (Maia Polo et al., 2024). What a predictor learns is a set of arrays, so it can be saved as JSON.
-
-What a short form predicts for respondents, and how wide intervals must be.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from ogive.stats.intervals import conformal_quantile
 
 PENALTIES = np.logspace(-3, 4, 29)
 LANDMARKS = 600  # respondents that represent all others; more would add little
-NOISE = 0.1  # of the kernel, whose value at distance 0 is 1
+NOISE = 0.1  # noise variance of the kernel, whose value at distance 0 is 1
 LINEAR = 0.1  # weight of the linear part of the kernel
 TURNS = 4  # reweighting steps, in which badly fitting respondents lose weight
 SEED = 0
@@ -306,14 +302,14 @@ class Margin:
 
 
 def _beyond(told: Forecast) -> tuple[Floats, Floats]:
-    """How far down and up a respondent may lie beyond the range; 0 if it need not be feared."""
+    """Return how far below and above the range a respondent may lie."""
     placed = told.placed
     down, up = told.value - placed.bottom, placed.top - told.value
     return np.nan_to_num(np.fmax(down, 0.0)), np.nan_to_num(np.fmax(up, 0.0))
 
 
 def margin(told: Forecast, score: Floats, confidence: float) -> Margin:
-    """Intervals that cover the true score for the share `confidence` of respondents like these.
+    """Return intervals that hold the true score of the share `confidence`.
 
     Errors are in units of the standard error of the completed score plus its mean; the standard
     error alone is too small for a respondent that solves everything or nothing.
@@ -335,7 +331,7 @@ def full_cells(bank: Calibration, table: Responses) -> Floats:
 
 
 def known_of(bank: Calibration, short: Responses, weights: Floats) -> tuple[Known, Floats]:
-    """What a short form says about respondents, and the standard error of the completed score."""
+    """Return what a short form says, and the standard error of the completed score."""
     scored = bank.completed_scores(short, items_known=True)
     known = Known(full_cells(bank, short), scored["score"].to_numpy(), weights)
     return known, scored["score_se"].to_numpy()
@@ -349,7 +345,7 @@ def bounds(bank: Calibration) -> tuple[float, float]:
 
 
 def range_of(bank: Calibration, short: Responses, cells: Floats, score: Floats) -> ScoreRange:
-    """The range of scores that a short form is learned from; `cells` are its full responses."""
+    """Return the range of scores that a short form is learned from."""
     low, high = bounds(bank)
     part = bank.of_items(short.items)
     share = (score - low) / (high - low)
@@ -358,7 +354,7 @@ def range_of(bank: Calibration, short: Responses, cells: Floats, score: Floats) 
 
 
 def _modelled(bank: Calibration, items: Sequence[str]) -> Floats:
-    """Expected shares of some items, where all items are expected to give the shares of `GRID`."""
+    """Return expected shares on some items if all items give the shares of `GRID`."""
     abilities = np.linspace(*bank.population.reach(FARTHEST), ABILITIES)
     low, high = bounds(bank)
     whole = (bank.model.expected(bank.coords, abilities).mean(axis=0) - low) / (high - low)
@@ -369,7 +365,7 @@ def _modelled(bank: Calibration, items: Sequence[str]) -> Floats:
 
 
 def placed_in(within: ScoreRange, bank: Calibration, short: Responses, confidence: float) -> Placed:
-    """Where respondents to a short form stand relative to the range, in units of the score."""
+    """Return how far respondents lie outside the range, in units of the score."""
     low, high = bounds(bank)
     shares = item_shares(bank.of_items(short.items), short.values)
     return within.place(shares, confidence).scaled(low, high)

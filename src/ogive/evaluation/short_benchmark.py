@@ -1,9 +1,4 @@
-"""ShortBenchmark and its file.
-
-The JSON file of a short benchmark, from which new respondents can be scored.
-
-ShortBenchmark: a few items that represent all, and what they predict for a respondent.
-"""
+"""`ShortBenchmark`: a few items that represent all, what they predict, and its JSON file."""
 
 from __future__ import annotations
 
@@ -16,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._files import (
@@ -53,8 +49,6 @@ from ogive.stats.intervals import normal_reach
 from ogive.stats.metrics import COLUMNS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 
@@ -309,15 +303,11 @@ class ShortBenchmark(Result):
     @property
     def error(self) -> pd.DataFrame:
         """One row per way: mean absolute error with its interval, bias, ranks, coverage."""
-        import pandas as pd
-
         return pd.DataFrame({name: list(column) for name, column in self.errors.items()})
 
     @property
     def held_out(self) -> pd.DataFrame:
         """One row per respondent: accuracy on all items, held-out prediction, and its interval."""
-        import pandas as pd
-
         columns = {
             "accuracy": self.accuracy,
             "predicted": self.predicted,
@@ -339,8 +329,6 @@ class ShortBenchmark(Result):
         this range if that is as likely as not beforehand. `ability` and `ability_se` are on the
         scale of all items; `n_items` counts the items asked.
         """
-        import pandas as pd
-
         short = self._asked(as_responses(responses, self.calibration.model.kind))
         ends = bounds(self.calibration)
         told = _predicted(self, short)

@@ -1,8 +1,6 @@
-"""Shorten, cross-validated.
+"""Choose a few items that predict the result on a whole benchmark, and measure their error.
 
-Cross-validation of short forms: on respondents at random, and on the strongest and weakest.
-
-Choose a few items that predict the result on a whole benchmark, and measure their error.
+Errors are cross-validated on respondents at random, and on the strongest and the weakest.
 """
 
 from __future__ import annotations
@@ -436,7 +434,7 @@ def _learned(
 def _errors(
     trials: Trials, best: Way, own: dict[str, Any], confidence: float
 ) -> dict[str, tuple[Any, ...]]:
-    """The short form first, also for extremes, then every way by its error, random items last.
+    """Return the short form first, then every other way by its error, random items last.
 
     Coverage of extremes is that of intervals that have not been widened by them.
     """
