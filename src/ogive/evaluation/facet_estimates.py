@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ogive.data.foreign_frames import as_pandas, with_whole_texts
 from ogive.data.responses import Responses
 from ogive.errors import InputError
+from ogive.evaluation.boards import differences_of, ranks_with_intervals
 from ogive.irt.facet_model import FacetFit, FacetParameters, Ratings
 from ogive.irt.response_codes import LARGEST
 from ogive.results.numbers import counted, listed, meant, shown
@@ -286,12 +287,7 @@ class Fitted:
 
 def tests_of(fitted: Fitted, order: Ints, correction: str) -> tuple[Differences, Floats]:
     """Return tests of all pairs of respondents in rank order, with standard errors."""
-    first, second = np.triu_indices(order.size, 1)
-    i, j = order[first], order[second]
-    joint = fitted.fit.covariance
-    variance = joint[i, i] + joint[j, j] - 2 * joint[i, j]
-    apart = fitted.found.ability[i] - fitted.found.ability[j]
-    se = np.sqrt(np.maximum(variance, 0.0))
+    apart, se = differences_of(order, fitted.found.ability, fitted.fit.covariance)
     freedom = len(fitted.table.items) - 1.0
     return differences_by_errors(order.size, apart, se, freedom, correction), se
 
@@ -302,9 +298,6 @@ def respondents_of(fitted: Fitted, order: Ints, family: Differences) -> pd.DataF
     n = len(table.respondents)
     se = fitted.se[fitted.abilities]
     fair, fair_se = fitted.error(fitted.fair_scores)
-    low, high = family.rank_limits(fitted.confidence)
-    level = np.round(found.ability[order], 9)
-    rank = 1 + np.searchsorted(-level, -level, side="left")
     ends = float(table.levels[0]), float(table.levels[-1])
     columns = {
         "ability": found.ability,
@@ -318,7 +311,7 @@ def respondents_of(fitted: Fitted, order: Ints, family: Differences) -> pd.DataF
         "score_observed": table.means_by(table.respondent, n),
         "n_ratings": np.bincount(table.respondent, minlength=n),
     }
-    ranks = {"rank": rank, "rank_low": np.minimum(low, rank), "rank_high": np.maximum(high, rank)}
+    ranks = ranks_with_intervals(found.ability[order], family, fitted.confidence)
     names = pd.Index([table.respondents[k] for k in order], name="respondent")
     return pd.DataFrame({**ranks, **{k: x[order] for k, x in columns.items()}}, index=names)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ogive._validation import checked_share, one_of
+from ogive.evaluation.boards import PairwiseBoard, draw_pairs
 from ogive.evaluation.facet_estimates import (
     CONTRADICTS,
     NEARLY,
@@ -25,7 +25,6 @@ from ogive.evaluation.facet_estimates import (
     tests_of,
 )
 from ogive.irt.facet_model import fit_facets, start_of
-from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, joined, listed, who_has
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import t_reach
@@ -39,17 +38,17 @@ __all__ = ["Facets", "facets"]
 
 
 FIGURES = ("ranks", "pairs", "severity", "consistency")
-BETTER, WORSE, TIED = "better", "worse", "no significant difference"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Facets(Result):
+class Facets(PairwiseBoard):
     """Respondents by ability, adjusted for the judges who scored them; and the judges themselves.
 
     Respondents are in rank order, the best first. `judges`, `components`, `more_judges` and `pairs`
     are further frames.
     """
 
+    kinds = FIGURES
     board: pd.DataFrame
     judges: pd.DataFrame  # one row per judge: severity, consistency, agreement, verdict
     components: pd.DataFrame  # one row per source of variance
@@ -66,14 +65,8 @@ class Facets(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def respondents(self) -> tuple[str, ...]:
-        """Names, the best first."""
-        return tuple(self.board.index)
-
-    @property
-    def leaders(self) -> tuple[str, ...]:
-        """The first respondent, and all that do not differ significantly from it."""
-        return self.tests.leaders(self.respondents, self.alpha)
+    def _half_width(self) -> Floats:
+        return self._reach * self.difference_se
 
     @property
     def contradicting(self) -> tuple[str, ...]:
@@ -139,27 +132,7 @@ class Facets(Result):
         the same on the scale of the model, `score_observed` the mean of the scores given.
         `tied_with` names respondents that cannot be distinguished from it.
         """
-        return self.board.assign(tied_with=self.tests.tied_with(self.respondents, self.alpha))
-
-    @cached_property
-    def pairs(self) -> pd.DataFrame:
-        """One row per pair of respondents: the difference of abilities, its interval and test."""
-        first, second = np.triu_indices(len(self.board), 1)
-        names, tests = np.array(self.respondents, dtype=object), self.tests
-        reach = self._reach * self.difference_se
-        verdict = np.where(tests.difference > 0, BETTER, WORSE)
-        columns = {
-            "respondent": names[first],
-            "other": names[second],
-            "difference": tests.difference,
-            "se": self.difference_se,
-            "low": tests.difference - reach,
-            "high": tests.difference + reach,
-            "p": tests.p,
-            "p_adjusted": tests.p_adjusted,
-            "verdict": np.where(tests.p_adjusted <= self.alpha, verdict, TIED),
-        }
-        return pd.DataFrame(columns)
+        return self._with_ties()
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return respondents, judges, pairs, sources of variance, and what more judges give."""
@@ -170,10 +143,6 @@ class Facets(Result):
             "components": self.components,
             "more_judges": self.more_judges,
         }
-
-    def figures(self) -> dict[str, Draw]:
-        """Return one figure per kind."""
-        return {kind: partial(self.plot, kind) for kind in FIGURES}
 
     def key_facts(self) -> dict[str, Any]:
         """Return the leaders, judges that contradict the others, and how many judges suffice."""
@@ -190,22 +159,13 @@ class Facets(Result):
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Draw adjusted scores and ranks; "pairs"; or "severity" and "consistency" of judges."""
-        from ogive.results.plots import DISPLAYS
-
-        chosen = one_of(kind, "kind", FIGURES)
-        if chosen == "pairs":
-            apart = self.pairs["verdict"].isin((BETTER, WORSE))
-            return DISPLAYS["differences"](self.pairs.assign(significant=apart)).plot(**kw)
-        if chosen == "ranks":
-            frame = self.board.assign(leading=np.isin(self.respondents, self.leaders))
-            board: Any = DISPLAYS["leaderboard"]
-            shown: Display = board(frame, estimate="score").plot(**kw)
-            bar = f"(bar: {self.confidence:.0%} interval)"
-            shown.ax_.set_xlabel(f"mean score, adjusted for the judges {bar}")
-            return shown
-        ranking: Any = DISPLAYS["ranking"]
-        found: Display = ranking(self.judges, estimate=kind, se=f"{kind}_se").plot(**kw)
-        return found
+        if one_of(kind, "kind", FIGURES) == "ranks":
+            return self._draw_ranks("score", "mean score, adjusted for the judges", **kw)
+        return (
+            draw_pairs(self.pairs, **kw)
+            if kind == "pairs"
+            else self._draw_rows(self.judges, kind, **kw)
+        )
 
 
 def facets(

@@ -6,19 +6,25 @@ Prediction-powered inference: Angelopoulos, Duchi and Zrnic (2023).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ogive._validation import checked_share, one_of
 from ogive.data.names import UNKNOWN
 from ogive.data.responses import Responses, Table, as_responses
 from ogive.data.study_tables import DOCUMENT, groups_of
 from ogive.errors import InputError
-from ogive.results.base import Draw, Result
+from ogive.evaluation.boards import (
+    Ints,
+    PairwiseBoard,
+    differences_of,
+    draw_pairs,
+    ranks_with_intervals,
+)
+from ogive.results.base import Draw
 from ogive.results.numbers import counted, listed, who_has
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import t_reach
@@ -30,9 +36,6 @@ if TYPE_CHECKING:
     from ogive.results.plots.figure import Display
 
 __all__ = ["CorrectedJudge", "correct_judge"]
-
-
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,18 +117,18 @@ def clusters_of(table: Responses, groups: tuple[str, ...] | None) -> Ints:
 
 
 FIGURES = ("ranks", "pairs", "bias")
-BETTER, WORSE, TIED = "better", "worse", "no significant difference"
 FEW = 10  # human labels of a respondent; fewer say little, and a note says so
 ODD = 0.01  # p-value at which a note says that labels were not chosen at random
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CorrectedJudge(Result):
+class CorrectedJudge(PairwiseBoard):
     """Respondents by accuracy, as people would judge it, from a judge and few human labels.
 
     Everything is in rank order, the best first; `pairs` is a further frame.
     """
 
+    kinds = FIGURES
     board: pd.DataFrame
     difference_se: Floats  # of all pairs, in the order of `np.triu_indices`, as the next
     freedom: Floats
@@ -136,14 +139,8 @@ class CorrectedJudge(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def respondents(self) -> tuple[str, ...]:
-        """Names, the best first."""
-        return tuple(self.board.index)
-
-    @property
-    def leaders(self) -> tuple[str, ...]:
-        """The first respondent, and all compared with it that do not differ significantly."""
-        return self.tests.leaders(self.respondents, self.alpha)
+    def _half_width(self) -> Floats:
+        return t_reach(self.freedom, self.confidence) * self.difference_se
 
     @property
     def meaning(self) -> str:
@@ -199,30 +196,7 @@ class CorrectedJudge(Result):
         responses, `judge_weight` the weight of the judge's scores, and `worth` how many human
         labels alone would be as precise.
         """
-        return self.board.assign(tied_with=self.tests.tied_with(self.respondents, self.alpha))
-
-    @cached_property
-    def pairs(self) -> pd.DataFrame:
-        """One row per pair: the difference of accuracies with its interval and test.
-
-        The verdict uses `p_adjusted`, which allows for all pairs; the interval is for one pair.
-        """
-        first, second = np.triu_indices(len(self.board), 1)
-        names, tests = np.array(self.respondents, dtype=object), self.tests
-        reach = t_reach(self.freedom, self.confidence) * self.difference_se
-        verdict = np.where(tests.difference > 0, BETTER, WORSE)
-        columns = {
-            "respondent": names[first],
-            "other": names[second],
-            "difference": tests.difference,
-            "se": self.difference_se,
-            "low": tests.difference - reach,
-            "high": tests.difference + reach,
-            "p": tests.p,
-            "p_adjusted": tests.p_adjusted,
-            "verdict": np.where(tests.p_adjusted <= self.alpha, verdict, TIED),
-        }
-        return pd.DataFrame(columns)
+        return self._with_ties()
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the board and the pairs."""
@@ -233,10 +207,6 @@ class CorrectedJudge(Result):
         kinds = [kind for kind in FIGURES if kind != "pairs" or len(self.board) > 1]
         return {kind: partial(self.plot, kind) for kind in kinds}
 
-    def key_facts(self) -> dict[str, Any]:
-        """Return the leaders."""
-        return {"leaders": self.leaders}
-
     def preview(self) -> pd.DataFrame:
         """Return corrected accuracies, and those of judge and people alone."""
         names = ["rank", "accuracy", "accuracy_low", "accuracy_high", "accuracy_judge"]
@@ -244,21 +214,13 @@ class CorrectedJudge(Result):
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Draw accuracy and rank with intervals; differences by "pairs"; or the judge's "bias"."""
-        from ogive.results.plots import DISPLAYS
-
         if one_of(kind, "kind", FIGURES) == "ranks":
-            frame = self.board.assign(leading=np.isin(self.respondents, self.leaders))
-            shown = DISPLAYS["leaderboard"](frame).plot(**kw)
-            shown.ax_.set_xlabel(
-                f"accuracy by human standards (bar: {self.confidence:.0%} interval)"
-            )
-            return shown
-        if kind == "pairs":
-            apart = self.pairs["verdict"].isin((BETTER, WORSE))
-            return DISPLAYS["differences"](self.pairs.assign(significant=apart)).plot(**kw)
-        ranking: Any = DISPLAYS["ranking"]
-        found: Display = ranking(self.board, estimate="judge_bias", se="judge_bias_se").plot(**kw)
-        return found
+            return self._draw_ranks("accuracy", "accuracy by human standards", **kw)
+        return (
+            draw_pairs(self.pairs, **kw)
+            if kind == "pairs"
+            else self._draw_rows(self.board, "judge_bias", **kw)
+        )
 
 
 def correct_judge(
@@ -323,13 +285,11 @@ def _gathered(
     """Return the result, in rank order."""
     accuracy = found.both.estimate
     order = np.argsort(-np.round(accuracy, 9), kind="stable")
-    first, second = np.triu_indices(order.size, 1)
-    i, j = order[first], order[second]
-    joint = found.covariance
-    se = np.sqrt(np.maximum(joint[i, i] + joint[j, j] - 2 * joint[i, j], 0.0))
+    difference, se = differences_of(order, accuracy, found.covariance)
+    i, j = (order[side] for side in np.triu_indices(order.size, 1))
     freedom = np.minimum(found.freedom[i], found.freedom[j])
     tested, family = (
-        differences_by_errors(order.size, accuracy[i] - accuracy[j], se, freedom, name)
+        differences_by_errors(order.size, difference, se, freedom, name)
         for name in (correction, "holm")
     )
     return CorrectedJudge(
@@ -367,9 +327,6 @@ def _board(
     sure = np.where(bias.estimate == 0, 0.0, np.inf)
     away = np.divide(np.abs(bias.estimate), bias.se, out=sure, where=bias.se != 0)
     p = holm(2 * stdtr(found.freedom, -away))
-    level = np.round(found.both.estimate[order], 9)
-    rank = 1 + np.searchsorted(-level, -level, side="left")
-    rank_low, rank_high = family.rank_limits(confidence)
     columns = {
         "accuracy": found.both.estimate,
         "accuracy_se": found.both.se,
@@ -389,11 +346,7 @@ def _board(
         "n_judge": found.n_judge,
         "worth": found.n_human * _times(found.human.se, found.both.se) ** 2,
     }
-    ranks = {
-        "rank": rank,
-        "rank_low": np.minimum(rank_low, rank),
-        "rank_high": np.maximum(rank_high, rank),
-    }
+    ranks = ranks_with_intervals(found.both.estimate[order], family, confidence)
     names = pd.Index([both.judge.respondents[k] for k in order], name="respondent")
     return pd.DataFrame({**ranks, **{k: x[order] for k, x in columns.items()}}, index=names)
 

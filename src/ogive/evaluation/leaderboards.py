@@ -19,6 +19,7 @@ from ogive._progress import at_stage
 from ogive._validation import checked_share, one_of
 from ogive.data.responses import Table, as_responses
 from ogive.data.study_tables import DOCUMENT, TASK, answered, groups_of, on_one_scale, without_marks
+from ogive.evaluation.boards import BETTER, TIED, WORSE, draw_pairs, said_of_risk
 from ogive.evaluation.rankings import Average, Board
 from ogive.evaluation.repeated_answers import Repeated, RepeatedBoard
 from ogive.irt.calibrating import is_auto
@@ -54,13 +55,6 @@ def said_of_lead(behind: int, n_compared: int, n_respondents: int) -> str:
     if behind == n_compared - 1:
         return f"it is significantly better than the next {behind}"
     return f"it is significantly better than {counted(behind, 'other')} that it shares items with"
-
-
-def said_of_risk(correction: str, alpha: float) -> str:
-    """Return what alpha limits."""
-    if correction == "holm":
-        return f"the chance of any false discovery is at most {alpha:.0%}"
-    return f"at most {alpha:.0%} of these are expected to be false discoveries"
 
 
 def notes_on(tests: Pairs, alpha: float, confidence: float, names: Sequence[str]) -> list[str]:
@@ -126,7 +120,7 @@ FIRST = 25  # respondents in the figure of a page
 MOST_LETTERED = 100  # respondents whose groups are shown as letters
 FIGURES = ("ranks", "pairs", "tasks")
 OF_PAIRS = ("respondent", "other", "difference", "se", "low", "high", "p_adjusted", "verdict")
-BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "no shared items"
+APART = "no shared items"  # verdict on a pair that was asked nothing in common
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -342,13 +336,10 @@ class Leaderboard(RepeatedBoard, Result):
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Draw accuracy and rank with intervals; or differences by "pairs", accuracy by "tasks"."""
-        from ogive.results.plots import DISPLAYS
-
         if one_of(kind, "kind", FIGURES) == "ranks":
             return self._ranks(**kw)
         if kind == "pairs":
-            apart = self.pairs["verdict"].isin((BETTER, WORSE))
-            return DISPLAYS["differences"](self.pairs.assign(significant=apart)).plot(**kw)
+            return draw_pairs(self.pairs, **kw)
         return self._task_map().plot(**kw)
 
     def _ranks(self, most: int | None = None, **kw: Any) -> Display:

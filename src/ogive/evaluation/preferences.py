@@ -26,7 +26,13 @@ from ogive.evaluation.battles import (
     fit,
     read_battles,
 )
-from ogive.results.base import Draw, Result
+from ogive.evaluation.boards import (
+    PairwiseBoard,
+    differences_of,
+    draw_pairs,
+    said_of_risk,
+)
+from ogive.results.base import Draw
 from ogive.results.numbers import counted, joined, listed
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import normal_reach, t_reach
@@ -43,13 +49,11 @@ def tests_of(
     found: Fitted, order: Ints, correction: str
 ) -> tuple[Differences, Floats, Floats, Differences]:
     """Test all pairs in rank order; return tests, errors, freedoms, and Holm's tests."""
-    first, second = np.triu_indices(order.size, 1)
-    i, j = order[first], order[second]
-    strength, joint = found.strengths.strength, found.covariance
-    variance = joint[i, i] + joint[j, j] - 2 * joint[i, j]
-    linked = (found.part[i] == found.part[j]) & np.isfinite(found.se[i] + found.se[j])
-    se = np.where(linked, np.sqrt(np.maximum(variance, 0.0)), np.nan)
-    apart = np.where(found.part[i] == found.part[j], strength[i] - strength[j], np.nan)
+    i, j = (order[side] for side in np.triu_indices(order.size, 1))
+    linked = found.part[i] == found.part[j]
+    apart, se = differences_of(order, found.strengths.strength, found.covariance)
+    se = np.where(linked & np.isfinite(found.se[i] + found.se[j]), se, np.nan)
+    apart = np.where(linked, apart, np.nan)
     freedom = np.minimum(found.errors.freedom[i], found.errors.freedom[j])
     tested, family = (
         differences_by_errors(order.size, apart, se, freedom, name) for name in (correction, "holm")
@@ -234,17 +238,18 @@ def _of_position(found: Fitted, *, position: bool) -> list[str]:
 
 
 FIGURES = ("ranks", "pairs", "groups")
-BETTER, WORSE, TIED, APART = "better", "worse", "no significant difference", "not linked"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Preferences(Result):
+class Preferences(PairwiseBoard):
     """Respondents by how often they are preferred, with intervals of strength and rank.
 
     A difference of strengths is the log odds that one is preferred to the other, ties aside.
     Everything is in rank order, the best first; `pairs` and `groups` are further frames.
     """
 
+    kinds = FIGURES
+    untested = "not linked"
     board: pd.DataFrame
     difference_se: Floats  # of all pairs, in the order of `np.triu_indices`, as the next two
     freedom: Floats
@@ -261,14 +266,8 @@ class Preferences(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def respondents(self) -> tuple[str, ...]:
-        """Names, the best first."""
-        return tuple(self.board.index)
-
-    @property
-    def leaders(self) -> tuple[str, ...]:
-        """The first respondent, and all compared with it that do not differ significantly."""
-        return self.tests.leaders(self.respondents, self.alpha)
+    def _half_width(self) -> Floats:
+        return t_reach(self.freedom, self.confidence) * self.difference_se
 
     @property
     def meaning(self) -> str:
@@ -294,20 +293,13 @@ class Preferences(Result):
             tail = "nobody is ahead"
         between = f" ({100 * self.confidence:g} % interval: {low} to {high} %)"
         between = "" if np.isnan(row["win_rate_low"]) else between
+        risk = f" ({said_of_risk(self.correction, self.alpha)})" if apart else ""
         return (
             f"{f'{first[0]} is' if one else f'{joined(first)} are'} preferred most: "
             f"{'it' if one else 'each'} would win {rate} %{between} of battles with the others, "
             f"ties counted half, and {tail}. {apart:,} of {counted(tested, 'pair')} "
-            f"{'differs' if apart == 1 else 'differ'} significantly{self._risk(apart)}."
+            f"{'differs' if apart == 1 else 'differ'} significantly{risk}."
         )
-
-    def _risk(self, apart: int) -> str:
-        """Return what alpha limits."""
-        if not apart:
-            return ""
-        if self.correction == "holm":
-            return f" (the chance of any false discovery is at most {self.alpha:.0%})"
-        return f" (at most {self.alpha:.0%} of these are expected to be false discoveries)"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per respondent, the best first.
@@ -315,8 +307,7 @@ class Preferences(Result):
         `tied_with` names respondents that cannot be distinguished from it. `board` numbers groups
         that no battle links, `open` says whose strength the battles leave open on one side.
         """
-        tied = self.tests.tied_with(self.respondents, self.alpha)
-        return self.board.assign(tied_with=tied)
+        return self._with_ties()
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
@@ -325,28 +316,11 @@ class Preferences(Result):
         `win_rate` is the share of their battles that the first would win, ties counted half. The
         verdict uses `p_adjusted`, which allows for all pairs; the interval is for one pair.
         """
-        first, second = np.triu_indices(len(self.board), 1)
-        names, tests = np.array(self.respondents, dtype=object), self.tests
-        reach = t_reach(self.freedom, self.confidence) * self.difference_se
-        low, high = tests.difference - reach, tests.difference + reach
-        verdict = np.where(tests.difference > 0, BETTER, WORSE)
-        verdict = np.where(tests.p_adjusted <= self.alpha, verdict, TIED)
-        columns = {
-            "respondent": names[first],
-            "other": names[second],
-            "difference": tests.difference,
-            "se": self.difference_se,
-            "low": low,
-            "high": high,
-            "win_rate": self._share(tests.difference),
-            "win_rate_low": self._share(low),
-            "win_rate_high": self._share(high),
-            "p": tests.p,
-            "p_adjusted": tests.p_adjusted,
-            "verdict": np.where(np.isnan(tests.p), APART, verdict),
-            "n_battles": self.met,
-        }
-        return pd.DataFrame(columns)
+        return super().pairs.assign(n_battles=self.met)
+
+    def _more_of_pairs(self, low: Floats, high: Floats) -> dict[str, Floats]:
+        ends = {"": self.tests.difference, "_low": low, "_high": high}
+        return {f"win_rate{end}": self._share(value) for end, value in ends.items()}
 
     def _share(self, difference: Floats) -> Floats:
         """Return share of battles that the first would win, ties counted half."""
@@ -380,25 +354,13 @@ class Preferences(Result):
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Draw win rates and ranks with intervals; differences by "pairs"; or "groups"."""
-        from ogive.results.plots import DISPLAYS
-
         if one_of(kind, "kind", FIGURES) == "ranks":
-            frame = self.board.assign(leading=np.isin(self.respondents, self.leaders))
-            display: Any = DISPLAYS["leaderboard"]
-            shown: Display = display(frame, estimate="win_rate").plot(**kw)
-            shown.ax_.set_xlabel(
-                f"share of battles won against the others (bar: {self.confidence:.0%} interval)"
-            )
-            return shown
+            return self._draw_ranks("win_rate", "share of battles won against the others", **kw)
         if kind == "pairs":
-            apart = self.pairs["verdict"].isin((BETTER, WORSE))
-            return DISPLAYS["differences"](self.pairs.assign(significant=apart)).plot(**kw)
+            return draw_pairs(self.pairs, **kw)
         if not len(self.groups):
             raise InputError('kind is "groups", but no groups of battles were asked for with `by`.')
-        ranking: Any = DISPLAYS["ranking"]
-        named = {"estimate": "discrimination", "se": "discrimination_se"}
-        found: Display = ranking(self.groups, **named).plot(**kw)
-        return found
+        return self._draw_rows(self.groups, "discrimination", **kw)
 
 
 def preferences(
