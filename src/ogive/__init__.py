@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ogive.data.datasets.dataset import split_dataset as split_dataset
     from ogive.data.datasets.load import load_dataset as load_dataset
     from ogive.data.datasets.load import load_datasets as load_datasets
-    from ogive.data.datasets.publishing import publish_suite as publish_suite
     from ogive.data.datasets.runs import read_runs as read_runs
     from ogive.data.feature_columns import TablePreparation as TablePreparation
     from ogive.data.logs.read_logs import read_logs as read_logs
@@ -108,7 +107,6 @@ _HOMES = {
     "OnePL": "irt.models.logistic",
     "PartialCredit": "irt.models.nominal",
     "respondent_fit": "checks.respondent_fit",
-    "publish_suite": "data.datasets.publishing",
     "read_aslib": "data.datasets.aslib",
     "read_logs": "data.logs.read_logs",
     "read_responses": "data.response_files",

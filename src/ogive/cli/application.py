@@ -44,7 +44,7 @@ OPTIONS = "[OPTIONS]"
 CSV_HELP = "Print the table as CSV, also in a terminal."
 # Commands whose result is no single table.
 WITHOUT_TABLE = frozenset(
-    {"difficulty fit", "gate fit", "publish", "read", "report", "serve", "view"}
+    {"difficulty fit", "gate fit", "read", "report", "serve", "view"}
 )
 
 
@@ -225,7 +225,6 @@ CONTENTS: dict[str, dict[str, str]] = {
         "confusion": "Look inside the confusion matrix: which items each of several classifiers "
         "gets right.",
         "difficulty": "Predict the difficulty of items from their features.",
-        "publish": "Publish chosen data sets as a benchmark suite on OpenML.",
     },
     "Language models": {
         "read": "Read evaluation logs of language models into one table of responses.",
@@ -273,7 +272,6 @@ HOMES = {
     "portfolio": "portfolio_commands",
     "portfolio evaluate": "selection_commands:evaluate",
     "portfolio select": "selection_commands:select",
-    "publish": "decode_commands",
     "read": "programs",
     "report": "report_commands",
     "score": "scale_commands",

@@ -83,10 +83,6 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "portfolio evaluate": ("scenario", "runs.csv --features features.csv --better lower --cv 10"),
     "portfolio select": ("scenario", "runs.csv --features features.csv --new problems.csv"),
     "preferences": ("battles.csv", "battles.csv --by language --out board"),
-    "publish": (
-        "openml-task:31 openml-task:53 --name small --description 'Two tasks that rank alike.'",
-        "openml-task:31 --name one --description 'A task.' --alias one --send",
-    ),
     "read": ("logs --out scores.parquet", "logs --metric acc --keep-text --out scores.parquet"),
     "report": ("scores.csv", "scores.csv decoded --title 'Spring models' --out spring.html"),
     "score": ("bank.json new_models.csv", "bank.json new_models.csv --method wle --out placed.csv"),

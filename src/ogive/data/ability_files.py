@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+import pandas as pd
 
 from ogive._files import PathLike, check_writable, tidy_folder, write_atomically
 from ogive.data.responses import Responses
 from ogive.data.scan import ScannedFile, ScannedResponses, WideRows
 from ogive.errors import InputError
 from ogive.irt.response_codes import Kind
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 CELLS_AT_A_TIME = 1 << 23
 MOST_IN_A_FRAME = 1_000_000  # respondents; more are written to a file
@@ -111,8 +108,6 @@ def _write_one(
 
 def scored_frame(responses: ScannedResponses, score: Score) -> pd.DataFrame:
     """Return the same as a frame, if it is not too long."""
-    import pandas as pd
-
     if responses.n_respondents > MOST_IN_A_FRAME:
         raise InputError(
             f"A frame of {responses.n_respondents:,} respondents would not be read in blocks. "

@@ -10,19 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._files import TO_RAISE, size_for_people
 from ogive.data.text_files import text_lines
 from ogive.errors import FileError
 from ogive.results.numbers import listed, repeated, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Possessive quantifiers, so that no input makes the search slow.
 _QUOTED = r"'((?:[^'\\]|\\.)*+)'|\"((?:[^\"\\]|\\.)*+)\""
@@ -254,8 +251,6 @@ def _fits(attribute: Attribute, cell: Cell) -> bool:
 
 
 def _frame(attributes: list[Attribute], blocks: list[list[NDArray[Any]]]) -> pd.DataFrame:
-    import pandas as pd
-
     columns: dict[str, Any] = {}
     for at, attribute in enumerate(attributes):
         parts = [block[at] for block in blocks]

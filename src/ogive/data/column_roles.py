@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.data.long_tables import Triples
@@ -32,8 +33,6 @@ from ogive.irt.response_codes import NEVER_ASKED
 from ogive.results.numbers import listed, meant, shown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.data.responses import Responses
 
 
@@ -405,8 +404,6 @@ class ExtraCells:
 
 def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) -> Found:
     """Return columns that are constant within each item, or else within each respondent."""
-    import pandas as pd
-
     columns: dict[str, Codes] = {}
     others = [name for name in frame.columns if name not in taken]
     for name in dict.fromkeys(others):
@@ -439,8 +436,6 @@ def facts_of_codes(columns: Mapping[str, Codes], triples: Triples) -> Found:
 
 def coded_columns(frame: pd.DataFrame, taken: Sequence[str]) -> dict[str, Codes]:
     """Return the columns that may say that two names are not one thing."""
-    import pandas as pd
-
     found: dict[str, Codes] = {}
     for name in dict.fromkeys(frame.columns):
         if name not in taken and is_known(str(name)) and frame[name].ndim == 1:

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,10 +25,6 @@ from ogive.data.names import aligned
 from ogive.errors import InputError
 from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MOST_CATEGORIES = 20  # 0/1 columns per categorical column; the rarest share one
 _DATE = re.compile(
@@ -69,8 +66,6 @@ def plain(features: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
 
     Text columns with a date in every row are read as dates, except those named in `texts`.
     """
-    import pandas as pd
-
     columns: dict[str, Any] = {}
     infinite, dates = [], []
     for at, name in enumerate(map(str, features.columns)):
@@ -87,7 +82,6 @@ def plain(features: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
 
 def _days_of(column: pd.Series[Any]) -> Floats | None:
     """Return days since 1970, if a column holds dates, or texts that are all dates (ISO 8601)."""
-    import pandas as pd
     from pandas.api import types
 
     if types.is_datetime64_any_dtype(column):
@@ -198,15 +192,11 @@ Rows: TypeAlias = "pd.DataFrame | Floats"
 
 def is_frame(X: object) -> bool:
     """Return True if X is a pandas frame."""
-    import pandas as pd
-
     return isinstance(X, pd.DataFrame)
 
 
 def known_rows(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
     """Match items and difficulties by name if both have names; leave out items without one."""
-    import pandas as pd
-
     if not isinstance(y, pd.Series) or not isinstance(X, pd.DataFrame | pd.Series):
         return X, y, ()
     y = aligned(y, X.index, "y")
@@ -376,8 +366,6 @@ class TablePreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             named = getattr(self, "feature_names_in_", None)
             X = known_columns(X, self._plan().used if named is None else named)
         else:
-            import pandas as pd
-
             cells = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=False)
             names = getattr(self, "feature_names_in_", range(cells.shape[1]))
             X = pd.DataFrame(cells, columns=list(map(str, names))).infer_objects()

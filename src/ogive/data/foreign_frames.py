@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ogive.errors import InputError
 from ogive.results.numbers import half_character, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def as_pandas(table: Any) -> Any:

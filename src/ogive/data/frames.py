@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ogive.data.column_roles import (
@@ -41,8 +42,6 @@ from ogive.irt.response_codes import (
 from ogive.results.numbers import listed, meant, shown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.data.responses import Responses
 
 
@@ -156,8 +155,6 @@ def from_predictions(
     y_true: ArrayLike, predictions: Mapping[str, ArrayLike] | pd.DataFrame
 ) -> tuple[NDArray[np.int8], list[str]]:
     """Compare predictions with true labels: right, wrong or missing, one row per model."""
-    import pandas as pd
-
     truth, predictions = _labels(y_true, "y_true"), as_pandas(predictions)
     if pd.isna(truth).any():
         raise InputError(
@@ -197,8 +194,6 @@ def wide(
     values: NDArray[np.float64], respondents: Sequence[str], items: Sequence[str]
 ) -> pd.DataFrame:
     """Return a frame with the names as index and columns."""
-    import pandas as pd
-
     return pd.DataFrame(
         values,
         index=pd.Index(respondents, name="respondent"),
@@ -214,8 +209,6 @@ def long(
     items: Sequence[str],
 ) -> pd.DataFrame:
     """Return a frame with one row per observed cell."""
-    import pandas as pd
-
     rows, columns = np.nonzero(observed)
     return pd.DataFrame(
         {
@@ -227,8 +220,6 @@ def long(
 
 
 def _check_frame(frame: object) -> None:
-    import pandas as pd
-
     if not isinstance(frame, pd.DataFrame):
         raise InputError(
             f"frame is of type {type(frame).__name__}, but it should be a pandas DataFrame. "
@@ -242,8 +233,6 @@ def _is_plain(dtype: object) -> bool:
 
 def _numbers(column: pd.Series[Any], where: Where) -> NDArray[Any]:
     """Return one column as a numeric array, however pandas stores it."""
-    import pandas as pd
-
     if _is_plain(column.dtype):
         return column.to_numpy()
     if pd.api.types.is_bool_dtype(column.dtype) or (
@@ -264,8 +253,6 @@ def _numbers(column: pd.Series[Any], where: Where) -> NDArray[Any]:
 
 
 def _codes(column: pd.Series[Any], name: str) -> tuple[NDArray[np.integer[Any]], list[str]]:
-    import pandas as pd
-
     codes, uniques = pd.factorize(column)
     if (codes < 0).any():
         raise InputError(
@@ -288,8 +275,6 @@ def _labels(labels: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def _distinct(labels: NDArray[Any], what: str) -> set[Any]:
-    import pandas as pd
-
     try:
         return set(pd.unique(labels).tolist())
     except TypeError as error:
@@ -365,8 +350,6 @@ def option_names(facts: Mapping[str, Sequence[Any]], item: int, count: int) -> l
 
 def option_frame(choices: Responses) -> pd.DataFrame:
     """Return choices as text, one row per respondent, after a row with the key."""
-    import pandas as pd
-
     facts = {str(name): list(column) for name, column in choices.item_facts.items()}
     columns = {}
     for place, item in enumerate(choices.items):

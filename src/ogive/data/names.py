@@ -7,18 +7,15 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.data.foreign_frames import with_row_names
 from ogive.errors import InputError
 from ogive.results.numbers import half_character, meant, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MANY_REPEATS = 10_000  # which no slip of a pen makes
 MANY_NAMES = 10_000
@@ -93,8 +90,6 @@ def name_index(names: tuple[str, ...] | None, count: int, what: str) -> pd.Index
 
     Of many names, pandas looks at each; Arrow makes the same index in a tenth of the time.
     """
-    import pandas as pd
-
     kind = pd.Index(["name"]).dtype
     if count < MANY_NAMES or getattr(kind, "storage", None) != "pyarrow":
         return pd.Index(named(names, count, what) if names is None else names, name=what)
@@ -214,15 +209,11 @@ def row_name(place: object) -> str:
 
 def is_numbered(index: Any) -> bool:
     """Return True if an index only numbers the rows from 0."""
-    import pandas as pd
-
     return bool(index.equals(pd.RangeIndex(len(index))))
 
 
 def place_of(item: object, index: Any) -> int | None:
     """Return the position of an item in an index, by name; numbered rows are row_0, row_1, ..."""
-    import pandas as pd
-
     if not pd.api.types.is_hashable(item) or isinstance(item, bool) or not index.is_unique:
         return None
     if item in index:
@@ -290,8 +281,6 @@ def part_of(facts: Facts, places: NDArray[np.intp]) -> Facts:
 
 def facts_frame(facts: Facts, names: Sequence[str], what: str) -> pd.DataFrame:
     """Return one row per name, one column per fact."""
-    import pandas as pd
-
     return pd.DataFrame(
         {column: list(values) for column, values in facts.items()},
         index=pd.Index(names, name=what),

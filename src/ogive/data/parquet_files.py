@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ogive._files import TO_RAISE, size_for_people
 from ogive.data.column_roles import (
@@ -32,10 +34,6 @@ from ogive.data.text_files import ROW_BYTES
 from ogive.errors import FileError, InputError
 from ogive.irt.response_codes import KINDS
 from ogive.results.numbers import shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 ROWS_AT_A_TIME = 1 << 16
 EXTRA_BYTES = 1 << 28  # of a column that was not asked for
@@ -387,8 +385,6 @@ def names_column(schema: Any, layout: str) -> int | None:
 
 
 def _named_frame(table: Any, names: int | None) -> pd.DataFrame:
-    import pandas as pd
-
     given = None if names is None else _names(table.column(names))
     kept = table if names is None else table.remove_column(names)
     frame: pd.DataFrame = kept.to_pandas()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ogive.data import frames as frame_conversion
@@ -69,8 +70,6 @@ from ogive.results.base import printable, table_html
 from ogive.results.numbers import clean, counted
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive._files import PathLike
 
 
@@ -142,8 +141,6 @@ def preview_html(
     columns: Sequence[str],
 ) -> str:
     """Return what the table is, what was noted, and the corner with these names."""
-    import pandas as pd
-
     corner = as_floats(cells[: len(rows), : len(columns)])
     whole = corner.shape == shape
     note = "" if whole else f" (the first {corner.shape[0]} × {corner.shape[1]} are shown)"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ogive._files import PathLike, most_bytes, readable_file
 from ogive.data.arff import read_arff
@@ -14,10 +14,6 @@ from ogive.data.parquet_files import read_parquet
 from ogive.data.text_files import read_delimited
 from ogive.errors import FileError
 from ogive.results.numbers import shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MAX_BYTES = 4 * 1024**3
 

@@ -19,16 +19,14 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import pandas as pd
 
 from ogive._files import TO_RAISE, size_for_people
 from ogive.errors import FileError
 from ogive.irt.response_codes import number
 from ogive.results.numbers import listed, repeated, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MAX_LINE = 64 * 1024**2  # characters; a row of a million items stays below
 
@@ -194,8 +192,6 @@ def delimited_rows(
 
 def read_delimited(path: Path, max_bytes: int) -> pd.DataFrame:
     """Read a table of numbers, truth values and text; nothing in it is evaluated."""
-    import pandas as pd
-
     with text_lines(path, max_bytes) as lines:
         delimiter, rows = delimited_rows(path, lines, skip_spaces=True)
         _, header = next(rows)

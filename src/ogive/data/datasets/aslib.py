@@ -11,9 +11,10 @@ import os
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._files import (
@@ -36,10 +37,6 @@ from ogive.data.table_files import MAX_BYTES, as_name, read_table
 from ogive.errors import FileError, InputError
 from ogive.results.numbers import counted, listed, shown
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 PROBLEM, ALGORITHM, REPETITION, STATUS = "instance_id", "algorithm", "repetition", "runstatus"
 STATUSES = ("ok", "timeout", "memout", "crash", "not_applicable", "other", "missing")
 _OTHER, _MISSING = STATUSES.index("other"), STATUSES.index("missing")
@@ -52,8 +49,6 @@ def runs_by_problem(
 
     Repeated runs of a pair are averaged, and have the status of most of them.
     """
-    import pandas as pd
-
     require_columns(path, runs, (PROBLEM, ALGORITHM, STATUS, measure))
     problem_codes, problems = pd.factorize(names_in(path, runs, PROBLEM))
     algorithm_codes, algorithms = pd.factorize(names_in(path, runs, ALGORITHM))

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._validation import as_number, one_of
@@ -35,10 +36,6 @@ from ogive.data.table_files import as_name
 from ogive.errors import InputError
 from ogive.irt.response_codes import number
 from ogive.results.numbers import counted, listed, repeated, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 CLASSES, NUMBERS = "classes", "numbers"
 KINDS = (CLASSES, NUMBERS)

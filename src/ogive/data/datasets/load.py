@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ogive._files import PathLike, is_there
 from ogive.data.datasets.dataset import CLASSES, NUMBERS, Dataset, check_complete, target_column
@@ -18,10 +19,6 @@ from ogive.data.foreign_frames import as_pandas
 from ogive.data.table_files import name_of, read_table
 from ogive.errors import InputError
 from ogive.results.numbers import listed, repeated, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _SUITE = "openml-suite"
 _OWN_TARGET = ("sklearn:", "openml")
@@ -58,8 +55,6 @@ def load_dataset(
     >>> og.load_dataset(frame, target="kind", name="toy").features.shape
     (4, 1)
     """
-    import pandas as pd
-
     if isinstance(source, Dataset):
         return source if name is None else replace(source, name=name)
     source = as_pandas(source)
@@ -118,8 +113,6 @@ def load_datasets(
 
 def _each(sources: Any) -> Iterable[Any]:
     """Return the sources as a list; a single source becomes a list of one."""
-    import pandas as pd
-
     sources = as_pandas(sources)
     single = isinstance(sources, str | os.PathLike | pd.DataFrame | Dataset | tuple)
     return [sources] if single else list(sources)
@@ -208,8 +201,6 @@ def _from_frame(
 
 def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None, kind: str) -> Dataset:
     """Return a training and a test part with the same columns; the test part stays as it is."""
-    import pandas as pd
-
     parts = tuple(map(as_pandas, parts))
     if len(parts) != 2 or not all(isinstance(p, str | os.PathLike | pd.DataFrame) for p in parts):
         kinds = ", ".join(type(part).__name__ for part in parts)
@@ -240,8 +231,6 @@ def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None, ki
 
 def _same_categories(train: pd.DataFrame, test: pd.DataFrame) -> list[pd.DataFrame]:
     """Return both parts, with categories of either in both: otherwise they would become text."""
-    import pandas as pd
-
     parts = [train.copy(), test.copy()]
     for column in train.columns:
         kinds = [part[column].dtype for part in parts]
@@ -299,7 +288,6 @@ def builtin_dataset(name: str) -> Dataset:
 
 def _predicted(name: str) -> Dataset:
     """Return a data set of scikit-learn with a number to predict."""
-    import pandas as pd
     from sklearn import datasets
 
     if not PREDICTED[name]:
@@ -314,7 +302,6 @@ def _predicted(name: str) -> Dataset:
 
 
 def _shipped(name: str) -> Dataset:
-    import pandas as pd
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")(as_frame=True)
@@ -324,7 +311,6 @@ def _shipped(name: str) -> Dataset:
 
 
 def _drawn(name: str) -> Dataset:
-    import pandas as pd
     from sklearn import datasets
 
     features, target = getattr(datasets, f"make_{name}")(**DRAWN[name])

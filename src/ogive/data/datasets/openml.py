@@ -21,7 +21,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+import pandas as pd
 
 from ogive._files import (
     PathLike,
@@ -38,10 +40,6 @@ from ogive.data.arff import read_arff
 from ogive.data.datasets.dataset import CLASSES, Dataset, target_column
 from ogive.errors import FileError, InputError, MissingExtraError, OgiveError
 from ogive.results.numbers import counted, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 ONE_AT_A_TIME = threading.Lock()  # the settings of the package `openml` are global
 ALIAS = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 
 from ogive._files import PathLike, is_folder, is_plain, readable_file
 from ogive.data.datasets.openml import OpenMLServer, Server, number_of, suite_tasks
@@ -36,9 +37,6 @@ from ogive.data.foreign_frames import as_pandas
 from ogive.errors import FileError, InputError
 from ogive.results.numbers import counted, listed, repeated, shown
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def known_results(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame | None:
     """Return the table of a frame of results; None if it is of no known form."""
@@ -51,8 +49,6 @@ def known_results(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame | Non
 
 def leaderboards(tables: Mapping[Any, Any], metric: str | None) -> pd.DataFrame:
     """Return the table of several leaderboards of AutoGluon, by name of data set."""
-    import pandas as pd
-
     parts = []
     for name, table in tables.items():
         frame = as_pandas(table)
@@ -140,8 +136,6 @@ def _openml(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
 
 
 def _rows(frame: pd.DataFrame, problem: str, algorithm: str, value: str) -> pd.DataFrame:
-    import pandas as pd
-
     there = frame[[problem, algorithm]].notna().all(axis=1)
     kept = frame[there]
     return pd.DataFrame(
@@ -361,8 +355,6 @@ def read_mlflow(
     path: Path, metric: str | None, problem: str | None, algorithm: str | None, max_bytes: int
 ) -> pd.DataFrame:
     """Return the last value of a metric of all finished runs as problems × algorithms."""
-    import pandas as pd
-
     try:
         read = _of_folder if is_folder(path) else _of_database
         found = list(read(path, max_bytes))

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ogive.errors import InputError
 from ogive.results.numbers import counted, listed, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 PROBLEM, ALGORITHM, VALUE = "problem", "algorithm", "value"
 _LOWER = re.compile(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ogive._files import TO_RAISE, PathLike, most_bytes, size_for_people
 from ogive.data.datasets.run_formats import is_mlflow, known_results, leaderboards, read_mlflow
@@ -22,10 +23,6 @@ from ogive.data.names import is_numbered
 from ogive.data.table_files import MAX_BYTES, as_name, read_table
 from ogive.errors import InputError
 from ogive.results.numbers import listed, meant, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 STATUS = ("status", "runstatus", "run_status")
 BESIDE = ("repetition", "repeat", "seed", "fold", "run", "run_id", "id", "index", "unnamed: 0")
@@ -284,8 +281,6 @@ def _pivoted(
     path: PathLike, frame: pd.DataFrame, columns: _LongColumns, max_bytes: int
 ) -> pd.DataFrame:
     """Return pivot a long table; problems and algorithms are in order of appearance."""
-    import pandas as pd
-
     _require_names(path, frame, (columns.problem, columns.algorithm))
     names = [_names(frame[name]) for name in (columns.problem, columns.algorithm)]
     long = pd.DataFrame({PROBLEM: names[0], ALGORITHM: names[1]}).assign(
@@ -332,8 +327,6 @@ def _all_numbers(path: PathLike, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numbers(path: PathLike, column: pd.Series) -> pd.Series:
-    import pandas as pd
-
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
     wrong = column.notna() & numbers.isna()
     if wrong.any():

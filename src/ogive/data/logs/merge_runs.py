@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.data.logs.respondents import (
@@ -169,8 +170,6 @@ def chosen_options(
     Of several answers to an item, the newest log counts. An item without a single right option is
     left out.
     """
-    import pandas as pd
-
     from ogive.data.responses import Responses
 
     chosen: dict[str, dict[int, str]] = {}

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from ogive._files import readable_file
 from ogive.data.arff import read_arff
@@ -16,10 +17,6 @@ from ogive.data.names import Fact
 from ogive.data.text_files import text_bytes
 from ogive.errors import FileError
 from ogive.results.numbers import joined
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 METRIC = "correct"
 _RELATION = re.compile(rb"openml[_ ]task[_ ](\d{1,12})", re.I)

@@ -22,6 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+import pandas as pd
+
 from ogive._files import most_bytes, readable_file
 from ogive._progress import Progress, Wanted, telling
 from ogive.data.logs.every_eval_ever import EveryEvalEver
@@ -39,8 +41,6 @@ from ogive.results.base import Result
 from ogive.results.numbers import clean, counted, joined, meant, shown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive._files import PathLike
     from ogive.results.plots.figure import Display
 
@@ -492,8 +492,6 @@ def _log_reading_files(
     found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]
 ) -> pd.DataFrame:
     """Return one row per run, and one per file that was refused."""
-    import pandas as pd
-
     by_file: dict[Path, list[Run]] = {}
     for run in runs:
         by_file.setdefault(run.file, []).append(run)
@@ -546,8 +544,6 @@ class LogReading(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Plot how many items of each task each model was asked."""
-        import pandas as pd
-
         from ogive.results.plots.matrices import HeatMapDisplay
 
         asked = pd.DataFrame(self.responses.observed.T, columns=_short(self.responses.respondents))

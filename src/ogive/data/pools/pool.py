@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ogive.data.datasets.dataset import Split
@@ -33,8 +34,6 @@ from ogive.results.numbers import counted, repeated
 from ogive.stats.metrics import error_scores
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.results.plots.figure import Display
 
 __all__ = ["POOLS", "Member", "Pool", "Predictor", "find_pool"]
@@ -204,8 +203,6 @@ class Answers(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per member."""
-        import pandas as pd
-
         columns = {
             "cv_accuracy": self.cv_accuracy,
             "cv_accuracy_se": self.cv_accuracy_se,
