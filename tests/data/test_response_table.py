@@ -1,6 +1,4 @@
 import pickle
-import subprocess
-import sys
 import tracemalloc
 from datetime import datetime
 from decimal import Decimal
@@ -502,15 +500,6 @@ def test_the_html_is_short_and_harmless():
     assert "<script>" not in page
     assert page.count("</tr>") == 9
     assert "first 8 × 10" in page
-
-
-def test_importing_loads_numpy_but_not_pandas():
-    program = (
-        "import sys, ogive.data.responses\n"
-        "print({'pandas', 'pyarrow', 'scipy', 'matplotlib'} & set(sys.modules) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "0", done.stderr
 
 
 def test_a_long_name_is_cut_inside_its_quotes(subtests):

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ogive.data.long_tables import Triples
+from ogive.data.long_tables import LongTable
 from ogive.data.names import Fact
 from ogive.data.text_files import Numerals, Rows
 from ogive.errors import FileError, InputError
@@ -57,9 +57,9 @@ class Codes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """Triples with names that hold apart what the table holds apart."""
+    """LongTable with names that hold apart what the table holds apart."""
 
-    triples: Triples
+    triples: LongTable
     notes: tuple[str, ...] = ()
     item_facts: Mapping[str, Any] = field(default_factory=dict)
     respondent_facts: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def is_known(heading: str) -> bool:
     return heading.strip().lower() in KNOWN
 
 
-def identified(triples: Triples, columns: Mapping[str, Codes]) -> Identified:
+def identified(triples: LongTable, columns: Mapping[str, Codes]) -> Identified:
     """Give items of different tasks, and respondents under different conditions, own names."""
     named = {name.strip().lower(): (name, codes) for name, codes in columns.items()}
     found = Identified(triples)
@@ -139,7 +139,7 @@ def _with_tasks(found: Identified, name: str, codes: Codes) -> Identified:
     )
 
 
-def _refuse_two_questions(triples: Triples, name: str, codes: Codes) -> None:
+def _refuse_two_questions(triples: LongTable, name: str, codes: Codes) -> None:
     """Refuse an item that has two questions, naming both."""
     if not _varies(codes.of_rows, triples.columns):
         return
@@ -402,7 +402,7 @@ class ExtraCells:
         return found
 
 
-def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) -> Found:
+def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: LongTable) -> Found:
     """Return columns that are constant within each item, or else within each respondent."""
     columns: dict[str, Codes] = {}
     others = [name for name in frame.columns if name not in taken]
@@ -418,7 +418,7 @@ def facts_of_frame(frame: pd.DataFrame, taken: Sequence[str], triples: Triples) 
     return facts_of_codes(columns, triples)
 
 
-def facts_of_codes(columns: Mapping[str, Codes], triples: Triples) -> Found:
+def facts_of_codes(columns: Mapping[str, Codes], triples: LongTable) -> Found:
     """Return columns that are constant within each item, or else within each respondent."""
     found = Found({}, {})
     sides = (

@@ -27,7 +27,7 @@ from ogive.data.column_roles import (
     without_facts,
 )
 from ogive.data.foreign_frames import as_pandas
-from ogive.data.long_tables import SPREAD, TRIES, Triples
+from ogive.data.long_tables import SPREAD, TRIES, LongTable
 from ogive.errors import InputError
 from ogive.irt.response_codes import (
     NEVER_ASKED,
@@ -130,7 +130,7 @@ def from_long(
         _numbers(frame[name], where) if name in frame.columns and name not in taken else None
         for name in (TRIES, SPREAD)
     )
-    triples = Triples(
+    triples = LongTable(
         respondents,
         items,
         rows,

@@ -103,7 +103,7 @@ def long_from_rows(
 
 def _long_responses(found: Identified, facts: Found, known: Found, kind: str | None) -> Responses:
     """The table of triples; `facts` are of the names before they were changed, `known` of now."""
-    table = Responses.from_triples(found.triples, kind)
+    table = Responses.from_long_table(found.triples, kind)
     announced = found.triples.tries is not None
     said = [] if announced else repeat_notes(table.tries, table.respondents, table.items)
     return table.described(

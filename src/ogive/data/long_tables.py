@@ -20,7 +20,7 @@ TRIES, SPREAD = "tries", "spread"  # columns of a long table that say what a res
 
 
 @dataclass(frozen=True, eq=False)
-class Triples:
+class LongTable:
     """A list of responses; `rows` and `columns` are positions in the names."""
 
     respondents: Sequence[str]
@@ -70,9 +70,9 @@ class Triples:
             check_spread(self.spread, self.where)
         return combined(pairs, numbers.astype(np.float64), tries, self.spread)
 
-    def at(self, places: NDArray[np.intp]) -> Triples:
+    def at(self, places: NDArray[np.intp]) -> LongTable:
         """Return some of the triples."""
-        return Triples(
+        return LongTable(
             self.respondents,
             self.items,
             self.rows[places],
@@ -118,13 +118,13 @@ class Collector:
                 "share of right answers, and a column tries with their number."
             )
 
-    def triples(self, max_bytes: int) -> Triples:
+    def triples(self, max_bytes: int) -> LongTable:
         """Return what was collected, if its table, at one byte per cell, fits into `max_bytes`.
 
         A small file may name a million respondents and a million items.
         """
         check_cells(len(self.respondents), len(self.items), max_bytes)
-        return Triples(
+        return LongTable(
             list(self.respondents),
             list(self.items),
             np.frombuffer(self.rows, dtype=np.intc),

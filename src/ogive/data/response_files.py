@@ -193,7 +193,7 @@ def read_json_lines(path: Path, kind: str | None, max_bytes: int) -> Responses:
                 if value is None:
                     refuse_text(f"Line {line:,}, item {shown(item)}", response)
                 collector.add(respondent, item, value)
-    found = Responses.from_triples(collector.triples(max_bytes), kind)
+    found = Responses.from_long_table(collector.triples(max_bytes), kind)
     return found.described(notes=repeat_notes(found.tries, found.respondents, found.items))
 
 

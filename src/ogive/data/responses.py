@@ -27,7 +27,7 @@ from ogive.data import frames as frame_conversion
 from ogive.data.column_roles import long_columns
 from ogive.data.foreign_frames import as_pandas, with_row_names
 from ogive.data.frames import coded_choices, turned
-from ogive.data.long_tables import Triples
+from ogive.data.long_tables import LongTable
 from ogive.data.names import (
     Facts,
     GivenFacts,
@@ -259,7 +259,7 @@ class Responses(DescribedTable):
         found = frame_conversion.from_long(
             as_pandas(frame), respondent, item, response, facts=facts
         )
-        new = cls.from_triples(found.triples, kind)
+        new = cls.from_long_table(found.triples, kind)
         announced = found.triples.tries is not None
         said = [] if announced else repeat_notes(new.tries, new.respondents, new.items)
         vars(new).update(
@@ -322,7 +322,7 @@ class Responses(DescribedTable):
         return cls._of(*recoded(cells, wanted, cell_finder(rows, columns)), rows, columns)
 
     @classmethod
-    def from_triples(cls, triples: Triples, kind: str | None = None) -> Self:
+    def from_long_table(cls, triples: LongTable, kind: str | None = None) -> Self:
         """Make a table from triples of respondent, item and response."""
         wanted = checked_kind(kind)
         rows = named(triples.respondents, len(triples.respondents), "respondent")

@@ -350,19 +350,19 @@ def test_a_summary_names_the_same_question_as_its_sample():
     cut = "x" * 5_120 + "...\n(content truncated)"
     told = [{"type": "text", "text": cut}, {"type": "text", "text": "(Image)"}]
     summary = {"input": [{"id": "b", "role": "user", "content": told}], "target": [cut]}
-    assert inspect_ai.asked(whole) == inspect_ai.asked(summary)
+    assert inspect_ai.question_hash(whole) == inspect_ai.question_hash(summary)
 
 
 def test_the_order_of_choices_does_not_make_another_question():
     first = {"input": "which?", "choices": ["cat", "dog"], "target": "A"}
     turned = {"input": "which?", "choices": ["dog", "cat"], "target": "B"}
     other = {"input": "which?", "choices": ["cat", "dog"], "target": "B"}
-    assert inspect_ai.asked(first) == inspect_ai.asked(turned)
-    assert inspect_ai.asked(first) != inspect_ai.asked(other)
+    assert inspect_ai.question_hash(first) == inspect_ai.question_hash(turned)
+    assert inspect_ai.question_hash(first) != inspect_ai.question_hash(other)
 
 
 def test_without_a_question_there_is_no_hash():
-    assert inspect_ai.asked({"id": 1}) is None
+    assert inspect_ai.question_hash({"id": 1}) is None
 
 
 def test_scores_that_are_not_read_are_named(log):

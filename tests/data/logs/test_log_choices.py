@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ogive.data.logs.merge_runs import lettered, likeliest
+from ogive.data.logs.inspect_ai import option_of_letter
+from ogive.data.logs.lm_eval import likeliest_option
 from ogive.data.logs.read_logs import read_logs
 
 from .conftest import row
@@ -27,13 +28,13 @@ def test_the_likeliest_option_is_the_one_that_was_chosen(subtests):
     }
     for name, (record, expected) in told.items():
         with subtests.test(name):
-            assert likeliest(record) == expected
+            assert likeliest_option(record) == expected
 
 
 def test_a_letter_names_an_option(subtests):
     for letter, expected in {"B": "two", "b)": "two", "Z": None, "": None, None: None}.items():
         with subtests.test(letter=letter):
-            assert lettered(letter, ["one", "two"]) == expected
+            assert option_of_letter(letter, ["one", "two"]) == expected
 
 
 def test_choices_of_several_models_become_one_table_whose_key_is_what_was_scored(lm_eval, folder):

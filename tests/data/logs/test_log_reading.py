@@ -9,7 +9,7 @@ import pytest
 from ogive.data.logs import json_documents as json_lines
 from ogive.data.logs import lm_eval as lm_eval_module
 from ogive.data.logs.read_logs import LOG_FORMATS, read_logs
-from ogive.data.logs.runs import moment
+from ogive.data.logs.runs import timestamp
 from ogive.data.response_files import read_responses
 from ogive.errors import FileError, InputError
 
@@ -81,13 +81,13 @@ def test_dates_are_moments(subtests):
         ("2025-01-02T23:30:00-0130", "2025-01-03T01:00:00"),
     ]:
         with subtests.test(same=same):
-            assert moment(same[0]) == moment(same[1]) > moment("1999-01-01")
+            assert timestamp(same[0]) == timestamp(same[1]) > timestamp("1999-01-01")
 
 
 def test_what_is_no_date_is_older_than_any(subtests):
     for text in ["", "yesterday", "2025-02-31", "\u0662\u0660\u0662\u0665-01-01"]:
         with subtests.test(text):
-            assert moment(text) < moment("0001-01-01")
+            assert timestamp(text) < timestamp("0001-01-01")
 
 
 def test_mixed_versions_are_read_and_said(lm_eval, folder):

@@ -8,26 +8,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ogive._files import is_plain, is_there
-from ogive.data.logs.json_documents import Pieces, small_json
-from ogive.data.logs.merge_runs import as_label
+from ogive.data.logs.json_documents import JsonStream, small_json
 from ogive.data.logs.runs import (
     NO_IDENTITY,
     Items,
     LogSettings,
-    Passed,
+    OnBytes,
     Run,
     as_fact,
     as_name,
     as_score,
     content_hash,
-    no_metric,
-    part,
+    missing_metric,
+    nested,
+    nested_dict,
+    nested_list,
+    option_label,
     shortened,
     subject_and_document,
+    without_missing,
 )
 from ogive.data.names import Fact
 from ogive.data.text_files import text_bytes
@@ -85,46 +89,46 @@ class Helm:
         lacking = path.name == SPEC and not is_there(path.parent / STATS)
         return path.name == STATS or lacking
 
-    def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
+    def read(
+        self, path: Path, wanted: LogSettings, items: Items, on_bytes: OnBytes
+    ) -> Iterator[Run]:
         """Yield one run: a model on a scenario."""
         if path.name == SPEC:
             raise FileError(
                 f"'{path.parent}' is a run of HELM without {STATS}, so there is nothing to read."
             )
         spec = small_json(path.with_name(SPEC), wanted.max_bytes)
-        run = self._run(path, spec)
-        teller = _Teller(run, items, spec, self._asked(path, run, wanted), wanted)
-        with text_bytes(path, wanted.max_bytes, passed) as stream:
-            for instance in Pieces(stream, f"'{path}'").elements():
-                teller.add(instance)
-        if teller.available and not run.metric:
-            raise no_metric(path, teller.preferred, sorted(teller.available))
-        if others := [name for name in teller.known if name != run.metric]:
+        run = self._start_run(path, spec)
+        try:
+            questions = _questions(path.with_name(STATE), wanted)
+        except FileError as error:
+            run.remarks.append(f"no texts, so items are known by id: {str(error).rstrip('.')}")
+            questions = {}
+        reader = _InstanceReader(run, items, spec, questions, wanted)
+        with text_bytes(path, wanted.max_bytes, on_bytes) as stream:
+            for instance in JsonStream(stream, f"'{path}'").elements():
+                reader.add(instance)
+        if reader.available and not run.metric:
+            raise missing_metric(path, reader.preferred, sorted(reader.available))
+        main = {*PREFERRED, *(name for names in MAIN.values() for name in names)}
+        if others := [name for name in reader.available if name in main and name != run.metric]:
             run.unread["metric"] = others
         if not run.rows:
             raise FileError(f"'{path}' holds no instances, so there is nothing to read.")
         yield run
 
-    def _asked(self, path: Path, run: Run, wanted: LogSettings) -> dict[str, _Asked]:
-        """Return the questions by id, from the scenario state; a broken one is remarked on."""
-        try:
-            return _questions(path.with_name(STATE), wanted)
-        except FileError as error:
-            run.remarks.append(f"no texts, so items are known by id: {str(error).rstrip('.')}")
-            return {}
-
-    def _run(self, path: Path, spec: Mapping[str, Any]) -> Run:
+    def _start_run(self, path: Path, spec: Mapping[str, Any]) -> Run:
         folder = path.absolute().parent.name
         named = as_name(spec.get("name")) or folder
-        model = as_name(part(spec, "adapter_spec", "model")) or _argument(named, "model")
+        model = as_name(nested(spec, "adapter_spec", "model")) or _argument(named, "model")
         if model is None:
             raise FileError(
                 f"'{path}' does not name its model: {SPEC} in its folder is missing or damaged. "
                 "Copy the whole folder of the run."
             )
         run = Run(path, self.name, model, _task(named), repeats="trials")
-        run.about = {"source": "helm"}
-        run.conditions = conditions(part(spec, "adapter_spec"))
+        run.model_facts = {"source": "helm"}
+        run.conditions = conditions(nested(spec, "adapter_spec"))
         return run
 
 
@@ -148,7 +152,7 @@ def conditions(adapter: object) -> dict[str, Fact]:
         "template": f"#{content_hash(*template)[:6]}" if any(template) else None,
         "deployment": as_fact(given.get("model_deployment")),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return without_missing(found)
 
 
 def _task(name: str) -> str:
@@ -172,117 +176,105 @@ def _preferred(spec: Mapping[str, Any]) -> tuple[str, ...]:
     return (*dict.fromkeys(main), *PREFERRED)
 
 
-class _Asked(NamedTuple):
+class _Question(NamedTuple):
     """What an instance asks."""
 
     content: str  # a hash of question and right answer
     text: str | None
     target: str | None
-    chosen: str | None = None  # the text of the option
+    chosen: str | None = None  # the text of the option that the model chose
 
 
 @dataclass
-class _Teller:
+class _InstanceReader:
     """Adds instances to a run."""
 
     run: Run
     items: Items
     spec: Mapping[str, Any]
-    asked: Mapping[str, _Asked]
+    questions: Mapping[str, _Question]
     wanted: LogSettings
-    available: Counter[str] = field(default_factory=Counter)
+    available: Counter[str] = field(default_factory=Counter)  # instances with each statistic
 
-    @property
+    @cached_property
     def preferred(self) -> tuple[str, ...]:
-        """The metrics to read, the first that an instance has."""
+        """The metrics to read: the first that an instance has."""
         return self.wanted.metrics or _preferred(self.spec)
-
-    @property
-    def known(self) -> list[str]:
-        """The metrics of these instances that some table of HELM shows."""
-        main = {name for names in MAIN.values() for name in names}
-        return [name for name in self.available if name in main or name in PREFERRED]
 
     def add(self, instance: object) -> None:
         """Add one instance of one trial."""
-        identity, run = as_name(part(instance, "instance_id")), self.run
+        identity, run = as_name(nested(instance, "instance_id")), self.run
         if identity is None:
             run.leave_out(NO_IDENTITY)
             return
-        if part(instance, "perturbation"):
+        if nested(instance, "perturbation"):
             run.leave_out(PERTURBED)
             return
-        found = _stats(instance)
-        self.available.update(found.keys())
+        statistics = _statistics(instance)
+        self.available.update(statistics.keys())
         if not run.metric:
-            run.metric = next((name for name in self.preferred if name in found), "")
-        score, split = found.get(run.metric, (None, None))
-        known = self.asked.get(identity)
-        content = None if known is None else known.content
-        place = self.items.place(run.task, identity, content, together=content is not None)
-        if run.add(place, score):
-            subject = subject_and_document(part(self.spec, "scenario_spec", "args"))["subject"]
+            run.metric = next((name for name in self.preferred if name in statistics), "")
+        score, split = statistics.get(run.metric, (None, None))
+        question = self.questions.get(identity)
+        content = None if question is None else question.content
+        item = self.items.number_of(run.task, identity, content, together=content is not None)
+        if run.add(item, score):
+            subject = subject_and_document(nested(self.spec, "scenario_spec", "args"))["subject"]
             facts: dict[str, Fact] = {"split": split, "subject": subject}
-            if known is not None and self.wanted.keep_text:
-                facts |= {"text": known.text, "target": known.target}
-            self.items.tell(place, facts)
-            if known is not None and self.wanted.keep_choices:
-                run.choose(self.items, place, known.chosen, as_label(known.target))
+            if question is not None and self.wanted.keep_text:
+                facts |= {"text": question.text, "target": question.target}
+            self.items.add_facts(item, facts)
+            if question is not None and self.wanted.keep_choices:
+                right = option_label(question.target)
+                run.add_choice(self.items, item, question.chosen, right)
 
 
-def _stats(instance: object) -> dict[str, tuple[float | None, Fact]]:
+def _statistics(instance: object) -> dict[str, tuple[float | None, Fact]]:
     """Return mean and split of each statistic; an empty statistic has neither."""
-    found: dict[str, tuple[float | None, Fact]] = {}
-    several = part(instance, "stats")
-    for stat in several if isinstance(several, list) else []:
-        name = part(stat, "name", "name")
-        if not isinstance(name, str) or part(stat, "name", "perturbation"):
+    statistics: dict[str, tuple[float | None, Fact]] = {}
+    for stat in nested_list(instance, "stats"):
+        name = nested(stat, "name", "name")
+        if not isinstance(name, str) or nested(stat, "name", "perturbation"):
             continue
-        mean = as_score(part(stat, "mean"))
-        if mean is None and part(stat, "count") == 1:
-            mean = as_score(part(stat, "sum"))
-        found.setdefault(name, (mean, as_fact(part(stat, "name", "split"))))
-    return found
+        mean = as_score(nested(stat, "mean"))
+        if mean is None and nested(stat, "count") == 1:
+            mean = as_score(nested(stat, "sum"))
+        statistics.setdefault(name, (mean, as_fact(nested(stat, "name", "split"))))
+    return statistics
 
 
-def _questions(path: Path, wanted: LogSettings) -> dict[str, _Asked]:
+def _questions(path: Path, wanted: LogSettings) -> dict[str, _Question]:
     """Return question and right answer of each instance, if the scenario state exists."""
-    found: dict[str, _Asked] = {}
+    questions: dict[str, _Question] = {}
     if not is_plain(path):
-        return found
+        return questions
     with text_bytes(path, wanted.max_bytes) as stream:
-        pieces = Pieces(stream, f"'{path}'")
-        for key, is_list in pieces.members():
+        document = JsonStream(stream, f"'{path}'")
+        for key, is_list in document.members():
             if key != "request_states" or not is_list:
-                pieces.value()
+                document.value()
                 continue
-            for state in pieces.elements():
-                instance = part(state, "instance")
-                identity = as_name(part(instance, "id"))
-                text = part(instance, "input", "text")
-                if identity is None or identity in found or not isinstance(text, str):
+            for state in document.elements():
+                instance = nested(state, "instance")
+                identity, text = as_name(nested(instance, "id")), nested(instance, "input", "text")
+                if identity is None or identity in questions or not isinstance(text, str):
                     continue
-                if part(instance, "perturbation"):
+                if nested(instance, "perturbation"):
                     continue
-                target = _right(instance)
-                asked = content_hash(text, target), shortened(text), target
-                found[identity] = _Asked(*asked, _chosen(state))
-    return found
+                right = (
+                    shortened(nested(reference, "output", "text"))
+                    for reference in nested_list(instance, "references")
+                    if "correct" in nested_list(reference, "tags")
+                )
+                target = next(right, None)
+                content = content_hash(text, target)
+                questions[identity] = _Question(content, shortened(text), target, _chosen(state))
+    return questions
 
 
 def _chosen(state: object) -> str | None:
     """Return the text of the option that a model named by its letter."""
-    options, answers = part(state, "output_mapping"), part(state, "result", "completions")
-    if not isinstance(options, dict) or not isinstance(answers, list) or not answers:
-        return None
-    said = part(answers[0], "text")
-    return as_label(options.get(said.strip()[:1])) if isinstance(said, str) else None
-
-
-def _right(instance: object) -> str | None:
-    references = part(instance, "references")
-    for reference in references if isinstance(references, list) else []:
-        tags = part(reference, "tags")
-        if isinstance(tags, list) and "correct" in tags:
-            return shortened(part(reference, "output", "text"))
-    return None
+    answers = nested_list(state, "result", "completions")
+    letter = nested(answers[0], "text") if answers else None
+    options = nested_dict(state, "output_mapping")
+    return option_label(options.get(letter.strip()[:1])) if isinstance(letter, str) else None

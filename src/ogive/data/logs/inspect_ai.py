@@ -10,27 +10,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ogive.data.logs.json_documents import SMALL, Archive, Pieces, open_archive, parsed
-from ogive.data.logs.merge_runs import lettered
+from ogive.data.logs.json_documents import SMALL, Archive, JsonStream, open_archive, parsed
 from ogive.data.logs.runs import (
     FAILED,
     NO_IDENTITY,
     SPENT,
     Items,
     LogSettings,
-    Passed,
+    OnBytes,
     Run,
+    arguments_text,
     as_fact,
     as_name,
     as_score,
+    condition_arguments,
     content_hash,
-    in_words,
-    no_metric,
-    part,
-    plain_arguments,
-    settings,
+    flat_arguments,
+    missing_metric,
+    nested,
+    nested_dict,
+    nested_list,
+    option_label,
     shortened,
     subject_and_document,
+    without_missing,
 )
 from ogive.data.names import Fact
 from ogive.data.text_files import text_bytes
@@ -47,6 +50,12 @@ LARGEST = 1e12  # tokens of one answer that are believed
 STOPPED = "stopped by a limit and not scored"
 NOT_JUDGED = "that no scorer judged"
 
+LONGEST_SUMMARY = 5_120  # characters of a text in the summaries of an archive
+_CUT = "...\n(content truncated)"
+_STARTED = "_journal/start.json"  # the header of a run that has not ended
+
+Metric = tuple[str, str | None]  # a scorer, and which of its values if it gives several
+
 
 @dataclass(frozen=True)
 class InspectAI:
@@ -61,186 +70,167 @@ class InspectAI:
         keys = (b'"version"', b'"status"', b'"eval"')
         return path.name.endswith((".json", ".json.gz")) and all(key in beginning for key in keys)
 
-    def read(self, path: Path, wanted: LogSettings, items: Items, passed: Passed) -> Iterator[Run]:
+    def read(
+        self, path: Path, wanted: LogSettings, items: Items, on_bytes: OnBytes
+    ) -> Iterator[Run]:
         """Yield one run: a model on a task."""
-        reader = _zipped if path.name.endswith(".eval") else _plain
-        with reader(path, wanted, passed) as (header, samples):
-            run = self._run(path, header)
-            teller = _Teller(run, items, wanted, header)
+        opened = _open_archive if path.name.endswith(".eval") else _open_document
+        with opened(path, wanted, on_bytes) as (header, samples):
+            run = _start_run(path, header)
+            reader = _SampleReader(run, items, wanted, header)
             for sample in samples:
-                teller.add(sample)
+                reader.add(sample)
         if not run.rows:
-            teller.add_reductions()
+            reader.add_reductions()
         _check_status(run, header)
-        teller.remark()
+        reader.add_remarks()
         yield run
 
-    def _run(self, path: Path, header: Mapping[str, Any]) -> Run:
-        told = part(header, "eval")
-        model, task = as_name(part(told, "model")), as_name(part(told, "task"))
-        if model is None or task is None:
-            raise FileError(f"'{path}' does not name its model and task; it is not a log.")
-        run = Run(path, self.name, model, task, date=as_name(part(told, "created")) or "")
-        run.about = {"source": "inspect", "date": run.date or None}
-        run.origin = as_name(part(told, "task_id")) or as_name(part(told, "eval_id")) or ""
-        run.conditions = conditions(header)
-        return run
 
-
-def conditions(header: Mapping[str, Any]) -> dict[str, Fact]:
-    """Arguments of task, generation and model, solver, roles and versions; see `plain_arguments`.
-
-    Arguments of the task that change the questions are no condition: the items differ then.
-    """
-    told = part(header, "eval")
-    generation = _object(told, "model_generate_config") | _object(part(header, "plan"), "config")
-    roles = part(told, "model_roles")
-    found: dict[str, Fact] = {
-        **plain_arguments(_object(told, "task_args")),
-        **settings(_object(told, "model_args")),
-        **settings(generation),
-        **plain_arguments({"roles": roles} if isinstance(roles, dict) else {}),
-        "solver": _solver(part(header, "plan", "steps")),
-        "task_version": as_fact(part(told, "task_version")),
-        "version": as_fact(part(told, "packages", "inspect_ai")),
+def _start_run(path: Path, header: Mapping[str, Any]) -> Run:
+    about = nested(header, "eval")
+    model, task = as_name(nested(about, "model")), as_name(nested(about, "task"))
+    if model is None or task is None:
+        raise FileError(f"'{path}' does not name its model and task; it is not a log.")
+    run = Run(path, InspectAI.name, model, task, date=as_name(nested(about, "created")) or "")
+    run.model_facts = {"source": "inspect", "date": run.date or None}
+    run.run_id = as_name(nested(about, "task_id")) or as_name(nested(about, "eval_id")) or ""
+    plan = nested(header, "plan")
+    generation = nested_dict(about, "model_generate_config") | nested_dict(plan, "config")
+    # Arguments of the task that change the questions are no condition: the items differ then.
+    conditions: dict[str, Fact] = {
+        **flat_arguments(nested_dict(about, "task_args")),
+        **condition_arguments(nested_dict(about, "model_args")),
+        **condition_arguments(generation),
+        **flat_arguments({"roles": nested_dict(about, "model_roles")}),
+        "solver": _solvers(nested_list(plan, "steps")),
+        "task_version": as_fact(nested(about, "task_version")),
+        "version": as_fact(nested(about, "packages", "inspect_ai")),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    run.conditions = without_missing(conditions)
+    return run
 
 
-def _solver(steps: object) -> Fact:
+def _solvers(steps: list[Any]) -> Fact:
     """Return the names of the solvers, with a hash of their settings, such as a template."""
-    if not isinstance(steps, list) or not steps:
-        return None
-    names = [str(part(step, "solver")) for step in steps]
-    settings = [part(step, "params") or {} for step in steps]
+    names = [str(nested(step, "solver")) for step in steps]
+    settings = [nested(step, "params") or {} for step in steps]
     plain = all(not one or one == {"tool_calls": "loop"} for one in settings)
     tail = "" if plain else f" #{content_hash(settings)[:6]}"
-    return f"{' > '.join(names)}{tail}"
+    return f"{' > '.join(names)}{tail}" if steps else None
 
 
-def _epoch(sample: object) -> int:
-    number = part(sample, "epoch")
-    return number if type(number) is int and 0 <= number < 1 << 20 else 0
-
-
-def _used(sample: object) -> dict[str, float]:
-    """Tokens of one answer, and what they cost, of all models: also of those that judge it."""
-    found: dict[str, float] = {}
-    for usage in _object(sample, "model_usage").values():
-        for name, keys in USAGE.items():
-            for amount in (part(usage, key) for key in keys):
-                if type(amount) in (int, float) and 0 <= amount < LARGEST:
-                    found[name] = found.get(name, 0.0) + amount
-    return found
-
-
-def _object(record: object, key: str) -> dict[str, Any]:
-    found = part(record, key)
-    return found if isinstance(found, dict) else {}
-
-
-class _Teller:
+class _SampleReader:
     """Adds samples to a run, and counts those that are not responses."""
 
     def __init__(
         self, run: Run, items: Items, wanted: LogSettings, header: Mapping[str, Any]
     ) -> None:
         self.run, self.items, self.wanted, self.header = run, items, wanted, header
-        self.limited = 0
-        self.metric: tuple[str, str | None] | None = None  # scorer, and which of its values
+        self.n_limited = 0  # samples that hit a limit, but were scored
+        self.metric: Metric | None = None
         self.scorers: dict[str, None] = {}
-        self.others: dict[str, None] = {}  # what the first sample has beside the metric
-        self.arguments = in_words(_object(part(header, "eval"), "task_args"))
+        self.metrics: list[str] = []  # of the first sample
+        self.arguments = arguments_text(nested_dict(header, "eval", "task_args"))
 
     def add(self, sample: object) -> None:
         """Add one sample."""
-        identity = as_name(part(sample, "id"))
-        scores = part(sample, "scores") or part(sample, "score")
+        run, items = self.run, self.items
+        identity = as_name(nested(sample, "id"))
+        scores = nested(sample, "scores") or nested(sample, "score")
         if identity is None:
-            self.run.leave_out(NO_IDENTITY)
-        elif part(sample, "error"):
-            self.run.leave_out(FAILED)
-        elif not isinstance(scores, dict) or not scores:
-            self.run.leave_out(STOPPED if part(sample, "limit") else NOT_JUDGED)
-        else:
-            self.limited += bool(part(sample, "limit"))
-            place = self.items.place(
-                self.run.task, identity, asked(sample), arguments=self.arguments, together=True
-            )
-            if self.run.add(place, as_number(self._value(scores))):
-                self.run.numbers.append(_epoch(sample))
-                self.run.spend(_used(sample))
-                self.items.tell(place, self._facts(sample))
-                if self.wanted.keep_choices and self.metric is not None:
-                    said = part(scores, self.metric[0], "answer"), part(sample, "target")
-                    found = [lettered(letter, part(sample, "choices")) for letter in said]
-                    self.run.choose(self.items, place, *found)
-
-    def _value(self, scores: Mapping[str, Any]) -> object:
-        """Return the value of the chosen scorer, or one of its several values."""
+            run.leave_out(NO_IDENTITY)
+            return
+        if nested(sample, "error"):
+            run.leave_out(FAILED)
+            return
+        if not isinstance(scores, dict) or not scores:
+            run.leave_out(STOPPED if nested(sample, "limit") else NOT_JUDGED)
+            return
+        self.n_limited += bool(nested(sample, "limit"))
+        item = items.number_of(
+            run.task, identity, question_hash(sample), arguments=self.arguments, together=True
+        )
         self.scorers.update(dict.fromkeys(scores))
         if self.metric is None:
-            self.metric = self._metric(scores)
-            self.run.metric = _spelled(self.metric)
+            self.metric = self._choose_metric(scores)
+            run.metric = _metric_name(self.metric)
         scorer, key = self.metric
-        value = part(scores, scorer, "value")
-        return value if key is None else part(value, key)
+        value = nested(scores, scorer, "value")
+        if run.add(item, as_number(value if key is None else nested(value, key))):
+            epoch = nested(sample, "epoch")
+            run.epoch_numbers.append(epoch if type(epoch) is int and 0 <= epoch < 1 << 20 else 0)
+            run.add_spending(_spending(sample))
+            items.add_facts(item, self._facts(sample))
+            if self.wanted.keep_choices:
+                letters = nested(scores, scorer, "answer"), nested(sample, "target")
+                choices = nested(sample, "choices")
+                chosen, right = (option_of_letter(letter, choices) for letter in letters)
+                run.add_choice(items, item, chosen, right)
 
-    def _metric(self, scores: Mapping[str, Any]) -> tuple[str, str | None]:
+    def _choose_metric(self, scores: Mapping[str, Any]) -> Metric:
         """Choose a scorer, and one of its values if it gives several."""
-        found: list[tuple[str, str | None]] = []
+        metrics: list[Metric] = []
         for scorer in scores:
-            value = part(scores, scorer, "value")
-            found += (
-                [(scorer, key) for key in value or [None]]
-                if isinstance(value, dict)
-                else [(scorer, None)]
-            )
-        self.others = {_spelled(pair): None for pair in found}
+            keys = nested_dict(scores, scorer, "value")
+            metrics += [(scorer, key) for key in keys or [None]]
+        self.metrics = list(map(_metric_name, metrics))
         for wanted in self.wanted.metrics:
-            for pair in found:
-                if wanted in (_spelled(pair), *pair):
-                    return pair
+            for metric in metrics:
+                if wanted in (_metric_name(metric), *metric):
+                    return metric
         if self.wanted.metrics:
-            raise no_metric(self.run.file, self.wanted.metrics, map(_spelled, found))
-        return found[0]
+            raise missing_metric(self.run.file, self.wanted.metrics, self.metrics)
+        return metrics[0]
 
     def _facts(self, sample: object) -> dict[str, Fact]:
-        facts = subject_and_document(part(sample, "metadata"))
+        facts = subject_and_document(nested(sample, "metadata"))
         if self.wanted.keep_text:
-            target = part(sample, "target")
-            facts["text"] = shortened(_said(part(sample, "input")))
+            text, target = nested(sample, "input"), nested(sample, "target")
+            if isinstance(text, list) and text:  # messages, of which the last asks
+                text = nested(text[-1], "content")
+            facts["text"] = shortened(text)
             facts["target"] = shortened(target if isinstance(target, str) else json.dumps(target))
         return facts
 
     def add_reductions(self) -> None:
         """Add the scores of a log without samples, which may hold them with epochs reduced."""
-        several = part(self.header, "reductions") or part(
+        reductions = nested(self.header, "reductions") or nested(
             self.header, "results", "sample_reductions"
         )
-        found: dict[str | None, dict[str, Any]] = {}
-        for reduction in several if isinstance(several, list) else []:
-            scorer, rows = as_name(part(reduction, "scorer")), part(reduction, "samples")
-            for row in rows if isinstance(rows, list) and scorer else []:
-                scores = found.setdefault(as_name(part(row, "sample_id")), {})
-                scores.setdefault(str(scorer), {"value": part(row, "value")})
-        for identity, scores in found.items():
+        by_sample: dict[str | None, dict[str, Any]] = {}
+        for reduction in reductions if isinstance(reductions, list) else []:
+            scorer = as_name(nested(reduction, "scorer"))
+            for row in nested_list(reduction, "samples") if scorer else []:
+                scores = by_sample.setdefault(as_name(nested(row, "sample_id")), {})
+                scores.setdefault(str(scorer), {"value": nested(row, "value")})
+        for identity, scores in by_sample.items():
             self.add({"id": identity, "scores": scores})
         if self.run.rows:
             self.run.remarks.append("it holds no samples; the scores are those of its reductions")
 
-    def remark(self) -> None:
-        """Add remarks on what the counts do not show."""
-        if self.limited:
-            self.run.remarks.append(
-                f"{counted(self.limited, 'sample')} hit a limit; their scores are used"
-            )
-        read = self.metric[0] if self.metric else None
-        later = {name: None for name in self.scorers if name != read}  # not of the first sample
-        named = [name for name in self.others if name != self.run.metric]
-        seen = {name.partition("/")[0] for name in named}
-        if others := [*named, *(name for name in later if name not in seen)]:
+    def add_remarks(self) -> None:
+        """Add remarks on what the counts do not show, and the names of scores not read."""
+        if self.n_limited:
+            samples = counted(self.n_limited, "sample")
+            self.run.remarks.append(f"{samples} hit a limit; their scores are used")
+        chosen = self.metric[0] if self.metric else None
+        others = [name for name in dict.fromkeys(self.metrics) if name != self.run.metric]
+        named = {name.partition("/")[0] for name in others}
+        others += [name for name in self.scorers if name != chosen and name not in named]
+        if others:
             self.run.unread["score"] = others
+
+
+def _spending(sample: object) -> dict[str, float]:
+    """Return tokens and cost of one answer, of all models: also of those that judge it."""
+    spending: dict[str, float] = {}
+    for usage in nested_dict(sample, "model_usage").values():
+        for name, keys in USAGE.items():
+            for amount in (nested(usage, key) for key in keys):
+                if type(amount) in (int, float) and 0 <= amount < LARGEST:
+                    spending[name] = spending.get(name, 0.0) + amount
+    return spending
 
 
 def as_number(value: object) -> float | None:
@@ -259,26 +249,30 @@ def as_number(value: object) -> float | None:
         return None
 
 
-def _spelled(metric: tuple[str, str | None]) -> str:
+def _metric_name(metric: Metric) -> str:
     scorer, key = metric
     return scorer if key is None else f"{scorer}/{key}"
 
 
-LONGEST_SUMMARY = 5_120  # characters of a text in the summaries of an archive
-_CUT = "...\n(content truncated)"
+def option_of_letter(letter: object, choices: object) -> str | None:
+    """Return the option that a letter names, among the texts of all; None if it names none."""
+    if not isinstance(choices, list) or not isinstance(letter, str):
+        return None
+    at = ord(letter.strip()[:1].upper() or "?") - ord("A")
+    return option_label(str(choices[at])) if 0 <= at < len(choices) else None
 
 
-def asked(sample: object) -> str | None:
+def question_hash(sample: object) -> str | None:
     """Return a hash of question and right answer; None if the log holds no question.
 
-    It is the same whether it is made from a sample or from its summary, which cuts long texts and
-    leaves out images. The order of choices does not matter.
+    A sample and its summary, which cuts long texts and leaves out images, have one hash. The order
+    of choices does not matter.
     """
-    question, target = part(sample, "input"), part(sample, "target")
+    question, target = nested(sample, "input"), nested(sample, "target")
     if not question:
         return None
-    choices = part(sample, "choices")
-    if not isinstance(choices, list) or not choices:
+    choices = nested_list(sample, "choices")
+    if not choices:
         return content_hash(_texts(question), _texts(target))
     letters = target if isinstance(target, list) else list(str(target or ""))
     places = [ord(str(letter)[:1] or "?") - ord("A") for letter in letters]
@@ -286,45 +280,40 @@ def asked(sample: object) -> str | None:
     return content_hash(_texts(question), sorted(map(str, choices)), sorted(map(str, right)))
 
 
-def _texts(said: object) -> list[str]:
+def _texts(messages: object) -> list[str]:
     """Return the texts of an input or target, as a summary holds them."""
-    if isinstance(said, str):
-        return [said.removesuffix(_CUT)[:LONGEST_SUMMARY]]
-    if not isinstance(said, list):
-        return [] if said is None else [str(said)]
-    found: list[str] = []
-    for one in said:
+    if isinstance(messages, str):
+        return [messages.removesuffix(_CUT)[:LONGEST_SUMMARY]]
+    if not isinstance(messages, list):
+        return [] if messages is None else [str(messages)]
+    texts: list[str] = []
+    for one in messages:
         if not isinstance(one, dict):
-            found += _texts(str(one))
+            texts += _texts(str(one))
         elif "content" in one:
-            found += [str(one.get("role", "")), *_texts(one["content"])]
+            texts += [str(one.get("role", "")), *_texts(one["content"])]
         elif one.get("type", "text") == "text":
-            found += _texts(str(one.get("text", "")))
+            texts += _texts(str(one.get("text", "")))
         else:
-            found.append(f"({str(one['type']).capitalize()})")
-    return found
-
-
-def _said(text: object) -> object:
-    """Return the input of a sample: text, or the content of its last message."""
-    return part(text[-1], "content") if isinstance(text, list) and text else text
+            texts.append(f"({str(one['type']).capitalize()})")
+    return texts
 
 
 def _check_status(run: Run, header: Mapping[str, Any]) -> None:
-    status = as_name(part(header, "status"))
+    status = as_name(nested(header, "status"))
     if not run.rows:
         raise FileError(
             f"'{run.file}' holds no samples (status: {status or 'unknown'}): nothing to read."
         )
     if status not in (None, "success"):
-        total = part(header, "eval", "dataset", "sample_ids")
-        of = f" of {len(total):,}" if isinstance(total, list) and total else ""
-        run.remarks.append(f"the run has status {status}: {run.rows:,}{of} samples")
+        n_planned = len(nested_list(header, "eval", "dataset", "sample_ids"))
+        planned = f" of {n_planned:,}" if n_planned else ""
+        run.remarks.append(f"the run has status {status}: {run.rows:,}{planned} samples")
 
 
 @contextmanager
-def _zipped(
-    path: Path, wanted: LogSettings, passed: Passed
+def _open_archive(
+    path: Path, wanted: LogSettings, on_bytes: OnBytes
 ) -> Iterator[tuple[dict[str, Any], Iterator[Any]]]:
     with open_archive(path, wanted.max_bytes) as archive:
         header = _member(archive, "header.json" if "header.json" in archive else _STARTED)
@@ -332,11 +321,8 @@ def _zipped(
             raise FileError(f"'{path}' holds a header that is not an object. It is not a log.")
         if "reductions.json" in archive:
             header["reductions"] = _member(archive, "reductions.json")
-        yield header, _samples(archive, options=wanted.keep_choices)
-        passed(path.stat().st_size)
-
-
-_STARTED = "_journal/start.json"
+        yield header, _archived_samples(archive, with_options=wanted.keep_choices)
+        on_bytes(path.stat().st_size)
 
 
 def _member(archive: Archive, name: str) -> Any:
@@ -347,44 +333,39 @@ def _member(archive: Archive, name: str) -> Any:
     return parsed(archive.read(name, SMALL), f"'{archive.path}', member '{name}'")
 
 
-def _samples(archive: Archive, *, options: bool) -> Iterator[Any]:
+def _archived_samples(archive: Archive, *, with_options: bool) -> Iterator[Any]:
     """Yield all samples: from the summaries, which are short and have the scores, or one by one.
 
-    Only samples themselves hold their `options`.
+    Only samples themselves hold their options.
     """
     whole = ["summaries.json"] if "summaries.json" in archive else []
-    summaries = [] if options else whole or archive.names("_journal/summaries/")
+    summaries = [] if with_options else whole or archive.names("_journal/summaries/")
     for name in summaries:
         content = io.BytesIO(archive.read(name))
-        yield from Pieces(content, f"'{archive.path}', member '{name}'").elements()
+        yield from JsonStream(content, f"'{archive.path}', member '{name}'").elements()
     if not summaries:
         for name in archive.names("samples/"):
             yield _member(archive, name)
 
 
 @contextmanager
-def _plain(
-    path: Path, wanted: LogSettings, passed: Passed
+def _open_document(
+    path: Path, wanted: LogSettings, on_bytes: OnBytes
 ) -> Iterator[tuple[dict[str, Any], Iterator[Any]]]:
-    """The keys before the samples, then the samples; keys after them are added to the header."""
+    """Yield the keys before the samples, and the samples; later keys are added to the header."""
     header: dict[str, Any] = {}
-    with text_bytes(path, wanted.max_bytes, passed) as stream:
-        pieces = Pieces(stream, f"'{path}'")
-        members = pieces.members()
+    with text_bytes(path, wanted.max_bytes, on_bytes) as stream:
+        document = JsonStream(stream, f"'{path}'")
+        members = document.members()
+
+        def samples() -> Iterator[Any]:
+            yield from document.elements()
+            for key, _ in members:
+                header[key] = document.value()
+
         for key, is_list in members:
             if key == "samples" and is_list:
-                yield header, _then(pieces.elements(), members, pieces, header)
+                yield header, samples()
                 return
-            header[key] = pieces.value()
+            header[key] = document.value()
         yield header, iter(())
-
-
-def _then(
-    samples: Iterator[Any],
-    members: Iterator[tuple[str, bool]],
-    pieces: Pieces,
-    header: dict[str, Any],
-) -> Iterator[Any]:
-    yield from samples
-    for key, _ in members:
-        header[key] = pieces.value()

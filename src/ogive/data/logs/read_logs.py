@@ -1,12 +1,7 @@
-"""Read_logs: find, recognise and read again what changed.
+"""Evaluation logs of language models, from files and folders, as one table.
 
-The known formats of logs, and the files that are logs by their names and first bytes.
-
-A new format is one module and one entry in `LOG_FORMATS`.
-
-Logs that were read before: of a folder that grows, only what changed is read again.
-
-Evaluation logs of language models, from files and folders, as one table.
+Logs are found by their names and first bytes; of a folder that grows, only what changed is read
+again. A new format is one module and one entry in `LOG_FORMATS`.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ from ogive.data.logs.every_eval_ever import EveryEvalEver
 from ogive.data.logs.helm import Helm
 from ogive.data.logs.inspect_ai import InspectAI
 from ogive.data.logs.lm_eval import LmEval
-from ogive.data.logs.merge_runs import merged
+from ogive.data.logs.merge_runs import merge_runs
 from ogive.data.logs.openml_predictions import OpenMLPredictions
 from ogive.data.logs.respondents import checked_rename, checked_variants
 from ogive.data.logs.runs import MAX_BYTES, Epochs, Items, LogFormat, LogSettings, Run
@@ -45,17 +40,12 @@ if TYPE_CHECKING:
     from ogive.results.plots.figure import Display
 
 
-LOG_FORMATS: dict[str, type[LogFormat]] = {
-    EveryEvalEver.name: EveryEvalEver,
-    LmEval.name: LmEval,
-    InspectAI.name: InspectAI,
-    Helm.name: Helm,
-    OpenMLPredictions.name: OpenMLPredictions,
-}
+_FORMATS: tuple[type[LogFormat], ...] = (EveryEvalEver, LmEval, InspectAI, Helm, OpenMLPredictions)
+LOG_FORMATS: dict[str, type[LogFormat]] = {str(each.name): each for each in _FORMATS}
 
 ENDINGS = (".jsonl", ".json", ".eval", ".arff", ".ndjson", ".jsonlines")
 TABLES = (".csv", ".tsv", ".parquet")
-_BEGINNING = 1 << 14
+_BEGINNING = 1 << 14  # bytes by which formats recognise their files
 _TABLE = (
     "'{}' is a table, not an evaluation log. If it holds responses, there is nothing to read from "
     "logs: use it as it is, with leaderboard, report and the others."
@@ -65,6 +55,10 @@ SUMMARY = (
     "lm_eval with --log_samples, and give the folder with its samples_*.jsonl."
 )
 _UNKNOWN = "'{}' is not a known log. Known formats: {}. Give a log, or a folder of logs."
+MOST_UNREAD = 8  # scores that are named
+_COLUMNS = ("file", "format", "model", "task", "metric", "rows", "read", "dropped", "reason")
+
+Stamp = tuple[tuple[str, int, int], ...]  # names, sizes and times of files
 
 
 @dataclass(frozen=True)
@@ -80,12 +74,10 @@ class LogFile:
 def is_log(path: Path, max_bytes: int) -> bool:
     """Return True if one of the formats recognises this file."""
     formats = [make() for make in LOG_FORMATS.values()]
-    return _may_be_log(path) and _inspected(path, formats, max_bytes).format is not None
-
-
-def _may_be_log(path: Path) -> bool:
-    """Return True if the name has the ending of a log."""
-    return path.name.lower().removesuffix(".gz").endswith(ENDINGS)
+    return (
+        _plain_name(path).endswith(ENDINGS)
+        and _inspect(path, formats, max_bytes).format is not None
+    )
 
 
 def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
@@ -98,14 +90,14 @@ def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
     found: dict[Path, LogFile] = {}
     for path in paths:
         if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where access is denied
-            found.setdefault(path, _inspected(path, formats, max_bytes))
+            found.setdefault(path, _inspect(path, formats, max_bytes))
             continue
-        closed: list[OSError] = []
-        for file in _files(path, closed):
-            one = _inspected(file, formats, max_bytes)
-            if one.format or (one.reason and not _may_be_skipped(file)):
-                found.setdefault(file, one)
-        for error in closed:
+        errors: list[OSError] = []
+        for file in _files(path, errors):
+            log = _inspect(file, formats, max_bytes)
+            if log.format or (log.reason and not _plain_name(file).endswith(".json")):
+                found.setdefault(file, log)
+        for error in errors:
             folder = Path(error.filename or path)
             reason = (
                 f"The directory '{folder}' cannot be read: {error.strerror}. Check permissions."
@@ -114,35 +106,31 @@ def find_logs(paths: Iterable[Path], max_bytes: int) -> list[LogFile]:
     return list(found.values())
 
 
-def is_summary(path: Path) -> bool:
-    """Return True if a file has the name of lm-eval's results, which hold no answers."""
-    return path.name.startswith("results_") and path.name.endswith(".json")
+def _plain_name(path: Path) -> str:
+    return path.name.lower().removesuffix(".gz")
 
 
-def _files(folder: Path, closed: list[OSError]) -> Iterator[Path]:
+def _files(folder: Path, errors: list[OSError]) -> Iterator[Path]:
     """Yield all files that may be logs, without hidden folders and links to folders."""
-    for directory, folders, names in os.walk(folder, onerror=closed.append):
+    for directory, folders, names in os.walk(folder, onerror=errors.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(directory, name)
-            if not name.startswith(".") and _may_be_log(path):
+            if not name.startswith(".") and _plain_name(path).endswith(ENDINGS):
                 yield path
 
 
-def _may_be_skipped(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(".json")
-
-
-def _inspected(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> LogFile:
+def _inspect(path: Path, formats: Iterable[LogFormat], max_bytes: int) -> LogFile:
     try:
         file = readable_file(path, max_bytes)
         beginning = _beginning(file)
         for known in formats:
             if known.recognises(file, beginning):
                 return LogFile(path, file.stat().st_size, known)
-        if path.name.lower().removesuffix(".gz").endswith(TABLES):
+        if _plain_name(path).endswith(TABLES):
             return LogFile(path, reason=_TABLE.format(path))
-        if is_summary(path) and b'"results"' in beginning:
+        is_summary = path.name.startswith("results_") and path.name.endswith(".json")
+        if is_summary and b'"results"' in beginning:
             return LogFile(path, reason=SUMMARY.format(path))
         check_beginning(path, beginning)
     except FileError as error:
@@ -161,7 +149,7 @@ def _beginning(path: Path) -> bytes:
         raise FileError(f"'{path}' cannot be unpacked: {error}. Copy it again.") from error
 
 
-def as_paths(given: object) -> list[Path]:
+def _as_paths(given: object) -> list[Path]:
     """Return one path or several as a list."""
     several = [given] if isinstance(given, str | os.PathLike) else given
     if not isinstance(several, Iterable) or isinstance(several, bytes):
@@ -176,9 +164,6 @@ def as_paths(given: object) -> list[Path]:
     return paths
 
 
-Stamp = tuple[tuple[str, int, int], ...]  # names, sizes and times of files
-
-
 @dataclass
 class KnownLogs:
     """The runs of logs as they were read, and the items that they share."""
@@ -187,67 +172,57 @@ class KnownLogs:
     _runs: dict[Path, tuple[Stamp, list[Run]]] = field(default_factory=dict)
     _stamps: dict[Path, Stamp] = field(default_factory=dict)
 
-    def look(self, found: Sequence[LogFile]) -> None:
-        """See which logs have changed.
+    def update(self, files: Sequence[LogFile]) -> None:
+        """Find out which logs have changed.
 
-        One that did not only grow may tell something else of its items than before, so that all
-        of them are read again.
+        If one did not only grow, its items may have other facts than before, so that all logs
+        are read again.
         """
-        logs = {one.path for one in found if one.format is not None}
-        folders = {path.parent for path in logs}
-        beside = {folder: stamp_of(_documents(folder, logs)) for folder in folders}
-        stamps = {path: stamp_of([path]) + beside[path.parent] for path in logs}
-        if any(_rewritten(stamp, stamps.get(path, ())) for path, stamp in self._stamps.items()):
-            self.items, self._runs = Items(), {}
+        logs = {file.path for file in files if file.format is not None}
+        documents = {  # which may describe the logs beside them
+            folder: stamp_of(sorted(path for path in folder.glob("*.json") if path not in logs))
+            for folder in {path.parent for path in logs}
+        }
+        stamps = {path: stamp_of([path]) + documents[path.parent] for path in logs}
+        for path, before in self._stamps.items():
+            now = stamps.get(path, ())
+            if before and now and before[0] != now[0] and now[0][1] <= before[0][1]:
+                self.items, self._runs = Items(), {}
+                break
         self._stamps = stamps
         self._runs = {path: known for path, known in self._runs.items() if path in logs}
 
-    def runs(self, one: LogFile, read: Callable[[], list[Run]]) -> list[Run]:
-        """Return the runs of a log, by `read` unless it is as it was."""
-        stamp = self._stamps.get(one.path, ())
-        known, runs = self._runs.get(one.path, ((), []))
+    def runs(self, file: LogFile, read: Callable[[], list[Run]]) -> list[Run]:
+        """Return the runs of a log, by `read` if it has changed.
+
+        They are copies, because merging runs changes their counts and conditions.
+        """
+        stamp = self._stamps.get(file.path, ())
+        known, runs = self._runs.get(file.path, ((), []))
         if not stamp or known != stamp:
             runs = read()
-            self._runs[one.path] = stamp, runs
-        return [_copied(run) for run in runs]
+            self._runs[file.path] = stamp, runs
+        return [
+            replace(
+                run,
+                left_out=Counter(run.left_out),
+                remarks=list(run.remarks),
+                conditions=dict(run.conditions),
+            )
+            for run in runs
+        ]
 
 
 def stamp_of(files: Iterable[Path]) -> Stamp:
     """Return the name, size and time of files, by which a change is seen."""
-    found = []
+    stamps = []
     for path in files:
         try:
-            known = path.stat()
+            stat = path.stat()
         except OSError:  # removed in the meantime
             continue
-        found.append((str(path), known.st_size, known.st_mtime_ns))
-    return tuple(found)
-
-
-def _documents(folder: Path, logs: set[Path]) -> list[Path]:
-    """Return documents beside logs, which may tell of them, but not those that are logs."""
-    return sorted(path for path in folder.glob("*.json") if path not in logs)
-
-
-def _rewritten(before: Stamp, now: Stamp) -> bool:
-    """Whether a log changed otherwise than by growing; the first file of a stamp is the log."""
-    if not before or not now or before[0] == now[0]:
-        return False
-    return now[0][1] <= before[0][1]
-
-
-def _copied(run: Run) -> Run:
-    """Return a run whose counts and conditions may be changed, as a merge of runs does."""
-    return replace(
-        run,
-        left_out=Counter(run.left_out),
-        remarks=list(run.remarks),
-        conditions=dict(run.conditions),
-    )
-
-
-MOST_UNREAD = 8  # scores that are named
-_COLUMNS = ("file", "format", "model", "task", "metric", "rows", "read", "dropped", "reason")
+        stamps.append((str(path), stat.st_size, stat.st_mtime_ns))
+    return tuple(stamps)
 
 
 def read_logs(
@@ -309,42 +284,55 @@ def read_logs(
     >>> og.read_logs(".").responses.to_frame().to_numpy().tolist()
     [[1.0, 0.0]]
     """
-    wanted = replace(
-        _checked(metric, filter, epochs, keep_text, most_bytes(max_bytes, MAX_BYTES)),
+    max_bytes = most_bytes(max_bytes, MAX_BYTES)
+    if epochs not in get_args(Epochs):
+        raise InputError(
+            f"epochs is {shown(epochs)}, but it should be 'mean', 'grades' or 'first'."
+        )
+    if filter is not None and not isinstance(filter, str):
+        raise InputError(f"filter is {shown(filter)}, but it should be the name of a filter.")
+    metrics = (metric,) if isinstance(metric, str) else () if metric is None else metric
+    if not isinstance(metrics, Sequence) or not all(isinstance(name, str) for name in metrics):
+        raise InputError(f"metric is {shown(metric)}, but it should be a name or a list of names.")
+    wanted = LogSettings(
+        metrics=tuple(metrics),
+        filter=filter,
+        epochs=epochs,
+        keep_text=bool(keep_text),
+        max_bytes=max_bytes,
         variants=checked_variants(variants),
         rename=checked_rename(rename),
         keep_choices=bool(keep_choices),
     )
-    return logs_at(as_paths(paths), wanted, KnownLogs(), progress=progress)
+    return logs_at(_as_paths(paths), wanted, KnownLogs(), progress=progress)
 
 
 def logs_at(
     given: Sequence[Path], wanted: LogSettings, known: KnownLogs, *, progress: Wanted = False
 ) -> LogReading:
-    """Read logs as `read_logs` does; what is `known` and has not changed is not read again."""
-    found = find_logs(given, wanted.max_bytes)
-    known.look(found)
-    with _bytes_told(progress) as told:
-        runs, refused = _all_runs(found, given, wanted, known, told)
+    """Read logs as `read_logs` does; logs that are `known` and unchanged are not read again."""
+    files = find_logs(given, wanted.max_bytes)
+    known.update(files)
+    with _byte_progress(progress) as report:
+        runs, refused = _read_all(files, given, wanted, known, report)
     _check_filter(wanted.filter, runs)
-    if not any(run.places for run in runs):
-        raise FileError(_nothing(given, found, runs, refused))
-    table, choices = merged(runs, known.items, wanted, wanted.max_bytes)
-    said = *_refusals(refused), *_unread(runs), *_remarks(runs)
-    more = [clean(note) for note in said]
+    if not any(run.items for run in runs):
+        raise FileError(_why_nothing(given, files, runs, refused))
+    table, choices = merge_runs(runs, known.items, wanted)
+    notes = [*map(clean, (*_refused_note(refused), *_unread_note(runs), *_remarks(runs)))]
     left_out = sum((run.left_out for run in runs), Counter[str]())
     return LogReading(
-        responses=table.described(notes=more),
-        files=_log_reading_files(found, runs, refused),
+        responses=table.described(notes=notes),
+        files=_files_frame(files, runs, refused),
         left_out=dict(left_out.most_common()),
         refused={clean(str(path)): clean(why) for path, why in refused.items()},
-        notes=(*table.notes, *more),
+        notes=(*table.notes, *notes),
         choices=choices,
     )
 
 
 @contextmanager
-def _bytes_told(progress: Wanted) -> Iterator[Progress]:
+def _byte_progress(progress: Wanted) -> Iterator[Progress]:
     if callable(progress):
         yield progress
         return
@@ -357,72 +345,49 @@ def in_mebibytes(report: Progress) -> Progress:
     return lambda done, total, name: report(done >> 20, (total or 0) >> 20, f"MiB, {name}")
 
 
-def _all_runs(
-    found: Sequence[LogFile],
+def _read_all(
+    files: Sequence[LogFile],
     given: Sequence[Path],
     wanted: LogSettings,
     known: KnownLogs,
-    progress: Progress,
+    report: Progress,
 ) -> tuple[list[Run], dict[Path, str]]:
-    """The runs of all logs, and why some were refused; a log named explicitly must be readable."""
+    """Read all logs, and say why some were refused; a log named explicitly must be readable."""
     runs: list[Run] = []
     refused: dict[Path, str] = {}
-    total, done = sum(one.size for one in found), 0
-    for one in found:
+    total, done = sum(file.size for file in files), 0
+
+    def read(file: LogFile, done: int) -> list[Run]:
+        if file.format is None:
+            raise FileError(file.reason)
+
+        def on_bytes(size: int) -> None:
+            report(done + min(size, file.size), total, file.path.name)
+
+        return list(file.format.read(file.path, wanted, known.items, on_bytes))
+
+    for file in files:
         try:
-            read = partial(_runs, one, wanted, known.items, done, total, progress)
-            runs += known.runs(one, read)
-        except OgiveError as error:
-            if one.path in given:
-                raise
-            refused[one.path] = str(error)
+            runs += known.runs(file, partial(read, file, done))
         except Exception as error:
-            if one.path in given:
+            if file.path in given:
                 raise
-            reason = f"{type(error).__name__}: {error}"
-            refused[one.path] = (
-                f"'{one.path}' cannot be read ({reason:.200}). It is not an intact log."
-            )
-        done += one.size
+            refused[file.path] = str(error)
+            if not isinstance(error, OgiveError):
+                reason = f"{type(error).__name__}: {error}"
+                refused[file.path] = (
+                    f"'{file.path}' cannot be read ({reason:.200}). It is not an intact log."
+                )
+        done += file.size
     return runs, refused
 
 
-def _checked(
-    metric: object, wanted_filter: object, epochs: object, keep_text: object, max_bytes: int
-) -> LogSettings:
-    if epochs not in get_args(Epochs):
-        raise InputError(
-            f"epochs is {shown(epochs)}, but it should be 'mean', 'grades' or 'first'."
-        )
-    if wanted_filter is not None and not isinstance(wanted_filter, str):
-        raise InputError(
-            f"filter is {shown(wanted_filter)}, but it should be the name of a filter."
-        )
-    metrics = (metric,) if isinstance(metric, str) else () if metric is None else metric
-    if not isinstance(metrics, Sequence) or not all(isinstance(name, str) for name in metrics):
-        raise InputError(f"metric is {shown(metric)}, but it should be a name or a list of names.")
-    return LogSettings(tuple(metrics), wanted_filter, epochs, bool(keep_text), max_bytes)  # type: ignore[arg-type]
-
-
-def _runs(
-    one: LogFile, wanted: LogSettings, items: Items, done: int, total: int, progress: Progress
-) -> list[Run]:
-    """Return the runs of a log; progress is reported as its bytes are read."""
-    if one.format is None:
-        raise FileError(one.reason)
-
-    def passed(size: int) -> None:
-        progress(done + min(size, one.size), total, one.path.name)
-
-    return list(one.format.read(one.path, wanted, items, passed))
-
-
-def _nothing(
-    given: Sequence[Path], found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]
+def _why_nothing(
+    given: Sequence[Path], files: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]
 ) -> str:
     """Explain why there is no table."""
     where = ", ".join(f"'{path}'" for path in given[:3])
-    if not found:
+    if not files:
         folders = (path for path in given if path.is_dir())
         summary = next((file for one in folders for file in one.rglob("results_*.json")), None)
         if summary is not None:
@@ -434,11 +399,11 @@ def _nothing(
     why = [f"'{run.file}': {_reason(run)}" for run in runs] + list(refused.values())
     more = f" ({len(why) - 3:,} more like these)" if len(why) > 3 else ""
     return (
-        f"{where} holds {counted(len(found), 'log')}, but no scored rows. {' '.join(why[:3])}{more}"
+        f"{where} holds {counted(len(files), 'log')}, but no scored rows. {' '.join(why[:3])}{more}"
     )
 
 
-def _refusals(refused: dict[Path, str]) -> list[str]:
+def _refused_note(refused: dict[Path, str]) -> list[str]:
     if not refused:
         return []
     more = " The others are listed in files." if len(refused) > 1 else ""
@@ -446,7 +411,7 @@ def _refusals(refused: dict[Path, str]) -> list[str]:
     return [f"{counted(len(refused), 'file')} could not be read. {first}{more}"]
 
 
-def _unread(runs: Sequence[Run]) -> list[str]:
+def _unread_note(runs: Sequence[Run]) -> list[str]:
     """Return one note on all scores that the logs hold beside those that were read."""
     tasks: dict[tuple[str, str], dict[str, None]] = {}
     for run in runs:
@@ -455,28 +420,29 @@ def _unread(runs: Sequence[Run]) -> list[str]:
                 tasks.setdefault((what, name), {})[run.task] = None
     if not tasks:
         return []
-    told = [
+    scores = [
         f"{what} {name} ({next(iter(of)) if len(of) == 1 else counted(len(of), 'task')})"
         for (what, name), of in list(tasks.items())[:MOST_UNREAD]
     ]
     more = f" and {len(tasks) - MOST_UNREAD} more" if len(tasks) > MOST_UNREAD else ""
-    return [f"Not read: {', '.join(told)}{more}. Choose others with metric and filter."]
+    return [f"Not read: {', '.join(scores)}{more}. Choose others with metric and filter."]
 
 
 def _remarks(runs: Sequence[Run]) -> list[str]:
     """Return remarks on single logs; the frame of files has them all."""
-    said = [f"'{run.file}': {'; '.join(run.remarks)}." for run in runs if run.remarks]
-    more = [f"{counted(len(said) - 5, 'more remark')} on logs: see files."] if len(said) > 5 else []
-    return said[:5] + more
+    all_remarks = [f"'{run.file}': {'; '.join(run.remarks)}." for run in runs if run.remarks]
+    n_more = len(all_remarks) - 5
+    more = [f"{counted(n_more, 'more remark')} on logs: see files."] if n_more > 0 else []
+    return all_remarks[:5] + more
 
 
 def _reason(run: Run) -> str:
-    left = [f"{counted(rows, 'row')} {why}" for why, rows in run.left_out.items() if rows]
-    return "; ".join([*left, *run.remarks])
+    left_out = [f"{counted(rows, 'row')} {why}" for why, rows in run.left_out.items() if rows]
+    return "; ".join([*left_out, *run.remarks])
 
 
 def _check_filter(wanted: str | None, runs: Sequence[Run]) -> None:
-    """Refuse a filter that no log has, where logs name theirs."""
+    """Refuse a filter that no log has, if logs name theirs."""
     known = {str(run.conditions["filter"]) for run in runs if run.conditions.get("filter")}
     known.update(name for run in runs for name in run.unread.get("filter", ()))
     if wanted is None or not known or wanted in known:
@@ -488,19 +454,20 @@ def _check_filter(wanted: str | None, runs: Sequence[Run]) -> None:
     )
 
 
-def _log_reading_files(
-    found: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]
+def _files_frame(
+    files: Sequence[LogFile], runs: Sequence[Run], refused: dict[Path, str]
 ) -> pd.DataFrame:
     """Return one row per run, and one per file that was refused."""
     by_file: dict[Path, list[Run]] = {}
     for run in runs:
         by_file.setdefault(run.file, []).append(run)
     rows: list[tuple[object, ...]] = []
-    for one in found:
-        if one.path in refused:
-            name = one.format.name if one.format else ""
-            rows.append((clean(str(one.path)), name, "", "", "", 0, 0, 0, clean(refused[one.path])))
-        for run in by_file.get(one.path, []):
+    for file in files:
+        if file.path in refused:
+            name = file.format.name if file.format else ""
+            why = clean(refused[file.path])
+            rows.append((clean(str(file.path)), name, "", "", "", 0, 0, 0, why))
+        for run in by_file.get(file.path, []):
             dropped = sum(run.left_out.values())
             head = (clean(str(run.file)), run.format, run.model, run.task, run.metric)
             rows.append((*head, run.rows, run.rows - dropped, dropped, clean(_reason(run))))
@@ -519,7 +486,7 @@ class LogReading(Result):
     choices: Responses | None = None  # which options were chosen; see `keep_choices`
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per file, model and task: its rows, how many were read, and why not all."""
+        """Return one row per file, model and task: its rows, how many were read, why not all."""
         return self.files.copy()
 
     @property
@@ -531,29 +498,25 @@ class LogReading(Result):
     def meaning(self) -> str:
         """Summarise what was read, and what was left out."""
         tasks = set(self.responses.item_groups("task"))
-        used = self.files.loc[self.files["read"] > 0, "file"].nunique()
-        said = (
+        n_files = self.files.loc[self.files["read"] > 0, "file"].nunique()
+        summary = (
             f"Read {counted(self.responses.n_respondents, 'model')} on "
             f"{counted(len(tasks), 'task')}, {counted(self.responses.n_items, 'item')}, "
-            f"from {counted(used, 'file')}"
+            f"from {counted(n_files, 'file')}"
         )
-        left = [f"{counted(rows, 'row')} {why}" for why, rows in self.left_out.items()]
+        left_out = [f"{counted(rows, 'row')} {why}" for why, rows in self.left_out.items()]
         if self.n_refused:
-            left.append(f"{counted(self.n_refused, 'file')} that could not be read")
-        return f"{said}; left out: {joined(left)}." if left else f"{said}."
+            left_out.append(f"{counted(self.n_refused, 'file')} that could not be read")
+        return f"{summary}; left out: {joined(left_out)}." if left_out else f"{summary}."
 
     def plot(self, **kw: Any) -> Display:
         """Plot how many items of each task each model was asked."""
         from ogive.results.plots.matrices import HeatMapDisplay
 
-        asked = pd.DataFrame(self.responses.observed.T, columns=_short(self.responses.respondents))
+        models = self.responses.respondents
+        short = [model.rpartition("/")[2] for model in models]  # without the organisation
+        names = short if len(set(short)) == len(short) else list(models)
+        asked = pd.DataFrame(self.responses.observed.T, columns=names)
         tasks = pd.Index(self.responses.item_groups("task"))
         counts = asked.groupby(tasks, sort=False).sum().T.replace(0, float("nan"))
-        named = counts.rename_axis(columns="task (items asked)")
-        return HeatMapDisplay(named, low=0.0).plot(**kw)
-
-
-def _short(models: Sequence[str]) -> list[str]:
-    """Return model names without their organisation, if they are still distinct."""
-    short = [model.rpartition("/")[2] for model in models]
-    return short if len(set(short)) == len(short) else list(models)
+        return HeatMapDisplay(counts.rename_axis(columns="task (items asked)"), low=0.0).plot(**kw)

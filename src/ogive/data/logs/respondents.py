@@ -1,14 +1,8 @@
-"""Who answered: names, conditions, epochs, copies.
-
-Who answered: models by name, and apart where they were asked the same items differently.
+"""Who answered: names of models, the conditions they were asked under, epochs and copies of logs.
 
 Conditions are what a harness says of how it asked: shots, temperature, prompt, arguments of task
 and model, filter, version. A model asked the same item under two conditions is two respondents,
 unless the caller says otherwise.
-
-Logs with the content of another: a copy under another name is not another run.
-
-The answers in runs: which of them are copies, and which respondent and item they belong to.
 """
 
 from __future__ import annotations
@@ -23,46 +17,42 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ogive.data.logs.runs import Epochs, Run, age
+from ogive.data.logs.runs import Epochs, Run, run_order
 from ogive.data.names import UNKNOWN, Fact
 from ogive.errors import InputError
 from ogive.results.numbers import listed, shown
 
 SEPARATE, MERGE = "separate", "merge"
 Variants = str | Sequence[str]
-Rename = Mapping[str, str]
+Ints = NDArray[np.int64]
+
 PROMPT = "prompt"
-LAST = ("solver", PROMPT, "task_version", "version")
-DEFAULT = "default"
+LAST = ("solver", PROMPT, "task_version", "version")  # conditions that name variants only if needed
+DEFAULT = "default"  # the value of a condition that a log with other conditions leaves out
 
-
-@dataclass(frozen=True)
-class Named:
-    """The respondent of each run, and what to say of how they were named."""
-
-    names: list[str]
-    notes: list[str]
+OLDER_RUN = "of an older run of the same model and task"
+COPIED = "that another log holds, too"
 
 
 def checked_variants(variants: object) -> Variants:
     """Return variants, if they are one of the words or a list of conditions."""
     if variants in (SEPARATE, MERGE):
         return str(variants)
-    several = list(variants) if isinstance(variants, list | tuple) else []
-    if several and all(isinstance(name, str) for name in several):
-        return several
+    names = list(variants) if isinstance(variants, list | tuple) else []
+    if names and all(isinstance(name, str) for name in names):
+        return names
     raise InputError(
         f"variants is {shown(variants)}, but it should be 'separate', 'merge', or a list of "
         "conditions that name respondents, such as ['shots']."
     )
 
 
-def checked_rename(rename: object) -> Rename:
+def checked_rename(rename: object) -> Mapping[str, str]:
     """Return the new names, if they are texts by text."""
     if rename is None:
         return {}
     if not isinstance(rename, Mapping) or not all(
-        isinstance(one, str) and one for pair in rename.items() for one in pair
+        isinstance(text, str) and text for pair in rename.items() for text in pair
     ):
         raise InputError(
             f"rename is {shown(rename)}, but it should map names to new ones, such as "
@@ -71,7 +61,7 @@ def checked_rename(rename: object) -> Rename:
     return rename
 
 
-def renamed(runs: Sequence[Run], rename: Rename) -> None:
+def rename_models(runs: Sequence[Run], rename: Mapping[str, str]) -> None:
     """Give runs the names that a caller has for their models, files or folders."""
     used = set()
     for run in runs:
@@ -80,68 +70,94 @@ def renamed(runs: Sequence[Run], rename: Rename) -> None:
                 run.model = new
                 used.add(old)
                 break
-    unused = [old for old in rename if old not in used]
-    if unused:
-        there = list(dict.fromkeys(run.model for run in runs))
+    if unused := [old for old in rename if old not in used]:
+        models = list(dict.fromkeys(run.model for run in runs))
         raise InputError(
             f"rename names {shown(unused[0])}, but no model, folder or file of the logs has that "
-            f"name. The models are: {', '.join(map(shown, there[:10]))}."
+            f"name. The models are: {', '.join(map(shown, models[:10]))}."
         )
 
 
-def _is_at(run: Run, old: str) -> bool:
-    """Whether a text names the file of a run, or a folder that it is in; * stands for anything."""
+def _is_at(run: Run, place: str) -> bool:
+    """Return True if a text names the file of a run or a folder above it; * is a wildcard."""
     path = run.file.as_posix()
-    if fnmatch.fnmatchcase(path, old) or path.endswith(f"/{old}"):
+    if fnmatch.fnmatchcase(path, place) or path.endswith(f"/{place}"):
         return True
-    return old.rstrip("/") in (*run.file.parts, *(one.as_posix() for one in run.file.parents))
+    return place.rstrip("/") in (*run.file.parts, *(one.as_posix() for one in run.file.parents))
 
 
-def respondents(runs: Sequence[Run], variants: Variants) -> Named:
-    """Return the name of the respondent of each run."""
-    _name_prompts(runs)
+def name_respondents(runs: Sequence[Run], variants: Variants) -> tuple[list[str], list[str]]:
+    """Return the name of the respondent of each run, and notes on how they were named."""
+    _number_prompts(runs)
+    if not isinstance(variants, str):
+        _check_conditions(runs, variants)
+        return [_name_by_conditions(run, variants) for run in runs], []
     by_model: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         by_model[run.model].append(run)
-    if not isinstance(variants, str):
-        _check_conditions(runs, variants)
-        return Named([_name(run, variants) for run in runs], [])
-    parted = {model: _Parted.of(several) for model, several in by_model.items()}
-    parted = {model: found for model, found in parted.items() if found.names}
+    split = {model: _Variants.of(model_runs) for model, model_runs in by_model.items()}
+    split = {model: found for model, found in split.items() if found.names}
+    if not split:
+        return [run.model for run in runs], []
+    model, found = next(iter(split.items()))
+    own = [run for run in by_model[model] if run.task in found.tasks]
+    how = "; ".join(f"{name}: {', '.join(_values(own, name)[:4])}" for name in found.names[:3])
+    asked = (
+        f"{listed(list(split), 'model')} {'was' if len(split) == 1 else 'were'} asked the same "
+        f"items under different conditions ({model}: {how})"
+    )
     if variants == MERGE:
-        return Named([run.model for run in runs], _said_of_merged(by_model, parted))
-    names = [parted[run.model].name(run) if run.model in parted else run.model for run in runs]
-    return Named(names, _said_of_separate(by_model, parted))
+        note = f"{asked}, and were merged: their answers are repeated ones."
+        return [run.model for run in runs], [note]
+    once = [
+        run.task
+        for model, found in split.items()
+        for run in by_model[model]
+        if run.task not in found.tasks
+    ]
+    tasks = listed(list(dict.fromkeys(once)), "task")
+    rest = (
+        f" What was asked in one way only, {tasks}, counts for the variant that is most like it, "
+        "or for the oldest."
+    )
+    note = (
+        f"{asked}: each variant is a respondent of its own.{rest if once else ''} "
+        "variants='merge' counts them as repeated answers; variants=['...'] names the conditions "
+        "that matter."
+    )
+    return [split[run.model].name(run) if run.model in split else run.model for run in runs], [note]
 
 
-def _name_prompts(runs: Sequence[Run]) -> None:
+def _number_prompts(runs: Sequence[Run]) -> None:
     """Make prompts a condition where runs of a model and a task show different ones.
 
     A run knows the prompts of its first items only; runs that share none of these cannot differ.
     """
-    together: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    by_model_and_task: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in runs:
         if run.prompts:
-            together[run.model, run.task].append(run)
-    for several in together.values():
-        several.sort(key=age)
+            by_model_and_task[run.model, run.task].append(run)
+    for alike in by_model_and_task.values():
         kinds: list[dict[str, str]] = []
-        for run in several:
-            for kind in kinds:
-                if all(kind.get(item, prompt) == prompt for item, prompt in run.prompts.items()):
-                    break
-            else:
-                kinds.append(kind := {})
-            kind.update(run.prompts)
-            run.conditions[PROMPT] = 1 + next(k for k, one in enumerate(kinds) if one is kind)
-    several_kinds = {run.model for run in runs if run.conditions.get(PROMPT, 1) != 1}
+        for run in sorted(alike, key=run_order):
+            fits = (
+                k
+                for k, kind in enumerate(kinds)
+                if all(kind.get(item, prompt) == prompt for item, prompt in run.prompts.items())
+            )
+            number = next(fits, len(kinds))
+            if number == len(kinds):
+                kinds.append({})
+            kinds[number].update(run.prompts)
+            run.conditions[PROMPT] = 1 + number
+    several = {run.model for run in runs if run.conditions.get(PROMPT, 1) != 1}
     for run in runs:
-        if run.model not in several_kinds:
+        if run.model not in several:
             run.conditions.pop(PROMPT, None)
 
 
 @dataclass(frozen=True)
-class _Parted:
+class _Variants:
     """The runs of a model, as variants of it that were asked the same items."""
 
     names: tuple[str, ...]  # the conditions that separate them; empty if nothing does
@@ -149,14 +165,23 @@ class _Parted:
     keys: tuple[tuple[Fact, ...], ...]  # the values of each variant, the oldest first
 
     @classmethod
-    def of(cls, runs: Sequence[Run]) -> _Parted:
+    def of(cls, runs: Sequence[Run]) -> _Variants:
         """Find the conditions in which runs with a shared item differ."""
         pairs = _conflicts(runs)
-        every = dict.fromkeys(name for one, other in pairs for name in _unlike(one, other))
-        names = _enough(pairs, sorted(every, key=_order))
-        tasks = frozenset(one.task for one, _ in pairs)
-        several = sorted((run for run in runs if run.task in tasks), key=age)
-        keys = dict.fromkeys(_values_of(run, names) for run in several)
+        unlike = [_unlike_conditions(*pair) for pair in pairs]
+        names = (
+            sorted(  # plain conditions first; those that follow from others, or say little, last
+                dict.fromkeys(name for names in unlike for name in names),
+                key=lambda name: 1 + LAST.index(name) if name in LAST else 0,
+            )
+        )
+        for name in reversed(names):  # keep the first conditions that separate all pairs
+            fewer = [one for one in names if one != name]
+            if all(set(differing) & set(fewer) for differing in unlike):
+                names = fewer
+        tasks = frozenset(run.task for run, _ in pairs)
+        ordered = sorted((run for run in runs if run.task in tasks), key=run_order)
+        keys = dict.fromkeys(_values_of(run, names) for run in ordered)
         return cls(tuple(names), tasks, tuple(keys))
 
     def name(self, run: Run) -> str:
@@ -169,138 +194,78 @@ class _Parted:
         if run.task not in self.tasks:
             alike = [sum(a == b for a, b in zip(key, one, strict=True)) for one in self.keys]
             key = self.keys[alike.index(max(alike))]
-        told = ", ".join(f"{name}={value}" for name, value in zip(self.names, key, strict=True))
-        return f"{run.model} ({told})"
+        values = ", ".join(f"{name}={value}" for name, value in zip(self.names, key, strict=True))
+        return f"{run.model} ({values})"
 
 
 def _conflicts(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
     """Return pairs of runs of a task that share an item and differ in a condition."""
-    found = []
+    pairs = []
     by_task: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         by_task[run.task].append(run)
-    for several in by_task.values():
-        items = [set(run.places) for run in several] if len(several) > 1 else []
-        for at, run in enumerate(several):
-            found += [
-                (several[before], run)
+    for alike in by_task.values():
+        items = [set(run.items) for run in alike] if len(alike) > 1 else []
+        for at, run in enumerate(alike):
+            pairs += [
+                (alike[before], run)
                 for before in range(at)
-                if _unlike(run, several[before]) and not items[at].isdisjoint(items[before])
+                if _unlike_conditions(run, alike[before])
+                and not items[at].isdisjoint(items[before])
             ]
-    return found
+    return pairs
 
 
-def _order(name: str) -> int:
-    """Return plain conditions first; what follows from others, or says little, last."""
-    return 1 + LAST.index(name) if name in LAST else 0
-
-
-def _enough(pairs: Sequence[tuple[Run, Run]], names: list[str]) -> list[str]:
-    """Return the first of these conditions that separate all pairs."""
-    unlike = [set(_unlike(one, other)) for one, other in pairs]
-    kept = list(names)
-    for name in reversed(names):
-        fewer = [one for one in kept if one != name]
-        if all(differ & set(fewer) for differ in unlike):
-            kept = fewer
-    return kept
-
-
-def _unlike(one: Run, other: Run) -> list[str]:
+def _unlike_conditions(one: Run, other: Run) -> list[str]:
     """Return the conditions in which two runs differ.
 
-    What a log does not tell is a default if it tells of other conditions, and unknown otherwise.
+    A condition that a log leaves out is a default if it has other conditions, else unknown.
     """
-    found = []
+    names = []
     for name in dict.fromkeys([*one.conditions, *other.conditions]):
         first, second = one.conditions.get(name), other.conditions.get(name)
         if first == second:
             continue
         silent = one if first is None else other if second is None else None
-        if silent is None or (name not in LAST and _tells(silent)):
-            found.append(name)
-    return found
+        if silent is None or (name not in LAST and _tells_conditions(silent)):
+            names.append(name)
+    return names
 
 
-def _tells(run: Run) -> bool:
-    """Return True if a log tells how its model was asked."""
+def _tells_conditions(run: Run) -> bool:
     return any(name not in (PROMPT, "filter") for name in run.conditions)
 
 
 def _values_of(run: Run, names: Sequence[str]) -> tuple[Fact, ...]:
-    silent = DEFAULT if _tells(run) else UNKNOWN
-    told = (run.conditions.get(name) for name in names)
-    return tuple(silent if value is None else value for value in told)
-
-
-def _name(run: Run, conditions: Iterable[str]) -> str:
-    told = [f"{name}={run.conditions[name]}" for name in conditions if _has(run, name)]
-    return f"{run.model} ({', '.join(told)})" if told else run.model
-
-
-def _has(run: Run, name: str) -> bool:
-    return run.conditions.get(name) is not None
-
-
-def _check_conditions(runs: Sequence[Run], wanted: Sequence[str]) -> None:
-    known = dict.fromkeys(name for run in runs for name in run.conditions if _has(run, name))
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        there = ", ".join(map(shown, known)) if known else "none"
-        raise InputError(
-            f"variants names the condition {shown(unknown[0])}, but the logs tell of: {there}."
-        )
+    missing = DEFAULT if _tells_conditions(run) else UNKNOWN
+    values = (run.conditions.get(name) for name in names)
+    return tuple(missing if value is None else value for value in values)
 
 
 def _values(runs: Sequence[Run], name: str) -> list[str]:
+    """Return the distinct values of a condition as text."""
     return [str(value) for (value,) in dict.fromkeys(_values_of(run, (name,)) for run in runs)]
 
 
-def _said_of_separate(
-    by_model: Mapping[str, Sequence[Run]], parted: Mapping[str, _Parted]
-) -> list[str]:
-    if not parted:
-        return []
-    once = [
-        run.task
-        for model, found in parted.items()
-        for run in by_model[model]
-        if run.task not in found.tasks
-    ]
-    tasks = listed(list(dict.fromkeys(once)), "task")
-    rest = (
-        f" What was asked in one way only, {tasks}, counts for the variant that is most like it, "
-        "or for the oldest."
+def _name_by_conditions(run: Run, names: Iterable[str]) -> str:
+    known = {name: run.conditions.get(name) for name in names}
+    values = [f"{name}={value}" for name, value in known.items() if value is not None]
+    return f"{run.model} ({', '.join(values)})" if values else run.model
+
+
+def _check_conditions(runs: Sequence[Run], wanted: Sequence[str]) -> None:
+    known = dict.fromkeys(
+        name for run in runs for name, value in run.conditions.items() if value is not None
     )
-    note = (
-        f"{_were_asked(by_model, parted)}: each variant is a respondent of its own."
-        f"{rest if once else ''} variants='merge' counts them as repeated answers; "
-        "variants=['...'] names the conditions that matter."
-    )
-    return [note]
-
-
-def _said_of_merged(
-    by_model: Mapping[str, Sequence[Run]], parted: Mapping[str, _Parted]
-) -> list[str]:
-    if not parted:
-        return []
-    return [f"{_were_asked(by_model, parted)}, and were merged: their answers are repeated ones."]
-
-
-def _were_asked(by_model: Mapping[str, Sequence[Run]], parted: Mapping[str, _Parted]) -> str:
-    model, found = next(iter(parted.items()))
-    own = [run for run in by_model[model] if run.task in found.tasks]
-    how = "; ".join(f"{name}: {', '.join(_values(own, name)[:4])}" for name in found.names[:3])
-    many = "was" if len(parted) == 1 else "were"
-    return (
-        f"{listed(list(parted), 'model')} {many} asked the same items under different "
-        f"conditions ({model}: {how})"
-    )
+    if unknown := [name for name in wanted if name not in known]:
+        names = ", ".join(map(shown, known)) if known else "none"
+        raise InputError(
+            f"variants names the condition {shown(unknown[0])}, but the logs tell of: {names}."
+        )
 
 
 def same_content(one: Path, other: Path) -> bool:
-    """Return True if two files are equal byte by byte; not if one is gone."""
+    """Return True if two files are equal byte by byte; False if one is gone."""
     try:
         return filecmp.cmp(one, other, shallow=False)
     except OSError:
@@ -310,16 +275,16 @@ def same_content(one: Path, other: Path) -> bool:
 def adopt_copies(runs: Sequence[Run]) -> list[str]:
     """Give a log that only its folder names the model of a log with the same content.
 
-    It then counts as a copy. Where both have only their folders' names, which of them is right is
+    It then counts as a copy. If both have only their folders' names, which of them is right is
     not known: both are kept, and a note says so.
     """
     unsure = []
     for one, other in _equal_runs(runs):
-        if other.named and not one.named:
-            one.model, one.named = other.model, True
-            one.about, one.origin = dict(other.about), other.origin
-            one.conditions, one.of_task = dict(other.conditions), dict(other.of_task)
-        elif not one.named and one.model != other.model:
+        if other.has_model_name and not one.has_model_name:
+            one.model, one.has_model_name = other.model, True
+            one.model_facts, one.run_id = dict(other.model_facts), other.run_id
+            one.conditions, one.task_facts = dict(other.conditions), dict(other.task_facts)
+        elif not one.has_model_name and one.model != other.model:
             unsure.append(f"'{one.file}' and '{other.file}'")
     if not unsure:
         return []
@@ -331,23 +296,18 @@ def adopt_copies(runs: Sequence[Run]) -> list[str]:
 
 
 def _equal_runs(runs: Sequence[Run]) -> Iterator[tuple[Run, Run]]:
-    """Yield pairs of runs of equal files, of which the first may be without results beside it."""
+    """Yield pairs of runs of equal files; the first of a pair is named after its folder."""
     alike: dict[tuple[str, str, bytes], list[Run]] = defaultdict(list)
     for run in runs:
         alike[run.format, run.task, bytes(memoryview(run.scores))].append(run)
     for several in alike.values():
-        known = sorted(several, key=lambda run: not run.named)
-        for at, one in enumerate(known):
-            if one.named:
+        ordered = sorted(several, key=lambda run: not run.has_model_name)
+        for at, one in enumerate(ordered):
+            if one.has_model_name:
                 continue
-            equal = (other for other in known[:at] if same_content(one.file, other.file))
+            equal = (other for other in ordered[:at] if same_content(one.file, other.file))
             if (first := next(equal, None)) is not None:
                 yield one, first
-
-
-OLDER_RUN = "of an older run of the same model and task"
-COPIED = "that another log holds, too"
-Ints = NDArray[np.int64]
 
 
 @dataclass
@@ -356,87 +316,81 @@ class Answers:
 
     run: Run
     respondent: str
-    places: Ints
+    items: Ints
     scores: NDArray[np.float64]
-    numbers: Ints | None = None  # of the epoch of each row, where logged
+    epochs: Ints | None = None  # the number of the epoch of each row, if logged
 
     @classmethod
-    def of(cls, run: Run, respondent: str, same: Ints) -> Answers:
-        """Return the rows of a run; `same` maps the items of logs to those of the table."""
-        places = same[np.frombuffer(run.places, dtype=np.int64)]
+    def of(cls, run: Run, respondent: str, table_items: Ints) -> Answers:
+        """Return the rows of a run; `table_items` maps the items of logs to those of the table."""
+        items = table_items[np.frombuffer(run.items, dtype=np.int64)]
         scores = np.frombuffer(run.scores, dtype=np.float64)
-        numbers = np.frombuffer(run.numbers, dtype=np.int64)
-        return cls(
-            run, respondent, places, scores, numbers if numbers.size == places.size else None
-        )
+        epochs = np.frombuffer(run.epoch_numbers, dtype=np.int64)
+        return cls(run, respondent, items, scores, epochs if epochs.size == items.size else None)
 
     def keep(self, which: NDArray[np.bool_], why: str) -> None:
         """Keep these rows, and count the others as left out."""
         if not which.all():
             self.run.left_out[why] += int((~which).sum())
-            self.places, self.scores = self.places[which], self.scores[which]
-            self.numbers = None if self.numbers is None else self.numbers[which]
+            self.items, self.scores = self.items[which], self.scores[which]
+            self.epochs = None if self.epochs is None else self.epochs[which]
 
-    def tries(self) -> Ints:
-        """Return the number of each row among those of its item: as logged, or by order."""
-        if self.numbers is not None:
-            return self.numbers
-        order = np.argsort(self.places, kind="stable")
-        ordered = self.places[order]
-        begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        lengths = np.diff(np.r_[begins, ordered.size])
-        found = np.empty_like(ordered)
-        found[order] = np.arange(ordered.size) - np.repeat(begins, lengths)
-        return found
+    def keys(self) -> Ints:
+        """Return a number for the item and epoch of each row; epochs as logged, or by order."""
+        epochs = self.epochs
+        if epochs is None:
+            order = np.argsort(self.items, kind="stable")
+            ordered = self.items[order]
+            begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+            lengths = np.diff(np.r_[begins, ordered.size])
+            epochs = np.empty_like(ordered)
+            epochs[order] = np.arange(ordered.size) - np.repeat(begins, lengths)
+        return self.items * (1 << 20) + epochs
 
 
-def _together(answers: Sequence[Answers]) -> dict[tuple[str, str], list[Answers]]:
-    """Return answers of a respondent to a task, from the newest run to the oldest."""
-    found: dict[tuple[str, str], list[Answers]] = defaultdict(list)
-    for one in sorted(answers, key=lambda one: age(one.run), reverse=True):
-        if one.places.size:
-            found[one.respondent, one.run.task].append(one)
-    return found
+def _by_respondent_and_task(answers: Sequence[Answers]) -> dict[tuple[str, str], list[Answers]]:
+    """Return the answers of a respondent to a task, from the newest run to the oldest."""
+    groups: dict[tuple[str, str], list[Answers]] = defaultdict(list)
+    for one in sorted(answers, key=lambda one: run_order(one.run), reverse=True):
+        if one.items.size:
+            groups[one.respondent, one.run.task].append(one)
+    return groups
 
 
 def drop_copies(answers: Sequence[Answers]) -> list[str]:
-    """Return of a run that is logged twice, or was taken up again, every answer counts once."""
+    """Count every answer of a run that is logged twice, or was taken up again, only once."""
     copied: list[str] = []
-    for several in _together(answers).values():
-        for at, one in enumerate(several):
-            for newer in several[:at]:
+    for group in _by_respondent_and_task(answers).values():
+        for at, one in enumerate(group):
+            for newer in group[:at]:
                 if not _is_copy(one, newer):
                     continue
-                kept = ~np.isin(_keys(one), _keys(newer))
+                kept = ~np.isin(one.keys(), newer.keys())
                 if not kept.all():
                     one.keep(kept, COPIED)
-                    copied.append(str(one.run.file))
+                    copied.append(f"'{one.run.file}'")
     if not copied:
         return []
-    files = [f"'{file}'" for file in dict.fromkeys(copied)]
+    files = list(dict.fromkeys(copied))
     hold = "holds" if len(files) == 1 else "hold"
     return [f"{listed(files, 'log')} {hold} answers that another log has, too; they count once."]
 
 
 def _is_copy(one: Answers, newer: Answers) -> bool:
-    """Whether two logs are of the same run: by what the harness calls it, or byte for byte."""
-    if one.run.origin and one.run.origin == newer.run.origin:
+    """Return True if two logs are of one run: by the harness's name for it, or byte for byte."""
+    if one.run.run_id and one.run.run_id == newer.run.run_id:
         return True
     if one.run.conditions != newer.run.conditions or not np.array_equal(one.scores, newer.scores):
         return False
     return same_content(one.run.file, newer.run.file)
 
 
-def _keys(one: Answers) -> Ints:
-    return one.places * (1 << 20) + one.tries()
-
-
-def reruns(answers: Sequence[Answers]) -> list[str]:
+def rerun_notes(answers: Sequence[Answers]) -> list[str]:
     """Return a note on respondents who answered the same items in several runs."""
     twice = []
-    for (respondent, task), several in _together(answers).items():
-        seen = np.concatenate([np.unique(one.places) for one in several])
-        if len(several) > 1 and np.unique(seen).size < seen.size:
+    for (respondent, task), group in _by_respondent_and_task(answers).items():
+        items = np.concatenate([np.unique(one.items) for one in group])
+        if len(group) > 1 and np.unique(items).size < items.size:
             twice.append(f"{respondent} on {task}")
     if not twice:
         return []
@@ -448,70 +402,68 @@ def reruns(answers: Sequence[Answers]) -> list[str]:
 
 
 def keep_first(answers: Sequence[Answers]) -> None:
-    """Of several answers to an item, keep the first of the newest run."""
-    for several in _together(answers).values():
-        seen = np.empty(0, dtype=np.int64)
-        for one in several:
-            first = np.zeros(one.places.size, dtype=np.bool_)
-            first[np.unique(one.places, return_index=True)[1]] = True
+    """Keep, of several answers to an item, the first of the newest run."""
+    for group in _by_respondent_and_task(answers).values():
+        answered = np.empty(0, dtype=np.int64)
+        for one in group:
+            first = np.zeros(one.items.size, dtype=np.bool_)
+            first[np.unique(one.items, return_index=True)[1]] = True
             one.keep(first, f"of later {one.run.repeats}")
-            one.keep(~np.isin(one.places, seen), OLDER_RUN)
-            seen = np.union1d(seen, one.places)
+            one.keep(~np.isin(one.items, answered), OLDER_RUN)
+            answered = np.union1d(answered, one.items)
 
 
-def grades(answers: Sequence[Answers]) -> None:
-    """Make the number correct of each item, of which all need the same number of tries."""
-    most: dict[str, int] = {}
-    for (_, task), several in _together(answers).items():
-        places = np.concatenate([one.places for one in several])
-        scores = np.concatenate([one.scores for one in several])
+def count_correct(answers: Sequence[Answers]) -> None:
+    """Make the number correct of each item its grade; all need the same number of tries."""
+    tries_of_task: dict[str, int] = {}
+    for (_, task), group in _by_respondent_and_task(answers).items():
+        newest = group[0]
+        items = np.concatenate([one.items for one in group])
+        scores = np.concatenate([one.scores for one in group])
         if not np.isin(scores, (0.0, 1.0)).all():
             odd = scores[~np.isin(scores, (0.0, 1.0))][0]
             raise InputError(
                 f"epochs is 'grades', which counts correct answers, but task {shown(task)} in "
-                f"'{several[0].run.file}' has the score {odd:g}. Use epochs='mean' or 'first'."
+                f"'{newest.run.file}' has the score {odd:g}. Use epochs='mean' or 'first'."
             )
-        found, inverse, counts = np.unique(places, return_inverse=True, return_counts=True)
-        totals = np.bincount(inverse.reshape(-1), scores, found.size)
-        full = counts == counts.max()
-        number = most.setdefault(task, int(counts.max()))
-        if number != counts.max():
-            fewer, more = sorted((number, int(counts.max())))
+        distinct, inverse, counts = np.unique(items, return_inverse=True, return_counts=True)
+        totals = np.bincount(inverse.reshape(-1), scores, distinct.size)
+        most = int(counts.max())
+        if tries_of_task.setdefault(task, most) != most:
+            fewer, more = sorted((tries_of_task[task], most))
             raise InputError(
-                f"epochs is 'grades', but task {shown(task)} has {fewer} {several[0].run.repeats} "
+                f"epochs is 'grades', but task {shown(task)} has {fewer} {newest.run.repeats} "
                 f"of one model and {more} of another, so that their grades differ in meaning. "
                 "Use epochs='mean' or 'first'."
             )
-        for one in several:
-            one.keep(
-                np.isin(one.places, found[full]),
-                f"of items that lack some of the {one.run.repeats}",
-            )
-        newest = several[0]
-        for one in several[1:]:
-            one.places, one.scores = one.places[:0], one.scores[:0]
-        newest.places, newest.scores = found[full], totals[full]
+        full = counts == most
+        for one in group:
+            why = f"of items that lack some of the {one.run.repeats}"
+            one.keep(np.isin(one.items, distinct[full]), why)
+            one.items, one.scores = one.items[:0], one.scores[:0]
+        newest.items, newest.scores = distinct[full], totals[full]
 
 
 def epoch_notes(answers: Sequence[Answers], epochs: Epochs) -> list[str]:
     """Return notes on tasks with several epochs."""
-    several: dict[str, set[int]] = defaultdict(set)
-    words: dict[str, str] = {}
+    word_of_task: dict[str, str] = {}
+    repeated: dict[str, bool] = {}
     for one in answers:
-        if one.places.size:
-            most = int(np.unique(one.places, return_counts=True)[1].max())
-            several[one.run.task].add(most)
-            words[one.run.task] = one.run.repeats
-    repeated: dict[str, list[str]] = defaultdict(list)
-    for task, found_in_task in several.items():
-        if max(found_in_task) > 1:
-            repeated[words[task]].append(task)
-    became = (
+        if one.items.size:
+            task = one.run.task
+            word_of_task[task] = one.run.repeats
+            several = np.unique(one.items).size < one.items.size
+            repeated[task] = repeated.get(task, False) or several
+    tasks_of_word: dict[str, list[str]] = defaultdict(list)
+    for task in repeated:
+        if repeated[task]:
+            tasks_of_word[word_of_task[task]].append(task)
+    meaning = (
         "are repeated answers"
         if epochs == "mean"
         else "were counted: a grade is the number correct"
     )
     return [
-        f"{word.capitalize()} of {listed(tasks, 'task')} {became}."
-        for word, tasks in repeated.items()
+        f"{word.capitalize()} of {listed(tasks, 'task')} {meaning}."
+        for word, tasks in tasks_of_word.items()
     ]
