@@ -43,9 +43,7 @@ CSV, DEBUG = "--csv", "--debug"
 OPTIONS = "[OPTIONS]"
 CSV_HELP = "Print the table as CSV, also in a terminal."
 # Commands whose result is no single table.
-WITHOUT_TABLE = frozenset(
-    {"difficulty fit", "gate fit", "read", "report", "serve", "view"}
-)
+WITHOUT_TABLE = frozenset({"difficulty fit", "gate fit", "read", "report", "serve", "view"})
 
 
 class HelpedCommand(TyperCommand):

@@ -1,9 +1,4 @@
-"""Frames, predictions and chosen options to tables and back.
-
-Conversion between pandas and tables of responses. Pandas is imported where it is used.
-
-Choices among options as codes: 0 for the right option, 1, 2, ... for the others.
-"""
+"""Frames, predictions and chosen options as tables of responses, and back."""
 
 from __future__ import annotations
 
@@ -17,17 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from ogive.data.column_roles import (
     SEPARATOR,
-    Identified,
-    coded_columns,
-    facts_of_frame,
-    identified,
+    fact_columns_note,
+    item_rows_note,
     names_items,
-    note_on,
-    said_of_turned,
     without_facts,
 )
 from ogive.data.foreign_frames import as_pandas
-from ogive.data.long_tables import SPREAD, TRIES, LongTable
+from ogive.data.long_tables import (
+    SPREAD,
+    TRIES,
+    Codes,
+    IdentifiedTable,
+    LongTable,
+    facts_of_columns,
+    identify,
+    may_identify,
+)
 from ogive.errors import InputError
 from ogive.irt.response_codes import (
     NEVER_ASKED,
@@ -43,6 +43,10 @@ from ogive.results.numbers import listed, meant, shown
 
 if TYPE_CHECKING:
     from ogive.data.responses import Responses
+
+KEY = "key"  # the fact that holds the right option of an item
+OPTION = "option_"  # and those that hold its other options, numbered from 1
+MOST_OPTIONS = 500
 
 
 class Wide(NamedTuple):
@@ -68,10 +72,11 @@ def from_wide(frame: pd.DataFrame, *, facts: bool = False) -> Wide:
     notes: tuple[str, ...] = ()
     heading = frame.index.name
     if names_items(heading) and not names_items(frame.columns.name):
-        frame, notes = frame.T, (said_of_turned(heading),)
-    frame, told = without_facts(frame)
-    notes = (*notes, note_on(list(told))) if told else notes
-    return _wide_cells(frame)._replace(respondent_facts=told, notes=notes)
+        frame, notes = frame.T, (item_rows_note(heading),)
+    frame, respondent_facts = without_facts(frame)
+    if respondent_facts:
+        notes = (*notes, fact_columns_note(list(respondent_facts)))
+    return _wide_cells(frame)._replace(respondent_facts=respondent_facts, notes=notes)
 
 
 def _wide_cells(frame: pd.DataFrame) -> Wide:
@@ -108,14 +113,14 @@ def _items(columns: pd.Index[Any]) -> tuple[list[str], dict[str, list[Any]]]:
 
 def from_long(
     frame: pd.DataFrame, respondent: str, item: str, response: str, *, facts: bool
-) -> Identified:
-    """Return one triple per row of the frame, and the facts in its other columns."""
+) -> IdentifiedTable:
+    """Return one response per row of the frame, and the facts in its other columns."""
     _check_frame(frame)
     for column in (respondent, item, response):
         if column not in frame.columns:
-            there = ", ".join(shown(name) for name in frame.columns[:10])
+            known = ", ".join(shown(name) for name in frame.columns[:10])
             raise InputError(
-                f"The frame has no column {shown(column)}; it has {there or 'none'}. "
+                f"The frame has no column {shown(column)}; it has {known or 'none'}. "
                 "Name the columns: from_long(frame, respondent=..., item=..., response=...)."
                 f"{meant(str(column), frame.columns)}"
             )
@@ -130,24 +135,26 @@ def from_long(
         _numbers(frame[name], where) if name in frame.columns and name not in taken else None
         for name in (TRIES, SPREAD)
     )
-    triples = LongTable(
-        respondents,
-        items,
-        rows,
-        columns,
-        _numbers(frame[response], where),
-        tries,
-        None if spread is None or tries is None else spread.astype(np.float64),
-    )
+    spread = None if spread is None or tries is None else spread.astype(np.float64)
+    responses = _numbers(frame[response], where)
+    table = LongTable(respondents, items, rows, columns, responses, tries, spread)
     if not facts:
-        return Identified(triples)
-    taken = (*taken, *triples.extra)
-    found = identified(triples, coded_columns(frame, taken))
-    told = facts_of_frame(frame, taken, found.triples)
+        return IdentifiedTable(table)
+    coded: dict[str, Codes] = {}
+    for name in dict.fromkeys(frame.columns):
+        if name in (*taken, *table.mean_columns) or frame[name].ndim != 1:  # a repeated heading
+            continue
+        try:
+            codes, values = pd.factorize(frame[name])
+        except TypeError:  # lists and the like
+            continue
+        coded[str(name)] = Codes(codes, list(values))
+    identified = identify(table, {name: coded[name] for name in coded if may_identify(name)})
+    item_facts, respondent_facts = facts_of_columns(coded.items(), identified.table)
     return replace(
-        found,
-        item_facts={**told.of_items, **found.item_facts},
-        respondent_facts={**told.of_respondents, **found.respondent_facts},
+        identified,
+        item_facts={**item_facts, **identified.item_facts},
+        respondent_facts={**respondent_facts, **identified.respondent_facts},
     )
 
 
@@ -166,7 +173,7 @@ def from_predictions(
             f"predictions is of type {type(predictions).__name__}, but it should map names to "
             "labels. Give {'model': y_pred} or a DataFrame with one column per model."
         )
-    known, met = _distinct(truth, "y_true"), False
+    known, any_known = _distinct(truth, "y_true"), False
     pairs = list(predictions.items())  # the length of a frame is that of its columns
     cells = np.empty((len(pairs), truth.size), dtype=np.int8)
     names = []
@@ -178,31 +185,27 @@ def from_predictions(
                 "labels. Give one prediction per item, None where there is none."
             )
         made = np.asarray(pd.notna(labels))
-        found = _distinct(labels[made], f"the prediction of {shown(name)}")
-        if found and not found & known and _is_text(found) != _is_text(known):
-            _refuse_strangers(shown(name), found, known)
-        met = met or bool(found & known) or not found
+        predicted = _distinct(labels[made], f"the prediction of {shown(name)}")
+        if predicted and not predicted & known and _is_text(predicted) != _is_text(known):
+            _refuse_unknown_labels(shown(name), predicted, known)
+        any_known = any_known or bool(predicted & known) or not predicted
         cells[row] = NEVER_ASKED
         cells[row, made] = _equal(truth[made], labels[made])
         names.append(str(name))
-    if names and truth.size and not met:
-        _refuse_strangers("Every model", found, known)
+    if names and truth.size and not any_known:
+        _refuse_unknown_labels("Every model", predicted, known)
     return cells, names
 
 
-def wide(
+def wide_frame(
     values: NDArray[np.float64], respondents: Sequence[str], items: Sequence[str]
 ) -> pd.DataFrame:
     """Return a frame with the names as index and columns."""
-    return pd.DataFrame(
-        values,
-        index=pd.Index(respondents, name="respondent"),
-        columns=pd.Index(items, name="item"),
-        copy=False,
-    )
+    index, columns = pd.Index(respondents, name="respondent"), pd.Index(items, name="item")
+    return pd.DataFrame(values, index=index, columns=columns, copy=False)
 
 
-def long(
+def long_frame(
     cells: NDArray[Any],
     observed: NDArray[np.bool_],
     respondents: Sequence[str],
@@ -293,19 +296,14 @@ def _equal(truth: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(truth.astype(object) == labels.astype(object), dtype=np.bool_)
 
 
-def _refuse_strangers(who: str, found: set[Any], known: set[Any]) -> None:
-    predicted, true = (
-        ", ".join(shown(label) for label in list(labels)[:3]) for labels in (found, known)
+def _refuse_unknown_labels(who: str, predicted: set[Any], known: set[Any]) -> None:
+    examples, true = (
+        ", ".join(shown(label) for label in list(labels)[:3]) for labels in (predicted, known)
     )
     raise InputError(
         f"{who} predicts no label that occurs in y_true: predictions are like "
-        f"{predicted}; true labels are like {true}. Use the same labels and types for both."
+        f"{examples}; true labels are like {true}. Use the same labels and types for both."
     )
-
-
-KEY = "key"  # the fact that holds the right option of an item
-OPTION = "option_"  # and those that hold its other options, numbered from 1
-MOST_OPTIONS = 500
 
 
 class Choices(NamedTuple):
@@ -368,7 +366,7 @@ def as_option(value: Any) -> str | None:
     return str(value).strip() or None
 
 
-def turned(values: NDArray[np.float64], kind: str, wanted: str) -> NDArray[np.float64]:
+def as_right_or_wrong(values: NDArray[np.float64], kind: str, wanted: str) -> NDArray[np.float64]:
     """Return choices as right and wrong; nothing else can become choices, or be made of them."""
     if kind == NOMINAL and wanted == "binary":
         return np.where(np.isnan(values), np.nan, (values == 0) * 1.0)

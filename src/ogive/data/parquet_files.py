@@ -20,11 +20,11 @@ from ogive._files import TO_RAISE, size_for_people
 from ogive.data.column_roles import (
     ITEM_ROWS,
     is_item,
+    item_names_and_facts,
+    item_rows_note,
     long_columns,
-    names_and_facts,
     names_items,
     names_rows,
-    said_of_turned,
 )
 from ogive.data.long_tables import check_cells
 from ogive.data.names import named
@@ -250,7 +250,7 @@ def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes:
             return _item_rows(table, first or 0, kind)
         heading = names[first or 0]
         if layout == "auto" and names_items(heading) and len(names) > 1:
-            return _item_rows(table, first or 0, kind).described(notes=[said_of_turned(heading)])
+            return _item_rows(table, first or 0, kind).described(notes=[item_rows_note(heading)])
         return Responses.from_frame(_named_frame(table, first), kind, facts=layout == "auto")
     check_rows(path, len(columns), max_bytes)  # before other columns are looked at
     roles = [names[column] for column in columns]
@@ -297,7 +297,7 @@ def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
     ):
         width += 1
     leading = {table.column_names[k]: texts_of(table.column(k)) for k in range(width)}
-    names, facts = names_and_facts(leading)
+    names, facts = item_names_and_facts(leading)
     frame = _named_frame(table.select(range(width, table.num_columns)), None)
     frame.index = [str(name) for name in names]
     return Responses.from_frame(frame.T, kind, facts=False).described(items=facts)

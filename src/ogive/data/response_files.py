@@ -27,26 +27,29 @@ from ogive.data.column_roles import (
     check_items,
     is_corner,
     is_item,
+    item_names_and_facts,
+    item_rows_note,
     long_columns,
     mistyped_long,
-    names_and_facts,
     names_items,
     names_respondents,
     names_rows,
-    said_of_shape,
-    said_of_turned,
     stated_kind,
-    typed,
+    transposed_note,
 )
 from ogive.data.logs.read_logs import is_log, read_logs
-from ogive.data.long_reading import long_from_rows, rows_of_records
-from ogive.data.long_tables import CHECKED_EVERY, Collector
+from ogive.data.long_tables import (
+    CHECKED_EVERY,
+    Collector,
+    IdentifiedTable,
+    long_from_rows,
+    rows_of_records,
+)
 from ogive.data.names import refuse_many_repeats, said_of_alike
 from ogive.data.parquet_files import responses_from_parquet
 from ogive.data.responses import Responses
-from ogive.data.text_files import Numerals, Rows, delimited_rows, text_lines
+from ogive.data.text_files import Numerals, Rows, delimited_rows, text_lines, typed
 from ogive.errors import FileError, InputError
-from ogive.irt.repeated_responses import repeat_notes
 from ogive.irt.response_codes import as_floats, checked_kind, compact, number, refuse_text, stacked
 from ogive.results.numbers import shown
 
@@ -125,25 +128,27 @@ def read_responses(
         return found if kind is None else found.of_kind(kind)
     file = readable_file(path, most)
     at_stage(f"reading {file.name}")
+    name = file.name.lower()
     try:
-        found = _from_table(file, kind, layout, most)
+        if name.endswith(_DELIMITED):
+            found = _read_delimited(file, kind, layout, most)
+        elif name.endswith(_JSON_LINES):
+            found = _read_json_lines(file, kind, most)
+        elif name.endswith(_PARQUET):
+            found = responses_from_parquet(file, kind, layout, most)
+        else:
+            known = ", ".join((*_DELIMITED, *_PARQUET, _JSON_LINES[0]))
+            raise FileError(
+                f"'{file}' ends in {shown(file.suffix)}, but responses are read from {known}, and "
+                "from evaluation logs and folders of them. Convert the file, or rename it if it is "
+                "one of these."
+            )
     except InputError as error:
         turned = layout != ITEM_ROWS and "respondent names must differ" in str(error)
         hint = " If rows are items, pass layout='items'." if turned else ""
         raise InputError(f"In '{path}': {error}{hint}") from error
     alike = said_of_alike(vars(found).get("respondents") or (), found.items)
     return found.described(notes=alike) if alike else found
-
-
-def _from_table(file: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
-    name = file.name.lower()
-    if name.endswith(_DELIMITED):
-        return responses_from_delimited(file, kind, layout, max_bytes)
-    if name.endswith(_JSON_LINES):
-        return read_json_lines(file, kind, max_bytes)
-    if name.endswith(_PARQUET):
-        return responses_from_parquet(file, kind, layout, max_bytes)
-    raise _unknown_suffix(file)
 
 
 def holds_logs(path: Path, max_bytes: int) -> bool:
@@ -154,22 +159,13 @@ def holds_logs(path: Path, max_bytes: int) -> bool:
     return not table and is_log(path, max_bytes)
 
 
-def _unknown_suffix(path: Path) -> FileError:
-    known = ", ".join((*_DELIMITED, *_PARQUET, _JSON_LINES[0]))
-    return FileError(
-        f"'{path}' ends in {shown(path.suffix)}, but responses are read from {known}, and from "
-        "evaluation logs and folders of them. "
-        "Convert the file, or rename it if it is one of these."
-    )
-
-
 _EXPECTED = (
     'One line should read {"subject_id": "name", "responses": {"item": 1}}, '
     'or {"respondent": "name", "item": "item", "response": 1}.'
 )
 
 
-def read_json_lines(path: Path, kind: str | None, max_bytes: int) -> Responses:
+def _read_json_lines(path: Path, kind: str | None, max_bytes: int) -> Responses:
     """Read one respondent per line, or one response per line."""
     with text_lines(path, max_bytes) as lines:
         records = _records(path, lines)
@@ -181,10 +177,10 @@ def read_json_lines(path: Path, kind: str | None, max_bytes: int) -> Responses:
         records = itertools.chain([first], records)
         if columns is not None and "responses" not in first[1]:
             rows = rows_of_records(header, records)
-            return long_from_rows(header, columns, rows, kind, max_bytes)
+            return Responses.from_identified(long_from_rows(header, columns, rows, max_bytes), kind)
         collector = Collector()
         for line, record in records:
-            respondent, responses = _parsed(path, line, record)
+            respondent, responses = _respondent_and_responses(path, line, record)
             if not line % CHECKED_EVERY:
                 collector.check_repeats()
             collector.respondents.setdefault(respondent, len(collector.respondents))
@@ -193,8 +189,7 @@ def read_json_lines(path: Path, kind: str | None, max_bytes: int) -> Responses:
                 if value is None:
                     refuse_text(f"Line {line:,}, item {shown(item)}", response)
                 collector.add(respondent, item, value)
-    found = Responses.from_long_table(collector.triples(max_bytes), kind)
-    return found.described(notes=repeat_notes(found.tries, found.respondents, found.items))
+    return Responses.from_identified(IdentifiedTable(collector.table(max_bytes)), kind)
 
 
 def _records(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -218,7 +213,9 @@ def _records(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, 
         yield line, record
 
 
-def _parsed(path: Path, line: int, record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _respondent_and_responses(
+    path: Path, line: int, record: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
     if not {"subject_id", "responses"} <= record.keys():
         raise FileError(f"'{path}', line {line:,} lacks subject_id or responses. {_EXPECTED}")
     respondent, responses = record["subject_id"], record["responses"]
@@ -239,50 +236,45 @@ def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def responses_from_delimited(
-    path: Path, kind: str | None, layout: str, max_bytes: int
-) -> Responses:
+def _read_delimited(path: Path, kind: str | None, layout: str, max_bytes: int) -> Responses:
     """Read a wide or long table; see `read_responses` for the rules."""
     with text_lines(path, max_bytes) as lines:
         _, rows = delimited_rows(path, lines)
         _, header = next(rows)
         columns = long_columns(header, layout)
         if columns is not None:
-            return long_from_rows(header, columns, rows, kind, max_bytes)
+            identified = long_from_rows(header, columns, rows, max_bytes)
+            return Responses.from_identified(identified, kind)
         if layout == ITEM_ROWS:
             return _item_rows(path, header, rows, kind)
         if layout == "auto" and names_items(header[0]) and len(header) > 1:
-            return _item_rows(path, header, rows, kind).described(notes=[said_of_turned(header[0])])
-        return _as_wide(path, header, rows, kind, layout)
-
-
-def _as_wide(path: Path, header: list[str], rows: Rows, kind: str | None, layout: str) -> Responses:
-    """Read a wide table, and say if it looks like another one."""
-    hint = mistyped_long(header) if layout == "auto" else ""
-    try:
-        found = _wide(path, header, rows, kind, layout)
-    except InputError as error:
-        raise InputError(f"{error} {hint}".rstrip()) from error
-    names = vars(found).get("respondents", ()) if layout == "auto" else ()  # as written
-    turned = said_of_shape(names, found.items)
-    notes = [note for note in (hint, turned) if note]
-    return found.described(notes=notes) if notes else found
+            note = item_rows_note(header[0])
+            return _item_rows(path, header, rows, kind).described(notes=[note])
+        return _wide(path, header, rows, kind, layout)
 
 
 def _wide(path: Path, header: list[str], rows: Rows, kind: str | None, layout: str) -> Responses:
-    if layout != "auto" or is_corner(header[0]):
-        return _plain_wide(path, header, rows, kind, layout)
+    """Read a wide table, and say if it looks like another one."""
+    hint = mistyped_long(header) if layout == "auto" else ""
     facts = FactColumns(header)
-    found = _plain_wide(path, facts.header, facts.cut(rows), kind, layout)
-    return facts.described(found, kind)
+    try:
+        if layout != "auto" or is_corner(header[0]):
+            found = _plain_wide(path, header, rows, kind, layout)
+        else:
+            found = _plain_wide(path, facts.header, facts.cut(rows), kind, layout)
+            found = facts.described(found, kind)
+    except InputError as error:
+        raise InputError(f"{error} {hint}".rstrip()) from error
+    names = vars(found).get("respondents", ()) if layout == "auto" else ()  # as written
+    notes = [note for note in (hint, transposed_note(names, found.items)) if note]
+    return found.described(notes=notes) if notes else found
 
 
 def _plain_wide(
     path: Path, header: list[str], rows: Rows, kind: str | None, layout: str
 ) -> Responses:
     numerals = Numerals()
-    first, table = _first_and_table(header, rows, numerals)
-    _check_rows(path, first)
+    first, table = _first_and_table(path, header, rows, numerals)
     if len(set(header)) < len(header) and all(map(numerals.know, header)):
         raise FileError(
             f"'{path}' begins with a line of numbers, but its first line should name the items. "
@@ -291,7 +283,10 @@ def _plain_wide(
     if names_rows(header[0], layout) or not all(map(numerals.know, first)):
         check_items(path, header, table)
         return _responses(table, first, header[1:], kind or stated_kind(header[0]))
-    return _responses(_with_first(first, numerals, table), None, header, kind)
+    column = compact(np.fromiter((numerals[text] for text in first), np.float64))[:, None]
+    if column.dtype != table.dtype:
+        column, table = as_floats(column), as_floats(table)
+    return _responses(np.hstack([column, table]), None, header, kind)
 
 
 def _item_rows(path: Path, header: list[str], rows: Rows, kind: str | None) -> Responses:
@@ -306,17 +301,16 @@ def _item_rows(path: Path, header: list[str], rows: Rows, kind: str | None) -> R
                 column.append(text)
             yield line, row[width - 1 :]
 
-    first, table = _first_and_table(
-        header[width - 1 :], cut(), Numerals(), "item", unique=width == 1
+    _, table = _first_and_table(
+        path, header[width - 1 :], cut(), Numerals(), "item", unique=width == 1
     )
-    _check_rows(path, first)
-    names, facts = names_and_facts(dict(zip(header, cells, strict=False)))
+    names, facts = item_names_and_facts(dict(zip(header, cells, strict=False)))
     found = _responses(np.ascontiguousarray(table.T), header[width:], names, kind)
     return found.described(items={name: typed(values) for name, values in facts.items()})
 
 
 def _leading(header: list[str], start: list[list[str]]) -> int:
-    """How many columns describe items: the first, and those after it called item or with text."""
+    """Return how many columns describe items: the first, and those called item or with text."""
     numerals, width = Numerals(), 1
     while width < len(header) - 1 and (
         is_item(header[width]) or not all(numerals.know(row[width]) for row in start)
@@ -330,14 +324,8 @@ def _leading(header: list[str], start: list[list[str]]) -> int:
     return width
 
 
-def _check_rows(path: Path, first: list[str]) -> None:
-    if not first:
-        raise FileError(
-            f"'{path}' has a line of names, but no rows below it. Check how it was made."
-        )
-
-
 def _first_and_table(
+    path: Path,
     header: list[str],
     rows: Rows,
     numerals: Numerals,
@@ -371,15 +359,11 @@ def _first_and_table(
         if len(cells) > _BLOCK_CELLS:
             close_block()
     close_block()
+    if not first:
+        raise FileError(
+            f"'{path}' has a line of names, but no rows below it. Check how it was made."
+        )
     return first, stacked(blocks)
-
-
-def _with_first(first: list[str], numerals: Numerals, table: NDArray[Any]) -> NDArray[Any]:
-    """Return the table with its first column, which holds responses too."""
-    column = compact(np.fromiter((numerals[text] for text in first), np.float64))[:, None]
-    if column.dtype == table.dtype:
-        return np.hstack([column, table])
-    return np.hstack([as_floats(column), as_floats(table)])
 
 
 def _responses(

@@ -1,19 +1,10 @@
-"""Responses: the table, selection, kinds, as_responses.
-
-The names of a table, and what is known of each.
-
-The first cells of a table, as a notebook shows them.
-
-The table of observed responses: respondents × items.
-
-Tables that a caller gives: responses as they are, or made from a frame or an array.
-"""
+"""The table of observed responses, respondents × items, with facts about both."""
 
 from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,11 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ogive.data import frames as frame_conversion
+from ogive.data import frames
 from ogive.data.column_roles import long_columns
 from ogive.data.foreign_frames import as_pandas, with_row_names
-from ogive.data.frames import coded_choices, turned
-from ogive.data.long_tables import LongTable
+from ogive.data.long_tables import IdentifiedTable, LongTable
 from ogive.data.names import (
     Facts,
     GivenFacts,
@@ -73,84 +63,11 @@ if TYPE_CHECKING:
     from ogive._files import PathLike
 
 
-class DescribedTable:
-    """Respondents and items by name, with facts about both."""
-
-    cells: NDArray[Any]
-    items: tuple[str, ...]
-    _respondent_facts: Facts
-    _item_facts: Facts
-
-    @cached_property
-    def respondents(self) -> tuple[str, ...]:
-        """Names of the respondents; where none were given, they are made when asked for."""
-        return named(None, len(self.cells), "respondent")
-
-    @property
-    def respondent_index(self) -> pd.Index:
-        """The same as the index of a frame with one row per respondent."""
-        return self._index.copy()  # who renames it renames no other
-
-    @cached_property
-    def _index(self) -> pd.Index:
-        return name_index(vars(self).get("respondents"), len(self.cells), "respondent")
-
-    @property
-    def item_facts(self) -> pd.DataFrame:
-        """Facts about the items: one row per item, one column per fact."""
-        return facts_frame(self._item_facts, self.items, "item")
-
-    @property
-    def respondent_facts(self) -> pd.DataFrame:
-        """Facts about the respondents: one row per respondent, one column per fact."""
-        return facts_frame(self._respondent_facts, self.respondents, "respondent")
-
-    def item_groups(self, by: object) -> tuple[str, ...]:
-        """The group of each item, `by` a fact such as "task", a mapping, a function or a list."""
-        return grouped(self._item_facts, self.items, by, "item")
-
-    def respondent_groups(self, by: object) -> tuple[str, ...]:
-        """Return the group of each respondent, `by` a fact, a mapping, a function or a list."""
-        return grouped(self._respondent_facts, self.respondents, by, "respondent")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of respondents and of items."""
-        return self.n_respondents, self.n_items
-
-    @property
-    def n_respondents(self) -> int:
-        """The number of respondents."""
-        return len(self.cells)
-
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return len(self.items)
-
-
 PREVIEW_ROWS, PREVIEW_COLUMNS = 8, 10
 
 
-def preview_html(
-    title: str,
-    notes: Sequence[str],
-    shape: tuple[int, int],
-    cells: NDArray[Any],
-    rows: Sequence[str],
-    columns: Sequence[str],
-) -> str:
-    """Return what the table is, what was noted, and the corner with these names."""
-    corner = as_floats(cells[: len(rows), : len(columns)])
-    whole = corner.shape == shape
-    note = "" if whole else f" (the first {corner.shape[0]} × {corner.shape[1]} are shown)"
-    said = [f"{title}{note}", *(printable(text) for text in notes)]
-    table = table_html(pd.DataFrame(corner, pd.Index(rows), pd.Index(columns)))
-    return "".join([*(f"<p>{html.escape(text)}</p>" for text in said), table])
-
-
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Responses(DescribedTable):
+class Responses:
     """Respondents × items, immutable; NaN in `values` means that the item was never asked.
 
     `kind` is "binary" (0 or 1), "graded" (whole numbers from 0), "continuous" (any finite score) or
@@ -220,7 +137,7 @@ class Responses(DescribedTable):
         `facts`, columns with names such as params_b or license are facts of respondents, and an
         index that is called item makes the rows items; a note says so.
         """
-        wide = frame_conversion.from_wide(with_row_names(frame), facts=facts)
+        wide = frames.from_wide(with_row_names(frame), facts=facts)
         if wide.compact:
             new = cls.from_codes(wide.values, wide.respondents, wide.items, kind)
         else:
@@ -256,18 +173,8 @@ class Responses(DescribedTable):
         tasks is then several items, and a respondent that was asked an item under several
         conditions (shots, temperature, prompt, filter) is several respondents.
         """
-        found = frame_conversion.from_long(
-            as_pandas(frame), respondent, item, response, facts=facts
-        )
-        new = cls.from_long_table(found.triples, kind)
-        announced = found.triples.tries is not None
-        said = [] if announced else repeat_notes(new.tries, new.respondents, new.items)
-        vars(new).update(
-            _item_facts=as_facts(found.item_facts, new.items, "item"),
-            _respondent_facts=as_facts(found.respondent_facts, new.respondents, "respondent"),
-            notes=(*found.notes, *said),
-        )
-        return new
+        table = frames.from_long(as_pandas(frame), respondent, item, response, facts=facts)
+        return cls.from_identified(table, kind)
 
     @classmethod
     def from_predictions(
@@ -281,7 +188,7 @@ class Responses(DescribedTable):
         `predictions` maps each model to its labels, or is a frame with one column per model.
         Labels are compared by position.
         """
-        cells, respondents = frame_conversion.from_predictions(y_true, predictions)
+        cells, respondents = frames.from_predictions(y_true, predictions)
         return cls.from_codes(cells, respondents, items, "binary")
 
     @classmethod
@@ -301,7 +208,7 @@ class Responses(DescribedTable):
         >>> og.Responses.from_choices(chosen, key=["C", "B"]).of_kind("binary").values.tolist()
         [[0.0, 1.0], [1.0, 1.0]]
         """
-        found = coded_choices(as_pandas(choices), key, options)
+        found = frames.coded_choices(as_pandas(choices), key, options)
         new = cls.from_codes(found.codes, found.respondents, found.items, "nominal")
         vars(new).update(_item_facts=as_facts(found.facts, new.items, "item"), notes=found.notes)
         return new
@@ -322,29 +229,42 @@ class Responses(DescribedTable):
         return cls._of(*recoded(cells, wanted, cell_finder(rows, columns)), rows, columns)
 
     @classmethod
-    def from_long_table(cls, triples: LongTable, kind: str | None = None) -> Self:
-        """Make a table from triples of respondent, item and response."""
+    def from_identified(cls, identified: IdentifiedTable, kind: str | None = None) -> Self:
+        """Make a table from a long table with its facts, and note repeated answers."""
+        new = cls.from_long_table(identified.table, kind)
+        announced = identified.table.tries is not None
+        notes = [] if announced else repeat_notes(new.tries, new.respondents, new.items)
+        vars(new).update(
+            _item_facts=as_facts(identified.item_facts, new.items, "item"),
+            _respondent_facts=as_facts(identified.respondent_facts, new.respondents, "respondent"),
+            notes=tuple(map(clean, (*identified.notes, *notes))),
+        )
+        return new
+
+    @classmethod
+    def from_long_table(cls, long: LongTable, kind: str | None = None) -> Self:
+        """Make a table from one row per response."""
         wanted = checked_kind(kind)
-        rows = named(triples.respondents, len(triples.respondents), "respondent")
-        columns = named(triples.items, len(triples.items), "item")
+        rows = named(long.respondents, len(long.respondents), "respondent")
+        columns = named(long.items, len(long.items), "item")
         check_shape((len(rows), len(columns)))
-        numbers = as_numbers(triples.responses, triples.where)
-        many = triples.repeated(numbers)
+        numbers = as_numbers(long.responses, long.where)
+        many = long.repeated(numbers)
         if many is None:
-            codes, found = coded(numbers, wanted, triples.where)
-            return cls._of(triples.placed(codes), found, rows, columns)
-        one = triples.at(many.first)
-        if wanted is None and triples.tries is None:  # a mean of 0.5 may be half right, or a score
+            codes, found = coded(numbers, wanted, long.where)
+            return cls._of(long.wide(codes), found, rows, columns)
+        one = long.at(many.first)
+        if wanted is None and long.tries is None:  # a mean of 0.5 may be half right, or a score
             right = np.isin(numbers[~np.isnan(numbers)], (0, 1)).all()
             wanted = "binary" if right else "continuous"
-        told = triples.tries is None or triples.spread is not None
+        told = long.tries is None or long.spread is not None
         return cls(
-            one.placed(many.mean),
+            one.wide(many.mean),
             rows,
             columns,
             wanted,
-            tries=np.nan_to_num(one.placed(many.tries.astype(np.float64)), nan=0.0),
-            spread=one.placed(many.spread) if told else None,
+            tries=np.nan_to_num(one.wide(many.tries.astype(np.float64)), nan=0.0),
+            spread=one.wide(many.spread) if told else None,
         )
 
     @classmethod
@@ -390,12 +310,58 @@ class Responses(DescribedTable):
         )
         return new
 
+    @cached_property
+    def respondents(self) -> tuple[str, ...]:
+        """Names of the respondents; if none were given, they are made when asked for."""
+        return named(None, len(self.cells), "respondent")
+
+    @property
+    def respondent_index(self) -> pd.Index:
+        """The names of respondents as the index of a frame."""
+        return self._index.copy()  # renaming it must not rename another
+
+    @cached_property
+    def _index(self) -> pd.Index:
+        return name_index(vars(self).get("respondents"), len(self.cells), "respondent")
+
+    @property
+    def item_facts(self) -> pd.DataFrame:
+        """Facts about the items: one row per item, one column per fact."""
+        return facts_frame(self._item_facts, self.items, "item")
+
+    @property
+    def respondent_facts(self) -> pd.DataFrame:
+        """Facts about the respondents: one row per respondent, one column per fact."""
+        return facts_frame(self._respondent_facts, self.respondents, "respondent")
+
+    def item_groups(self, by: object) -> tuple[str, ...]:
+        """Return the group of each item, `by` a fact a mapping, a function or a list."""
+        return grouped(self._item_facts, self.items, by, "item")
+
+    def respondent_groups(self, by: object) -> tuple[str, ...]:
+        """Return the group of each respondent, `by` a fact, a mapping, a function or a list."""
+        return grouped(self._respondent_facts, self.respondents, by, "respondent")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of respondents and of items."""
+        return self.n_respondents, self.n_items
+
+    @property
+    def n_respondents(self) -> int:
+        """The number of respondents."""
+        return len(self.cells)
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return len(self.items)
+
     @property
     def observed(self) -> NDArray[np.bool_]:
         """Which cells hold a response; a new mask at every call."""
-        asked: NDArray[np.bool_]
-        asked = ~np.isnan(self.cells) if self.cells.dtype.kind == "f" else self.cells >= 0
-        return asked
+        is_float = self.cells.dtype.kind == "f"
+        return np.asarray(~np.isnan(self.cells) if is_float else self.cells >= 0)
 
     @property
     def tries(self) -> Tries | None:
@@ -466,7 +432,7 @@ class Responses(DescribedTable):
             return self
         values = self.values
         if NOMINAL in (self.kind, wanted):
-            values = turned(values, self.kind, wanted)
+            values = frames.as_right_or_wrong(values, self.kind, wanted)
         new = Responses(
             *(values, self.respondents, self.items, wanted),
             tries=self.tries,
@@ -478,14 +444,14 @@ class Responses(DescribedTable):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per respondent, one column per item; float64 with NaN for never asked."""
-        return frame_conversion.wide(self.values, self.respondents, self.items)
+        return frames.wide_frame(self.values, self.respondents, self.items)
 
     def to_long(self) -> pd.DataFrame:
         """Return one row per observed response: respondent and item (as categories), response.
 
         Repeated answers also have tries, and scores their spread.
         """
-        frame = frame_conversion.long(self.cells, self.observed, self.respondents, self.items)
+        frame = frames.long_frame(self.cells, self.observed, self.respondents, self.items)
         if self.repeats is not None:
             frame["tries"] = self.repeats.tries[self.observed]
             if self.repeats.spread is not None:
@@ -506,7 +472,9 @@ class Responses(DescribedTable):
             and self.respondents == other.respondents
             and self.items == other.items
             and np.array_equal(self.cells, other.cells, equal_nan=self.cells.dtype.kind == "f")
-            and _equal_tries(self, other)
+            and np.array_equal(
+                tries_or_one(self.tries, self.observed), tries_or_one(other.tries, other.observed)
+            )
         )
 
     def __repr__(self) -> str:
@@ -519,7 +487,12 @@ class Responses(DescribedTable):
 
     def _repr_html_(self) -> str:
         rows, columns = self.respondents[:PREVIEW_ROWS], self.items[:PREVIEW_COLUMNS]
-        return preview_html(repr(self), self.notes, self.shape, self.cells, rows, columns)
+        corner = as_floats(self.cells[: len(rows), : len(columns)])
+        whole = corner.shape == self.shape
+        part = "" if whole else f" (the first {corner.shape[0]} × {corner.shape[1]} are shown)"
+        texts = [f"{self!r}{part}", *map(printable, self.notes)]
+        table = table_html(pd.DataFrame(corner, pd.Index(rows), pd.Index(columns)))
+        return "".join([*(f"<p>{html.escape(text)}</p>" for text in texts), table])
 
 
 def _given_names(names: Iterable[object] | None, count: int) -> tuple[str, ...] | None:
@@ -543,11 +516,6 @@ def _hold(
     if respondents is not None:
         vars(responses).update(respondents=respondents)
     vars(responses).update(_respondent_facts={}, _item_facts={}, notes=(), repeats=repeats)
-
-
-def _equal_tries(one: Responses, other: Responses) -> bool:
-    tries = (tries_or_one(table.tries, table.observed) for table in (one, other))
-    return np.array_equal(next(tries), next(tries))
 
 
 Table: TypeAlias = "Responses | pd.DataFrame | ArrayLike"

@@ -1,10 +1,6 @@
-"""Text of unknown origin as tables; CSV safe in spreadsheets.
+"""Text of unknown origin: opened within bounds, decoded strictly, split into rows of a table.
 
-Text of unknown origin: opened within bounds, decoded strictly, split into rows of a table.
-
-CSV and its relatives: the first line names the columns, and all rows are equally long.
-
-Numbers as text tables spell them.
+The first line of a table names its columns, and all rows are equally long.
 """
 
 from __future__ import annotations
@@ -16,7 +12,7 @@ import itertools
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,6 +20,7 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from ogive._files import TO_RAISE, size_for_people
+from ogive.data.names import Fact
 from ogive.errors import FileError
 from ogive.irt.response_codes import number
 from ogive.results.numbers import listed, repeated, shown
@@ -51,6 +48,7 @@ _SAMPLE_LINES = 10  # quoted names may run over several lines
 _MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "<NA>")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _INTEGER = re.compile(r"[+-]?\d+")
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?")  # 007 is a name
 
 Rows = Iterator[tuple[int, list[str]]]  # line number and fields
 
@@ -319,3 +317,12 @@ class Numerals(dict[str, float]):
         except ValueError:
             return False
         return True
+
+
+def typed(texts: Sequence[str]) -> list[Fact]:
+    """Return texts as numbers if all of them are numbers; None for empty ones."""
+    matches = [_PLAIN_NUMBER.fullmatch(text.strip()) for text in texts if text.strip()]
+    if not matches or not all(matches):
+        return [text if text.strip() else None for text in texts]
+    number_type = float if any(match and match[2] for match in matches) else int
+    return [number_type(text) if text.strip() else None for text in texts]
