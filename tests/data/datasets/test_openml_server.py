@@ -8,7 +8,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ogive.data.datasets.load import load_dataset, load_datasets
-from ogive.data.datasets.run_formats import openml_performance
 from ogive.errors import FileError, InputError
 
 ARFF = b"""@relation toy
@@ -68,23 +67,6 @@ SUITE = f"""<oml:study {SPACE}><oml:id>99</oml:id><oml:alias>OpenML-CC18</oml:al
 <oml:tasks><oml:task_id>31</oml:task_id></oml:tasks></oml:study>"""
 
 
-def evaluation(run, flow, value):
-    return f"""<oml:evaluation><oml:run_id>{run}</oml:run_id><oml:task_id>31</oml:task_id>
-<oml:setup_id>1</oml:setup_id><oml:flow_id>{flow}</oml:flow_id><oml:flow_name>f{flow}</oml:flow_name>
-<oml:data_id>61</oml:data_id><oml:data_name>toy</oml:data_name><oml:uploader>1</oml:uploader>
-<oml:function>predictive_accuracy</oml:function><oml:upload_time>2019-01-01</oml:upload_time>
-<oml:value>{value}</oml:value></oml:evaluation>"""
-
-
-EVALUATIONS = (
-    f"<oml:evaluations {SPACE}>{evaluation(7, 60, 0.75)}{evaluation(8, 60, 0.25)}"
-    f"{evaluation(9, 65, 1)}</oml:evaluations>"
-)
-USERS = f"""<oml:users {SPACE}><oml:user><oml:id>1</oml:id>
-<oml:username>u</oml:username></oml:user></oml:users>"""
-LISTED = "/evaluation/list/function/predictive_accuracy/limit/10000/offset/0/task"
-
-
 def unknown(code, message):
     return f"""<oml:error {SPACE}><oml:code>{code}</oml:code>
 <oml:message>{message}</oml:message></oml:error>"""
@@ -104,16 +86,12 @@ class Handler(BaseHTTPRequestHandler):
             "/data/features/61": FEATURES.encode(),
             "/task/31": task(31, 1).encode(),
             "/task/32": task(32, 2).encode(),
-            f"{LISTED}/31/flow/60,65": EVALUATIONS.encode(),
-            "/user/list/user_id/1": USERS.encode(),
             "/study/99": SUITE.encode(),
             "/study/OpenML-CC18": SUITE.encode(),
         }
         self.server.asked.append(path)
         found = path in pages
         missing = (151, "Unknown task") if path == "/task/33" else (111, "Unknown dataset")
-        if path.startswith("/evaluation"):
-            missing = 542, "No results"
         content = pages.get(path, unknown(*missing).encode())
         self.send_response(200 if found else 412)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
@@ -158,16 +136,6 @@ def test_a_task_and_a_suite_lead_to_their_data_sets(served):
     assert load_dataset("openml-task:31").target.name == "class"
     assert [dataset.name for dataset in load_datasets("openml-suite:99")] == ["toy"]
     assert [dataset.name for dataset in load_datasets("openml-suite:OpenML-CC18")] == ["toy"]
-
-
-def test_runs_of_flows_on_a_task_become_a_table(served):
-    frame = openml_performance([31], flows=[60, 65])
-    assert frame.to_dict() == {"f60": {"31": 0.5}, "f65": {"31": 1.0}}
-
-
-def test_a_task_without_runs_says_so(served):
-    with pytest.raises(InputError, match="knows no run of these tasks"):
-        openml_performance([404])
 
 
 def test_the_settings_of_the_package_are_as_before(served):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import ogive as og
-from ogive.data.datasets.run_tables import better_of
+from ogive.data.datasets.run_formats import better_of
 from ogive.errors import InputError
 
 

@@ -1,9 +1,4 @@
-"""ASlib scenarios: runs, features, folds.
-
-The runs of an ASlib scenario, a long table, as problems × algorithms.
-
-Scenarios of the algorithm selection library ASlib (Bischl et al., 2016).
-"""
+"""ASlib scenarios (Bischl et al., 2016): runs, features and folds of problems."""
 
 from __future__ import annotations
 
@@ -28,8 +23,6 @@ from ogive._files import (
 )
 from ogive.data.datasets.aslib_description import (
     Better,
-    Description,
-    Measure,
     MeasureKind,
     read_description,
 )
@@ -61,7 +54,12 @@ def runs_by_problem(
         )
     cells = problem_codes * shape[1] + algorithm_codes
     statuses, notes = _statuses(runs[STATUS])
-    values, n_runs = _means(cells, _numbers(path, runs, measure), shape)
+    if runs[measure].dtype.kind != "f":
+        raise FileError(
+            f"'{path}': the measure {shown(measure)} is declared as text, not numeric. "
+            f"Correct the line @ATTRIBUTE {measure}, or name another measure."
+        )
+    values, n_runs = _means(cells, runs[measure].to_numpy(dtype=np.float64), shape)
     ends, mixed = _most_frequent(cells, statuses, shape)
     axes: dict[str, Any] = {
         "index": pd.Index(problems, name="problem"),
@@ -96,29 +94,17 @@ def names_in(path: Path, frame: pd.DataFrame, column: str) -> NDArray[Any]:
     return np.array([as_name(cell) for cell in cells], dtype=object)
 
 
-def _numbers(path: Path, runs: pd.DataFrame, measure: str) -> NDArray[np.float64]:
-    column = runs[measure]
-    if column.dtype.kind != "f":
-        raise FileError(
-            f"'{path}': the measure {shown(measure)} is declared as text, not numeric. "
-            f"Correct the line @ATTRIBUTE {measure}, or name another measure."
-        )
-    return column.to_numpy(dtype=np.float64)
-
-
 def _statuses(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
     """Return positions in STATUSES; an unknown status is "other"."""
     known = {name: code for code, name in enumerate(STATUSES[:_MISSING])}
     text = column.astype(object).where(column.notna(), "?").astype(str)
     codes = text.str.lower().map(known)
     strange = sorted({shown(name) for name in text[codes.isna()]})
-    notes = []
-    if strange:
-        notes.append(
-            f"{counted(int(codes.isna().sum()), 'run')} with a status unknown to ASlib "
-            f"({', '.join(strange[:3])}): read as 'other'."
-        )
-    return np.asarray(codes.fillna(_OTHER), dtype=np.intp), notes
+    note = (
+        f"{counted(int(codes.isna().sum()), 'run')} with a status unknown to ASlib "
+        f"({', '.join(strange[:3])}): read as 'other'."
+    )
+    return np.asarray(codes.fillna(_OTHER), dtype=np.intp), [note] if strange else []
 
 
 def _means(
@@ -180,23 +166,19 @@ def _notes_on_ends(performance: pd.DataFrame, status: pd.DataFrame, noun: str) -
     counts = {name: int((ends == name).sum()) for name in STATUSES}
     absent = counts.pop("missing")
     n_run = ends.size - absent
-    notes = []
     failed = n_run - counts.pop("ok")
-    if failed:
-        shares = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
-        notes.append(f"{failed:,} of {counted(n_run, noun)} did not end ok: {shares}.")
+    shares = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
     unsolved = [shown(name) for name in status.index[(ends != "ok").all(axis=1)]]
-    if unsolved:
-        notes.append(f"{listed(unsolved, 'problem')} without a run that ended ok.")
-    if absent:
-        notes.append(f"No run: {absent:,} of {counted(ends.size, 'pair')}.")
     unmeasured = int((np.isnan(values) & (ends != "missing")).sum())
-    if unmeasured:
-        notes.append(f"{counted(unmeasured, noun)} without a value: NaN.")
     infinite = int(np.isinf(values).sum())
-    if infinite:
-        notes.append(f"{counted(infinite, noun)} with an infinite value, kept as recorded.")
-    return notes
+    notes = {
+        f"{failed:,} of {counted(n_run, noun)} did not end ok: {shares}.": failed,
+        f"{listed(unsolved, 'problem')} without a run that ended ok.": unsolved,
+        f"No run: {absent:,} of {counted(ends.size, 'pair')}.": absent,
+        f"{counted(unmeasured, noun)} without a value: NaN.": unmeasured,
+        f"{counted(infinite, noun)} with an infinite value, kept as recorded.": infinite,
+    }
+    return [note for note, cases in notes.items() if cases]
 
 
 _DESCRIPTION, _RUNS = "description.txt", "algorithm_runs.arff"
@@ -309,12 +291,23 @@ def read_aslib(
         raise _no_scenario(path)
     description = read_description(description_file)
     name = description.name or real_path(path).name
-    chosen = _measure(name, description, measure)
+    measures = {each.name: each for each in description.measures}
+    if measure is not None and measure not in measures:
+        raise InputError(
+            f"measure is {shown(measure)}, but the scenario '{name}' measures "
+            f"{', '.join(map(shown, measures))}. Name one of these, or omit it for the first."
+        )
+    chosen = description.measures[0] if measure is None else measures[measure]
     performance, status, notes = runs_by_problem(
         runs_file, read_table(runs_file, max_bytes), chosen.name, max_bytes
     )
     cutoff = description.cutoff if chosen.kind == "runtime" else None
-    notes += _notes_on_cutoff(chosen, cutoff, performance)
+    beyond = 0 if cutoff is None else int((performance.to_numpy() > cutoff).sum())
+    if chosen.kind == "runtime" and cutoff is None:
+        notes.append("The scenario states no cut-off of its runtimes.")
+    elif beyond:
+        values = counted(beyond, "value")
+        notes.append(f"{values} beyond the cut-off of {cutoff:,.10g}, kept as recorded.")
     features, more = _features(_file(path, _FEATURES), performance.index, max_bytes)
     costs, of_costs = _by_step(_file(path, _COSTS), performance.index, max_bytes, numeric=True)
     steps, of_steps = _by_step(_file(path, _STATUS), performance.index, max_bytes, numeric=False)
@@ -379,42 +372,13 @@ def _no_scenario(folder: Path) -> FileError:
     return FileError(f"{said} Give the folder that holds these files.")
 
 
-def _measure(name: str, description: Description, wanted: str | None) -> Measure:
-    if wanted is None:
-        return description.measures[0]
-    for measure in description.measures:
-        if measure.name == wanted:
-            return measure
-    known = ", ".join(shown(measure.name) for measure in description.measures)
-    raise InputError(
-        f"measure is {shown(wanted)}, but the scenario '{name}' measures {known}. "
-        "Name one of these, or omit it for the first."
-    )
-
-
-def _notes_on_cutoff(
-    measure: Measure, cutoff: float | None, performance: pd.DataFrame
-) -> list[str]:
-    if measure.kind != "runtime":
-        return []
-    if cutoff is None:
-        return ["The scenario states no cut-off of its runtimes."]
-    beyond = int((performance.to_numpy() > cutoff).sum())
-    if not beyond:
-        return []
-    return [f"{counted(beyond, 'value')} beyond the cut-off of {cutoff:,.10g}, kept as recorded."]
-
-
 def _features(
     path: Path | None, problems: pd.Index, max_bytes: int
 ) -> tuple[pd.DataFrame | None, list[str]]:
     """Return features of the problems that have runs; numbers are averaged over repetitions."""
     if path is None:
         return None, []
-    frame = read_table(path, max_bytes)
-    require_columns(path, frame, (PROBLEM,))
-    names = names_in(path, frame, PROBLEM)
-    frame = frame.drop(columns=[PROBLEM, REPETITION], errors="ignore").set_axis(names, axis=0)
+    frame = _by_problem(path, max_bytes)
     if not frame.shape[1]:
         raise FileError(f"'{path}' has no features besides the names of problems. Remove the file.")
     numeric = [name for name in frame.columns if frame[name].dtype.kind == "f"]
@@ -423,29 +387,38 @@ def _features(
     if frame.index.has_duplicates:
         n_repeated = int(frame.index[frame.index.duplicated()].nunique())
         notes.append(f"{counted(n_repeated, 'problem')} with several rows of features: averaged.")
-        frame = _averaged(frame, numeric)
+        first = frame[~frame.index.duplicated()].copy()
+        if numeric:
+            means = frame[numeric].groupby(level=0, sort=False).mean()
+            first[numeric] = means.loc[first.index]
+        frame = first
     if other:
         notes.append(f"{listed(other, 'feature')} with text: of several rows the first is kept.")
     return frame.reindex(problems).rename_axis(columns="feature"), notes
 
 
+def _by_problem(path: Path, max_bytes: int) -> pd.DataFrame:
+    """Read a table whose rows are named by problems."""
+    frame = read_table(path, max_bytes)
+    require_columns(path, frame, (PROBLEM,))
+    names = names_in(path, frame, PROBLEM)
+    return frame.drop(columns=[PROBLEM, REPETITION], errors="ignore").set_axis(names, axis=0)
+
+
 def _by_step(
     path: Path | None, problems: pd.Index, max_bytes: int, *, numeric: bool
 ) -> tuple[pd.DataFrame | None, list[str]]:
-    """Costs (the mean of repetitions) or status (the first) of each step that computes features.
+    """Return costs (the mean of repetitions) or status (the first) of each step.
 
-    Published scenarios hold damaged files of both; they are left out with a note, since nothing
-    else depends on them.
+    Steps compute features. Published scenarios hold damaged files of both; they are left out with
+    a note, since nothing else depends on them.
     """
     if path is None:
         return None, []
     try:
-        frame = read_table(path, max_bytes)
-        require_columns(path, frame, (PROBLEM,))
-        names = names_in(path, frame, PROBLEM)
+        frame = _by_problem(path, max_bytes)
     except FileError as error:
         return None, [f"{path.name} is not used: {error}"]
-    frame = frame.drop(columns=[PROBLEM, REPETITION], errors="ignore").set_axis(names, axis=0)
     if numeric:
         frame = frame[[name for name in frame.columns if frame[name].dtype.kind == "f"]]
         frame = frame.groupby(level=0, sort=False).mean()
@@ -453,15 +426,6 @@ def _by_step(
         frame = frame.astype(object)[~frame.index.duplicated()]
         frame = frame.where(frame.notna(), "unknown").astype(str).apply(lambda c: c.str.lower())
     return frame.reindex(problems).rename_axis(columns="step"), []
-
-
-def _averaged(frame: pd.DataFrame, numeric: list[str]) -> pd.DataFrame:
-    """Return one row per problem: the mean of numbers, the first text."""
-    first = frame[~frame.index.duplicated()].copy()
-    if numeric:
-        means = frame[numeric].groupby(level=0, sort=False).mean()
-        first[numeric] = means.loc[first.index]
-    return first
 
 
 def _notes_on_problems(path: Path, what: str, problems: pd.Index, named: pd.Index) -> list[str]:
@@ -484,29 +448,10 @@ def _folds(
     frame = read_table(path, max_bytes)
     require_columns(path, frame, (PROBLEM, _FOLD))
     frame = frame.assign(**{PROBLEM: names_in(path, frame, PROBLEM)})
-    folds = _first_repetition(frame).drop_duplicates([PROBLEM, _FOLD]).set_index(PROBLEM)[_FOLD]
-    _check_folds(path, folds)
-    notes = _notes_on_problems(path, "a fold", problems, folds.index)
-    if not problems.isin(folds.index).all():
-        return None, [
-            *notes,
-            f"{path.name} is not used: it does not assign a fold to every problem.",
-        ]
-    return folds.reindex(problems).astype(np.int64), notes
-
-
-def _first_repetition(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the lowest repetition, or of the first if repetitions are not numbers."""
-    if REPETITION not in frame.columns or frame[REPETITION].isna().any():
-        return frame
-    column = frame[REPETITION]
-    first = column.min() if column.dtype.kind == "f" else column.iloc[0]
-    chosen: pd.DataFrame = frame[column == first]
-    return chosen
-
-
-def _check_folds(path: Path, folds: pd.Series) -> None:
-    """Check that folds are whole numbers from 1, one per problem."""
+    if REPETITION in frame.columns and not frame[REPETITION].isna().any():
+        column = frame[REPETITION]  # the lowest comes first; the first if they are no numbers
+        frame = frame[column == (column.min() if column.dtype.kind == "f" else column.iloc[0])]
+    folds = frame.drop_duplicates([PROBLEM, _FOLD]).set_index(PROBLEM)[_FOLD]
     if folds.dtype.kind != "f":
         raise FileError(f"'{path}': the column 'fold' is text, but it should be numeric.")
     wrong = folds[~((folds >= 1) & (folds < 1e6) & (folds == np.floor(folds)))]
@@ -520,3 +465,8 @@ def _check_folds(path: Path, folds: pd.Series) -> None:
         raise FileError(
             f"'{path}' puts problem {shown(twice[0])} into two folds of one repetition. Remove one."
         )
+    notes = _notes_on_problems(path, "a fold", problems, folds.index)
+    if not problems.isin(folds.index).all():
+        notes.append(f"{path.name} is not used: it does not assign a fold to every problem.")
+        return None, notes
+    return folds.reindex(problems).astype(np.int64), notes

@@ -1,8 +1,4 @@
-"""Dataset, its classes, training and test part.
-
-Dataset: instances with features and a class each, checked once, when it is made.
-
-The training and test part of a data set: the columns as they are, and as numbers.
+"""Data sets with a class or a number to predict, and their training and test part.
 
 Every pool member answers the same test instances, so the split is made once. A classifier of your
 own gets the columns as they are; those of the package get numbers, which are made when they are
@@ -39,6 +35,12 @@ from ogive.results.numbers import counted, listed, repeated, shown
 
 CLASSES, NUMBERS = "classes", "numbers"
 KINDS = (CLASSES, NUMBERS)
+USUAL_TARGETS = ("class", "target", "label")
+MOST_FRACTIONS = 20  # distinct values, some not whole; more of them are a measurement
+MOST_NUMBERS = 200  # distinct whole numbers
+
+Positions = NDArray[np.intp]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,75 +71,60 @@ class Dataset:
             raise InputError(f"The name of a data set is {shown(self.name)}. Give some text.")
         for part in ("features", "target"):
             object.__setattr__(self, part, as_pandas(getattr(self, part)))
-        _check_features(self)
+        self._check_features()
         for part in ("features", "target"):  # rows are identified by position
             object.__setattr__(self, part, getattr(self, part).reset_index(drop=True))
         one_of(self.kind, "kind", KINDS)
         check = check_labels if self.kind == CLASSES else check_numbers
         check(self.target, f"The target {shown(self.target.name)} of '{self.name}'")
         if self.test is not None:
-            object.__setattr__(self, "test", _checked_positions(self))
+            object.__setattr__(self, "test", self._checked_positions())
+
+    def _check_features(self) -> None:
+        features, n_labels = self.features, len(self.target)
+        if features.shape[1] == 0:
+            raise InputError(
+                f"'{self.name}' has no column besides its target. Give at least one column of "
+                "features."
+            )
+        if len(features) != n_labels:
+            raise InputError(
+                f"'{self.name}' has {len(features):,} rows of features and {n_labels:,} labels, "
+                "but each row needs one label."
+            )
+        if twice := sorted(repeated(map(str, features.columns))):
+            raise InputError(
+                f"'{self.name}' has {listed(twice, 'column')} more than once. Rename them."
+            )
+
+    def _checked_positions(self) -> Positions:
+        """Return the test part as positions, after checking that it is a part of the data set."""
+        test, n = np.asarray(self.test), len(self)
+        fault = ""
+        if test.ndim != 1 or test.dtype.kind not in "iu":
+            fault = "should be a list of positions (whole numbers)."
+        elif len(outside := test[(test < 0) | (test >= n)]):
+            fault = f"names position {outside[0]}, but positions run from 0 to {n - 1:,}."
+        elif len(np.unique(test)) != len(test):
+            fault = "names a position more than once."
+        elif not 0 < len(test) < n:
+            fault = f"holds {len(test):,} of {n:,} instances. Leave at least one in each part."
+        if fault:
+            raise InputError(f"The test part of '{self.name}' {fault}")
+        return test.astype(np.intp)
 
     def __len__(self) -> int:
         return len(self.features)
 
     def __repr__(self) -> str:
         given = "" if self.test is None else f", {len(self.test):,} of them given as test part"
+        target = (
+            f"{self.target.nunique():,} classes" if self.kind == CLASSES else "a number to predict"
+        )
         return (
             f"Dataset '{self.name}': {counted(len(self), 'instance')}{given}, "
-            f"{counted(self.features.shape[1], 'feature')}, "
-            + (
-                "a number to predict"
-                if self.kind != CLASSES
-                else f"{self.target.nunique():,} classes"
-            )
-            + f"; {self.source}"
+            f"{counted(self.features.shape[1], 'feature')}, {target}; {self.source}"
         )
-
-
-def _check_features(dataset: Dataset) -> None:
-    features, name = dataset.features, dataset.name
-    if features.shape[1] == 0:
-        raise InputError(
-            f"'{name}' has no column besides its target. Give at least one column of features."
-        )
-    if len(features) != len(dataset.target):
-        raise InputError(
-            f"'{name}' has {len(features):,} rows of features and {len(dataset.target):,} labels, "
-            "but each row needs one label."
-        )
-    names = [str(column) for column in features.columns]
-    if twice := sorted(repeated(names)):
-        raise InputError(f"'{name}' has {listed(twice, 'column')} more than once. Rename them.")
-
-
-def _checked_positions(dataset: Dataset) -> NDArray[np.intp]:
-    """Return the test part as positions, after checking that it is a part of the data set."""
-    test = np.asarray(dataset.test)
-    n = len(dataset)
-    if test.ndim != 1 or test.dtype.kind not in "iu":
-        raise InputError(
-            f"The test part of '{dataset.name}' should be a list of positions (whole numbers)."
-        )
-    outside = test[(test < 0) | (test >= n)]
-    if len(outside):
-        raise InputError(
-            f"The test part of '{dataset.name}' names position {outside[0]}, but positions run "
-            f"from 0 to {n - 1:,}."
-        )
-    if len(np.unique(test)) != len(test):
-        raise InputError(f"The test part of '{dataset.name}' names a position more than once.")
-    if not 0 < len(test) < n:
-        raise InputError(
-            f"The test part of '{dataset.name}' holds {len(test):,} of {n:,} instances. "
-            "Leave at least one in each part."
-        )
-    return test.astype(np.intp)
-
-
-USUAL_TARGETS = ("class", "target", "label")
-MOST_FRACTIONS = 20  # distinct values, some not whole; more of them are a measurement
-MOST_NUMBERS = 200  # distinct whole numbers
 
 
 def target_column(columns: Sequence[object], target: str | None, what: str) -> object:
@@ -261,46 +248,33 @@ def _columns_in_words(names: list[str]) -> str:
 
 
 def metadata(dataset: Dataset) -> dict[str, float]:
-    """Compute eight of OpenML's qualities, under the names that OpenML uses.
+    """Compute eight of OpenML's qualities, under the names that OpenML uses; fewer of numbers.
 
     As OpenML does, the target counts as a feature, entropy is in bits, and percentages run
     from 0 to 100.
     """
-    if dataset.kind != CLASSES:
-        return _metadata_of_numbers(dataset)
-    codes, classes = coded(dataset.target)
-    shares = np.bincount(codes, minlength=len(classes)) / len(codes)
     n_features = dataset.features.shape[1] + 1
     incomplete = dataset.features.isna().to_numpy().any(axis=1)
-    return {
+    codes, classes = coded(dataset.target) if dataset.kind == CLASSES else (np.zeros(0, int), ())
+    sizes = {
         "NumberOfClasses": float(len(classes)),
         "NumberOfInstances": float(len(dataset)),
         "NumberOfFeatures": float(n_features),
-        "ClassEntropy": float(-(shares * np.log2(shares)).sum()),
+    }
+    density = {
         "Dimensionality": n_features / len(dataset),
         "PercentageOfInstancesWithMissingValues": float(100 * incomplete.mean()),
+    }
+    if not classes:
+        return sizes | density
+    shares = np.bincount(codes, minlength=len(classes)) / len(codes)
+    return {
+        **sizes,
+        "ClassEntropy": float(-(shares * np.log2(shares)).sum()),
+        **density,
         "MajorityClassPercentage": float(100 * shares.max()),
         "MinorityClassPercentage": float(100 * shares.min()),
     }
-
-
-def _metadata_of_numbers(dataset: Dataset) -> dict[str, float]:
-    """Return the qualities that a target of numbers has."""
-    n_features = dataset.features.shape[1] + 1
-    incomplete = dataset.features.isna().to_numpy().any(axis=1)
-    return {
-        "NumberOfClasses": 0.0,
-        "NumberOfInstances": float(len(dataset)),
-        "NumberOfFeatures": float(n_features),
-        "Dimensionality": n_features / len(dataset),
-        "PercentageOfInstancesWithMissingValues": float(100 * incomplete.mean()),
-    }
-
-
-Positions = NDArray[np.intp]
-
-
-Floats = NDArray[np.float64]
 
 
 class Prepared(NamedTuple):
@@ -387,7 +361,15 @@ def split_dataset(
     >>> og.split_dataset(og.load_dataset("sklearn:iris"), test_size=0.2)
     Split of 'iris': 120 training and 30 test instances, 4 features, 3 classes
     """
-    _check_arguments(test_size, max_test_size)
+    if not (_is_count(test_size) or 0 < as_number(test_size) < 1):
+        raise InputError(
+            f"test_size is {shown(test_size)}, but it should be a share between 0 and 1, like 0.3, "
+            "or a whole number of instances."
+        )
+    if max_test_size is not None and max_test_size < 2:
+        raise InputError(
+            f"max_test_size is {shown(max_test_size)}, but it should be 2 or more, or None."
+        )
     notes: list[str] = []
     classes: tuple[str, ...] = ()
     if dataset.kind == NUMBERS:
@@ -415,7 +397,7 @@ def split_dataset(
 def _parts_of_numbers(
     dataset: Dataset, test_size: float, max_test_size: int | None, random_state: int
 ) -> tuple[Positions, Positions]:
-    """The user's test part and the rest, or rows drawn at random: numbers have no classes."""
+    """Return the user's test part and the rest, or draw rows: numbers have no classes."""
     from sklearn.model_selection import train_test_split
 
     rows = np.arange(len(dataset))
@@ -428,18 +410,6 @@ def _parts_of_numbers(
     size = _n_test(dataset.name, len(rows), 2, test_size, max_test_size)
     train, test = train_test_split(rows, test_size=size, random_state=random_state)
     return train, test
-
-
-def _check_arguments(test_size: float, max_test_size: int | None) -> None:
-    if not (_is_count(test_size) or 0 < as_number(test_size) < 1):
-        raise InputError(
-            f"test_size is {shown(test_size)}, but it should be a share between 0 and 1, like 0.3, "
-            "or a whole number of instances."
-        )
-    if max_test_size is not None and max_test_size < 2:
-        raise InputError(
-            f"max_test_size is {shown(max_test_size)}, but it should be 2 or more, or None."
-        )
 
 
 def _is_count(test_size: object) -> bool:

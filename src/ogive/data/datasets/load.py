@@ -20,6 +20,18 @@ from ogive.data.table_files import name_of, read_table
 from ogive.errors import InputError
 from ogive.results.numbers import listed, repeated, shown
 
+SHIPPED = ("iris", "wine", "breast_cancer", "digits")
+DRAWN: dict[str, dict[str, Any]] = {  # arguments of make_<name>, with fixed seeds
+    "moons": {"n_samples": 500, "noise": 0.3, "random_state": 0},
+    "circles": {"n_samples": 500, "noise": 0.2, "factor": 0.5, "random_state": 0},
+    "blobs": {"n_samples": 500, "centers": 5, "cluster_std": 2.0, "random_state": 0},
+}
+PREDICTED: dict[str, dict[str, Any]] = {  # numbers to predict: shipped, or drawn by make_<name>
+    "diabetes": {},
+    "friedman1": {"n_samples": 500, "noise": 1.0, "random_state": 0},
+    "friedman2": {"n_samples": 500, "noise": 100.0, "random_state": 0},
+}
+BUILTIN = (*SHIPPED, *DRAWN, *PREDICTED)
 _SUITE = "openml-suite"
 _OWN_TARGET = ("sklearn:", "openml")
 
@@ -92,7 +104,12 @@ def load_datasets(
     >>> [len(dataset) for dataset in og.load_datasets(["sklearn:iris", "sklearn:wine"])]
     [150, 178]
     """
-    given = sources.items() if isinstance(sources, Mapping) else ((None, s) for s in _each(sources))
+    if isinstance(sources, Mapping):
+        given = list(sources.items())
+    else:
+        sources = as_pandas(sources)
+        single = isinstance(sources, str | os.PathLike | pd.DataFrame | Dataset | tuple)
+        given = [(None, source) for source in ([sources] if single else sources)]
     datasets = []
     for name, source in _expanded(given, cache, server):
         chosen = target.get(_name(name, source)) if isinstance(target, Mapping) else target
@@ -109,13 +126,6 @@ def load_datasets(
             "to sources, or leave the second out."
         )
     return datasets
-
-
-def _each(sources: Any) -> Iterable[Any]:
-    """Return the sources as a list; a single source becomes a list of one."""
-    sources = as_pandas(sources)
-    single = isinstance(sources, str | os.PathLike | pd.DataFrame | Dataset | tuple)
-    return [sources] if single else list(sources)
 
 
 def _expanded(
@@ -147,7 +157,7 @@ def _by_prefix(
     """Return a data set of scikit-learn or OpenML; None for a path."""
     if not isinstance(source, str) or _exists(source):
         return None
-    if source in (*SHIPPED, *DRAWN, *PREDICTED):
+    if source in BUILTIN:
         raise InputError(f"There is no file {shown(source)}. Did you mean 'sklearn:{source}'?")
     prefix, colon, rest = source.partition(":")
     if not colon:
@@ -157,7 +167,7 @@ def _by_prefix(
     if prefix == "sklearn":
         if target is not None:
             raise InputError(f"{shown(source)} has its own target. Leave target out.")
-        return builtin_dataset(rest)
+        return _builtin_dataset(rest)
     loaders: dict[str, Callable[..., Dataset]] = {
         "openml": openml_dataset,
         "openml-task": openml_task,
@@ -195,7 +205,7 @@ def _from_frame(
 ) -> Dataset:
     column = target_column(list(frame.columns), target, f"'{name}'")
     rows = frame.reset_index(drop=True)
-    _check_columns_differ(rows, f"'{name}'")
+    _check_columns(rows, f"'{name}'")
     return Dataset(name, rows.drop(columns=[column]), rows[column], source, kind=kind)
 
 
@@ -217,11 +227,16 @@ def _from_parts(parts: tuple[Any, ...], target: str | None, name: str | None, ki
             name = name or name_of(path)
             frames.append(read_table(path))
     train, test = frames
-    _check_same_columns(train, test)
+    for part, other, which in ((train, test, "test"), (test, train, "training")):
+        lacking = [str(name) for name in part.columns if name not in other.columns]
+        if lacking:
+            raise InputError(
+                f"The {which} part lacks {listed(lacking, 'column')}. Both parts need the same."
+            )
     name = name or "data"
     column: Any = target_column(list(train.columns), target, f"'{name}'")
     for part, which in ((train, "training"), (test, "test")):
-        _check_columns_differ(part, f"The {which} part of '{name}'")
+        _check_columns(part, f"The {which} part of '{name}'")
         check_complete(part[column], f"The target {shown(column)} of the {which} part of '{name}'")
     both = pd.concat(_same_categories(train, test[train.columns]), ignore_index=True)
     whole = _from_frame(both, target, name, "a training and a test part", kind)
@@ -242,80 +257,37 @@ def _same_categories(train: pd.DataFrame, test: pd.DataFrame) -> list[pd.DataFra
     return parts
 
 
-def _check_columns_differ(frame: pd.DataFrame, what: str) -> None:
-    twice = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
+def _check_columns(frame: pd.DataFrame, what: str) -> None:
+    """Refuse repeated names."""
+    twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
     if twice:
         raise InputError(f"{what} has {listed(twice, 'column')} more than once. Rename them.")
 
 
-def _check_same_columns(train: pd.DataFrame, test: pd.DataFrame) -> None:
-    for part, other, which in ((train, test, "test"), (test, train, "training")):
-        lacking = [str(column) for column in part.columns if column not in other.columns]
-        if lacking:
-            raise InputError(
-                f"The {which} part lacks {listed(lacking, 'column')}. Both parts need the same."
-            )
-
-
-SHIPPED = ("iris", "wine", "breast_cancer", "digits")
-DRAWN: dict[str, dict[str, Any]] = {  # arguments of make_<name>, with fixed seeds
-    "moons": {"n_samples": 500, "noise": 0.3, "random_state": 0},
-    "circles": {"n_samples": 500, "noise": 0.2, "factor": 0.5, "random_state": 0},
-    "blobs": {"n_samples": 500, "centers": 5, "cluster_std": 2.0, "random_state": 0},
-}
-
-
-PREDICTED: dict[str, dict[str, Any]] = {  # numbers to predict: shipped, or drawn by make_<name>
-    "diabetes": {},
-    "friedman1": {"n_samples": 500, "noise": 1.0, "random_state": 0},
-    "friedman2": {"n_samples": 500, "noise": 100.0, "random_state": 0},
-}
-
-
-def builtin_dataset(name: str) -> Dataset:
+def _builtin_dataset(name: str) -> Dataset:
     """Return a data set that ships with scikit-learn, or that it draws with a fixed seed."""
-    if name in PREDICTED:
-        return _predicted(name)
+    from sklearn import datasets
+
+    if name not in BUILTIN:
+        near = difflib.get_close_matches(name, BUILTIN, n=1)
+        hint = f"Did you mean 'sklearn:{near[0]}'?" if near else ""
+        raise InputError(
+            f"scikit-learn has no data set {shown(name)}. {hint} Known: {', '.join(BUILTIN)}."
+        )
     if name in SHIPPED:
-        return _shipped(name)
-    if name in DRAWN:
-        return _drawn(name)
-    near = difflib.get_close_matches(name, (*SHIPPED, *DRAWN, *PREDICTED), n=1)
-    hint = f"Did you mean 'sklearn:{near[0]}'?" if near else ""
-    known = ", ".join((*SHIPPED, *DRAWN, *PREDICTED))
-    raise InputError(f"scikit-learn has no data set {shown(name)}. {hint} Known: {known}.")
-
-
-def _predicted(name: str) -> Dataset:
-    """Return a data set of scikit-learn with a number to predict."""
-    from sklearn import datasets
-
-    if not PREDICTED[name]:
+        bunch = getattr(datasets, f"load_{name}")(as_frame=True)
+        classes = np.asarray([str(label) for label in bunch.target_names], dtype=object)
+        target: pd.Series[Any] = pd.Series(classes[bunch.target.to_numpy()], name="class")
+        return Dataset(name, bunch.data, target, f"scikit-learn, load_{name}")
+    if name == "diabetes":
         bunch = datasets.load_diabetes(as_frame=True, scaled=False)
-        origin = f"scikit-learn, load_{name}"
-        return Dataset(name, bunch.data, bunch.target, origin, kind=NUMBERS)
-    features, target = getattr(datasets, f"make_{name}")(**PREDICTED[name])
-    frame = pd.DataFrame(features, columns=[f"x{at + 1}" for at in range(features.shape[1])])
-    settings = ", ".join(f"{key}={value}" for key, value in PREDICTED[name].items())
-    origin = f"scikit-learn, make_{name}({settings})"
-    return Dataset(name, frame, pd.Series(target, name="target"), origin, kind=NUMBERS)
-
-
-def _shipped(name: str) -> Dataset:
-    from sklearn import datasets
-
-    bunch = getattr(datasets, f"load_{name}")(as_frame=True)
-    classes = np.asarray([str(label) for label in bunch.target_names], dtype=object)
-    target: pd.Series[Any] = pd.Series(classes[bunch.target.to_numpy()], name="class")
-    return Dataset(name, bunch.data, target, f"scikit-learn, load_{name}")
-
-
-def _drawn(name: str) -> Dataset:
-    from sklearn import datasets
-
-    features, target = getattr(datasets, f"make_{name}")(**DRAWN[name])
-    frame = pd.DataFrame(features, columns=[f"x{at + 1}" for at in range(features.shape[1])])
-    settings = ", ".join(f"{key}={value}" for key, value in DRAWN[name].items())
-    return Dataset(
-        name, frame, pd.Series(target, name="class"), f"scikit-learn, make_{name}({settings})"
+        source = f"scikit-learn, load_{name}"
+        return Dataset(name, bunch.data, bunch.target, source, kind=NUMBERS)
+    arguments, kind, what = (
+        (DRAWN[name], CLASSES, "class") if name in DRAWN else (PREDICTED[name], NUMBERS, "target")
     )
+    features, values = getattr(datasets, f"make_{name}")(**arguments)
+    frame = pd.DataFrame(features, columns=[f"x{at + 1}" for at in range(features.shape[1])])
+    settings = ", ".join(f"{key}={value}" for key, value in arguments.items())
+    source = f"scikit-learn, make_{name}({settings})"
+    return Dataset(name, frame, pd.Series(values, name=what), source, kind=kind)

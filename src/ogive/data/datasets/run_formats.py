@@ -1,12 +1,7 @@
-"""Runs of AutoGluon, TabArena, AMLB, OpenML, MLflow.
+"""Runs of AutoGluon, TabArena, the AutoML benchmark, OpenML and MLflow as problems × algorithms.
 
-Results of AutoGluon, TabArena, the AutoML benchmark and OpenML as problems × algorithms.
-
-Performance of flows on tasks of OpenML, as problems × algorithms.
-
-Runs that MLflow tracked on this machine: a folder `mlruns`, or a SQLite file `mlflow.db`.
-
-Files are read directly, so MLflow need not be installed, and nothing is written to the store.
+MLflow keeps runs in a folder `mlruns`, or in a SQLite file `mlflow.db`. They are read directly, so
+MLflow need not be installed, and nothing is written to the store.
 """
 
 from __future__ import annotations
@@ -14,28 +9,102 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ogive._files import PathLike, is_folder, is_plain, readable_file
-from ogive.data.datasets.openml import OpenMLServer, Server, number_of, suite_tasks
-from ogive.data.datasets.run_tables import (
-    ALGORITHM,
-    PROBLEM,
-    VALUE,
-    better_of,
-    chosen_metric,
-    table_of,
-)
+from ogive._files import is_folder, is_plain, readable_file
 from ogive.data.foreign_frames import as_pandas
 from ogive.errors import FileError, InputError
-from ogive.results.numbers import counted, listed, repeated, shown
+from ogive.results.numbers import counted, listed, shown
+
+PROBLEM, ALGORITHM, VALUE = "problem", "algorithm", "value"
+_LOWER = re.compile(
+    r"err|loss|time|runtime|duration|cost|memory|hours|rmse|mae|mse|mape|mase|brier|deviance|"
+    r"perplexity|entropy",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"^neg_", re.IGNORECASE)  # errors with their sign changed, in scikit-learn
+
+FINISHED = ("3", "FINISHED")  # in the database, and in the file store
+RUN_NAME, PARENT = "mlflow.runName", "mlflow.parentRunId"
+PROBLEMS = ("dataset", "data_set", "problem", "task")
+ALGORITHMS = ("model", "algorithm", "classifier", "regressor", "estimator", "estimator_name")
+MAX_ENTRY = 1 << 20  # bytes of one parameter, tag or description
+SQLITE = b"SQLite format 3\0"
+_RUNS = (
+    "SELECT r.run_uuid, e.name, r.name, r.status FROM runs r "
+    "JOIN experiments e ON e.experiment_id = r.experiment_id "
+    "WHERE r.lifecycle_stage = 'active' AND e.lifecycle_stage = 'active' "
+    "ORDER BY e.experiment_id, r.start_time, r.run_uuid"
+)
+_METRICS = "SELECT run_uuid, key, value FROM latest_metrics WHERE is_nan = 0 ORDER BY key"
+_FACTS = (
+    "SELECT run_uuid, key, value FROM params UNION ALL "
+    "SELECT run_uuid, key, value FROM tags WHERE value IS NOT NULL"
+)
+
+
+def better_of(measure: str) -> str:
+    """Return whether "higher" or "lower" values of a measure are better, by its name.
+
+    >>> better_of("val/log_loss"), better_of("balanced_accuracy"), better_of("neg_log_loss")
+    ('lower', 'higher', 'higher')
+    """
+    lower = _LOWER.search(measure) and not _NEGATED.search(measure)
+    return "lower" if lower else "higher"
+
+
+def _table_of(
+    names: tuple[Any, Any], values: Any, measure: str, better: str, notes: Iterable[str] = ()
+) -> pd.DataFrame:
+    """Pivot runs, given by the names of problems and algorithms; repeated ones become their mean.
+
+    Problems and algorithms are in order of appearance. `attrs` holds `measure`, `better`, `notes`.
+    """
+    problems, algorithms = (np.array(each, dtype=object) for each in names)
+    rows = pd.DataFrame({PROBLEM: problems, ALGORITHM: algorithms, VALUE: values})
+    known = rows[np.isfinite(rows[VALUE].to_numpy(dtype=float))]
+    all_notes = list(notes)
+    if len(known) < len(rows):
+        lost = counted(len(rows) - len(known), "run")
+        all_notes.append(f"{lost} without a finite value: left out.")
+    if not len(known):
+        raise InputError(f"No run has a value of {shown(measure)}, so there is no table to make.")
+    sizes = known.groupby([PROBLEM, ALGORITHM], sort=False).size()
+    if several := int((sizes > 1).sum()):
+        all_notes.append(
+            f"{counted(several, 'pair')} of problem and algorithm with several runs, "
+            f"{int(sizes.max()):,} at most: their mean is used."
+        )
+    wide = known.pivot_table(index=PROBLEM, columns=ALGORITHM, values=VALUE, aggfunc="mean")
+    table: pd.DataFrame = wide.astype(float).reindex(
+        index=known[PROBLEM].unique(), columns=known[ALGORITHM].unique()
+    )
+    if missing := int(table.isna().to_numpy().sum()):
+        all_notes.append(f"No run: {missing:,} of {counted(table.size, 'pair')}.")
+    table.attrs = {"measure": measure, "better": better, "notes": all_notes}
+    return table
+
+
+def _metric_of(metric: str | None, known: Sequence[str], what: str, *, first: bool = False) -> str:
+    """Return the metric that is asked for, the `first` one, or the only one that there is."""
+    if metric is None and (first or len(known) == 1):
+        return known[0]
+    if metric in known:
+        return str(metric)
+    if not known:
+        raise InputError(f"{what} holds no metric, so there is nothing to compare.")
+    wrong = "" if metric is None else f"There is no metric {shown(metric)}. "
+    raise InputError(
+        f"{wrong}{what} holds {listed([shown(name) for name in known], 'metric', 8)}. Name one: "
+        f"metric={shown(known[0])}."
+    )
 
 
 def known_results(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame | None:
@@ -68,86 +137,89 @@ def _autogluon(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
 
     Its data set is in the column `dataset`, if there is one.
     """
-    there = [name for name in _AUTOGLUON if name in frame.columns]
-    if not there or "model" not in frame.columns:
+    usual = ("score_test", "score_val", "fit_time", "pred_time_test", "pred_time_val")
+    known = [name for name in usual if name in frame.columns]
+    if not known or "model" not in frame.columns:
         raise InputError(
             f"A leaderboard has the columns model and score_test or score_val, but there are "
             f"{listed([shown(str(name)) for name in frame.columns], 'column', 8)}."
         )
-    chosen = there[0] if metric is None else chosen_metric(metric, there, "The leaderboard")
+    chosen = _metric_of(metric, known, "The leaderboard", first=True)
     notes = []
     if chosen == "score_val":
         notes.append("Scores are those of validation, by which AutoGluon chose: too favourable.")
-    means = (
-        sorted(frame["eval_metric"].dropna().astype(str).unique())
-        if ("eval_metric" in frame.columns and chosen.startswith("score"))
-        else []
-    )
+    means = _values_in(frame, "eval_metric") if chosen.startswith("score") else []
     measure = f"{chosen} ({', '.join(means)})" if means else chosen
-    rows = _rows(frame, _first(frame, ("dataset", "task")), "model", chosen)
-    return table_of(rows, measure, "higher" if chosen.startswith("score") else "lower", notes)
-
-
-_AUTOGLUON = ("score_test", "score_val", "fit_time", "pred_time_test", "pred_time_val")
+    better = "higher" if chosen.startswith("score") else "lower"
+    problem = _first_column(frame, ("dataset", "task"))
+    return _from_columns(frame, problem, "model", chosen, measure, better, notes)
 
 
 def _tabarena(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
     """Return results of TabArena (TabRepo): one row per method, data set and fold."""
-    there = [name for name in _TABARENA if name in frame.columns]
-    chosen = there[0] if metric is None else chosen_metric(metric, there, "The table")
-    method, problem = _first(frame, ("method", "framework")), _first(frame, ("dataset", "tid"))
+    usual = ("metric_error", "metric_error_val", "time_train_s", "time_infer_s")
+    known = [name for name in usual if name in frame.columns]
+    chosen = _metric_of(metric, known, "The table", first=True)
+    method = _first_column(frame, ("method", "framework"))
+    problem = _first_column(frame, ("dataset", "tid"))
     notes = []
     if "imputed" in frame.columns and (filled := frame["imputed"].fillna(value=False) == 1).any():
         notes.append(f"{int(filled.sum()):,} imputed results: left out.")
         frame = frame[~filled]
-    if chosen.startswith("metric_error") and "metric" in frame.columns:
-        kinds = sorted(frame["metric"].dropna().astype(str).unique())
-        if len(kinds) > 1:
-            notes.append(
-                f"Errors are of {listed(kinds, 'metric')}: compare them within a data set only."
-            )
-    return table_of(_rows(frame, problem, method, chosen), chosen, "lower", notes)
-
-
-_TABARENA = ("metric_error", "metric_error_val", "time_train_s", "time_infer_s")
+    kinds = _values_in(frame, "metric") if chosen.startswith("metric_error") else []
+    if len(kinds) > 1:
+        notes.append(
+            f"Errors are of {listed(kinds, 'metric')}: compare them within a data set only."
+        )
+    return _from_columns(frame, problem, method, chosen, chosen, "lower", notes)
 
 
 def _automl_benchmark(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
     """Return results of the AutoML benchmark: `result` is always higher for the better."""
-    there = [name for name in ("result", "training_duration", "predict_duration") if name in frame]
-    chosen = there[0] if metric is None else chosen_metric(metric, there, "The table")
+    known = [name for name in ("result", "training_duration", "predict_duration") if name in frame]
+    chosen = _metric_of(metric, known, "The table", first=True)
     better = "higher" if chosen == "result" else "lower"
-    return table_of(_rows(frame, "task", "framework", chosen), chosen, better)
+    return _from_columns(frame, "task", "framework", chosen, chosen, better)
 
 
 def _openml(frame: pd.DataFrame, metric: str | None) -> pd.DataFrame:
     """Return evaluations as `openml.evaluations.list_evaluations` returns them, as a frame."""
     measure, notes = metric or VALUE, []
     if "function" in frame.columns:
-        names = sorted(frame["function"].dropna().astype(str).unique())
-        measure = chosen_metric(metric, names, "The table")
+        measure = _metric_of(metric, _values_in(frame, "function"), "The table")
         frame = frame[frame["function"] == measure]
-    problem = _first(frame, ("data_name", "task_id"))
+    problem = _first_column(frame, ("data_name", "task_id"))
     if problem == "data_name" and frame.groupby("data_name")["task_id"].nunique().max() > 1:
         problem = "task_id"
         notes.append("Some data sets have several tasks, so problems are tasks.")
-    algorithm = _first(frame, ("flow_name", "flow_id"))
-    return table_of(_rows(frame, problem, algorithm, VALUE), measure, better_of(measure), notes)
+    algorithm = _first_column(frame, ("flow_name", "flow_id"))
+    return _from_columns(frame, problem, algorithm, VALUE, measure, better_of(measure), notes)
 
 
-def _rows(frame: pd.DataFrame, problem: str, algorithm: str, value: str) -> pd.DataFrame:
-    there = frame[[problem, algorithm]].notna().all(axis=1)
-    kept = frame[there]
-    return pd.DataFrame(
-        {
-            PROBLEM: kept[problem].astype(str).to_numpy(dtype=object),
-            ALGORITHM: kept[algorithm].astype(str).to_numpy(dtype=object),
-            VALUE: pd.to_numeric(kept[value], errors="coerce").to_numpy(dtype=float),
-        }
-    )
+def _values_in(frame: pd.DataFrame, column: str) -> list[str]:
+    """Return the distinct values of a column as text, sorted; none if there is no such column."""
+    if column not in frame.columns:
+        return []
+    return sorted(frame[column].dropna().astype(str).unique())
 
 
-def _first(frame: pd.DataFrame, names: tuple[str, ...]) -> str:
+def _from_columns(
+    frame: pd.DataFrame,
+    problem: str,
+    algorithm: str,
+    value: str,
+    measure: str,
+    better: str,
+    notes: Iterable[str] = (),
+) -> pd.DataFrame:
+    """Pivot these columns of a frame; rows without a problem or an algorithm are left out."""
+    kept = frame[frame[[problem, algorithm]].notna().all(axis=1)]
+    names = kept[problem].astype(str), kept[algorithm].astype(str)
+    values = pd.to_numeric(kept[value], errors="coerce").to_numpy(dtype=float)
+    return _table_of(names, values, measure, better, notes)
+
+
+def _first_column(frame: pd.DataFrame, names: tuple[str, ...]) -> str:
     for name in names:
         if name in frame.columns:
             return name
@@ -157,7 +229,7 @@ def _first(frame: pd.DataFrame, names: tuple[str, ...]) -> str:
     )
 
 
-Reader = Callable[["pd.DataFrame", "str | None"], "pd.DataFrame"]
+Reader = Callable[[pd.DataFrame, "str | None"], pd.DataFrame]
 # The columns of each form, with alternatives, and its reader.
 FORMS: tuple[tuple[tuple[tuple[str, ...], ...], Reader], ...] = (
     ((("metric_error",), ("method", "framework"), ("dataset", "tid")), _tabarena),
@@ -165,165 +237,6 @@ FORMS: tuple[tuple[tuple[tuple[str, ...], ...], Reader], ...] = (
     ((("framework",), ("task",), ("result",), ("fold",)), _automl_benchmark),
     ((("flow_name", "flow_id"), ("task_id",), ("value",), ("run_id",)), _openml),
 )
-
-
-Repeated = Literal["mean", "best", "latest"]
-
-_COLUMNS = ("run_id", "task_id", "flow_id", "flow_name", "value")
-_MEASURE = re.compile(r"[A-Za-z0-9_]{1,64}")  # it becomes a part of an address
-_LOWER_IS_BETTER = re.compile(r"error|time|cost|memory|hours")
-
-
-def openml_performance(
-    tasks: Any,
-    measure: str = "predictive_accuracy",
-    flows: Iterable[int] | None = None,
-    *,
-    repeated: Repeated = "mean",
-    max_runs: int = 100_000,
-    cache: PathLike | None = None,
-    server: Server | None = None,
-) -> pd.DataFrame:
-    """Ask OpenML for the performance of flows on tasks: a frame of tasks × flows.
-
-    `tasks` is a suite like "openml-suite:99", or numbers of tasks: [31, 37] or "openml-task:31".
-    `measure` is one that OpenML computes. `flows` are numbers of flows; by default, all flows that
-    were run are included, which are very many for well-known tasks. If a flow was run on a task
-    several times, `repeated` selects the mean, the best or the latest value. Cells without a run
-    are NaN.
-
-    `frame.attrs` holds the `measure`, which direction is `better`, and `notes`. Runs are added
-    every day, and nothing is cached: save the frame to reproduce a result. For example:
-
-        openml_performance("openml-suite:99", flows=[60, 65, 66, 75])
-    """
-    if repeated not in get_args(Repeated):
-        raise InputError(
-            f"repeated is {shown(repeated)}, but it should be 'mean', 'best' or 'latest'."
-        )
-    if not isinstance(measure, str) or not _MEASURE.fullmatch(measure):
-        raise InputError(
-            f"measure is {shown(measure)}, but it should be the name of a measure of OpenML, "
-            "like 'predictive_accuracy'."
-        )
-    if max_runs < 1:
-        raise InputError(f"max_runs is {shown(max_runs)}, but it should be at least 1.")
-    numbers = _tasks(tasks, cache, server)
-    chosen = None if flows is None else _numbers(flows, "flow")
-    runs = (server or OpenMLServer()).evaluations(numbers, measure, chosen, max_runs + 1)
-    _check_runs(runs, measure, max_runs)
-    return _table(runs, numbers, measure, repeated)
-
-
-def _tasks(tasks: Any, cache: PathLike | None, server: Server | None) -> list[int]:
-    """Return the numbers of the tasks, given or from a suite."""
-    if isinstance(tasks, str) and tasks.startswith("openml-suite:"):
-        name = tasks.removeprefix("openml-suite:")
-        return list(suite_tasks(name, cache=cache, server=server))
-    return _numbers(tasks, "task")
-
-
-def _numbers(given: Any, noun: str) -> list[int]:
-    """Return the distinct numbers, in the order given."""
-    several = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-    texts = [str(one).removeprefix(f"openml-{noun}:") for one in several]
-    if not texts:
-        raise InputError(f"There is no {noun} to ask for. Give at least one number.")
-    return list(dict.fromkeys(number_of(text, noun) for text in texts))
-
-
-def _check_runs(runs: pd.DataFrame, measure: str, max_runs: int) -> None:
-    """Refuse an empty list, too many runs, and lists of another form."""
-    if not len(runs) or ("value" in runs.columns and runs["value"].isna().all()):
-        raise InputError(
-            f"OpenML knows no run of these tasks with the measure {shown(measure)}. "
-            "Check the numbers of tasks and flows, and the name of the measure, at "
-            "https://www.openml.org."
-        )
-    lacking = [name for name in _COLUMNS if name not in runs.columns]
-    if lacking:
-        raise FileError(
-            f"OpenML's list of runs lacks {listed(lacking, 'column')}. The package openml may be "
-            "too new: install another version of it."
-        )
-    if len(runs) > max_runs:
-        raise InputError(
-            f"There are more than {max_runs:,} runs of these tasks. Name flows or fewer tasks, or "
-            "pass a larger max_runs."
-        )
-
-
-def _table(runs: pd.DataFrame, tasks: list[int], measure: str, repeated: Repeated) -> pd.DataFrame:
-    """One row per task in the order requested, one column per flow in the order of numbers."""
-    better = "lower" if _LOWER_IS_BETTER.search(measure) else "higher"
-    valued = runs[runs["value"].notna()].sort_values("run_id")
-    ways: dict[Repeated, Literal["mean", "min", "max", "last"]] = {
-        "mean": "mean",
-        "best": "min" if better == "lower" else "max",
-        "latest": "last",
-    }
-    wide = valued.pivot_table(
-        index="task_id",
-        columns="flow_id",
-        values="value",
-        aggfunc=ways[repeated],
-    )
-    wide = wide.reindex([task for task in tasks if task in wide.index])
-    names = valued.drop_duplicates("flow_id", keep="last").set_index("flow_id")["flow_name"]
-    table = wide.astype(float).set_axis(_flow_names(wide.columns, names), axis=1)
-    table = table.set_axis([str(task) for task in table.index], axis=0)
-    table = table.rename_axis(index="problem", columns="algorithm")
-    table.attrs = {
-        "measure": measure,
-        "better": better,
-        "notes": _notes(runs, valued, tasks, table, repeated),
-    }
-    return table
-
-
-def _flow_names(flows: pd.Index, names: pd.Series) -> list[str]:
-    """Return the name of each flow, with its number if two flows have the same name."""
-    texts = [str(names[flow]) for flow in flows]
-    shared = set(repeated(texts))
-    return [
-        f"{text} [{flow}]" if text in shared else text
-        for text, flow in zip(texts, flows, strict=True)
-    ]
-
-
-def _notes(
-    runs: pd.DataFrame,
-    valued: pd.DataFrame,
-    tasks: list[int],
-    table: pd.DataFrame,
-    repeated: Repeated,
-) -> list[str]:
-    notes = []
-    sizes = valued.groupby(["task_id", "flow_id"]).size()
-    several = int((sizes > 1).sum())
-    if several:
-        notes.append(
-            f"{counted(several, 'pair')} of task and flow with several runs, {int(sizes.max()):,} "
-            f"at most: the {repeated} value is used."
-        )
-    absent = [str(task) for task in tasks if str(task) not in table.index]
-    if absent:
-        notes.append(f"{listed(absent, 'task')} without a run: left out.")
-    n_missing = int(table.isna().sum().sum())
-    if n_missing:
-        notes.append(f"No run: {n_missing:,} of {counted(table.size, 'pair')}.")
-    n_without = len(runs) - len(valued)
-    if n_without:
-        notes.append(f"{counted(n_without, 'run')} without a value: left out.")
-    return notes
-
-
-FINISHED = ("3", "FINISHED")  # in the file store, and in the database
-RUN_NAME, PARENT = "mlflow.runName", "mlflow.parentRunId"
-PROBLEMS = ("dataset", "data_set", "problem", "task")
-ALGORITHMS = ("model", "algorithm", "classifier", "regressor", "estimator", "estimator_name")
-MAX_ENTRY = 1 << 20  # bytes of one parameter, tag or description
-SQLITE = b"SQLite format 3\0"
 
 
 @dataclass
@@ -357,37 +270,31 @@ def read_mlflow(
     """Return the last value of a metric of all finished runs as problems × algorithms."""
     try:
         read = _of_folder if is_folder(path) else _of_database
-        found = list(read(path, max_bytes))
+        runs = list(read(path, max_bytes))
     except FileError:
         raise
     except OSError as error:
         raise FileError(f"'{error.filename or path}' may not be read: {error.strerror}.") from error
-    runs = [run for run in found if run.finished]
-    if not runs:
-        raise InputError(f"'{path}' holds no finished run, of {counted(len(found), 'run')}.")
-    there = list(dict.fromkeys(name for run in runs for name in sorted(run.metrics)))
-    measure = chosen_metric(metric, there, f"'{path}'")
-    with_value = [run for run in runs if measure in run.metrics]
+    finished = [run for run in runs if run.finished]
+    if not finished:
+        raise InputError(f"'{path}' holds no finished run, of {counted(len(runs), 'run')}.")
+    metrics = list(dict.fromkeys(name for run in finished for name in sorted(run.metrics)))
+    measure = _metric_of(metric, metrics, f"'{path}'")
+    with_value = [run for run in finished if measure in run.metrics]
     parents = {run.id for run in with_value}
     kept = [run for run in with_value if run.facts.get(PARENT) not in parents]
     problems, what = _named(kept, problem, PROBLEMS, "problem")
     algorithms, who = _named(kept, algorithm, ALGORITHMS, "algorithm")
     notes = [f"Problems are {what}; algorithms are {who}."]
     for lost, why in (
-        (len(found) - len(runs), "not finished"),
-        (len(runs) - len(with_value), f"without the metric {measure}"),
+        (len(runs) - len(finished), "not finished"),
+        (len(finished) - len(with_value), f"without the metric {measure}"),
         (len(with_value) - len(kept), "below another run that has the metric"),
     ):
         if lost:
             notes.append(f"{counted(lost, 'run')} {why}: left out.")
-    rows = pd.DataFrame(
-        {
-            PROBLEM: np.array(problems, dtype=object),
-            ALGORITHM: np.array(algorithms, dtype=object),
-            VALUE: [run.metrics[measure] for run in kept],
-        }
-    )
-    return table_of(rows, measure, better_of(measure), notes)
+    values = [run.metrics[measure] for run in kept]
+    return _table_of((problems, algorithms), values, measure, better_of(measure), notes)
 
 
 def _named(
@@ -400,7 +307,7 @@ def _named(
                 f"{what} is {shown(wanted)}, but {listed(lacking, 'run')} have no parameter or tag "
                 "of this name. Name another, or log it with every run."
             )
-        return [run.facts[wanted] for run in runs], f"the parameter or tag {shown(wanted)}"
+        usual = (wanted,)
     for name in usual:
         if all(name in run.facts for run in runs):
             return [run.facts[name] for run in runs], f"the parameter or tag {shown(name)}"
@@ -410,7 +317,7 @@ def _named(
 
 
 def _of_folder(folder: Path, max_bytes: int) -> Iterator[Run]:
-    """The runs of a file store: <experiment>/<run>/ with meta.yaml, metrics, params and tags."""
+    """Yield the runs of a file store: <experiment>/<run>/ with meta.yaml, metrics, params, tags."""
     for home in sorted(entry for entry in folder.iterdir() if is_plain(entry / "meta.yaml")):
         about = _about(home / "meta.yaml")
         if about.get("lifecycle_stage") == "deleted" or home.name in (".trash", "models"):
@@ -421,7 +328,11 @@ def _of_folder(folder: Path, max_bytes: int) -> Iterator[Run]:
                 continue  # a data set or a logged model
             if run.get("lifecycle_stage") == "deleted":
                 continue
-            facts = dict(_entries(place / "params")) | dict(_entries(place / "tags"))
+            facts = {
+                file.relative_to(place / kind).as_posix(): _text(file, MAX_ENTRY).strip()
+                for kind in ("params", "tags")
+                for file in _files(place / kind)
+            }
             yield Run(
                 id=place.name,
                 experiment=about.get("name", home.name),
@@ -448,11 +359,6 @@ def _scalar(text: str) -> str:
         except ValueError:
             return text[1:-1]
     return text
-
-
-def _entries(folder: Path) -> Iterator[tuple[str, str]]:
-    for file in _files(folder):
-        yield file.relative_to(folder).as_posix(), _text(file, MAX_ENTRY).strip()
 
 
 def _metrics(folder: Path, max_bytes: int) -> Iterator[tuple[str, float]]:
@@ -507,16 +413,3 @@ def _of_database(file: Path, max_bytes: int) -> Iterator[Run]:
             "the file mlflow.db of a newer MLflow."
         ) from error
     yield from runs.values()
-
-
-_RUNS = (
-    "SELECT r.run_uuid, e.name, r.name, r.status FROM runs r "
-    "JOIN experiments e ON e.experiment_id = r.experiment_id "
-    "WHERE r.lifecycle_stage = 'active' AND e.lifecycle_stage = 'active' "
-    "ORDER BY e.experiment_id, r.start_time, r.run_uuid"
-)
-_METRICS = "SELECT run_uuid, key, value FROM latest_metrics WHERE is_nan = 0 ORDER BY key"
-_FACTS = (
-    "SELECT run_uuid, key, value FROM params UNION ALL "
-    "SELECT run_uuid, key, value FROM tags WHERE value IS NOT NULL"
-)

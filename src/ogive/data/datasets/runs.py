@@ -1,120 +1,29 @@
-"""Read_runs: problems × algorithms from one row per run.
-
-Which columns of a table of runs are measures, status or features of problems.
-
-Tables of runs, of whatever origin, as problems × algorithms; plain ones are read here.
-"""
+"""Runs of algorithms on problems, from tables of any origin; plain tables are read here."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ogive._files import TO_RAISE, PathLike, most_bytes, size_for_people
-from ogive.data.datasets.run_formats import is_mlflow, known_results, leaderboards, read_mlflow
-from ogive.data.datasets.run_tables import ALGORITHM, PROBLEM
+from ogive.data.datasets.run_formats import (
+    ALGORITHM,
+    PROBLEM,
+    is_mlflow,
+    known_results,
+    leaderboards,
+    read_mlflow,
+)
 from ogive.data.foreign_frames import as_pandas, with_whole_texts
 from ogive.data.names import is_numbered
 from ogive.data.table_files import MAX_BYTES, as_name, read_table
 from ogive.errors import InputError
 from ogive.results.numbers import listed, meant, shown
-
-STATUS = ("status", "runstatus", "run_status")
-BESIDE = ("repetition", "repeat", "seed", "fold", "run", "run_id", "id", "index", "unnamed: 0")
-OK = ("ok", "success", "solved", "finished", "complete", "completed", "true", "1")
-FEATURE_PREFIXES = ("feature_", "feature:", "feat_")
-APART = 100.0  # times that a scale must differ from that of most columns to be another one
-FEWEST = 4  # columns to say what most have
-
-
-def measure_of(
-    path: PathLike,
-    frame: pd.DataFrame,
-    names: Sequence[str],
-    known: Sequence[str],
-    metric: str | None,
-) -> str | None:
-    """Return the column of a long table that is measured; asks where there are several."""
-    beside = {*names, *(c for c in frame.columns if _plain(c) in (*STATUS, *BESIDE))}
-    further = [str(name) for name in frame.columns if name not in beside]
-    if metric is not None:
-        if metric in further:
-            return metric
-        raise InputError(
-            f"'{path}' has no measure {shown(metric)}; it has "
-            f"{listed([shown(name) for name in further], 'column', 6)}."
-        )
-    numbers = [name for name in further if frame[name].dtype.kind in "fiu"]
-    if len(numbers) > 1:
-        raise InputError(
-            f"'{path}' holds {listed([shown(name) for name in numbers], 'measure', 6)}. Name one: "
-            f"metric={shown(numbers[0])}."
-        )
-    by_name = next((name for word in known for name in further if _plain(name) == word), None)
-    return by_name or (further[0] if len(further) == 1 else None) or next(iter(numbers), None)
-
-
-def failed_runs(
-    frame: pd.DataFrame, problem: str, algorithm: str, names_in: Callable[[Any], list[str]]
-) -> dict[str, Any]:
-    """Return which runs of a long table did not end well, if it has a status."""
-    status = next((c for c in frame.columns if _plain(c) in STATUS), None)
-    if status is None:
-        return {}
-    told = frame[status].astype(str).str.strip().str.lower()
-    failed = (~told.isin(OK)).to_numpy()
-    problems, algorithms = names_in(frame[problem]), names_in(frame[algorithm])
-    pairs = [(problems[k], algorithms[k]) for k in np.flatnonzero(failed)]
-    return {"failed": pairs}
-
-
-def algorithms_only(
-    path: PathLike, table: pd.DataFrame, features: Sequence[str] | None
-) -> pd.DataFrame:
-    """Return a wide table without features of problems; asks about columns on another scale."""
-    if features is not None:
-        lacking = [name for name in features if name not in table.columns]
-        if lacking:
-            hint = meant(str(lacking[0]), table.columns)
-            raise InputError(
-                f"'{path}' has no {listed(list(map(shown, lacking)), 'column')}.{hint}"
-            )
-        return table.drop(columns=list(features))
-    named = [c for c in table.columns if str(c).strip().lower().startswith(FEATURE_PREFIXES)]
-    table = table.drop(columns=named)
-    other = _on_another_scale(table)
-    if other:
-        raise InputError(
-            f"'{path}': {listed(list(map(shown, other)), 'column')} on quite another scale than "
-            "the rest. If these are features of problems, leave them out: features="
-            f"{list(map(str, other))}; if all columns are algorithms, give features=[]."
-        )
-    return table
-
-
-def _on_another_scale(table: pd.DataFrame) -> list[Any]:
-    """Return columns whose large values are far from those of most others."""
-    numeric = table.columns[[kind.kind in "fiu" for kind in table.dtypes]]
-    if len(numeric) < FEWEST:
-        return []
-    sizes = np.abs(table[numeric].to_numpy(float))  # one array: pandas would go column by column
-    sizes = np.where(sizes < np.inf, sizes, np.nan)
-    large = type(table)(sizes).quantile(0.9).to_numpy()
-    middle = float(np.nanmedian(large)) if np.isfinite(large).any() else 0.0
-    if not middle > 0:
-        return []
-    far = (large < middle / APART) | (large > middle * APART)
-    return [] if 2 * int(far.sum()) >= len(numeric) else list(numeric[far])
-
-
-def _plain(name: object) -> str:
-    return str(name).strip().lower()
-
 
 LAYOUTS = ("auto", "wide", "long")
 _PROBLEMS = ("problem", "problem_id", "instance", "instance_id", "dataset", "task", "task_id")
@@ -122,12 +31,15 @@ _ALGORITHMS = ("algorithm", "algorithm_id", "solver", "solver_id", "flow", "flow
 _VALUES = ("value", "performance", "score", "runtime", "time", "accuracy")
 _BETTER = {"runtime": "lower", "time": "lower", "accuracy": "higher"}
 _FIRST_OF_WIDE = {*_PROBLEMS, "name", "id", "", "unnamed: 0"}
-
-
-class _LongColumns(NamedTuple):
-    problem: str
-    algorithm: str
-    value: str
+_STATUS = ("status", "runstatus", "run_status")
+_OK = ("ok", "success", "solved", "finished", "complete", "completed", "true", "1")
+_NO_MEASURE = (
+    *_STATUS,
+    *("repetition", "repeat", "seed", "fold", "run", "run_id", "id", "index", "unnamed: 0"),
+)
+_FEATURE_PREFIXES = ("feature_", "feature:", "feat_")
+OTHER_SCALE = 100.0  # factor by which a scale must differ from that of most columns
+FEWEST = 4  # columns to say what most have
 
 
 def read_runs(
@@ -203,7 +115,15 @@ def read_runs(
     known = known_results(frame, metric) if layout == "auto" else None
     if known is not None:
         return known
-    return _plain_runs_plain(frame, path, layout, most, metric, features)
+    columns = None if layout == "wide" else _long_columns(path, frame, layout, metric)
+    if columns is not None:
+        return _from_long(path, frame, columns, most, stated=metric is not None)
+    if metric is not None:
+        raise InputError(
+            f"metric is {shown(metric)}, but '{path}' is a wide table, one column per "
+            "algorithm: it has one measure. Leave it out."
+        )
+    return _as_runs(path, _algorithms_only(path, _wide(path, frame), features))
 
 
 def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
@@ -214,51 +134,23 @@ def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
     return frame if plain else frame.rename_axis(str(frame.index.name or PROBLEM)).reset_index()
 
 
-def _plain_runs_plain(
-    frame: pd.DataFrame,
-    path: PathLike,
-    layout: str,
-    max_bytes: int,
-    metric: str | None,
-    features: Sequence[str] | None,
-) -> pd.DataFrame:
-    columns = None if layout == "wide" else _long_columns(path, frame, layout, metric)
-    if columns is None:
-        if metric is not None:
-            raise InputError(
-                f"metric is {shown(metric)}, but '{path}' is a wide table, one column per "
-                "algorithm: it has one measure. Leave it out."
-            )
-        table = algorithms_only(path, _wide(path, frame), features)
-    else:
-        table = _pivoted(path, frame, columns, max_bytes)
-    table = table.rename_axis(index=PROBLEM, columns=ALGORITHM)
-    table = _all_numbers(path, table)
-    if columns is not None:
-        table.attrs.update({"measure": columns.value} if metric else {}, **_stated(columns.value))
-        table.attrs.update(failed_runs(frame, *columns[:2], _names))
-    return table
-
-
-def _stated(measure: str) -> dict[str, str]:
-    """Return the measure and its better direction, if the name of the measure implies it."""
-    better = _BETTER.get(measure.strip().lower())
-    return {} if better is None else {"measure": measure, "better": better}
+def _plain(name: object) -> str:
+    return str(name).strip().lower()
 
 
 def _long_columns(
     path: PathLike, frame: pd.DataFrame, layout: str, metric: str | None
-) -> _LongColumns | None:
-    """Return the columns of a long table, or None if it is wide."""
-    plain = {str(name).strip().lower(): str(name) for name in frame.columns}
+) -> tuple[str, str, str] | None:
+    """Return the columns of problem, algorithm and value, or None if the table is wide."""
+    plain = {_plain(name): str(name) for name in frame.columns}
     problem, algorithm = (
         next((plain[name] for name in names if name in plain), None)
         for names in (_PROBLEMS, _ALGORITHMS)
     )
     if problem is not None and algorithm is not None:
-        value = measure_of(path, frame, (problem, algorithm), _VALUES, metric)
+        value = _measure_of(path, frame, (problem, algorithm), metric)
         if value is not None:
-            return _LongColumns(problem, algorithm, value)
+            return problem, algorithm, value
     elif layout == "auto":
         return None
     raise InputError(
@@ -267,24 +159,47 @@ def _long_columns(
     )
 
 
-def _wide(path: PathLike, frame: pd.DataFrame) -> pd.DataFrame:
-    """Move the names of problems to the index, if the first column holds them."""
-    first = frame.iloc[:, 0]
-    named = str(frame.columns[0]).strip().lower() in _FIRST_OF_WIDE
-    if named or first.dtype.kind not in "fiub":
-        _require_names(path, frame, [frame.columns[0]])
-        return frame.iloc[:, 1:].set_axis(_names(first), axis=0)
-    return frame.set_axis([f"problem_{row + 1}" for row in range(len(frame))], axis=0)
+def _measure_of(
+    path: PathLike, frame: pd.DataFrame, names: Sequence[str], metric: str | None
+) -> str | None:
+    """Return the column of a long table that is measured; refuse to choose one of several."""
+    further = [
+        str(name) for name in frame.columns if name not in names and _plain(name) not in _NO_MEASURE
+    ]
+    if metric is not None:
+        if metric in further:
+            return metric
+        raise InputError(
+            f"'{path}' has no measure {shown(metric)}; it has "
+            f"{listed([shown(name) for name in further], 'column', 6)}."
+        )
+    numbers = [name for name in further if frame[name].dtype.kind in "fiu"]
+    if len(numbers) > 1:
+        raise InputError(
+            f"'{path}' holds {listed([shown(name) for name in numbers], 'measure', 6)}. Name one: "
+            f"metric={shown(numbers[0])}."
+        )
+    by_name = next((name for word in _VALUES for name in further if _plain(name) == word), None)
+    return by_name or (further[0] if len(further) == 1 else None) or next(iter(numbers), None)
 
 
-def _pivoted(
-    path: PathLike, frame: pd.DataFrame, columns: _LongColumns, max_bytes: int
+def _from_long(
+    path: PathLike,
+    frame: pd.DataFrame,
+    columns: tuple[str, str, str],
+    max_bytes: int,
+    *,
+    stated: bool,
 ) -> pd.DataFrame:
-    """Return pivot a long table; problems and algorithms are in order of appearance."""
-    _require_names(path, frame, (columns.problem, columns.algorithm))
-    names = [_names(frame[name]) for name in (columns.problem, columns.algorithm)]
-    long = pd.DataFrame({PROBLEM: names[0], ALGORITHM: names[1]}).assign(
-        value=frame[columns.value].to_numpy()
+    """Pivot a long table; problems and algorithms are in order of appearance.
+
+    `attrs` has the measure if it is `stated` or its name says which direction is better, and the
+    pairs whose runs failed if there is a status.
+    """
+    problems, algorithms = (_names(path, frame[name]) for name in columns[:2])
+    measure = columns[2]
+    long = pd.DataFrame({PROBLEM: problems, ALGORITHM: algorithms}).assign(
+        value=frame[measure].to_numpy()
     )
     twice = long[long.duplicated([PROBLEM, ALGORITHM])]
     if len(twice):
@@ -302,25 +217,80 @@ def _pivoted(
             f"Check its columns. {TO_RAISE}"
         )
     wide = long.pivot(index=PROBLEM, columns=ALGORITHM, values="value")  # noqa: PD010
-    return wide.reindex(index=axes[0], columns=axes[1])
+    table = _as_runs(path, wide.reindex(index=axes[0], columns=axes[1]))
+    better = _BETTER.get(_plain(measure))
+    if stated or better:
+        table.attrs["measure"] = measure
+    if better:
+        table.attrs["better"] = better
+    status = next((name for name in frame.columns if _plain(name) in _STATUS), None)
+    if status is not None:
+        failed = ~frame[status].astype(str).str.strip().str.lower().isin(_OK).to_numpy()
+        table.attrs["failed"] = [(problems[k], algorithms[k]) for k in np.flatnonzero(failed)]
+    return table
 
 
-def _require_names(path: PathLike, frame: pd.DataFrame, columns: Sequence[str]) -> None:
-    for name in columns:
-        absent = frame[name].isna().to_numpy()
-        if absent.any():
-            raise InputError(
-                f"Row {int(absent.argmax()) + 1:,} of '{path}' has nothing in column "
-                f"{shown(name)}. Every row needs a name."
-            )
+def _wide(path: PathLike, frame: pd.DataFrame) -> pd.DataFrame:
+    """Move the names of problems to the index, if the first column holds them."""
+    first = frame.iloc[:, 0]
+    if _plain(first.name) in _FIRST_OF_WIDE or first.dtype.kind not in "fiub":
+        return frame.iloc[:, 1:].set_axis(_names(path, first), axis=0)
+    return frame.set_axis([f"problem_{row + 1}" for row in range(len(frame))], axis=0)
 
 
-def _names(column: pd.Series) -> list[str]:
+def _names(path: PathLike, column: pd.Series[Any]) -> list[str]:
+    """Return the names in a column, which every row needs."""
+    absent = column.isna().to_numpy()
+    if absent.any():
+        raise InputError(
+            f"Row {int(absent.argmax()) + 1:,} of '{path}' has nothing in column "
+            f"{shown(column.name)}. Every row needs a name."
+        )
     return [as_name(cell) for cell in column]
 
 
-def _all_numbers(path: PathLike, table: pd.DataFrame) -> pd.DataFrame:
-    """The table in floats; at once where all columns are numbers, for there may be thousands."""
+def _algorithms_only(
+    path: PathLike, table: pd.DataFrame, features: Sequence[str] | None
+) -> pd.DataFrame:
+    """Return a wide table without features of problems; refuse columns on another scale."""
+    if features is not None:
+        lacking = [name for name in features if name not in table.columns]
+        if lacking:
+            hint = meant(str(lacking[0]), table.columns)
+            raise InputError(
+                f"'{path}' has no {listed(list(map(shown, lacking)), 'column')}.{hint}"
+            )
+        return table.drop(columns=list(features))
+    named = [name for name in table.columns if _plain(name).startswith(_FEATURE_PREFIXES)]
+    table = table.drop(columns=named)
+    other = _on_another_scale(table)
+    if other:
+        raise InputError(
+            f"'{path}': {listed(list(map(shown, other)), 'column')} on quite another scale than "
+            "the rest. If these are features of problems, leave them out: features="
+            f"{list(map(str, other))}; if all columns are algorithms, give features=[]."
+        )
+    return table
+
+
+def _on_another_scale(table: pd.DataFrame) -> list[Any]:
+    """Return columns whose large values are far from those of most others."""
+    numeric = table.columns[[kind.kind in "fiu" for kind in table.dtypes]]
+    if len(numeric) < FEWEST:
+        return []
+    sizes = np.abs(table[numeric].to_numpy(float))  # one array: pandas would go column by column
+    sizes = np.where(sizes < np.inf, sizes, np.nan)
+    large = pd.DataFrame(sizes).quantile(0.9).to_numpy()
+    middle = float(np.nanmedian(large)) if np.isfinite(large).any() else 0.0
+    if not middle > 0:
+        return []
+    far = (large < middle / OTHER_SCALE) | (large > middle * OTHER_SCALE)
+    return [] if 2 * int(far.sum()) >= len(numeric) else list(numeric[far])
+
+
+def _as_runs(path: PathLike, table: pd.DataFrame) -> pd.DataFrame:
+    """Return problems × algorithms as floats; at once if possible, for there may be thousands."""
+    table = table.rename_axis(index=PROBLEM, columns=ALGORITHM)
     if all(kind.kind in "biuf" for kind in table.dtypes):
         return table.astype(float)
     return table.apply(lambda column: _numbers(path, column))
