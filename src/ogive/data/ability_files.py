@@ -11,7 +11,8 @@ import pandas as pd
 
 from ogive._files import PathLike, check_writable, tidy_folder, write_atomically
 from ogive.data.responses import Responses
-from ogive.data.scan import ScannedFile, ScannedResponses, WideRows
+from ogive.data.scan import ScannedResponses, WideRows
+from ogive.data.scanned_files import ScannedFile
 from ogive.errors import InputError
 from ogive.irt.response_codes import Kind
 

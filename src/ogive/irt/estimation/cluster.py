@@ -25,17 +25,8 @@ from numpy.typing import NDArray
 
 from ogive._installation import install_command
 from ogive.data.names import named
-from ogive.data.scan import (
-    NotGradesError,
-    OpenedRows,
-    ScannedFile,
-    ScannedResponses,
-    WideRows,
-    codes_of,
-    graded_kind,
-    refuse_grades,
-    scores_of,
-)
+from ogive.data.scan import OpenedRows, ScannedResponses, WideRows, graded_kind, refuse_grades
+from ogive.data.scanned_files import NotGradesError, ScannedFile, codes_of, scores_of
 from ogive.errors import ClusterError, InputError, OgiveError
 from ogive.irt.encoded_responses import (
     MOST_DISTINCT,
