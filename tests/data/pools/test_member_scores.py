@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import ogive as og
-from ogive.data.pools.members import Member, packed, unpacked
+from ogive.data.pools.members import Member, pack_scores, unpack_scores
 from ogive.data.pools.runner import dataset_answers, run_pool
 
 
@@ -84,10 +84,10 @@ def test_bad_probabilities_are_left_out_and_the_answers_stay(split, spoil, reaso
 
 def test_packing_keeps_half_precision():
     scores = np.random.default_rng(0).dirichlet(np.ones(3), 7).astype(np.float16)
-    np.testing.assert_array_equal(unpacked(packed(scores), 7, 3), scores)
-    assert unpacked("", 7, 3) is None
+    np.testing.assert_array_equal(unpack_scores(pack_scores(scores), 7, 3), scores)
+    assert unpack_scores("", 7, 3) is None
     with pytest.raises(ValueError, match="reshape"):
-        unpacked(packed(scores), 8, 3)
+        unpack_scores(pack_scores(scores), 8, 3)
 
 
 def test_a_whole_data_set_is_scored_while_held_out():

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ogive.data.pools.member_runs import Task, answer, fold_rows
+from ogive.data.pools.member_runs import Task, answer, folds_of
 from ogive.data.pools.members import Member, Part
 from ogive.data.pools.pool import find_pool
 from ogive.data.pools.runner import run_pool
@@ -71,7 +71,7 @@ def test_cross_validation_is_the_mean_over_folds_with_its_standard_error(split):
         GaussianNB()
         .fit(split.X_train[a], split.y_train[a])
         .score(split.X_train[b], split.y_train[b])
-        for a, b in fold_rows(split.y_train, 5, 4)
+        for a, b in folds_of(split.y_train, 5, 4)
     ]
     assert answers.cv_accuracy[0] == pytest.approx(np.mean(accuracies), rel=1e-14)
     expected = np.std(accuracies, ddof=1) / np.sqrt(5)

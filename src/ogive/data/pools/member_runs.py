@@ -1,13 +1,9 @@
-"""One member's outcome, stored; time limit.
-
-What became of one member: its answers and accuracy, or why it failed; and its file.
+"""The outcome of one member: its answers and accuracy, or why it failed; its file; its time limit.
 
 Each finished member is stored as one small JSON file, so that an interrupted run resumes. The file
 name is a digest of everything its content depends on: split, member and settings, seed, folds and
 library versions. A file of another run therefore has another name, and is ignored. A damaged file
 is written again.
-
-Worker processes for members with a time limit, or outside the main thread.
 
 A signal cannot interrupt a fit that is inside compiled code, and dask runs members in threads. So a
 member with a time limit is fitted by a worker: a child process that waits for tasks, does one after
@@ -26,7 +22,6 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
@@ -38,7 +33,14 @@ from numpy.typing import NDArray
 
 from ogive._files import read_json, write_json
 from ogive._processes import Child, as_child, heeded, raise_swallowed, receive, send
-from ogive.data.pools.members import Member, Part, class_scores, packed, same_everywhere, unpacked
+from ogive.data.pools.members import (
+    Member,
+    Part,
+    class_scores,
+    pack_scores,
+    same_everywhere,
+    unpack_scores,
+)
 from ogive.errors import FileError, InputError
 from ogive.results.numbers import counted
 from ogive.stats.metrics import error_scores, error_unit
@@ -85,31 +87,29 @@ def answer(task: Task) -> Outcome:
         heeded(),
         threadpool_limits(limits=1),
         parallel_config(backend="sequential"),
-        _counted_warnings() as met,
+        warnings.catch_warnings(record=True) as caught,
     ):
+        warnings.simplefilter("always")
         try:
-            predictions, said, scores = _asked(task, task.part.copy(), scored=True)
+            predictions, remarks, scores = _predict(task, task.part.copy(), scored=True)
         except (Exception, SystemExit) as error:
-            reason = f"{one_line(error).rstrip('.')}{_advice(task.part)}"
+            reason = one_line(error).rstrip(".")
+            if task.part.untidy:
+                reason += (
+                    ". It got the columns as they are, with text or missing values; to fill, scale "
+                    "and encode them, put ogive.TablePreparation() before it in a pipeline"
+                )
             return Outcome(failure=reason, passing=isinstance(error, MemoryError))
-        fold_accuracies, remarks = _cross_validated(task)
+        fold_accuracies, fold_remarks = _cross_validated(task)
     mean, se = _mean_and_se(fold_accuracies)
+    counts = Counter(warning.category.__name__ for warning in caught)
+    met = [f"{kind} ({counted(n, 'time')})" for kind, n in sorted(counts.items())]
     return Outcome(
         tuple(predictions.tolist()),
         mean,
         se,
-        remarks=(*said, *remarks, *_warnings_in_words(met)),
+        remarks=(*remarks, *fold_remarks, *met),
         scores=scores,
-    )
-
-
-def _advice(part: Part) -> str:
-    """Return what to do if a member failed that may not take columns as they are."""
-    if not part.untidy:
-        return ""
-    return (
-        ". It got the columns as they are, with text or missing values; to fill, scale and encode "
-        "them, put ogive.TablePreparation() before it in a pipeline"
     )
 
 
@@ -120,22 +120,22 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
 
 
-def _asked(
+def _predict(
     task: Task, part: Part, *, scored: bool = False
 ) -> tuple[NDArray[Any], tuple[str, ...], str]:
-    """The answers of a member, the `remarks` it makes, and if `scored`, its probabilities."""
+    """Return the answers of a member, the `remarks` it makes, and if `scored`, probabilities."""
     predictor = task.member.make(part, task.seed)
     predictor.fit(part.X_train, part.y_train)
     raise_swallowed()  # networks of scikit-learn swallow it, and stay half trained
     codes = _checked(predictor.predict(part.X_test), len(part.test), len(part.classes))
-    remarks = getattr(predictor, "remarks", ())
-    said = remarks if isinstance(remarks, tuple) else ()
+    given = getattr(predictor, "remarks", ())
+    remarks = given if isinstance(given, tuple) else ()
     if not scored or not hasattr(predictor, "predict_proba"):
-        return codes, said, ""
+        return codes, remarks, ""
     try:
-        return codes, said, packed(class_scores(predictor, part))
+        return codes, remarks, pack_scores(class_scores(predictor, part))
     except (Exception, SystemExit) as error:
-        return codes, (*said, f"no probabilities: {one_line(error)}"), ""
+        return codes, (*remarks, f"no probabilities: {one_line(error)}"), ""
 
 
 def _checked(given: Any, n_items: int, n_classes: int) -> NDArray[Any]:
@@ -163,69 +163,56 @@ def _checked(given: Any, n_items: int, n_classes: int) -> NDArray[Any]:
 
 def _cross_validated(task: Task) -> tuple[list[float], list[str]]:
     """Return accuracy in each usable fold, and remarks on folds that were left out."""
-    accuracies, lacking, problems = [], 0, []
-    folds = list(folds_of(task.part.y_train, task.cv, task.random_state))
-    numbers = not task.part.classes
-    present = np.unique(task.part.y_train).size
-    for learn, hold in folds:
-        part = task.part.fold(learn, hold)
-        if not numbers and np.unique(part.y_train).size < present:
-            lacking += 1
+    accuracies, n_skipped, problems = [], 0, []
+    y = task.part.y_train
+    folds = list(folds_of(y, task.cv, task.random_state))
+    n_present = np.unique(y).size
+    for learn, held_out in folds:
+        part = task.part.fold(learn, held_out)
+        if part.classes and np.unique(part.y_train).size < n_present:
+            n_skipped += 1
             continue
         try:
-            predictions, _, _ = _asked(task, part)
-            right = (
-                error_scores(predictions - part.y_test, error_unit(part.y_train))
-                if numbers
-                else predictions == part.y_test
-            )
+            predictions, _, _ = _predict(task, part)
+            if part.classes:
+                right = predictions == part.y_test
+            else:
+                right = error_scores(predictions - part.y_test, error_unit(part.y_train))
             accuracies.append(float(np.mean(right)))
         except (Exception, SystemExit) as error:
             problems.append(one_line(error))
     remarks = []
-    if task.cv and len(folds) < task.cv:
-        remarks.append(
-            f"{len(folds)} folds instead of {task.cv}: no class has more members"
-            if folds
-            else "not cross-validated: no class has two members"
-        )
-    if lacking:
-        remarks.append(f"{_folds(lacking, folds)} skipped: a class had no member to learn from")
+    of_folds = f"of {counted(len(folds), 'fold')}"
+    if task.cv and not folds:
+        remarks.append("not cross-validated: no class has two members")
+    elif len(folds) < task.cv:
+        remarks.append(f"{len(folds)} folds instead of {task.cv}: no class has more members")
+    if n_skipped:
+        remarks.append(f"{n_skipped} {of_folds} skipped: a class had no member to learn from")
     if problems:
-        remarks.append(f"{_folds(len(problems), folds)} failed: {problems[0]}")
+        remarks.append(f"{len(problems)} {of_folds} failed: {problems[0]}")
     return accuracies, remarks
-
-
-def _folds(n: int, folds: list[Any]) -> str:
-    return f"{n} of {counted(len(folds), 'fold')}"
 
 
 def folds_of(
     y: NDArray[Any], cv: int, random_state: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield folds of codes, stratified, or of numbers, at random."""
-    from sklearn.model_selection import KFold
+    """Yield folds of codes, stratified, or of numbers, at random; the same for every member.
 
-    if y.dtype.kind != "f":
-        yield from fold_rows(y, cv, random_state)
-    elif min(cv, len(y)) > 1:
-        yield from KFold(min(cv, len(y)), shuffle=True, random_state=random_state).split(y)
+    There are fewer folds if no class has as many members.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
 
-
-def fold_rows(
-    codes: NDArray[np.int64], cv: int, random_state: int
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield stratified folds, the same for every member; fewer if no class has as many members."""
-    from sklearn.model_selection import StratifiedKFold
-
-    n_folds = min(cv, int(np.bincount(codes).max()))
+    classes = y.dtype.kind != "f"
+    n_folds = min(cv, int(np.bincount(y).max()) if classes else len(y))
     if n_folds < 2:
         return
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    kind = StratifiedKFold if classes else KFold
+    splitter = kind(n_folds, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         # A class may have fewer members than there are folds: each fold is checked later.
         warnings.simplefilter("ignore", UserWarning)
-        rows = list(splitter.split(np.zeros((len(codes), 1)), codes))
+        rows = list(splitter.split(np.zeros((len(y), 1)), y))
     yield from rows
 
 
@@ -237,20 +224,6 @@ def _mean_and_se(accuracies: list[float]) -> tuple[float | None, float | None]:
         return mean, None
     squares = math.fsum((accuracy - mean) ** 2 for accuracy in accuracies)
     return mean, math.sqrt(squares / (n - 1) / n)
-
-
-@contextmanager
-def _counted_warnings() -> Iterator[Counter[str]]:
-    """Hide warnings from the user, and count them by category."""
-    met: Counter[str] = Counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield met
-    met.update(warning.category.__name__ for warning in caught)
-
-
-def _warnings_in_words(met: Counter[str]) -> list[str]:
-    return [f"{kind} ({counted(n, 'time')})" for kind, n in sorted(met.items())]
 
 
 KIND, FORMAT = "pool-member", 2
@@ -298,7 +271,7 @@ class Store:
         payload = {"run": self._header(task), "outcome": content, "sha256": _digest(content)}
         write_json(self.path(task), KIND, FORMAT, payload)
 
-    def strangers(self, tasks: list[Task]) -> int:
+    def count_foreign(self, tasks: list[Task]) -> int:
         """Return how many stored members in the folder belong to other tasks."""
         own = {self.path(task).name for task in tasks}
         files = (path.name for path in self.folder.glob("*.json"))
@@ -343,7 +316,7 @@ def _outcome(path: Path, document: dict[str, Any], task: Task) -> Outcome:
             time_limit=_number(content["time_limit"]),
             scores=str(content["scores"]),
         )
-        unpacked(outcome.scores, len(task.part.test), len(task.part.classes))
+        unpack_scores(outcome.scores, len(task.part.test), len(task.part.classes))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileError(f"'{path}' is not a stored member: {error}. Delete it.") from error
     expected = 0 if outcome.failure is not None else len(task.part.test)

@@ -281,13 +281,13 @@ def class_scores(predictor: Any, part: Part) -> HalfFloats:
     return found
 
 
-def packed(scores: HalfFloats) -> str:
-    """Return the same as text."""
+def pack_scores(scores: HalfFloats) -> str:
+    """Return probabilities as text."""
     return base64.b64encode(scores.astype("<f2").tobytes()).decode("ascii")
 
 
-def unpacked(text: str, n_items: int, n_classes: int) -> HalfFloats | None:
-    """Scores from text, or None where there are none; `ValueError` if the text does not fit."""
+def unpack_scores(text: str, n_items: int, n_classes: int) -> HalfFloats | None:
+    """Return probabilities from text; None without text, `ValueError` if it does not fit."""
     if not text:
         return None
     content = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f2")

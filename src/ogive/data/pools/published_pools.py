@@ -1,20 +1,16 @@
-"""Sets of decodIRT and of paper 001; regressors.
+"""Published sets of classifiers, and a set of regressors.
 
-The three sets of classifiers of decodIRT: perceptrons that calibrate, real, and artificial ones.
+decodIRT has three sets: perceptrons that calibrate, real classifiers, and artificial ones. The real
+classifiers have scikit-learn's defaults where their name contains no number. The paper describes
+its perceptrons as ever deeper, but its authors' program trains the default perceptron ever longer,
+and the published responses show just that: after one pass they are near chance, and from then on
+they rise. So `perceptrons` are trained longer, in the steps of that program, and `deep_perceptrons`
+are what the text says: 1, 2, ... 120 hidden layers, which hardly learn.
 
-The real classifiers have scikit-learn's defaults where their name contains no number. The paper
-describes its perceptrons as ever deeper, but its authors' program trains the default perceptron
-ever longer, and the published responses show just that: after one pass they are near chance, and
-from then on they rise. So `perceptrons` are trained longer, in the steps of that program, and
-`deep_perceptrons` are what the text says: 1, 2, ... 120 hidden layers, which hardly learn.
-
-The ten algorithms of the IRT confusion matrix study: random configurations, and tuned ones.
-
-The study prints neither ranges nor grids. The ranges here are wide enough for weak and strong
-classifiers, and small enough to train in seconds; the grids are small ones around the defaults,
-for columns on a common scale: these members are `prepared`.
-
-A pool of regressors: weak and strong configurations of eight algorithms, and two constants.
+The study of IRT confusion matrices has ten algorithms: random configurations, and tuned ones. It
+prints neither ranges nor grids. The ranges here are wide enough for weak and strong classifiers,
+and small enough to train in seconds; the grids are small ones around the defaults, for columns on a
+common scale: these members are `prepared`.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -128,34 +125,46 @@ def real_classifiers() -> tuple[Member, ...]:
 
 def artificial_classifiers() -> tuple[Member, ...]:
     """Return the two ends of the scale, and guessing; none of them learns."""
-    rules: dict[str, Callable[[Part, int], Codes]] = {
-        OPTIMAL: _optimal,
-        PESSIMAL: _pessimal,
-        "majority": _majority,
-        "minority": _minority,
-        **{f"random {n}": _random for n in range(1, N_RANDOM + 1)},
+    rules: dict[str, str] = {  # stored answers are found again by the names of rules
+        OPTIMAL: "_optimal",
+        PESSIMAL: "_pessimal",
+        "majority": "_majority",
+        "minority": "_minority",
+        **{f"random {n}": "_random" for n in range(1, N_RANDOM + 1)},
     }
-    return tuple(Member(name, Artificial(rule), rule.__name__) for name, rule in rules.items())
+    return tuple(Member(name, Artificial(rule), rule) for name, rule in rules.items())
 
 
 @dataclass(frozen=True)
 class Artificial:
     """Makes a predictor whose answers are fixed in advance."""
 
-    rule: Callable[[Part, int], Codes]
+    rule: str
 
-    def __call__(self, split: Part, seed: int) -> Prepared:
+    def __call__(self, split: Part, seed: int) -> FixedAnswers:
         """Apply the rule to the test part of the split."""
-        return Prepared(self.rule(split, seed))
+        truth = np.array(split.y_test, dtype=np.int64)
+        if self.rule == "_optimal":
+            return FixedAnswers(truth)
+        if self.rule == "_pessimal":
+            if len(split.classes) < 2:
+                raise InputError("There is only one class, so no answer can be wrong.")
+            return FixedAnswers((truth + 1) % len(split.classes))
+        if self.rule == "_random":
+            random = np.random.default_rng(seed)
+            return FixedAnswers(random.integers(len(split.classes), size=len(truth)))
+        codes, counts = np.unique(split.y_train, return_counts=True)
+        at = counts.argmax() if self.rule == "_majority" else counts.argmin()
+        return FixedAnswers(np.full(len(truth), codes[at]))
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """Answers fixed in advance."""
+class FixedAnswers:
+    """A predictor whose answers are fixed in advance."""
 
     answers: Codes
 
-    def fit(self, X: Any, y: Any) -> Prepared:  # noqa: ARG002
+    def fit(self, X: Any, y: Any) -> FixedAnswers:  # noqa: ARG002
         """Learn nothing."""
         return self
 
@@ -164,31 +173,8 @@ class Prepared:
         return self.answers
 
 
-def _optimal(split: Part, _seed: int) -> Codes:
-    return np.array(split.y_test, dtype=np.int64)
-
-
-def _pessimal(split: Part, _seed: int) -> Codes:
-    if len(split.classes) < 2:
-        raise InputError("There is only one class, so no answer can be wrong.")
-    return (_optimal(split, 0) + 1) % len(split.classes)
-
-
-def _majority(split: Part, _seed: int) -> Codes:
-    return np.full(len(split.y_test), np.bincount(split.y_train).argmax())
-
-
-def _minority(split: Part, _seed: int) -> Codes:
-    codes, counts = np.unique(split.y_train, return_counts=True)
-    return np.full(len(split.y_test), codes[counts.argmin()])
-
-
-def _random(split: Part, seed: int) -> Codes:
-    return np.random.default_rng(seed).integers(len(split.classes), size=len(split.y_test))
-
-
 def misplaced(names: Sequence[str], strength: Floats) -> tuple[str, ...] | None:
-    """Artificial respondents that are not where they should be; None if there are none at all.
+    """Return artificial respondents that are not where they should be; None without any.
 
     No respondent should rank above "optimal" or below "pessimal", and every real respondent should
     rank above those that guess: majority, minority and the random ones.
@@ -197,15 +183,13 @@ def misplaced(names: Sequence[str], strength: Floats) -> tuple[str, ...] | None:
     if not artificial.any():
         return None
     weakest = strength[~artificial].min(initial=np.inf)
-    wrong = {
-        OPTIMAL: strength < strength.max(),
-        PESSIMAL: strength > strength.min(),
-    }
-    return tuple(
-        name
-        for k, name in enumerate(names)
-        if artificial[k] and (wrong[name][k] if name in wrong else strength[k] >= weakest)
-    )
+    wrong = artificial & (strength >= weakest)
+    for k, name in enumerate(names):
+        if name == OPTIMAL:
+            wrong[k] = strength[k] < strength.max()
+        elif name == PESSIMAL:
+            wrong[k] = strength[k] > strength.min()
+    return tuple(name for name, is_wrong in zip(names, wrong, strict=True) if is_wrong)
 
 
 N_CONFIGURATIONS = 20
@@ -233,6 +217,10 @@ class Draws:
         """Return a number from `low` to `high`, to two decimals."""
         return round(low + self._random() * (high - low), 2)
 
+    def layers(self) -> tuple[int, ...]:
+        """Return the units of one or two hidden layers."""
+        return tuple(self.whole(1, 100) for _ in range(self.whole(1, 2)))
+
     def power(self, low: float, high: float) -> float:
         """Return ten to a power from `low` to `high`, to three digits."""
         return float(f"{10 ** (low + self._random() * (high - low)):.2e}")
@@ -240,11 +228,15 @@ class Draws:
 
 def configurations() -> list[tuple[str, Settings]]:
     """Return algorithm and settings: always the same twenty for each algorithm."""
-    return [
-        (algorithm, settings)
-        for algorithm, draw in ALGORITHMS.items()
-        for settings in _different(draw, Draws(f"{SEED} {algorithm}"))
-    ]
+    pairs: list[tuple[str, Settings]] = []
+    for algorithm, draw in ALGORITHMS.items():
+        draws, drawn = Draws(f"{SEED} {algorithm}"), []
+        while len(drawn) < N_CONFIGURATIONS:
+            settings = draw(draws)
+            if settings not in drawn:
+                drawn.append(settings)
+        pairs += [(algorithm, settings) for settings in drawn]
+    return pairs
 
 
 def random_classifiers() -> tuple[Member, ...]:
@@ -260,110 +252,64 @@ def random_classifiers() -> tuple[Member, ...]:
     )
 
 
-def _different(draw: Draw, draws: Draws) -> list[Settings]:
-    found: list[Settings] = []
-    while len(found) < N_CONFIGURATIONS:
-        settings = draw(draws)
-        if settings not in found:
-            found.append(settings)
-    return found
-
-
-def _decision_tree(draws: Draws) -> Settings:
-    return {
+# How the settings of each algorithm are drawn. The order of the draws is part of the definition.
+ALGORITHMS: dict[str, Draw] = {
+    "decision tree": lambda draws: {
         "criterion": draws.one_of("gini", "entropy"),
         "splitter": draws.one_of("best", "random"),
         "max_depth": draws.one_of(None, draws.whole(1, 20)),
         "min_samples_leaf": draws.whole(1, 20),
         "max_features": draws.one_of(None, "sqrt", "log2"),
-    }
-
-
-def _random_forest(draws: Draws) -> Settings:
-    return {
+    },
+    "random forest": lambda draws: {
         "n_estimators": draws.whole(1, 100),
         "criterion": draws.one_of("gini", "entropy"),
         "max_depth": draws.one_of(None, draws.whole(1, 20)),
         "max_features": draws.one_of(None, "sqrt", "log2"),
-    }
-
-
-def _ada_boost(draws: Draws) -> Settings:
-    return {"n_estimators": draws.whole(1, 100), "learning_rate": draws.power(-2, 0.3)}
-
-
-def _gradient_boosting(draws: Draws) -> Settings:
-    return {
+    },
+    "AdaBoost": lambda draws: {
+        "n_estimators": draws.whole(1, 100),
+        "learning_rate": draws.power(-2, 0.3),
+    },
+    "gradient boosting": lambda draws: {
         "n_estimators": draws.whole(1, 100),
         "learning_rate": draws.power(-2, 0),
         "max_depth": draws.whole(1, 6),
         "subsample": draws.share(0.5, 1.0),
         "max_features": draws.one_of(None, "sqrt", "log2"),
-    }
-
-
-def _bagging(draws: Draws) -> Settings:
-    return {
+    },
+    "bagging": lambda draws: {
         "n_estimators": draws.whole(1, 50),
         "max_samples": draws.share(0.1, 1.0),
         "max_features": draws.share(0.3, 1.0),
-    }
-
-
-def _perceptron(draws: Draws) -> Settings:
-    layers = draws.whole(1, 2)
-    return {
-        "hidden_layer_sizes": tuple(draws.whole(1, 100) for _ in range(layers)),
+    },
+    "MLP": lambda draws: {
+        "hidden_layer_sizes": draws.layers(),
         "activation": draws.one_of("identity", "logistic", "tanh", "relu"),
         "solver": draws.one_of("lbfgs", "sgd", "adam"),
         "alpha": draws.power(-6, 0),
         "max_iter": draws.whole(10, 200),
-    }
-
-
-def _neighbours(draws: Draws) -> Settings:
-    return {
+    },
+    "nearest neighbours": lambda draws: {
         "n_neighbors": draws.whole(1, 40),
         "weights": draws.one_of("uniform", "distance"),
         "p": draws.whole(1, 2),
-    }
-
-
-def _support_vectors(draws: Draws) -> Settings:
-    return {
+    },
+    "SVM": lambda draws: {
         "C": draws.power(-3, 2),
         "kernel": draws.one_of("linear", "poly", "rbf", "sigmoid"),
         "gamma": draws.one_of("scale", "auto"),
-    }
-
-
-def _linear_support_vectors(draws: Draws) -> Settings:
-    return {
+    },
+    "linear SVM": lambda draws: {
         "C": draws.power(-3, 2),
         "loss": draws.one_of("hinge", "squared_hinge"),
         "max_iter": draws.whole(10, 1000),
-    }
-
-
-def _linear_discriminants(draws: Draws) -> Settings:
-    # Shrinkage keeps the covariance invertible where columns repeat each other.
-    return {
+    },
+    # Shrinkage keeps the covariance invertible if columns repeat each other.
+    "LDA": lambda draws: {
         "solver": draws.one_of("lsqr", "eigen"),
         "shrinkage": draws.one_of("auto", *(draws.share(0.05, 1.0) for _ in range(9))),
-    }
-
-
-ALGORITHMS: dict[str, Draw] = {
-    "decision tree": _decision_tree,
-    "random forest": _random_forest,
-    "AdaBoost": _ada_boost,
-    "gradient boosting": _gradient_boosting,
-    "bagging": _bagging,
-    "MLP": _perceptron,
-    "nearest neighbours": _neighbours,
-    "SVM": _support_vectors,
-    "linear SVM": _linear_support_vectors,
-    "LDA": _linear_discriminants,
+    },
 }
 
 
@@ -502,10 +448,6 @@ class Tuned:
 
 def regressors() -> tuple[Member, ...]:
     """Return seventy-three members that train in milliseconds on a few hundred rows."""
-    return tuple(member_of(name, made, prepared=True) for name, made in _configurations().items())
-
-
-def _configurations() -> dict[str, Any]:
     from sklearn.dummy import DummyRegressor
     from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
     from sklearn.linear_model import Lasso, Ridge
@@ -517,29 +459,21 @@ def _configurations() -> dict[str, Any]:
         "mean": DummyRegressor(),
         "median": DummyRegressor(strategy="median"),
     }
-    for depth in (1, 2, 3, 4, 6, 9, 14):
-        for leaf in (1, 5, 15):
-            tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=leaf)
-            found[f"tree (depth {depth}, leaf {leaf})"] = tree
-    for k in (1, 2, 3, 5, 8, 13, 21, 34):
-        for weights in ("uniform", "distance"):
-            neighbours = KNeighborsRegressor(k, weights=weights)
-            found[f"{k} neighbours ({weights})"] = neighbours
+    for depth, leaf in product((1, 2, 3, 4, 6, 9, 14), (1, 5, 15)):
+        tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=leaf)
+        found[f"tree (depth {depth}, leaf {leaf})"] = tree
+    for k, weights in product((1, 2, 3, 5, 8, 13, 21, 34), ("uniform", "distance")):
+        found[f"{k} neighbours ({weights})"] = KNeighborsRegressor(k, weights=weights)
     for alpha in (0.01, 1.0, 10.0, 100.0, 1000.0):
         found[f"ridge ({alpha:g})"] = Ridge(alpha)
     for alpha in (0.01, 0.1, 1.0):
         found[f"lasso ({alpha:g})"] = Lasso(alpha, max_iter=5000)
-    for trees in (1, 3, 10, 30):
-        for features in (1.0, 0.3):
-            forest = RandomForestRegressor(trees, max_features=features)
-            found[f"forest ({trees} trees, {features:.0%} of columns)"] = forest
-    for rate in (0.01, 0.03, 0.1, 0.3):
-        for depth in (1, 3):
-            boosted = GradientBoostingRegressor(
-                n_estimators=40, learning_rate=rate, max_depth=depth
-            )
-            found[f"boosting (rate {rate:g}, depth {depth})"] = boosted
-    for kernel in ("rbf", "linear"):
-        for cost in (0.1, 1.0, 10.0, 100.0, 1000.0):
-            found[f"SVR ({kernel}, C {cost:g})"] = SVR(kernel=kernel, C=cost)
-    return found
+    for trees, share in product((1, 3, 10, 30), (1.0, 0.3)):
+        forest = RandomForestRegressor(trees, max_features=share)
+        found[f"forest ({trees} trees, {share:.0%} of columns)"] = forest
+    for rate, depth in product((0.01, 0.03, 0.1, 0.3), (1, 3)):
+        boosted = GradientBoostingRegressor(n_estimators=40, learning_rate=rate, max_depth=depth)
+        found[f"boosting (rate {rate:g}, depth {depth})"] = boosted
+    for kernel, cost in product(("rbf", "linear"), (0.1, 1.0, 10.0, 100.0, 1000.0)):
+        found[f"SVR ({kernel}, C {cost:g})"] = SVR(kernel=kernel, C=cost)
+    return tuple(member_of(name, made, prepared=True) for name, made in found.items())

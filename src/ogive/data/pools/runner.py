@@ -1,9 +1,4 @@
-"""Resumable runs; a whole data set by folds.
-
-The runner: members in parallel, and each finished one stored at once.
-
-Responses to a whole data set: every instance is an item, predicted while it is held out.
-"""
+"""Run pools on a split, or on a whole data set by folds; interrupted runs resume."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Generator, Iterable
 from concurrent.futures import BrokenExecutor
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
@@ -26,9 +21,9 @@ from ogive._progress import Progress, Wanted, resumed, telling
 from ogive._validation import as_number, whole_number
 from ogive.data.datasets.dataset import NUMBERS, Dataset, Split, coded, split_dataset
 from ogive.data.names import row_name
-from ogive.data.pools import member_runs as workers
+from ogive.data.pools import member_runs
 from ogive.data.pools.member_runs import Outcome, Store, Task, folds_of
-from ogive.data.pools.members import Part, check_kinds, unpacked
+from ogive.data.pools.members import Part, check_kinds, unpack_scores
 from ogive.data.pools.pool import NO_ANSWER, Answers, find_pool
 from ogive.errors import FileError, InputError
 from ogive.results.numbers import counted, listed
@@ -93,9 +88,10 @@ def run_pool(
         Task(member, parts[member.prepared], int(cv), int(random_state))
         for member in chosen.members
     ]
-    with ExitStack() as stack:
-        store = None if folder is None else Store(stack.enter_context(tidy_folder(folder)))
-        return _run(tasks, store, time_limit, n_jobs, progress)
+    if folder is None:
+        return _run(tasks, None, time_limit, n_jobs, progress)
+    with tidy_folder(folder) as home:
+        return _run(tasks, Store(home), time_limit, n_jobs, progress)
 
 
 def _run(
@@ -106,43 +102,52 @@ def _run(
     progress: Wanted,
 ) -> Answers:
     """Read what is stored, and let all other members answer."""
+    from joblib import effective_n_jobs
+
     outcomes, notes = _stored(store, tasks, time_limit)
     waiting = [place for place in range(len(tasks)) if place not in outcomes]
     try:
         with (
-            telling(progress, "Running classifiers") as told,
-            closing(_answered_by_all(tasks, waiting, time_limit, n_jobs)) as answered,
+            telling(progress, "Running classifiers") as report,
+            closing(_outcomes(tasks, waiting, time_limit, n_jobs)) as answered,
         ):
-            resumed(told, len(outcomes))
-            watch = _Watch(tasks, outcomes, n_jobs, told)
-            watch.report()
+
+            def report_members() -> None:
+                # Members start in the order of the pool, so the first unfinished ones run.
+                names = [t.member.name for k, t in enumerate(tasks) if k not in outcomes]
+                running = names[: effective_n_jobs(n_jobs)]
+                n_more = len(running) - NAMES_SHOWN
+                more = f" and {n_more} more" if n_more > 0 else ""
+                report(len(outcomes), len(tasks), ", ".join(running[:NAMES_SHOWN]) + more)
+
+            resumed(report, len(outcomes))
+            report_members()
             for place, outcome in answered:
                 if store is not None:
                     store.write(tasks[place], outcome)
                 outcomes[place] = outcome
-                watch.report()
+                report_members()
     finally:
-        workers.dismiss()
+        member_runs.dismiss()
     return _assembled(tasks, outcomes, notes)
 
 
 def _check(cv: Any, time_limit: Any, random_state: Any, n_jobs: Any) -> None:
-    if n_jobs is not None and (not _whole(n_jobs) or n_jobs == 0):
+    def whole(value: Any) -> bool:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+
+    if n_jobs is not None and (not whole(n_jobs) or n_jobs == 0):
         raise InputError(
             f"n_jobs is {n_jobs!r}, but it should be a whole number other than 0; -1 means all "
             "cores."
         )
-    if not _whole(cv) or cv < 0 or cv == 1:
+    if not whole(cv) or cv < 0 or cv == 1:
         raise InputError(f"cv is {cv!r}, but it should be 2 or more, or 0 for none.")
     if time_limit is not None and not 0 < as_number(time_limit) <= threading.TIMEOUT_MAX:
         raise InputError(
             f"time_limit is {time_limit!r}, but it should be a number of seconds above 0, or None."
         )
     whole_number(random_state, "random_state", 0, 2**32 - 1)
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _stored(
@@ -165,29 +170,15 @@ def _stored(
             outcomes[place] = outcome
     if damaged:
         notes.append(f"{counted(damaged, 'stored member')} in '{store.folder}' damaged: run again")
-    if strangers := store.strangers(tasks):
+    if foreign := store.count_foreign(tasks):
         notes.append(
-            f"{counted(strangers, 'stored member')} in '{store.folder}' ignored: "
+            f"{counted(foreign, 'stored member')} in '{store.folder}' ignored: "
             "from another pool, data set, seed, setting or version"
         )
     return outcomes, notes
 
 
-def _answered_by_all(
-    tasks: list[Task], waiting: list[int], time_limit: float | None, n_jobs: int | None
-) -> Generator[tuple[int, Outcome], None, None]:
-    """Outcomes as they come; once a member crashed its worker, each gets a process of its own."""
-    left = set(waiting)
-    try:
-        with closing(_answered(tasks, waiting, time_limit, n_jobs)) as answered:
-            for place, outcome in answered:
-                left.remove(place)
-                yield place, outcome
-    except BrokenExecutor:
-        yield from _answered(tasks, sorted(left), time_limit, n_jobs, apart=True)
-
-
-def _answered(
+def _outcomes(
     tasks: list[Task],
     waiting: list[int],
     time_limit: float | None,
@@ -195,43 +186,32 @@ def _answered(
     *,
     apart: bool = False,
 ) -> Generator[tuple[int, Outcome], None, None]:
-    """Yield outcomes as they come, with the position of their task."""
+    """Yield outcomes as they come, with the position of their task.
+
+    Once a member crashed its worker, the others get a process of their own each (`apart`).
+    """
     from joblib import delayed
 
-    if not waiting:
-        return
-    calls = [delayed(_answer)(place, tasks[place], time_limit, apart=apart) for place in waiting]
-    # One member per batch: a batch is returned only when all of it is done.
-    yield from one_by_one(calls, n_jobs, ordered=False, batch_size=1)
+    calls = [
+        delayed(_outcome_at)(place, tasks[place], time_limit, apart=apart) for place in waiting
+    ]
+    left = set(waiting)
+    try:
+        # One member per batch: a batch is returned only when all of it is done.
+        with closing(one_by_one(calls, n_jobs, ordered=False, batch_size=1)) as answered:
+            for place, outcome in answered if waiting else ():
+                left.remove(place)
+                yield place, outcome
+    except BrokenExecutor:
+        if apart:
+            raise
+        yield from _outcomes(tasks, sorted(left), time_limit, n_jobs, apart=True)
 
 
-def _answer(
+def _outcome_at(
     place: int, task: Task, time_limit: float | None, *, apart: bool
 ) -> tuple[int, Outcome]:
-    return place, workers.answer_within(task, time_limit, apart=apart)
-
-
-@dataclass
-class _Watch:
-    """Reports the progress of one run."""
-
-    tasks: list[Task]
-    outcomes: dict[int, Outcome]
-    n_jobs: int | None
-    progress: Progress
-
-    def report(self) -> None:
-        """Report the members done, and those that run."""
-        self.progress(len(self.outcomes), len(self.tasks), self._running())
-
-    def _running(self) -> str:
-        """Return members start in the order of the pool, so the first unfinished ones run."""
-        from joblib import effective_n_jobs
-
-        names = [t.member.name for k, t in enumerate(self.tasks) if k not in self.outcomes]
-        running = names[: effective_n_jobs(self.n_jobs)]
-        more = f" and {len(running) - NAMES_SHOWN} more" if len(running) > NAMES_SHOWN else ""
-        return ", ".join(running[:NAMES_SHOWN]) + more
+    return place, member_runs.answer_within(task, time_limit, apart=apart)
 
 
 def _assembled(tasks: list[Task], outcomes: dict[int, Outcome], notes: list[str]) -> Answers:
@@ -239,30 +219,24 @@ def _assembled(tasks: list[Task], outcomes: dict[int, Outcome], notes: list[str]
     part, n_items = tasks[0].part, len(tasks[0].part.test)
     absent: float = NO_ANSWER if part.classes else np.nan
     scores = {
-        name: unpacked(outcome.scores, n_items, len(part.classes)) for name, outcome in ordered
+        name: unpack_scores(outcome.scores, n_items, len(part.classes)) for name, outcome in ordered
     }
     return Answers(
         members=tuple(name for name, _ in ordered),
-        items=tuple(row_name(position) for position in tasks[0].part.test),
-        predictions=np.array(
-            [outcome.predictions or (absent,) * n_items for _, outcome in ordered]
-        ),
+        items=tuple(row_name(position) for position in part.test),
+        predictions=np.array([o.predictions or (absent,) * n_items for _, o in ordered]),
         unit=None if part.classes else error_unit(part.y_train),
-        cv_accuracy=np.array([_or_nan(outcome.cv_accuracy) for _, outcome in ordered]),
-        cv_accuracy_se=np.array([_or_nan(outcome.cv_accuracy_se) for _, outcome in ordered]),
+        cv_accuracy=np.array([o.cv_accuracy for _, o in ordered], dtype=np.float64),
+        cv_accuracy_se=np.array([o.cv_accuracy_se for _, o in ordered], dtype=np.float64),
         failures={name: o.failure for name, o in ordered if o.failure is not None},
         remarks={name: "; ".join(o.remarks) for name, o in ordered if o.remarks},
-        notes=(*notes, *_in_words(ordered)),
+        notes=(*notes, *_member_notes(ordered)),
         scores={name: each for name, each in scores.items() if each is not None},
     )
 
 
-def _or_nan(value: float | None) -> float:
-    return np.nan if value is None else value
-
-
-def _in_words(outcomes: list[tuple[str, Outcome]]) -> list[str]:
-    """Notes on members that failed, and on those with remarks: how many, and the first few."""
+def _member_notes(outcomes: list[tuple[str, Outcome]]) -> list[str]:
+    """Return notes on members that failed, and on remarks: how many members, and the first few."""
     notes = []
     if failed := {name: o.failure for name, o in outcomes if o.failure is not None}:
         first, reason = next(iter(failed.items()))
@@ -270,14 +244,14 @@ def _in_words(outcomes: list[tuple[str, Outcome]]) -> list[str]:
             f"{listed(list(failed), 'member')} of {len(outcomes)} failed and "
             f"{'was' if len(failed) == 1 else 'were'} left out; {first}: {reason}"
         )
-    remarks: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = {}
     for name, outcome in outcomes:
         for remark in sorted({remark.partition(" (")[0] for remark in outcome.remarks}):
-            remarks.setdefault(remark, []).append(name)
-    said = {"ConvergenceWarning": "stopped before convergence (ConvergenceWarning)"}
+            members.setdefault(remark, []).append(name)
+    words = {"ConvergenceWarning": "stopped before convergence (ConvergenceWarning)"}
     return notes + [
-        f"{listed(names, 'member')}: {said.get(text, text)}"
-        for text, names in sorted(remarks.items())
+        f"{listed(names, 'member')}: {words.get(remark, remark)}"
+        for remark, names in sorted(members.items())
     ]
 
 
@@ -354,11 +328,6 @@ def dataset_responses(
         progress=progress,
     )
     table = answers.responses(target_values(dataset), members)
-    return table.described(notes=_said(answers))
-
-
-def _said(answers: Answers) -> list[str]:
-    """Return notes on what is missing in the table, and why; members that failed are warned of."""
     notes = [
         f"{name} failed in every fold and was left out: {reason}"
         for name, reason in answers.failures.items()
@@ -370,8 +339,9 @@ def _said(answers: Answers) -> list[str]:
     ]
     if notes:
         first = f"{notes[0]} (and {len(notes) - 1} more; see .notes)" if notes[1:] else notes[0]
-        warnings.warn(first, stacklevel=3)
-    return [*notes, *(note for note in answers.notes if note.startswith(NEVER))]
+        warnings.warn(first, stacklevel=2)
+    never = (note for note in answers.notes if note.startswith(NEVER))
+    return table.described(notes=[*notes, *never])
 
 
 def dataset_answers(
@@ -399,7 +369,16 @@ def dataset_answers(
         )
     chosen = find_pool(pool)
     truth = target_values(dataset)
-    tests = _tests(dataset.name, truth, cv, random_state)
+    whole_number(cv, "cv", 2)
+    numbers = truth.dtype.kind == "f"
+    asked = np.arange(truth.size) if numbers else np.flatnonzero(np.bincount(truth)[truth] > 1)
+    if cv > asked.size:
+        raise InputError(
+            f"cv is {cv}, but '{dataset.name}' has {counted(asked.size, 'instance')} that can be "
+            "asked. Give fewer folds."
+        )
+    folds = folds_of(truth[asked], int(cv), random_state)
+    tests = [asked[np.sort(held_out)] for _, held_out in folds]
     parts = []
     with (
         telling(progress, "Running classifiers") as told,
@@ -428,93 +407,57 @@ def target_values(dataset: Dataset) -> NDArray[Any]:
     return coded(dataset.target)[0]
 
 
-def _tests(name: str, truth: NDArray[Any], cv: int, random_state: int) -> list[Positions]:
-    """Return the test part of each fold; the only member of a class is in none."""
-    whole_number(cv, "cv", 2)
-    numbers = truth.dtype.kind == "f"
-    asked = np.arange(truth.size) if numbers else np.flatnonzero(np.bincount(truth)[truth] > 1)
-    if cv > asked.size:
-        raise InputError(
-            f"cv is {cv}, but '{name}' has {counted(asked.size, 'instance')} that can be asked. "
-            "Give fewer folds."
-        )
-    rows = folds_of(truth[asked], int(cv), random_state)
-    return [asked[np.sort(hold)] for _, hold in rows]
-
-
 def _joined(parts: list[tuple[Positions, Answers]], codes: NDArray[Any]) -> Answers:
-    """The answers of all folds, in the order of the data set; the median of units of errors."""
-    members = parts[0][1].members
+    """Return the answers of all folds, in the order of the data set; units become their median."""
+    first = parts[0][1]
+    members, n_items = first.members, codes.size
     units = [answers.unit for _, answers in parts if answers.unit is not None]
     absent, kind = (np.nan, np.float64) if units else (NO_ANSWER, np.int64)
-    predictions = np.full((len(members), codes.size), absent, dtype=kind)
+    predictions = np.full((len(members), n_items), absent, dtype=kind)
+    asked = np.zeros(n_items, dtype=bool)
     for test, answers in parts:
         predictions[:, test] = answers.predictions
+        asked[test] = True
     accuracies = np.array([answers.accuracy(codes[test]) for test, answers in parts])
-    there = np.isfinite(accuracies).sum(axis=0)
-    mean = np.divide(
-        np.nansum(accuracies, axis=0), there, out=np.full(len(members), np.nan), where=there > 0
-    )
+    n_folds = np.isfinite(accuracies).sum(axis=0)
+    unknown = np.full(len(members), np.nan)
+    sums = np.nansum(accuracies, axis=0)
+    mean = np.divide(sums, n_folds, out=unknown.copy(), where=n_folds > 0)
     squares = np.nansum((accuracies - mean) ** 2, axis=0)
-    error = np.sqrt(
-        np.divide(
-            squares,
-            there * (there - 1.0),
-            out=np.full(len(members), np.nan),
-            where=there > 1,
-        )
-    )
-    return Answers(
-        members=members,
-        items=tuple(row_name(k) for k in range(codes.size)),
-        predictions=predictions,
-        cv_accuracy=mean,
-        cv_accuracy_se=error,
-        failures={
-            name: next(answers.failures[name] for _, answers in parts)
-            for row, name in enumerate(members)
-            if there[row] == 0
-        },
-        unit=float(np.median(units)) if units else None,
-        remarks=_remarks(parts),
-        notes=tuple(_notes(parts, predictions)),
-        scores=_scores(parts, codes.size),
-    )
-
-
-def _scores(parts: list[tuple[Positions, Answers]], n_items: int) -> dict[str, NDArray[np.float16]]:
-    """Return the probabilities of all folds, for members that gave them in each."""
-    found = {}
-    for name in parts[0][1].scores:
-        if all(name in answers.scores for _, answers in parts):
-            n_classes = parts[0][1].scores[name].shape[1]
-            found[name] = np.full((n_items, n_classes), np.nan, dtype=np.float16)
-            for test, answers in parts:
-                found[name][test] = answers.scores[name]
-    return found
-
-
-def _remarks(parts: list[tuple[Positions, Answers]]) -> dict[str, str]:
-    """Return the distinct remarks on each member, and the folds in which it failed."""
-    found = {}
-    for name in parts[0][1].members:
-        said = [answers.remarks.get(name, "") for _, answers in parts]
-        said += [
+    variance = np.divide(squares, n_folds * (n_folds - 1.0), out=unknown.copy(), where=n_folds > 1)
+    remarks: dict[str, str] = {}
+    for name in members:
+        texts = [answers.remarks.get(name, "") for _, answers in parts]
+        texts += [
             f"{FAILED} {k + 1}: {answers.failures[name]}"
             for k, (_, answers) in enumerate(parts)
             if name in answers.failures
         ]
-        if text := "; ".join(dict.fromkeys(filter(None, said))):
-            found[name] = text
-    return found
-
-
-def _notes(parts: list[tuple[Positions, Answers]], predictions: NDArray[Any]) -> list[str]:
+        if text := "; ".join(dict.fromkeys(filter(None, texts))):
+            remarks[name] = text
+    scores: dict[str, NDArray[np.float16]] = {}
+    for name in first.scores:
+        if all(name in answers.scores for _, answers in parts):
+            n_classes = first.scores[name].shape[1]
+            scores[name] = np.full((n_items, n_classes), np.nan, dtype=np.float16)
+            for test, answers in parts:
+                scores[name][test] = answers.scores[name]
     notes = [
         f"Fold {k + 1}: {note}" for k, (_, answers) in enumerate(parts) for note in answers.notes
     ]
-    asked = np.zeros(predictions.shape[1], dtype=bool)
-    asked[np.concatenate([test for test, _ in parts])] = True
     if lonely := [row_name(k) for k in np.flatnonzero(~asked)]:
         notes.append(f"{NEVER} (only member of its class): {listed(lonely, 'item')}.")
-    return notes
+    return Answers(
+        members=members,
+        items=tuple(row_name(k) for k in range(n_items)),
+        predictions=predictions,
+        cv_accuracy=mean,
+        cv_accuracy_se=np.sqrt(variance),
+        failures={
+            name: first.failures[name] for name, n in zip(members, n_folds, strict=True) if n == 0
+        },
+        unit=float(np.median(units)) if units else None,
+        remarks=remarks,
+        notes=tuple(notes),
+        scores=scores,
+    )
