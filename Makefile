@@ -59,8 +59,6 @@ test-processors: ## The numeric tests with the OpenBLAS kernels of other process
 fuzz: ## Damaged files for every reader and loader: FUZZ_INPUTS for each, FUZZ_SEED, FUZZ_JOBS
 	$(SETUP) $(DEV)
 	$(BIN)/python scripts/fuzz.py --inputs $(FUZZ_INPUTS) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris 2>/dev/null || true
-	$(BIN)/python scripts/fuzz_atheris.py --inputs $$(($(FUZZ_INPUTS) / 10)) --seed $(FUZZ_SEED)
 
 faults: ## Commands killed at random moments, full disks, folders that may not be written
 	$(SETUP) $(DEV)
