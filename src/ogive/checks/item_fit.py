@@ -31,6 +31,7 @@ MANY_ITEMS = 500  # items above which each is divided out of the score distribut
 ITEMS_AT_A_TIME = 512
 ALPHA = 0.05
 MOST_SCORES = 4_000  # summed scores of graded items, of which S-X² needs all distributions
+MEAN_SQUARES = ("infit", "infit_se", "infit_z", "outfit", "outfit_se", "outfit_z")
 TOO_MANY_SCORES = (
     f"S-X² of graded items is left out above {MOST_SCORES:,} possible summed scores: what it costs "
     "grows with their square. Ask for some of the items, with responses.select(items=[...])."
@@ -360,7 +361,7 @@ class ItemFit(Diagnosis):
         """Return one row per item."""
         names = (
             *("s_x2", "s_x2_df", "s_x2_p", "s_x2_p_adjusted", "s_x2_rmsea"),
-            *("infit", "infit_se", "infit_z", "outfit", "outfit_se", "outfit_z"),
+            *MEAN_SQUARES,
             *("noise_p", "noise_p_adjusted", "zh", "n"),
         )
         return pd.DataFrame(self._columns(names), index=pd.Index(self.items, name="item"))
@@ -399,18 +400,11 @@ def item_fit(calibration: Calibration, responses: Table | None = None) -> ItemFi
         s_x2_p=p,
         s_x2_p_adjusted=benjamini_hochberg(p),
         s_x2_rmsea=rmsea,
-        infit=fit.infit,
-        infit_se=fit.infit_se,
-        infit_z=fit.infit_z,
-        outfit=fit.outfit,
-        outfit_se=fit.outfit_se,
-        outfit_z=fit.outfit_z,
-        noise_p=fit.noise_p,
         noise_p_adjusted=benjamini_hochberg(fit.noise_p),
-        zh=fit.zh,
         n=part.weights @ observed(part.cells),
         n_complete=n_complete,
         notes=(*notes, *left_out(calibration, part.judged)),
+        **{name: getattr(fit, name) for name in (*MEAN_SQUARES, "noise_p", "zh")},
     )
 
 

@@ -160,12 +160,12 @@ class ItemResponses:
         def weighted_sums(rows: slice) -> Floats:
             return np.asarray(np.einsum("tri,r->ti", self._terms(rows), self.weights[rows]))
 
-        return MeanSquares(np.sum(self._map_blocks(weighted_sums), axis=0))
+        return MeanSquares.of(np.sum(self._map_blocks(weighted_sums), axis=0))
 
     def by_respondent(self) -> MeanSquares:
         """Return the fit of each respondent over the items it was asked."""
         sums = self._map_blocks(lambda rows: self._terms(rows).sum(2))
-        return MeanSquares(np.concatenate(sums, axis=1))
+        return MeanSquares.of(np.concatenate(sums, axis=1))
 
     def _map_blocks(self, work: Callable[[slice], Floats]) -> list[Floats]:
         with workers() as run:
@@ -237,60 +237,33 @@ def moments_of_scores(
 
 @dataclass(frozen=True, eq=False)
 class MeanSquares:
-    """Infit, outfit and zh from sums over responses; NaN if nothing was asked."""
+    """Fit of each item or respondent; NaN if nothing was asked."""
 
-    sums: Floats  # (8, n)
+    n: Floats  # number of responses that are judged
+    infit: Floats  # squared residuals over their variances: 1 if responses vary as expected
+    infit_se: Floats  # standard deviation of infit around 1 by chance
+    infit_z: Floats  # infit as an approximate standard normal deviate
+    outfit: Floats  # mean squared standardised residual: sensitive to single surprises
+    outfit_se: Floats
+    outfit_z: Floats
+    noise_p: Floats  # p-value that responses are no noisier than expected, by infit and outfit
+    zh: Floats  # standardised log-likelihood; far below 0 if responses are unlikely
 
-    @property
-    def n(self) -> Floats:
-        """Number of responses that are judged."""
-        return np.asarray(self.sums[0])
-
-    @property
-    def infit(self) -> Floats:
-        """Squared residuals over their variances: 1 if responses vary as expected."""
-        return ratio(self.sums[1], self.sums[2])
-
-    @property
-    def outfit(self) -> Floats:
-        """Mean squared standardised residual: sensitive to surprises far from the difficulty."""
-        return ratio(self.sums[3], self.n)
-
-    @property
-    def infit_se(self) -> Floats:
-        """Standard deviation of infit around 1 by chance."""
-        return _sqrt(ratio(self.sums[5], self.sums[2] ** 2))
-
-    @property
-    def outfit_se(self) -> Floats:
-        """Standard deviation of outfit around 1 by chance."""
-        return _sqrt(ratio(self.sums[4], self.n**2) - ratio(1.0, self.n))
-
-    @property
-    def infit_z(self) -> Floats:
-        """Infit as an approximate standard normal deviate."""
-        return _wilson_hilferty(self.infit, self.infit_se)
-
-    @property
-    def outfit_z(self) -> Floats:
-        """Outfit as an approximate standard normal deviate."""
-        return _wilson_hilferty(self.outfit, self.outfit_se)
-
-    @property
-    def noise_p(self) -> Floats:
-        """The p-value that responses are no noisier than expected, by infit and outfit together.
-
-        A mean square whose standard error exceeds 1 is decided by single responses, and not judged.
-        """
-        infit = np.where(self.infit_se <= LARGEST_ERROR, self.infit_z, np.nan)
-        outfit = np.where(self.outfit_se <= LARGEST_ERROR, self.outfit_z, np.nan)
-        return noise_p(infit, outfit)
-
-    @property
-    def zh(self) -> Floats:
-        """The standardised log-likelihood; far below 0 if responses are unlikely."""
-        spread = np.where(self.sums[7] > LEAST_SPREAD, self.sums[7], 0.0)
-        return ratio(self.sums[6], np.sqrt(spread))
+    @classmethod
+    def of(cls, sums: Floats) -> MeanSquares:
+        """Return the figures from the sums of `ItemResponses._terms`, (8, n)."""
+        n, squared, variance, standardised, kurtosis, fourth, surprise, spread = sums
+        infit, outfit = ratio(squared, variance), ratio(standardised, n)
+        infit_se = _sqrt(ratio(fourth, variance**2))
+        outfit_se = _sqrt(ratio(kurtosis, n**2) - ratio(1.0, n))
+        infit_z, outfit_z = _wilson_hilferty(infit, infit_se), _wilson_hilferty(outfit, outfit_se)
+        # A mean square with a large standard error is decided by single responses: not judged.
+        p = noise_p(
+            np.where(infit_se <= LARGEST_ERROR, infit_z, np.nan),
+            np.where(outfit_se <= LARGEST_ERROR, outfit_z, np.nan),
+        )
+        zh = ratio(surprise, np.sqrt(np.where(spread > LEAST_SPREAD, spread, 0.0)))
+        return cls(n, infit, infit_se, infit_z, outfit, outfit_se, outfit_z, p, zh)
 
 
 def noise_p(infit_z: Floats, outfit_z: Floats) -> Floats:

@@ -19,7 +19,6 @@ from scipy.special import gammainc, gammaincc, ndtr, ndtri, stdtr
 from ogive.checks.residuals import (
     Diagnosis,
     JudgedPart,
-    MeanSquares,
     item_responses,
     items_are_known,
     left_out,
@@ -139,20 +138,19 @@ def respondent_fit(
     part, table, scored = item_responses(
         calibration, responses, "respondent_fit", method, items_known=False
     )
-    fit = MeanSquares(np.where(scored["at_bound"].to_numpy(), np.nan, part.by_respondent().sums))
-    zh = fit.zh
+    fit, at_bound = part.by_respondent(), scored["at_bound"].to_numpy()
+    figures = {
+        name: np.where(at_bound, np.nan, getattr(fit, name))
+        for name in ("zh", "infit", "infit_z", "outfit", "outfit_z")
+    }
     return RespondentFit(
         respondents=table.respondents,
         ability=part.ability,
         se=scored["se"].to_numpy(),
-        zh=zh,
-        p=ndtr(zh),
-        infit=fit.infit,
-        infit_z=fit.infit_z,
-        outfit=fit.outfit,
-        outfit_z=fit.outfit_z,
+        p=ndtr(figures["zh"]),
         n=observed(part.cells).sum(axis=1).astype(float),
         notes=left_out(calibration, part.judged),
+        **figures,
     )
 
 

@@ -40,7 +40,7 @@ class Cells:
     won: Floats
     tied: Floats
     lost: Floats
-    place: Ints  # (n_battles,): the cell of each comparison
+    cell: Ints  # (n_battles,): the cell of each comparison
     score: Floats  # (n_battles,): 1 if the first won, 0 if the second did, 0.5 for a tie
 
     @classmethod

@@ -37,7 +37,7 @@ class Errors:
 
 def errors_of(problem: Problem, params: Strengths, clusters: list[Ints]) -> Errors:
     """Return errors by a jackknife over clusters; without clusters, over single comparisons."""
-    kinds = clusters or [np.arange(problem.cells.place.size)]
+    kinds = clusters or [np.arange(problem.cells.cell.size)]
     jackknife = _Jackknife.of(problem, params)
     covariance = np.zeros_like(jackknife.inverse)
     for k in range(1, 2 ** len(kinds)):
@@ -68,7 +68,7 @@ class _Jackknife:
 
     @classmethod
     def of(cls, problem: Problem, params: Strengths) -> _Jackknife:
-        cells, cell = problem.cells, problem.cells.place
+        cells, cell = problem.cells, problem.cells.cell
         curve = Curvature.at(params, cells, problem.penalty)
         won, tied, lost = (x[cell] for x in params.chances(params.lean(cells)))
         edge = (won - lost) / 2
@@ -110,7 +110,7 @@ class _Jackknife:
         from scipy.sparse import csr_array
 
         cells, params, curve = self.problem.cells, self.params, self.curve
-        rows, by_lean, cell = grouped(cluster, n).T, weight * self.by_lean, cells.place
+        rows, by_lean, cell = grouped(cluster, n).T, weight * self.by_lean, cells.cell
         slope = np.exp(params.log_discrimination)[cells.group]
         derivatives = [x[cell] for x in (slope, -slope, np.ones_like(slope))]
         values = [*(by_lean * derivative for derivative in derivatives), self.by_tie]
@@ -136,15 +136,15 @@ class _Jackknife:
         slope = np.exp(self.params.log_discrimination)[cells.group]
         variance = slope**2 * (v[i, i] + v[j, j] - 2 * v[i, j])
         variance = variance + 2 * slope * (v[i, k] - v[j, k]) + v[k, k]
-        return np.asarray(np.minimum(self.in_lean * variance[cells.place], MOST_LEVERAGE))
+        return np.asarray(np.minimum(self.in_lean * variance[cells.cell], MOST_LEVERAGE))
 
     def _informations(self, cluster: Ints, n: int) -> Floats:
         """Return information of each cluster, (n_clusters, width, width)."""
         cells, width = self.problem.cells, self.inverse.shape[0]
         slope = np.exp(self.params.log_discrimination)[cells.group]
         ends = (cells.first, cells.second, np.full_like(cells.first, width - 2))
-        derivatives = [x[cells.place] for x in (slope, -slope, np.ones_like(slope))]
-        columns = [x[cells.place] for x in ends]
+        derivatives = [x[cells.cell] for x in (slope, -slope, np.ones_like(slope))]
+        columns = [x[cells.cell] for x in ends]
         entries: list[tuple[Any, Any, Floats]] = [(width - 1, width - 1, self.in_tie)]
         for a, one in zip(columns, derivatives, strict=True):
             entries += [(a, width - 1, self.mixed * one), (width - 1, a, self.mixed * one)]
@@ -181,7 +181,7 @@ def _effective_clusters(problem: Problem, cluster: Ints) -> tuple[Floats, Floats
     Clusters count by their size: a large one among small ones is nearly alone.
     """
     cells, m = problem.cells, problem.cells.n_rivals
-    rivals = np.r_[cells.first[cells.place], cells.second[cells.place]]
+    rivals = np.r_[cells.first[cells.cell], cells.second[cells.cell]]
     n_clusters = int(cluster.max()) + 1
     pairs, count = np.unique(rivals * n_clusters + np.r_[cluster, cluster], return_counts=True)
     rival = pairs // n_clusters

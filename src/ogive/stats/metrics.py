@@ -349,15 +349,15 @@ def confidence_bins(confidence: Floats, n_bins: int = N_BINS) -> NDArray[np.intp
     return np.asarray(np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1))
 
 
-def calibration_error(confidence: Floats, right: Floats, place: NDArray[np.intp]) -> float:
+def calibration_error(confidence: Floats, right: Floats, bins: NDArray[np.intp]) -> float:
     """Return the expected calibration error: mean |confidence - accuracy| of bins, by size."""
-    return float(np.abs(np.bincount(place, confidence - right)).sum() / confidence.size)
+    return float(np.abs(np.bincount(bins, confidence - right)).sum() / confidence.size)
 
 
 def error_interval(
     confidence: Floats,
     right: Floats,
-    place: NDArray[np.intp],
+    bins: NDArray[np.intp],
     level: float,
     n_resamples: int,
     random: Generator,
@@ -369,8 +369,8 @@ def error_interval(
     all bins are scaled from none to beyond those observed, with noise as large as theirs, and kept
     if the observed error lies between the outer quantiles. It is always inside itself.
     """
-    gap, noise = _gaps(confidence, right, place, n_resamples, random)
-    error = calibration_error(confidence, right, place)
+    gap, noise = _gaps(confidence, right, bins, n_resamples, random)
+    error = calibration_error(confidence, right, bins)
     furthest = error + WIDEST * float(np.abs(noise).sum(axis=1).mean())
     true = np.linspace(0.0, min(1.0, furthest), STEPS)
     direction = gap / error if error else np.full(gap.shape, 1 / gap.size)
@@ -382,27 +382,27 @@ def error_interval(
 
 
 def _gaps(
-    confidence: Floats, right: Floats, place: NDArray[np.intp], n_resamples: int, random: Generator
+    confidence: Floats, right: Floats, bins: NDArray[np.intp], n_resamples: int, random: Generator
 ) -> tuple[Floats, Floats]:
     """Return the signed part of each bin in the error, and its noise, (n_resamples, n_bins)."""
     gap, n = confidence - right, confidence.size
-    count = np.maximum(np.bincount(place), 1)
-    total = np.bincount(place, gap)
-    square = np.bincount(place, (gap - (total / count)[place]) ** 2)
+    count = np.maximum(np.bincount(bins), 1)
+    total = np.bincount(bins, gap)
+    square = np.bincount(bins, (gap - (total / count)[bins]) ** 2)
     # The variance of a single item is that of its own probability.
-    of_one = np.bincount(place, confidence * (1 - confidence))
+    of_one = np.bincount(bins, confidence * (1 - confidence))
     variance = np.where(count > 1, square * count / np.maximum(count - 1, 1), of_one)
     noise = random.normal(size=(n_resamples, count.size)) * np.sqrt(variance) / n
     return total / n, noise
 
 
 def error_by_chance(
-    confidence: Floats, place: NDArray[np.intp], n_resamples: int, random: Generator
+    confidence: Floats, bins: NDArray[np.intp], n_resamples: int, random: Generator
 ) -> float:
     """Return the mean calibration error on as many items of a model whose confidence is right."""
     n = confidence.size
     right = ((random.uniform(size=n) < confidence).astype(np.float64) for _ in range(n_resamples))
-    return float(np.mean([calibration_error(confidence, drawn, place) for drawn in right]))
+    return float(np.mean([calibration_error(confidence, drawn, bins) for drawn in right]))
 
 
 def mean_interval(
