@@ -52,7 +52,7 @@ MISSING = {
     **dict.fromkeys(
         [
             *("test_metabench.py", "test_short_form.py", "test_adaptive_replay.py"),
-            *("test_item_health.py", "test_differential.py", "test_linking.py"),
+            *("test_check.py", "test_differential.py", "test_linking.py"),
         ],
         "answers of language models in metabench (CC BY-NC-SA)",
     ),
@@ -61,7 +61,7 @@ MISSING = {
     **dict.fromkeys(
         [
             *("test_confusion_matrix.py", "test_dataset_split.py", "test_table_files.py"),
-            *("test_label_trouble.py", "test_decoder.py"),
+            *("test_mislabelled_items.py", "test_decoder.py"),
         ],
         "heart-statlog and other tables of features (copies without a licence)",
     ),

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from joblib import parallel_config
 
@@ -64,13 +63,6 @@ def test_a_statistic_may_be_a_number_an_array_a_series_or_a_frame(cal, subtests)
             one = og.resample(quick, statistic, n_resamples=10, progress=False)
             assert list(one.to_frame().index) == names
             np.testing.assert_array_equal(one.estimate, np.ravel(statistic(cal)))
-
-
-def test_it_shows_itself(found, tmp_path):
-    assert "all fits converged" in found.meaning
-    assert found.plot() is not None
-    saved = pd.read_csv(found.save(tmp_path / "found.csv"))
-    assert list(saved) == ["item", "estimate", "bias", "se", "low", "high", "failed"]
 
 
 class Moody(og.EM):

@@ -1,28 +1,25 @@
 """Item health: tables done by hand, planted truth, and what other diagnostics say."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.text import Text
 from scipy.stats import binom
 
 import ogive as og
+from ogive.checks.check import DIAGNOSTICS, diagnose
 from ogive.checks.duplicates import (
-    Coincidences,
-    DuplicateItems,
     _log_chance,
     duplicate_items,
-    duplicate_notes,
 )
-from ogive.checks.item_analysis import negative_notes, problems_said, said_of_none
+from ogive.checks.item_analysis import negative_notes, problems_said
 from ogive.checks.mislabelled_items import label_trouble
+from ogive.checks.residuals import Diagnosis
 from ogive.checks.respondent_fit import respondent_fit
 from ogive.checks.saturation import ALL_ITEMS
 from ogive.errors import InputError
+from ogive.results.plots.figure import Display
 
 N, M = 200, 40
 WRONG, COPY, OF, EASY, HARD = 0, 11, 21, 5, 6
@@ -68,20 +65,6 @@ def test_items_that_have_no_place_on_the_scale_have_no_difficulty(health):
     assert items["difficulty"].isna().to_numpy().nonzero()[0].tolist() == [EASY, HARD]
     for name in ("difficulty_se", "discrimination", "discrimination_se"):
         assert items[name].isna().equals(items["difficulty"].isna())
-
-
-def test_negative_discrimination_by_chance_is_said_not_flagged():
-    values = np.random.default_rng(2).integers(0, 2, (30, 40))
-    found = og.item_health(og.Responses(values), og.calibrate(og.Responses(values), "2pl"))
-    below = int((found.items["discrimination"] < 0).sum())
-    assert below > 5
-    assert (found.items["negative_p_adjusted"] >= found.items["negative_p"]).all()
-    sure = int(found.items["significantly_negative"].sum()) or "none"
-    said = (
-        f"{below} items have a negative discrimination, {sure} significantly so with 30 "
-        "respondents, after correction for multiple tests."
-    )
-    assert said in found.notes
 
 
 def test_one_answer_an_item_says_nothing_of_all_or_none():
@@ -176,20 +159,6 @@ def test_a_respondent_too_good_on_one_task_is_hinted_at():
     assert found.hints[0] == f"respondent_{who + 1}"
 
 
-def test_the_figure_says_the_share_of_information_of_the_table(health):
-    row = health.saturation.loc[ALL_ITEMS]
-    shown = health.plot("saturation")
-    texts = " ".join(text.get_text() for text in shown.figure_.findobj(match=Text))
-    texts = " ".join(texts.split())  # lines are broken where they end
-    at = f"{row['information_left']:.1%} at ability {row['ability_top']:.2f} (mean of the 5"
-    assert at in texts
-    assert f"{row['information_median']:.1%} at {row['ability_middle']:.2f} (median)" in texts
-    curve = health.information
-    information = np.interp(row["ability_top"], curve["ability"], curve["information"])
-    left = information / curve["information"].max()
-    assert row["information_left"] == pytest.approx(left, rel=0.02)
-
-
 def test_the_best_are_separated_by_items_that_they_answered():
     """Shares were of all items, also of those that only one of the best was asked."""
     values = og.simulate("2pl", 8, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
@@ -241,16 +210,6 @@ def test_an_item_that_strong_and_weak_miss_alike_does_not_contradict_the_good():
         "suspect key: strong respondents miss it like weak ones",
         "suspect key: contradicts good respondents",
     ]
-
-
-def test_respondents_that_err_together_are_said_in_plain_words():
-    found = DuplicateItems(pd.DataFrame(), (), Coincidences(0, 0.0), 10, 0.01)
-    said = (
-        "There are too few respondents (14; their errors are correlated, so they count as 7 "
-        "independent respondents) to detect near-duplicates among 10 pairs: some patterns coincide "
-        "by chance."
-    )
-    assert duplicate_notes(found, 14, 0.5) == [said]
 
 
 @settings(max_examples=25, deadline=None)
@@ -324,15 +283,6 @@ def test_one_respondent_and_a_constant_table_are_normal_input():
     assert found.meaning == "4 of 4 items need a look: 4 solved by all."
 
 
-def test_all_respondents_with_a_hint_are_named(health):
-    people = health.respondents.copy()
-    people.loc[people.index[[2, 5]], "hint"] = True
-    first, second = replace(health, respondents=people).hints[:2]
-    said = replace(health, respondents=people).said_of_respondents
-    assert f"({first}, {second}) do significantly better than expected; the clearest: " in said
-    assert "±" not in said
-
-
 def test_a_bank_of_more_items_serves_in_any_order(planted):
     cal = og.calibrate(planted)
     part = planted.select(items=list(range(30))[::-1])
@@ -342,12 +292,6 @@ def test_a_bank_of_more_items_serves_in_any_order(planted):
     there = found.items["difficulty"].notna()
     assert there.mean() > 0.8
     np.testing.assert_array_equal(found.items["difficulty"][there], wanted[there])
-
-
-def test_the_same_table_gives_the_same_result(planted, health):
-    again = og.item_health(planted, by="task")
-    pd.testing.assert_frame_equal(again.items, health.items)
-    pd.testing.assert_frame_equal(again.respondents, health.respondents)
 
 
 @pytest.mark.parametrize("kind", ["items", "saturation", "respondents"])
@@ -379,22 +323,6 @@ def test_two_keys_of_arc_are_suspect_and_the_best_solve_the_rest(shared):
     assert set(found.troubled) == {"i660", "i1067"}
     assert found.saturation.loc[ALL_ITEMS, "solved_by_best"] == 98
     assert found.saturation.loc[ALL_ITEMS, "state"] == "saturated"
-
-
-def test_the_same_items_are_called_negative_everywhere():
-    values = og.simulate("2pl", 12, 60, random_state=3).responses.to_frame().to_numpy(copy=True)
-    values[:, :4], values[:, 4:8] = 1.0, 0.0  # of which the sign of a slope says nothing
-    values[:, 8:14] = 1 - values[:, 20:26]
-    found = og.item_health(values)
-    told = [note for note in found.notes if "have a negative discrimination" in note]
-    below = sum("negative discrimination" in flag for flag in found.calibration.items["flag"])
-    assert told[0].startswith(f"{below} items have a negative discrimination")
-    assert f"{below} items have an estimated discrimination below zero" in found.calibration.meaning
-    sure = int(found.items["significantly_negative"].sum())
-    assert f"{sure or 'none'} significantly so" in told[0]
-    assert f"{sure or 'none'} significantly so" in found.calibration.meaning
-    trouble = og.label_trouble(found.calibration).to_frame()
-    assert (trouble["probability_negative"] > 0.5).sum() == below
 
 
 def test_a_model_that_skipped_a_task_does_not_stop_the_others_from_being_judged_by_task():
@@ -504,30 +432,112 @@ def test_grades_that_run_against_all_others_are_negative_items_and_a_problem():
     assert found.saturation["top_share"].iloc[0] == pytest.approx(best / 4)
 
 
-def test_none_needs_a_look_is_not_said_of_few_answers_or_of_turned_items_without_doubt():
-    """Of 505 items with one or two answers each, responses were said to show no problem."""
-    items = pd.DataFrame(
-        {
-            "n_respondents": [2, 3, 9],
-            "share_reached": [0.5, 0.4, 0.3],
-            "discrimination": [1.0, 1.0, -0.5],
-            "solved_by": "",
-        }
-    )
-    assert said_of_none(items) == (
-        "None of 3 items is shown to need a look, but 2 have fewer than 5 answers, too few to show "
-        "a problem and 1 has a negative discrimination, none significantly so."
-    )
-    assert said_of_none(items[:2]).startswith("None of 2 items can be judged: each has fewer")
-    assert said_of_none(items[2:].assign(discrimination=1.0)).endswith("show no problem.")
+MODELS = ["2pl", "3pl", "graded", "gpcm", "continuous", "beta"]
 
 
-def test_the_best_of_one_of_several_unlinked_parts_is_called_so():
-    values = np.full((12, 60), np.nan)
-    random = np.random.default_rng(2)
-    for part in (0, 1):
-        mine = slice(6 * part, 6 * part + 6), slice(30 * part, 30 * part + 30)
-        values[mine] = random.random((6, 30)) < np.linspace(0.4, 0.9, 6)[:, None]
-    said = og.item_health(values).said_of_saturation
-    assert "the best respondent of the largest of 2 parts that no item links" in said
-    assert "what its 30 items allow" in said
+@pytest.fixture(scope="module")
+def cals():
+    made = {}
+
+    def get(model):
+        if model not in made:
+            responses = og.simulate(model, 150, 8, missing=0.02, random_state=4).responses
+            made[model] = og.calibrate(responses, model)
+        return made[model]
+
+    return get
+
+
+@pytest.fixture(params=MODELS)
+def cal(cals, request):
+    return cals(request.param)
+
+
+def exists(name, cal):
+    """Labels are right or wrong only where responses are; margins need categories."""
+    return not (
+        (name == "model_fit" and cal.model.kind == "continuous")
+        or (name == "label_trouble" and cal.model.kind != "binary")
+    )
+
+
+def test_a_diagnosis_shows_itself_or_says_what_it_needs(cal, tmp_path, subtests):
+    for name, ask in DIAGNOSTICS.items():
+        with subtests.test(name):
+            if not exists(name, cal):
+                with pytest.raises(InputError, match=f"the {cal.model.name} model explains"):
+                    ask(cal)
+                continue
+            found = ask(cal)
+            frame, meaning = found.to_frame(), found.meaning
+            assert isinstance(found, Diagnosis)
+            assert len(frame)
+            assert isinstance(found.plot(), Display)
+            saved = found.save(tmp_path / f"{name}.csv")
+            assert saved.read_text().count("\n") == len(frame) + 1
+            assert meaning in repr(found)
+            assert "<table" in found._repr_html_()
+            # The meaning is a sentence with a figure in it.
+            assert meaning.endswith(".")
+            assert any(sign.isdigit() for sign in meaning)
+            assert "nan" not in meaning.split()
+
+
+def test_a_loaded_bank_is_diagnosed_with_responses_of_its_own(cals, tmp_path, subtests):
+    cal = cals("2pl")
+    bank = og.load(cal.save(tmp_path / "bank.json"))
+    for name, ask in DIAGNOSTICS.items():
+        with subtests.test(name):
+            again, first = ask(bank, cal.responses), ask(cal)
+            for column, values in first.to_frame().select_dtypes("number").items():
+                np.testing.assert_allclose(again.to_frame()[column], values, rtol=1e-6, atol=1e-9)
+
+
+def test_what_is_no_calibration_is_refused_with_the_call_to_make(subtests):
+    for name, ask in DIAGNOSTICS.items():
+        for wrong in (None, "2pl", np.eye(3)):
+            message = rf"{name} needs a calibration.*calibrate\(responses\)"
+            with subtests.test(name, wrong=wrong), pytest.raises(InputError, match=message):
+                ask(wrong)
+
+
+def test_diagnose_finds_what_exists_and_says_why_the_rest_does_not(cal):
+    checks = diagnose(cal)
+    found, missing = checks.found, checks.missing
+    frame = checks.to_frame()
+    assert set(frame.index) == {*found, *missing} == {"dimensionality", *DIAGNOSTICS}
+    assert set(frame.index[frame["available"]]) == set(found)
+    assert all(frame["meaning"].str.endswith("."))
+    assert isinstance(checks.plot(), Display)
+    assert (
+        set(missing)
+        == {
+            "binary": set(),
+            "graded": {"label_trouble"},
+            "continuous": {"model_fit", "label_trouble"},
+        }[cal.model.kind]
+    )
+    assert all(cal.model.name in reason for reason in missing.values())
+
+
+def test_without_an_ability_nothing_is_said_of_how_well_it_is_measured():
+    scores = np.random.default_rng(0).uniform(size=(40, 6))
+    cal = og.calibrate(scores)
+    assert any("Ability is not identified" in note for note in cal.notes)
+    checks = og.diagnose(cal)
+    found, missing = checks.found, checks.missing
+    names = {"dimensionality", "reliability", "item_fit", "respondent_fit", "local_dependence"}
+    assert not names & found.keys()
+    for name in names:
+        assert missing[name].startswith("Ability is not identified")
+
+
+def test_parts_that_no_item_links_have_no_ability_in_common():
+    values = np.full((60, 20), np.nan)
+    values[:30, :10] = og.simulate("1pl", 30, 10, random_state=0).responses.values
+    values[30:, 10:] = og.simulate("1pl", 30, 10, random_state=1).responses.values
+    checks = og.diagnose(og.calibrate(values))
+    found, missing = checks.found, checks.missing
+    assert not {"dimensionality", "reliability"} & found.keys()
+    assert "No item links 2 parts of this table" in missing["reliability"]
+    assert {"item_fit", "respondent_fit"} <= found.keys()

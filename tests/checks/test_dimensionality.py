@@ -14,11 +14,6 @@ from ogive.errors import InputError
 
 module = import_module("ogive.checks.dimensionality")  # its function has the same name
 
-COLUMNS = [
-    *("dimension", "eigenvalue", "share", "to_exceed", "shuffled", "by_chance"),
-    *("p", "suggested"),
-]
-
 
 def latent(n_respondents, n_items, n_abilities, seed, correlation=0.0):
     """Numbers behind the responses; each item asks one of the abilities."""
@@ -141,21 +136,6 @@ def test_made_up_tables_keep_every_column_and_its_gaps():
     assert not np.array_equal(made, values, equal_nan=True)
 
 
-def test_the_same_seed_gives_the_same_result():
-    values = binary(latent(200, 10, 2, seed=0))
-    one, other, third = (dimensionality(values, random_state=seed) for seed in (4, 4, 5))
-    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
-    assert not np.array_equal(one.to_exceed, third.to_exceed)
-
-
-def test_the_frame_has_its_columns():
-    frame = dimensionality(binary(latent(100, 6, 1, seed=0)), n_resamples=9).to_frame()
-    assert list(frame.columns) == COLUMNS
-    assert list(frame["dimension"]) == [1, 2, 3, 4, 5, 6]
-    assert frame["share"].sum() == pytest.approx(1.0)
-    assert frame["p"].min() == pytest.approx(1 / 10)
-
-
 def test_constant_items_are_left_out_and_named():
     values = binary(latent(100, 6, 1, seed=0))
     values[:, 4] = 1
@@ -196,11 +176,6 @@ def test_wrong_arguments_are_explained():
         dimensionality(responses, random_state="x")
 
 
-def test_it_draws_itself():
-    ax = dimensionality(binary(latent(100, 6, 1, seed=0)), n_resamples=5).plot().ax_
-    assert ax.get_xlabel() == "dimension"
-
-
 def test_what_comes_after_a_dimension_of_chance_is_chance():
     """Tested one after the other: with p below 0.05 a later one would contradict the sentence."""
     table = simulate("2pl", 40, 60, random_state=4).responses
@@ -220,17 +195,6 @@ def test_the_items_that_are_used_and_left_out_add_up():
     assert said in found.meaning
     assert said in other.meaning
     assert f"from 300 of the {450 - n_constant} other items, evenly spaced" in found.meaning
-
-
-def test_without_a_second_ability_it_is_said_what_could_have_been_seen():
-    found = dimensionality(drawn(14, 60, random_state=2))
-    assert found.n_dimensions == 1
-    assert "enough" not in found.meaning
-    wanted = found.to_exceed[1] / found.n_items
-    assert f"with 14 respondents, a second one would have to explain more than {wanted:.1%}" in (
-        found.meaning
-    )
-    assert found.eigenvalues[1] <= found.to_exceed[1]
 
 
 def test_what_is_suggested_has_a_p_value_of_at_most_a_twentieth():
@@ -278,19 +242,6 @@ def of_one(n_respondents, n_items, seed, n_turned=0):
     return right
 
 
-def test_three_respondents_do_not_refute_an_ability():
-    """Of 20 such tables, all of one ability, 13 were said not to reflect one."""
-    for seed in range(20):
-        found = dimensionality(of_one(3, 200, seed), n_resamples=20)
-        assert "do not reflect" not in found.meaning
-        if found.n_dimensions == 0:
-            assert "With 3 respondents, a first dimension is not shown to be more than" in (
-                found.meaning
-            )
-            assert f"p = {found.p[0]:.2g}" in found.meaning
-            assert "That does not show that there is none" in found.meaning
-
-
 @pytest.mark.parametrize("share_differing", [0.0, 0.02])
 def test_a_copy_is_no_second_ability(share_differing):
     """With one row twice, 15 of 20 tables of one ability were said to hold two."""
@@ -336,14 +287,6 @@ def test_where_one_ability_dominates_it_is_not_called_too_few():
     for meaning in said:
         assert "the second one narrowly" in meaning
         assert "items with a turned key and respondents of one family make one, too" in meaning
-
-
-def test_what_is_said_of_two_abilities_follows_how_much_they_share():
-    sayings = {0.0: "one ability is too few", 0.8: "one ability still describes most"}
-    for correlation, said in sayings.items():
-        found = dimensionality(binary(latent(500, 40, 2, seed=1, correlation=correlation)))
-        assert found.n_dimensions == 2
-        assert said in found.meaning
 
 
 def test_near_the_level_more_tables_are_compared():

@@ -78,8 +78,3 @@ def test_what_tells_no_choice_is_refused(subtests):
     for name, (arguments, sentence) in cases.items():
         with subtests.test(name), pytest.raises(InputError, match=sentence):
             og.distractors(*arguments, progress=False)
-
-
-def test_it_draws_the_curves_of_the_clearest_items(found):
-    assert found.curves["item"].iloc[0] == "item_2: A against D"
-    assert found.plot() is not None

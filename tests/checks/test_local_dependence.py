@@ -4,16 +4,12 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-import ogive
 from ogive import OnePL, Responses, calibrate, simulate
 from ogive.checks.local_dependence import local_dependence
 from ogive.errors import InputError
 from ogive.irt import local_dependence as module
-from ogive.stats.multiplicity import benjamini_hochberg
 
-COLUMNS = ["item", "other", "q3", "q3_adjusted", "z", "p", "p_adjusted", "n", "dependent"]
 RASCH = ["LSAT6_Rasch", "LSAT7_Rasch", "SAT12_Rasch"]
 TWO = ["LSAT6_2PL", "LSAT7_2PL", "SAT12_2PL", "sim2pl_1000x50_2PL"]
 THREE = ["LSAT7_3PL", "SAT12_3PL", "sim3pl_2000x40_3PL"]
@@ -129,11 +125,6 @@ def test_a_large_table_is_thinned_and_says_so(gappy, monkeypatch):
     assert "from 75 of 150 respondents" in local_dependence(gappy).meaning
 
 
-def test_p_is_adjusted_as_benjamini_and_hochberg_do():
-    p = np.sort(np.random.default_rng(0).random(50) ** 3)
-    np.testing.assert_allclose(benjamini_hochberg(p, 50), stats.false_discovery_control(p))
-
-
 @pytest.mark.slow
 def test_p_values_are_those_of_chance_where_the_model_is_true(subtests):
     for model, missing in [("2pl", 0.0), ("3pl", 0.0), ("2pl", 0.4)]:
@@ -189,19 +180,6 @@ def test_a_half_copied_item_is_found_among_gaps():
     assert row["p_adjusted"] < 0.01
 
 
-def test_the_frame_has_its_columns_and_its_order(copied):
-    frame = copied.to_frame()
-    assert list(frame.columns) == COLUMNS
-    assert len(frame) == 50
-    assert (frame["z"].abs().diff().dropna() <= 0).all()
-    assert (frame["p_adjusted"] >= frame["p"]).all()
-
-
-def test_clean_responses_have_nothing_to_report():
-    found = local_dependence(calibrate(simulate("2pl", 400, 10, random_state=1).responses, "2pl"))
-    assert found.meaning.startswith("Among 45 pairs of items, none is shown to depend")
-
-
 def correlated(q, n_respondents, n_items, seed):
     """Scores of one ability; what two of them leave unexplained correlates by q."""
     random = np.random.default_rng(seed)
@@ -231,15 +209,6 @@ def test_the_correlation_that_would_be_shown_is_shown_in_four_of_five_tables(
         shown.append(pair["dependent"])
     assert np.mean(found) == pytest.approx(float(said[1]), abs=0.03)
     assert abs(np.mean(shown) - 0.8) < 3 * np.sqrt(0.8 * 0.2 / 50)
-
-
-def test_of_few_respondents_no_pair_is_shown_reliably_and_one_pair_has_none_beside_it():
-    """Two equal items were said to show none, where one of 0.2 would be."""
-    few = local_dependence(calibrate(correlated(0.0, 30, 60, 0), "continuous"))
-    assert "no residual correlation (Q3) could be shown reliably" in few.meaning
-    values = np.repeat(np.random.default_rng(0).integers(0, 2, (100, 1)), 2, axis=1)
-    single = local_dependence(calibrate(values, "2pl"))
-    assert single.meaning.endswith("no other pairs to compare the only one with.")
 
 
 def test_weights_stand_for_respondents():
@@ -284,14 +253,6 @@ def test_other_responses_to_some_of_the_items_are_compared_by_name(gappy):
     np.testing.assert_allclose(found.q3, residual.corr(), atol=1e-9)
 
 
-def test_a_loaded_bank_needs_responses(gappy, tmp_path):
-    loaded = ogive.load(gappy.save(tmp_path / "bank.json"))
-    with pytest.raises(InputError, match=r"local_dependence\(calibration, responses\)"):
-        local_dependence(loaded)
-    again = local_dependence(loaded, gappy.responses)
-    np.testing.assert_allclose(again.q3, local_dependence(gappy).q3, atol=1e-9)
-
-
 def test_wrong_arguments_are_explained(gappy):
     with pytest.raises(InputError, match="needs a calibration, got Responses"):
         local_dependence(gappy.responses)
@@ -301,13 +262,6 @@ def test_wrong_arguments_are_explained(gappy):
         local_dependence(gappy, max_pairs=0)
     with pytest.raises(InputError, match="choose one of eap"):
         local_dependence(gappy, method="mean")
-
-
-def test_dependent_items_say_what_they_do_and_what_helps(copied):
-    assert "Standard errors of abilities are then too small" in copied.meaning
-    assert "keep one of each pair" in copied.meaning
-    clean = local_dependence(calibrate(drawn(300, 10, random_state=0), "2pl"))
-    assert "keep one" not in clean.meaning
 
 
 @pytest.mark.slow

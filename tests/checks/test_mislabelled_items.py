@@ -20,12 +20,12 @@ from importlib import import_module
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-import ogive
 from ogive import Responses, calibrate, simulate
-from ogive.checks.mislabelled_items import label_trouble
+from ogive.checks.mislabelled_items import label_trouble, read_probabilities
 from ogive.errors import InputError
 from ogive.stats.label_noise import label_noise
 
@@ -296,20 +296,6 @@ def test_the_item_itself_is_left_out_of_the_abilities(n_tries):
             np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_the_frame_has_its_columns_and_its_order(found):
-    frame = found.to_frame()
-    assert list(frame.columns) == COLUMNS
-    assert frame.index.name == "item"
-    assert (frame["evidence"].diff().dropna() <= 1e-12).all()
-    assert frame["evidence"].between(0, 1).all()
-
-
-def test_suspects_are_as_many_as_the_promised_share_of_mistakes_allows(found):
-    evidence = found.evidence[found.suspect]
-    assert (evidence > 0.5).all()
-    assert (1 - evidence).mean() <= module.FALSE_SHARE
-
-
 def test_what_stands_beside_the_evidence_is_what_it_says():
     values = turned(100, 12, 2, seed=3)
     cal = calibrate(values, "2pl")
@@ -358,15 +344,6 @@ def test_hardly_any_responses_give_a_result_and_no_crash(subtests):
             assert found.meaning
 
 
-def test_a_loaded_bank_needs_responses(tmp_path):
-    cal = calibrate(turned(80, 20, 1), "2pl")
-    loaded = ogive.load(cal.save(tmp_path / "bank.json"))
-    with pytest.raises(InputError, match=r"label_trouble\(calibration, responses\)"):
-        label_trouble(loaded)
-    again = label_trouble(loaded, cal.responses)
-    np.testing.assert_allclose(again.evidence, label_trouble(cal).evidence)
-
-
 def test_wrong_arguments_are_explained():
     cal = calibrate(turned(40, 6, 1), "2pl")
     with pytest.raises(InputError, match="needs a calibration, got Responses"):
@@ -377,10 +354,6 @@ def test_wrong_arguments_are_explained():
         label_trouble(cal, Responses([[0, 1, 2, 3, 1, 1]]))
     with pytest.raises(InputError, match="No response was observed"):
         label_trouble(cal, Responses(np.full((2, 6), np.nan)))
-
-
-def test_it_draws_itself(found):
-    assert found.plot().ax_.get_xlabel() == "share of right responses"
 
 
 def made_overlapping(distance, seed=3):
@@ -490,45 +463,6 @@ def test_probabilities_of_one_model_are_enough(overlapping):
     assert all(
         frame["likely"] == np.where(frame["evidence"] > 0.5, 1 - frame["label"], frame["label"])
     )
-
-
-def test_without_suspects_it_says_how_sure_the_most_suspicious_is(overlapping):
-    scores, _, _ = overlapping
-    found = label_trouble(scores=scores, labels=scores.argmax(axis=1))
-    assert not found.suspect.any()
-    assert found.meaning.startswith(
-        "None of 600 items is suspect; the largest probability that one has a wrong label is "
-    )
-    assert found.meaning.endswith("at most 20% of those named, so that one alone needs 80%.")
-
-
-def test_the_most_suspicious_item_is_one_that_some_solve():
-    """What nobody solves is told by no respondent; it had the largest probability nevertheless."""
-    values = drawn(30, 60, random_state=3)
-    values[:, :9] = 0
-    found = label_trouble(calibrate(values, "1pl"))
-    assert first_items(9) <= set(found.items[:10])
-    k = int(np.flatnonzero((found.share_right > 0) & (found.share_right < 1))[0])
-    said = f"respondents is {found.evidence[k]:.1%} ({found.items[k]})."
-    assert "; among items that some solve and some fail, the largest" in found.meaning
-    assert said in found.meaning
-
-
-def test_parts_that_no_item_links_are_said_to_be_judged_together():
-    values = drawn(24, 40, random_state=0)
-    values[:12, 20:] = np.nan
-    values[12:, :20] = np.nan
-    found = label_trouble(calibrate(values, "1pl"))
-    assert found.meaning.startswith(
-        "None of 40 items in 2 parts that no item links, judged together, is suspect"
-    )
-
-
-def test_a_common_slope_says_nothing_of_an_item():
-    values = turned(60, 30, 2, seed=1)
-    frame = label_trouble(calibrate(values, "1pl")).to_frame()
-    assert not {"discrimination", "discrimination_se", "probability_negative"} & set(frame)
-    assert frame["item_rest"].min() < -0.2
 
 
 def test_items_that_all_answered_alike_are_not_negative():
@@ -693,3 +627,123 @@ def test_errors_of_many_kinds_are_recognised_where_the_table_shows_them():
     assert len(set(found.items[:15]) & first_items(15)) >= 10
     assert len(_suspects(found) & first_items(15)) >= 5
     assert len(_suspects(found) - first_items(15)) <= 1
+
+
+SCORES = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5], [0.0, 0.0, 1.0]])
+NAMES = ["ape", "bee", "cat"]
+LABELS = ["ape", "bee", "cat", "ape"]
+
+
+def test_forms_of_scores_are_the_same_numbers(subtests):
+    frame = pd.DataFrame(SCORES, columns=NAMES)
+    shuffled = frame[["cat", "ape", "bee"]]
+    forms = {
+        "array": (SCORES, LABELS, None),
+        "lists": (SCORES.tolist(), LABELS, NAMES),
+        "codes": (SCORES, [0, 1, 2, 0], None),
+        "frame": (frame, LABELS, None),
+        "frame, other order": (shuffled, pd.Series(LABELS), NAMES),
+        "one of several": ({"a": frame, "b": SCORES}, LABELS, None),
+        "third axis": (np.stack([SCORES, SCORES]), LABELS, None),
+        "half precision": (SCORES.astype(np.float16), LABELS, None),
+    }
+    for name, given in forms.items():
+        with subtests.test(name):
+            found = read_probabilities(*given)
+            np.testing.assert_allclose(found.scores[0], SCORES, atol=1e-3)
+            assert found.labels.tolist() == [0, 1, 2, 0]
+            assert found.items == ("row_0", "row_1", "row_2", "row_3")
+
+
+def test_frames_of_polars_are_read():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frame = polars.DataFrame({name: SCORES[:, k] for k, name in enumerate(NAMES)})
+    found = read_probabilities(frame, polars.Series(LABELS))
+    np.testing.assert_allclose(found.scores[0], SCORES)
+    assert found.classes == tuple(NAMES)
+
+
+def test_an_index_names_the_items_and_orders_the_rows():
+    frame = pd.DataFrame(SCORES, columns=NAMES, index=list("wxyz"))
+    found = read_probabilities({"a": frame, "b": frame.iloc[::-1]}, LABELS)
+    assert found.items == tuple("wxyz")
+    np.testing.assert_allclose(found.scores[1], SCORES)
+    assert read_probabilities(frame, LABELS, items=list("wxyz")).items == tuple("wxyz")
+    with pytest.raises(InputError, match="a row 'w' where the calibration has another item"):
+        read_probabilities(frame, LABELS, items=list("zyxw"))
+
+
+def test_truth_values_and_a_class_without_a_label_are_fine():
+    two = SCORES[:, :2] / SCORES[:, :2].sum(axis=1, keepdims=True).clip(0.1)
+    two[3] = [0.5, 0.5]
+    assert read_probabilities(two, [True, False, True, True]).labels.tolist() == [1, 0, 1, 1]
+    assert read_probabilities(SCORES, ["ape"] * 4, NAMES).classes == tuple(NAMES)
+
+
+def with_changes(row, column, value):
+    scores = SCORES.copy()
+    scores[row, column] = value
+    return scores
+
+
+BAD = {
+    "sum": (with_changes(1, 1, 0.3), LABELS, None, r"1 item \(row_1\): they do not sum to one"),
+    "nan": (with_changes(2, 0, np.nan), LABELS, None, r"\(row_2\): a probability is missing"),
+    "negative": (SCORES - 0.15, LABELS, None, "one is not from 0 to 1"),
+    "all gaps": (np.full((4, 3), np.nan), LABELS, None, "hold no number"),
+    "text": (np.full((4, 3), "a"), LABELS, None, "are not all numbers"),
+    "no labels": (SCORES, None, None, "without labels"),
+    "labels of another length": (
+        SCORES,
+        LABELS[:3],
+        None,
+        r"shape \(4, 3\), but there are 3 labels",
+    ),
+    "labels in a table": (SCORES, [LABELS], None, "should be a list"),
+    "labels of another type": (SCORES, [1, 2, 3, 1], NAMES, "of type int, they are of type str"),
+    "labels of two types": (SCORES, np.array([1, "a", 2, 3], dtype=object), None, "mix types"),
+    "a missing label": (
+        SCORES,
+        ["ape", None, "bee", "cat"],
+        None,
+        r"The label is missing for 1 item \(row_1\)",
+    ),
+    "a label that is no number": (SCORES, [0.0, 1.0, np.nan, 2.0], None, r"missing .* \(row_2\)"),
+    "the probability of one class": (SCORES[:, 1], LABELS, None, "not one of its columns"),
+    "one label for two columns": (SCORES, ["ape"] * 4, None, "have 1 different value. Say"),
+    "an absent class": (np.full((4, 2), 0.5), LABELS, ["ape", "bee"], "'cat' of row_2 is none"),
+    "a class without a column": (
+        SCORES,
+        ["ape", "bee", "cat", "dog"],
+        NAMES,
+        "'dog' of row_3 is none",
+    ),
+    "fewer labels than columns": (SCORES, ["ape", "bee", "ape", "bee"], None, "classes="),
+    "other columns": (
+        pd.DataFrame(SCORES, columns=["p0", "p1", "p2"]),
+        LABELS,
+        NAMES,
+        "a column 'p0', which is none of the classes 'ape', 'bee', 'cat'",
+    ),
+    "columns that are no labels": (
+        pd.DataFrame(SCORES, columns=["p0", "p1", "p2"]),
+        LABELS,
+        None,
+        "'ape' of row_0 is none of the classes 'p0', 'p1', 'p2'",
+    ),
+    "one class": (np.ones((4, 1)), ["ape"] * 4, None, "one class only"),
+    "a class twice": (SCORES, LABELS, ["ape", "ape", "bee"], "name a class twice"),
+    "no model": ({}, LABELS, None, "scores are empty"),
+    "one model with a gap": (
+        {"a": SCORES, "b": np.where(np.arange(4)[:, None] == 2, np.nan, SCORES)},
+        LABELS,
+        None,
+        "scores of 'b' are missing for row_2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("scores", "labels", "classes", "words"), BAD.values(), ids=BAD.keys())
+def test_what_does_not_fit_is_explained_in_one_sentence(scores, labels, classes, words):
+    with pytest.raises(InputError, match=words):
+        read_probabilities(scores, labels, classes)

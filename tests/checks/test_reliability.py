@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
 from ogive import OnePL, Responses, calibrate, load, simulate
 from ogive.checks.reliability import reliability
@@ -143,18 +142,6 @@ def test_more_items_measure_more_reliably():
     assert many.empirical_low > few.empirical_high
 
 
-def test_the_meaning_holds_the_numbers(some):
-    found = reliability(some[1])
-    assert found.meaning == (
-        f"Abilities are measured with reliability {found.empirical:.2f} "
-        f"({found.empirical_low:.2f} to {found.empirical_high:.2f}), errors of items included; "
-        f"the items inform most about abilities between {found.best_low:.1f} and "
-        f"{found.best_high:.1f}."
-    )
-    assert found.plot().ax_.get_ylabel() == "reliability"
-    assert "with the items taken as known" in reliability(some[1], items_known=True).meaning
-
-
 def test_the_end_of_the_scale_that_is_looked_at_is_no_limit(some):
     cal = some[1]
     easy = calibrate(simulate("1pl", 60, items=EASY, random_state=0).responses, "1pl")
@@ -165,17 +152,6 @@ def test_the_end_of_the_scale_that_is_looked_at_is_no_limit(some):
     assert both.meaning.endswith("abilities all along the scale.")
     upwards = replace(reliability(cal), best_high=np.inf)
     assert upwards.meaning.endswith(f"abilities from {upwards.best_low:.1f} on.")
-
-
-def test_what_is_taken_as_known_is_said_beside_the_curve(some):
-    found = reliability(some[1])
-    assert "along the scale take the items as known" in found.notes[0]
-    for figure in (found.plot(), some[1].test_information().plot()):
-        assert "items taken as known" in _shown_text(figure)
-
-
-def _shown_text(display):
-    return " ".join(text.get_text() for text in display.figure_.findobj(Text))
 
 
 def test_a_part_of_the_items_is_not_more_reliable_than_all():

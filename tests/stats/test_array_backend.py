@@ -1,3 +1,5 @@
+"""Products by digits, against those in float64."""
+
 import os
 import subprocess
 import sys
@@ -10,7 +12,11 @@ from hypothesis import strategies as st
 
 from ogive.errors import InputError, MissingExtraError
 from ogive.stats import array_backend as arrays
+from ogive.stats import array_backend as module
 from ogive.stats.array_backend import (
+    MOST_KEPT,
+    Recordings,
+    ZerosAndOnes,
     array_namespace,
     as_array,
     as_numpy,
@@ -19,7 +25,9 @@ from ogive.stats.array_backend import (
     checked_device,
     evenly_spaced,
     fold,
+    halved,
     histogram,
+    in_digits,
     like,
     row_blocks,
     workers,
@@ -229,3 +237,109 @@ def test_blas_of_scipy_is_held_to_one_thread_even_if_it_is_imported_later():
     )
     count, *threads = map(int, done.stdout.split())
     assert threads == [1] * count
+
+
+class Doubling:
+    """Doubles an array, and counts how often it was asked."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __call__(self, array):
+        self.asked += 1
+        return (2 * array,)
+
+
+def test_work_in_memory_is_done_each_time(subtests):
+    torch = pytest.importorskip("torch")
+    for array in (np.arange(3.0), torch.arange(3.0)):
+        with subtests.test(type(array).__name__):
+            recordings, work = Recordings(), Doubling()
+            for k in range(3):
+                (found,) = recordings("doubling", work, array + k)
+                assert found.tolist() == (2 * (array + k)).tolist()
+            assert work.asked == 3
+
+
+@pytest.fixture
+def cuda():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device here")
+    return torch
+
+
+def test_a_gpu_is_asked_twice_and_then_replays_with_the_arrays_of_each_call(cuda):
+    recordings, work = Recordings(), Doubling()
+    given = [cuda.full((3,), float(k), device="cuda") for k in range(6)]
+    found = [recordings("doubling", work, array)[0] for array in given]
+    assert [array.tolist() for array in found] == [[2.0 * k] * 3 for k in range(6)]
+    assert work.asked == 2
+
+
+def test_another_shape_or_name_is_another_recording(cuda):
+    recordings, work = Recordings(), Doubling()
+    for size in (3, 4):
+        for name in ("one", "other"):
+            for _ in range(3):
+                (found,) = recordings(name, work, cuda.ones(size, device="cuda"))
+                assert found.tolist() == [2.0] * size
+    assert work.asked == 8
+
+
+def test_work_that_looks_at_its_numbers_is_done_each_time(cuda):
+    def looking(array):
+        return (array * float(array.sum()),)
+
+    recordings = Recordings()
+    for k in range(4):
+        (found,) = recordings("looking", looking, cuda.full((2,), float(k), device="cuda"))
+        assert found.tolist() == [2.0 * k * k] * 2
+
+
+def test_the_oldest_recordings_make_room(cuda):
+    recordings, work = Recordings(), Doubling()
+    for name in [*range(MOST_KEPT + 1), 0]:
+        recordings(name, work, cuda.ones(2, device="cuda"))
+        recordings(name, work, cuda.ones(2, device="cuda"))
+    assert work.asked == 2 * (MOST_KEPT + 2)
+
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(params=[(40, 16), (300, 13)], ids=["aligned", "filled up"])
+def cells(request):
+    return torch.asarray(np.random.default_rng(0).integers(0, 2, request.param).astype(np.int8))
+
+
+def test_digits_are_whole_numbers_that_make_up_the_vector():
+    vector = torch.asarray(np.r_[np.random.default_rng(1).normal(0, 30, 200), 0.0, 1e-12])
+    digits, worth = in_digits(vector)
+    assert digits.dtype == torch.float16
+    assert (digits == digits.round()).all()
+    assert digits.abs().max() < 256
+    np.testing.assert_allclose(digits.double() @ worth, vector, atol=1e-14)
+
+
+def test_products_are_exact_to_float64(cells, monkeypatch):
+    monkeypatch.setattr(module, "MOST_SUMMED", 128)  # several blocks of rows
+    random = np.random.default_rng(2)
+    slopes, means = random.normal(1, 0.5, cells.shape[1]), random.normal(0, 1, cells.shape[0])
+    table, plain = halved(cells), cells.numpy().astype(float)
+    assert table.exact_by_digits
+    np.testing.assert_allclose(table.times(torch.asarray(slopes)), plain @ slopes, atol=1e-12)
+    np.testing.assert_allclose(table.summed(torch.asarray(means)), means @ plain, atol=1e-12)
+
+
+def test_a_vector_of_zeros_has_products_of_zero(cells):
+    table = halved(cells)
+    assert not table.times(torch.zeros(cells.shape[1], dtype=torch.float64)).any()
+    assert not table.summed(torch.zeros(cells.shape[0], dtype=torch.float64)).any()
+
+
+def test_tables_in_float64_are_multiplied_as_they_are():
+    plain = np.array([[1.0, 0.0], [1.0, 1.0]])
+    table = ZerosAndOnes(plain, 2, 2)
+    np.testing.assert_array_equal(table.times(np.array([2.0, 3.0])), [2, 5])
+    np.testing.assert_array_equal(table.summed(np.array([2.0, 3.0])), [5, 3])

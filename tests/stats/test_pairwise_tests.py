@@ -13,6 +13,7 @@ from ogive.stats.pairwise_tests import (
     differences_of_estimates,
     differences_of_games,
     differences_over_units,
+    letters_of,
 )
 
 
@@ -197,3 +198,33 @@ def test_two_units_have_one_degree_of_freedom_and_one_unit_says_nothing():
     assert found.p[0] == pytest.approx(2 * student.sf(1.5 / (np.sqrt(0.5) / np.sqrt(2)), 1))
     fewer = differences_over_units(np.array([[1.0, 3.0], [0.0, 1.0]]), n_units=1)
     assert fewer.p.tolist() == [1.0]
+
+
+def tables_of_pairs(n, *different):
+    found = np.zeros((n, n), dtype=bool)
+    for first, second in different:
+        found[first, second] = found[second, first] = True
+    return found
+
+
+def test_two_share_a_letter_if_and_only_if_they_do_not_differ():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        drawn = np.triu(rng.random((7, 7)) < 0.4, 1)
+        different = drawn | drawn.T
+        letters = letters_of(different)
+        for one in range(7):
+            for other in range(7):
+                if one != other:
+                    assert bool(set(letters[one]) & set(letters[other])) != different[one, other]
+
+
+def test_letters_follow_the_order_of_the_rows():
+    assert letters_of(tables_of_pairs(4, (0, 2), (0, 3), (1, 3))) == ["a", "ab", "bc", "c"]
+    assert letters_of(tables_of_pairs(3)) == ["a", "a", "a"]
+    assert letters_of(tables_of_pairs(1)) == ["a"]
+
+
+def test_too_many_groups_are_not_lettered():
+    twins = tables_of_pairs(40, *((k, k + 1) for k in range(0, 40, 2)))  # 2 ** 20 groups
+    assert letters_of(twins) is None
