@@ -9,6 +9,8 @@ from typing import Any
 
 from ogive.errors import InputError
 
+CONFIDENCE = 0.95  # level of intervals, unless the caller gives another
+
 
 def as_number(value: object) -> float:
     """Return the number that was given; NaN for anything else, so that no comparison holds."""

@@ -6,7 +6,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.irt.equal_respondents import p_of_equal
+from ogive.irt.covariates import p_of_equal
 
 
 def models(n=120, n_items=30, seed=0):
@@ -53,7 +53,7 @@ def test_a_respondent_that_was_never_run_is_predicted_with_a_band(found):
     assert width["far"] > width["near"] > 2 * 1.9 * found.residual_sd
     with pytest.raises(InputError, match="facts lacks family"):
         found.predict(new[["compute"]])
-    with pytest.raises(InputError, match="family is 'z'"):
+    with pytest.raises(InputError, match="must be one of a and b, got 'z'"):
         found.predict(new.assign(family="z"))
 
 
@@ -74,7 +74,7 @@ def test_dates_are_years():
 
 def test_it_draws_the_line_with_its_band(found):
     assert found.plot() is not None
-    with pytest.raises(InputError, match="the facts are: compute"):
+    with pytest.raises(InputError, match="must be one of compute"):
         found.plot("family")
 
 
@@ -83,7 +83,7 @@ BAD = {
     "constant": (["compute", "same"], "same is 1 for all respondents"),
     "collinear": (["compute", "twice"], "compute and twice tell the same"),
     "missing": (["hole"], "hole is not known of 1 respondent"),
-    "too many words": (["name"], "different values, but groups are at most 12"),
+    "too many words": (["name"], "must have at most 12 different values"),
 }
 
 

@@ -33,7 +33,7 @@ def test_each_group_has_its_own_mean(drawn):
 
 
 def test_the_likelihood_ratio_is_that_of_a_search_by_scipy(drawn, monkeypatch):
-    for name in ("PRIOR_SD", "BEND_SD", "CHANGE_SD"):
+    for name in ("PRIOR_SD", "SPLINE_SD", "CHANGE_SD"):
         wide = 1e4
         monkeypatch.setattr(group_curves, name, (wide, wide) if name == "PRIOR_SD" else wide)
     monkeypatch.setattr(group_curves, "FEW", 1000)  # no bend: two 2PL curves against one

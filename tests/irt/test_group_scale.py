@@ -90,5 +90,5 @@ def test_a_group_of_one_respondent_is_refused():
     table, _ = two_groups(20, 10)
     with pytest.raises(InputError, match="Every group needs 5 respondents or more, but 'b' has 1"):
         og.group_scale(table, ["a"] * 39 + ["b"], progress=False)
-    with pytest.raises(InputError, match="need two groups or more"):
+    with pytest.raises(InputError, match="must hold two groups or more"):
         og.group_scale(table, ["a"] * 40, progress=False)

@@ -106,16 +106,14 @@ class AbilityCovariance:
                 f"The covariance of {len(self.own):,} abilities does not fit into memory. Ask for "
                 "some of them with of(positions), or for difference_se(first, second)."
             )
-        found: Floats = np.diag(self.own) + self.shared @ self.shared.T
-        return found
+        return np.diag(self.own) + self.shared @ self.shared.T
 
     def draw(self, n: int, random: np.random.Generator) -> Floats:
         """Return `n` draws of where all respondents may stand, (n_respondents, n)."""
         alone = np.sqrt(self.own)[:, None] * random.standard_normal((len(self.own), n))
         sure = self.shared[:, 1:]
         together = sure @ random.standard_normal((sure.shape[1], n))
-        found: Floats = (self.ability + self.offset)[:, None] + alone + together
-        return found
+        return (self.ability + self.offset)[:, None] + alone + together
 
 
 def ability_covariance(

@@ -104,8 +104,7 @@ def _columns(calibration: Calibration) -> dict[str, list[Any]]:
 
 def _by_item(values: Floats) -> list[Any]:
     """Return one list of numbers for each item, which comes first in `values`."""
-    found: list[Any] = values.reshape(len(values), values[0].size).tolist()
-    return found
+    return values.reshape(len(values), values[0].size).tolist()
 
 
 def _named_population(population: Population) -> dict[str, Any]:

@@ -204,8 +204,7 @@ def _standing(calibration: Calibration, rows: list[Any]) -> Floats:
     """Return abilities of respondents with these responses to all items."""
     cells = np.array(rows, dtype=np.int8)
     table = Responses.from_codes(cells, None, list(calibration.item_names), "binary")
-    found: Floats = calibration.score(table, items_known=True)["ability"].to_numpy()
-    return found
+    return calibration.score(table, items_known=True)["ability"].to_numpy()
 
 
 @dataclass(frozen=True)

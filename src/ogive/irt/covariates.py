@@ -1,4 +1,4 @@
-"""Facts of respondents or of items as columns of numbers: checked, and named."""
+"""Facts of respondents or items as columns of numbers, and the check that abilities differ."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ogive.data.responses import Responses
 from ogive.errors import InputError
+from ogive.irt.calibration import Calibration
+from ogive.irt.item_curves import significantly_negative
+from ogive.results.base import table
 from ogive.results.numbers import counted, joined, listed, shown
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ogive.data.responses import Responses
 
-INTERCEPT = "intercept"
-MOST_WORDS = 12  # groups of one fact
-LEAST_LEFT = 8  # rows beyond the number of columns
-ALIKE = 1e-7  # smallest singular value of standardised columns, relative
+MAX_LEVELS = 12  # largest number of groups of one fact
+LEAST_LEFT = 8  # smallest number of rows beyond the number of columns
+COLLINEAR = 1e-7  # smallest singular value of standardised columns, relative to the largest
+ALPHA = 0.05  # p-value above which respondents count as equal
+MAX_ITER, CONVERGED = 200, 1e-10  # of the two-way means with missing responses
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?([T ].*)?")
 
 
@@ -45,37 +49,35 @@ class Columns:
         return found
 
     def along(self, name: str, axis: Floats) -> pd.DataFrame:
-        """Rows in which one fact moves, numbers stay at their mean, words are the usual ones."""
-        import pandas as pd
-
+        """Return rows in which one fact moves; others are at their mean or most frequent word."""
         rows: dict[str, Any] = {
             fact: words[0] if words else self.values(fact).mean()
             for fact, words in self.words.items()
         }
-        return pd.DataFrame({**rows, name: axis})
+        return table({**rows, name: axis})
 
     def design(self, facts: Any) -> Floats:
-        """Return columns of others."""
+        """Return the columns of other respondents or items."""
         lacking = [name for name in self.words if name not in facts]
         if lacking:
             raise InputError(f"facts lacks {joined(lacking)}; it needs {joined(list(self.words))}.")
-        found = [np.ones(len(facts))]
+        columns = [np.ones(len(facts))]
         for name, words in self.words.items():
-            found += _columns(facts[name], name, words)
-        return np.stack(found, axis=1)
+            columns += _columns(facts[name], name, words)
+        return np.stack(columns, axis=1)
 
 
 def fact_columns(
-    table: Responses, facts: Any, noun: str = "respondent", rows: np.ndarray | None = None
+    responses: Responses, facts: Any, noun: str = "respondent", rows: np.ndarray | None = None
 ) -> Columns:
-    """Read facts by name or from a frame, and refuse what explains nothing.
+    """Read facts by name or from a frame, and refuse facts that explain nothing.
 
-    `noun` says of whom they are, "respondent" or "item"; `rows` of which of them.
+    `noun` is "respondent" or "item"; `rows` selects some of them.
     """
-    frame = _frame(table, facts, noun)
+    frame = _frame(responses, facts, noun)
     frame = frame if rows is None else frame[rows]
     words = {str(name): _words(frame[name], str(name), noun) for name in frame}
-    columns, names = [np.ones(len(frame))], [INTERCEPT]
+    columns, names = [np.ones(len(frame))], ["intercept"]
     for name, levels in words.items():
         columns += _columns(frame[name], name, levels)
         names += [f"{name}: {word}" for word in levels[1:]] or [name]
@@ -89,25 +91,25 @@ def fact_columns(
     return Columns(tuple(names), matrix, words, notes)
 
 
-def _frame(table: Responses, facts: Any, noun: str) -> pd.DataFrame:
+def _frame(responses: Responses, facts: Any, noun: str) -> pd.DataFrame:
     of_items = noun == "item"
-    known = table.item_facts if of_items else table.respondent_facts
-    owners = list(table.items if of_items else table.respondents)
-    example = "'length'" if of_items else "'log_compute'"
+    known = responses.item_facts if of_items else responses.respondent_facts
+    owners = list(responses.items if of_items else responses.respondents)
     if facts is None:
         chosen = known.select_dtypes("number")
         if chosen.empty:
+            example = "length" if of_items else "log_compute"
             raise InputError(
                 f"No fact of the {noun}s is a number. Name facts, give a frame, or add them: "
-                f"responses.described({noun}s={{{example}: [...]}})."
+                f"responses.described({noun}s={{'{example}': [...]}})."
             )
         return chosen
     if hasattr(facts, "columns"):
         frame: pd.DataFrame = facts
         if len(frame) != len(owners):
             raise InputError(
-                f"facts has {counted(len(frame), 'row')}, but there are "
-                f"{counted(len(owners), noun)}. Give one row each."
+                f"`facts` must have one row for each {noun} ({len(owners):,}), "
+                f"got {counted(len(frame), 'row')}."
             )
         index = [str(name) for name in frame.index]
         if set(index) == set(owners):
@@ -125,7 +127,7 @@ def _frame(table: Responses, facts: Any, noun: str) -> pd.DataFrame:
 
 
 def _words(column: pd.Series[Any], name: str, noun: str) -> tuple[str, ...]:
-    """The values of a fact that is text, the most frequent first; none for numbers and dates."""
+    """Return the values of a fact that is text, most frequent first; () for numbers and dates."""
     if column.isna().any():
         lacking = [str(place) for place in column.index[column.isna()]]
         raise InputError(
@@ -135,22 +137,25 @@ def _words(column: pd.Series[Any], name: str, noun: str) -> tuple[str, ...]:
     if column.dtype.kind in "biufM" or all(_DATE.fullmatch(str(value)) for value in column):
         return ()
     counts = column.astype(str).value_counts()
-    if len(counts) > MOST_WORDS:
+    if len(counts) > MAX_LEVELS:
         raise InputError(
-            f"{name} has {len(counts):,} different values, but groups are at most {MOST_WORDS}. "
+            f"`{name}` must have at most {MAX_LEVELS} different values, got {len(counts):,}. "
             "Join some of them, or give a number."
         )
     return tuple(counts.index)
 
 
 def _columns(column: Any, name: str, words: Sequence[str]) -> list[Floats]:
+    """Return indicators of words but the first, a number as it is, or a date as years."""
     import pandas as pd
 
     series = pd.Series(column)
     if words:
-        strangers = sorted(set(series.astype(str)) - set(words))
-        if strangers:
-            raise InputError(f"{name} is {shown(strangers[0])}, but it was: {joined(list(words))}.")
+        unknown = sorted(set(series.astype(str)) - set(words))
+        if unknown:
+            raise InputError(
+                f"`{name}` must be one of {joined(list(words))}, got {shown(unknown[0])}."
+            )
         return [np.asarray(series.astype(str) == word, dtype=float) for word in words[1:]]
     if series.dtype.kind in "biuf":
         return [series.to_numpy(dtype=float)]
@@ -175,10 +180,64 @@ def _check(matrix: Floats, names: Sequence[str], noun: str) -> None:
         )
     inner = matrix[:, 1:] - matrix[:, 1:].mean(axis=0)
     inner = inner / inner.std(axis=0)
-    _, sizes, ways = np.linalg.svd(inner, full_matrices=False)
-    if sizes[-1] < ALIKE * sizes[0]:
-        alike = [names[1 + int(k)] for k in np.flatnonzero(np.abs(ways[-1]) > 0.05)]
+    _, sizes, directions = np.linalg.svd(inner, full_matrices=False)
+    if sizes[-1] < COLLINEAR * sizes[0]:
+        alike = [names[1 + int(k)] for k in np.flatnonzero(np.abs(directions[-1]) > 0.05)]
         raise InputError(
             f"{joined(alike)} tell the same: one follows from the others, so that their effects "
             "cannot be distinguished. Leave one out."
         )
+
+
+def check_shared_ability(bank: Calibration, responses: Responses) -> None:
+    """Refuse responses whose respondents differ no more than chance makes equal ones differ."""
+    # Only significant signs are reversed: chance gives half of the items either sign.
+    negative = significantly_negative(bank.items)
+    p = p_of_equal(responses.values * np.where(negative, -1.0, 1.0))
+    if not p > ALPHA:
+        return
+    raise InputError(
+        f"Respondents differ no more over the items than chance alone makes equal ones differ (p = "
+        f"{p:.2g}), so these responses show no ability, and no unit to say differences in. Give "
+        "more items or respondents that differ more, or compare mean scores: leaderboard."
+    )
+
+
+def p_of_equal(values: Floats) -> float:
+    """Test by F whether respondents are equal, given that items differ; NaN if that is impossible.
+
+    `values` are (n_respondents, n_items), NaN where there is no response. Each item counts in units
+    of its own standard deviation; items to which all responses are the same are left out.
+    """
+    from scipy.special import fdtrc
+
+    known = np.isfinite(values)
+    if known.any(axis=1).sum() < 2:
+        return float("nan")
+    high = np.where(known, values, -np.inf).max(axis=0)
+    seen = known & (high > np.where(known, values, np.inf).min(axis=0))
+    top = np.where(seen, np.abs(values), 0.0).max(axis=0)
+
+    def centred(table: Floats, axis: int) -> Floats:
+        """Subtract the mean of each column (axis 0) or row; 0 stays where there is no response."""
+        count = np.maximum(seen.sum(axis=axis, keepdims=True), 1)
+        return np.where(seen, table - table.sum(axis=axis, keepdims=True) / count, 0.0)
+
+    residual = centred(np.where(seen, values, 0.0) / np.where(top > 0, top, 1.0), 0)
+    sd = np.sqrt((residual**2).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
+    residual = residual / np.where(sd > 0, sd, 1.0)
+    n, m = (int(seen.any(axis=axis).sum()) for axis in (1, 0))
+    if not m:
+        return 1.0  # items alone explain every response
+    left = int(seen.sum()) - n - m + 1
+    if n < 2 or left < 1:
+        return float("nan")
+    total = float((residual**2).sum())
+    for _ in range(MAX_ITER):  # both means; one iteration is enough if no response is missing
+        before = float((residual**2).sum())
+        residual = centred(centred(residual, 1), 0)
+        after = float((residual**2).sum())
+        if before - after <= CONVERGED * total:
+            break
+    ratio = (total - after) / (n - 1) / max(after / left, 1e-300)
+    return float(fdtrc(n - 1, left, ratio))

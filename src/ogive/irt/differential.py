@@ -1,18 +1,9 @@
-"""DIF study, tables, effect sizes, Mantel-Haenszel.
-
-How large a difference between two curves is, in several measures with standard errors.
+"""Differential item functioning: which items behave differently in groups at the same ability.
 
 The differences are in the expected response: its mean, and the mean of its size, over the abilities
 that both groups have (Dorans and Kulick, 1986; Meade, 2010). The areas between the curves are in
-units of ability (Raju, 1988), over the abilities of 99 % of the respondents: what lies beyond is
-extrapolated. The difference of difficulty is the shift of the curve at the ability where both
-groups are; for 2PL curves with one discrimination it is the signed area.
-
-Mantel and Haenszel's common odds ratio over strata, and its test.
-
-Differences between groups as frames: by item, along the scale, and of the groups themselves.
-
-Differential item functioning: which items behave differently in groups at the same ability.
+units of ability (Raju, 1988), over the abilities of 99 % of the respondents. The difference of
+difficulty is the shift of the curve at the abilities that both groups have.
 """
 
 from __future__ import annotations
@@ -25,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ogive._progress import Progress, telling
-from ogive._validation import checked_share, one_of
-from ogive.data.responses import Responses, Table, as_responses
+from ogive._validation import CONFIDENCE, checked_share, one_of
 from ogive.errors import InputError
 from ogive.irt.calibrating import calibrate, model_for
 from ogive.irt.calibration import Calibration
@@ -36,7 +26,8 @@ from ogive.irt.models import AUTO
 from ogive.irt.models.base import MeasurementModel
 from ogive.irt.models.categorical import Categorical
 from ogive.irt.response_codes import as_floats
-from ogive.results.base import Draw, Result
+from ogive.irt.response_matrix import as_responses
+from ogive.results.base import Draw, Result, table
 from ogive.results.numbers import counted, listed, shown, with_interval
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import normal_reach
@@ -45,10 +36,10 @@ from ogive.stats.multiplicity import CORRECTIONS, Correction
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ogive.data.responses import Responses, Table
     from ogive.results.plots.figure import Display
 
 __all__ = ["Differential", "differential"]
-
 
 MEASURES = (
     "difference",
@@ -58,28 +49,33 @@ MEASURES = (
     "unsigned_area",
 )
 BEYOND = 0.005  # share of the respondents at either end that the areas leave out
-STEP = 1e-4  # of a coefficient, for differences
-FLATTEST = 0.05  # log-odds per unit; a flatter curve has no difficulty
+STEP = 1e-4  # step of a coefficient in numerical derivatives
+FLATTEST = 0.05  # least slope of log-odds per unit of ability; a flatter curve has no difficulty
+DELTA = -2.35  # factor from log odds ratio to the delta scale of ETS (Holland and Thayer, 1985)
+NEGLIGIBLE, LARGE = 1.0, 1.5  # limits of classes A, B and C of ETS, on its delta scale
+HALF_WIDTH = normal_reach(CONFIDENCE)  # half-width of intervals, in standard errors
+FIGURES = ("differential", "group_curves")
+MANY = 0.25  # share of differing items above which anchors cannot be told from the rest
+FEWEST_ITEMS = 3  # smallest number of items that can be compared
+FEW_ITEMS = 10  # number of anchors below which a note warns
+FEW_RESPONDENTS = 100  # size of a group below which a note warns
 
 
 def effect_sizes(curves: GroupCurves, group: int) -> dict[str, Floats]:
-    """Each measure and its standard error (delta method), by item: a group against the first."""
-    value = _measures(curves, group)
+    """Return each measure of a group against the first by item, with its delta-method error."""
     slopes = []
-    for p in range(curves.coefs.shape[1]):
-        step = np.zeros(curves.coefs.shape[1])
-        step[p] = STEP
-        ends = [
+    for step in STEP * np.eye(curves.coefs.shape[1]):
+        up, down = (
             _measures(replace(curves, coefs=curves.coefs + sign * step), group) for sign in (1, -1)
-        ]
-        slopes.append((ends[0] - ends[1]) / (2 * STEP))
+        )
+        slopes.append((up - down) / (2 * STEP))
     jacobian = np.stack(slopes, axis=2)  # (n_measures, n_items, n_coefs)
     variance = np.einsum("mnp,npq,mnq->mn", jacobian, curves.covariances, jacobian)
-    error = np.sqrt(np.maximum(variance, 0.0))
-    found: dict[str, Floats] = {}
-    for name, values, errors in zip(MEASURES, value, error, strict=True):
-        found |= {name: values, f"{name}_se": errors}
-    return found
+    errors = np.sqrt(np.maximum(variance, 0.0))
+    sizes: dict[str, Floats] = {}
+    for name, value, error in zip(MEASURES, _measures(curves, group), errors, strict=True):
+        sizes |= {name: value, f"{name}_se": error}
+    return sizes
 
 
 def _measures(curves: GroupCurves, group: int) -> Floats:
@@ -87,33 +83,16 @@ def _measures(curves: GroupCurves, group: int) -> Floats:
     matching = curves.matching
     shared = matching.shared(group)
     gap = curves.expected(group) - curves.expected(0)
-    wide = _range(matching.weights.mean(axis=0)) * (matching.nodes[1] - matching.nodes[0])
-    return np.stack(
-        [
-            gap @ shared,
-            np.abs(gap) @ shared,
-            _shift(curves, group, shared),
-            -gap @ wide,
-            np.abs(gap) @ wide,
-        ]
-    )
-
-
-def _range(density: Floats) -> Floats:
-    """Return 1 at the nodes between which all but the outermost respondents are."""
-    below = density.cumsum()
-    return ((below >= BEYOND) & (below <= 1 - BEYOND)).astype(float)
-
-
-def _shift(curves: GroupCurves, group: int, shared: Floats) -> Floats:
-    """Return how much more ability the group needs for the same log-odds, where both groups are."""
+    below = matching.weights.mean(axis=0).cumsum()
+    inside = ((below >= BEYOND) & (below <= 1 - BEYOND)).astype(float)
+    widths = inside * (matching.nodes[1] - matching.nodes[0])
     first, other = curves.log_odds(0), curves.log_odds(group)
-    rise = np.gradient((first + other) / 2, curves.matching.nodes, axis=1) @ shared
+    rise = np.gradient((first + other) / 2, matching.nodes, axis=1) @ shared
     steep = np.where(np.abs(rise) < FLATTEST, np.nan, rise)
-    return np.asarray(-((other - first) @ shared) / steep)
-
-
-DELTA = -2.35  # of log odds ratio into the delta scale of ETS (Holland and Thayer, 1985)
+    shift = -((other - first) @ shared) / steep
+    return np.stack(
+        [gap @ shared, np.abs(gap) @ shared, shift, -gap @ widths, np.abs(gap) @ widths]
+    )
 
 
 @dataclass(frozen=True)
@@ -127,7 +106,7 @@ class CommonOdds:
 
     @property
     def delta(self) -> float:
-        """On the delta scale of ETS: below zero, harder for the second group."""
+        """Ratio on the delta scale of ETS; below zero, the item is harder for the second group."""
         return DELTA * self.log_ratio
 
     @property
@@ -137,7 +116,9 @@ class CommonOdds:
 
 
 def common_odds(right: np.ndarray, second: np.ndarray, strata: np.ndarray) -> CommonOdds:
-    """Compare who is right in two groups, within strata; `second` is True in the second group.
+    """Compare who is right in two groups within strata, by Mantel and Haenszel's odds ratio.
+
+    `second` is True in the second group.
 
     >>> right = np.array([1, 0, 1, 0, 1, 1, 0, 0] * 5)
     >>> second = np.array([0, 0, 1, 1] * 10, dtype=bool)
@@ -146,54 +127,36 @@ def common_odds(right: np.ndarray, second: np.ndarray, strata: np.ndarray) -> Co
     """
     from scipy.special import chdtrc
 
-    _, where = np.unique(strata, return_inverse=True)
-    n_strata = int(where.max()) + 1 if where.size else 0
-
-    def count(mask: np.ndarray) -> Floats:
-        return np.bincount(where[mask], minlength=n_strata).astype(float)
-
+    _, stratum = np.unique(strata, return_inverse=True)
+    n_strata = int(stratum.max()) + 1 if stratum.size else 0
     yes = right.astype(bool)
     a, b, c, d = (
-        count(yes & ~second),
-        count(~yes & ~second),
-        count(yes & second),
-        count(~yes & second),
+        np.bincount(stratum[mask], minlength=n_strata).astype(float)
+        for mask in (yes & ~second, ~yes & ~second, yes & second, ~yes & second)
     )
     n = a + b + c + d
     use = (a + b > 0) & (c + d > 0) & (a + c > 0) & (b + d > 0)
-    a, b, c, d, n = (each[use] for each in (a, b, c, d, n))
+    a, b, c, d, n = (counts[use] for counts in (a, b, c, d, n))
     cross, other = a * d / n, b * c / n
-    if not (use.any() and cross.sum() > 0 and other.sum() > 0):
+    total, rest = cross.sum(), other.sum()
+    if not (use.any() and total > 0 and rest > 0):
         return CommonOdds(np.nan, np.nan, np.nan, np.nan)
     variance = ((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * np.maximum(n - 1, 1))).sum()
-    apart = abs(a.sum() - ((a + b) * (a + c) / n).sum())
-    statistic = float(max(apart - 0.5, 0.0) ** 2 / variance) if variance > 0 else np.nan
-    return CommonOdds(
-        float(np.log(cross.sum() / other.sum())),
-        float(np.sqrt(_robins(a, b, c, d, n))),
-        statistic,
-        float(chdtrc(1, statistic)),
-    )
-
-
-def _robins(a: Floats, b: Floats, c: Floats, d: Floats, n: Floats) -> float:
-    """Return variance of the log of the common odds ratio."""
-    cross, other = a * d / n, b * c / n
+    distance = abs(a.sum() - ((a + b) * (a + c) / n).sum())
+    statistic = float(max(distance - 0.5, 0.0) ** 2 / variance) if variance > 0 else np.nan
     agree, differ = (a + d) / n, (b + c) / n
-    total, rest = cross.sum(), other.sum()
-    return float(
+    log_variance = float(
         (agree * cross).sum() / (2 * total**2)
         + (agree * other + differ * cross).sum() / (2 * total * rest)
         + (differ * other).sum() / (2 * rest**2)
     )
+    log_ratio = float(np.log(total / rest))
+    return CommonOdds(
+        log_ratio, float(np.sqrt(log_variance)), statistic, float(chdtrc(1, statistic))
+    )
 
 
-REACH = normal_reach(0.95)
-NEGLIGIBLE, LARGE = 1.0, 1.5  # classes A, B and C of ETS, on its delta scale
-NO_ODDS = (np.nan, np.nan, np.nan)
-
-
-def difference_frame(
+def _difference_frame(
     found: GroupDifferences,
     values: Floats,
     names: Sequence[str],
@@ -205,70 +168,64 @@ def difference_frame(
 
     parts = []
     for g, group in enumerate(split.names[1:], start=1):
-        told, sizes = found.found[g - 1], effect_sizes(found.curves, g)
-        sizes["difference"] = told.effects[:, 0]  # without what all items have in common
-        error = sizes["difference_se"]
-        both = np.isin(split.codes, (0, g))
-        odds = _odds(values[both], split.codes[both] == g, found.anchors, model)
-        seen = np.isfinite(values)
+        tests, sizes = found.found[g - 1], effect_sizes(found.curves, g)
+        difference = tests.effects[:, 0]  # without what all items have in common
+        error = sizes.pop("difference_se")
+        del sizes["difference"]
+        both, seen = np.isin(split.codes, (0, g)), np.isfinite(values)
         columns = {
             "group": group,
-            "difference": sizes.pop("difference"),
-            "difference_se": sizes.pop("difference_se"),
+            "difference": difference,
+            "difference_se": error,
             "p_adjusted": found.p_adjusted[g - 1],
             "differs": found.differs[g - 1],
             "difficulty_difference": sizes.pop("difficulty_difference"),
             "difficulty_difference_se": sizes.pop("difficulty_difference_se"),
-            "low": told.effects[:, 0] - REACH * error,
-            "high": told.effects[:, 0] + REACH * error,
+            "low": difference - HALF_WIDTH * error,
+            "high": difference + HALF_WIDTH * error,
             **sizes,
-            "p": told.p,
-            "statistic": told.statistic,
+            "p": tests.p,
+            "statistic": tests.statistic,
             "likelihood_ratio": found.curves.likelihood_ratio,
-            **odds,
+            **_odds(values[both], split.codes[both] == g, found.anchors, model),
             "anchor": found.anchors,
             "share_reached": np.nanmean(values, axis=0) / np.fmax(np.nanmax(values, axis=0), 1.0),
             "n": seen[split.codes == g].sum(axis=0),
             "n_reference": seen[split.codes == 0].sum(axis=0),
         }
-        parts.append(pd.DataFrame(columns, index=pd.Index(names, name="item")))
-    together = pd.concat(parts)
+        parts.append(table(columns, names, "item"))
     order = np.argsort(np.tile(np.arange(len(names)), len(parts)), kind="stable")
-    return together.iloc[order]
+    return pd.concat(parts).iloc[order]
 
 
 def _odds(
     values: Floats, second: np.ndarray, anchors: np.ndarray, model: MeasurementModel
 ) -> dict[str, Any]:
-    """Mantel-Haenszel on the delta scale, by score on the anchors and the item; two values only."""
+    """Return Mantel-Haenszel on the delta scale by score on anchors and item, if binary."""
     rows: list[tuple[float, float, float]] = []
     for j in range(values.shape[1]):
-        counted_in = anchors.copy()
-        counted_in[j] = True
-        whole = np.isfinite(values[:, counted_in]).all(axis=1)
+        matched_by = anchors.copy()
+        matched_by[j] = True
+        whole = np.isfinite(values[:, matched_by]).all(axis=1)
         if model.kind != "binary" or not whole.any():
-            rows.append(NO_ODDS)
+            rows.append((np.nan, np.nan, np.nan))
             continue
-        score = values[np.ix_(whole, counted_in)].sum(axis=1)
+        score = values[np.ix_(whole, matched_by)].sum(axis=1)
         odds = common_odds(values[whole, j], second[whole], score)
         rows.append((odds.delta, odds.delta_se, odds.p))
     delta, error, p = np.array(rows).T
-    return {"mh_delta": delta, "mh_delta_se": error, "mh_p": p, "ets": _classes(delta, error, p)}
-
-
-def _classes(delta: Floats, error: Floats, p: Floats) -> np.ndarray:
-    """Return a: negligible, B: moderate, C: large, as ETS classifies items; "" where unknown."""
     size = np.abs(delta)
-    small = (size < NEGLIGIBLE) | (p >= 0.05)
+    negligible = (size < NEGLIGIBLE) | (p >= 0.05)
     large = (size >= LARGE) & ((size - NEGLIGIBLE) / error > normal_reach(0.90))
-    found = np.where(small, "A", np.where(large, "C", "B"))
-    return np.where(np.isfinite(delta), found, "")
+    classes = np.where(negligible, "A", np.where(large, "C", "B"))
+    ets = np.where(np.isfinite(delta), classes, "")
+    return {"mh_delta": delta, "mh_delta_se": error, "mh_p": p, "ets": ets}
 
 
-def group_curve_frame(
+def _curve_frame(
     found: GroupDifferences, names: Sequence[str], split: RespondentGroups
 ) -> pd.DataFrame:
-    """Return curves of every item by group, where nearly all of that group are."""
+    """Return curves of every item by group, where nearly all respondents of that group are."""
     import pandas as pd
     from scipy.special import expit
 
@@ -278,7 +235,7 @@ def group_curve_frame(
         here = np.flatnonzero((below >= 0.01) & (below <= 0.99))
         here = here if here.size > 1 else np.argsort(-matching.densities[g])[:2]
         log_odds, error = found.curves.log_odds(g)[:, here], found.curves.log_odds_se(g)[:, here]
-        ends = np.clip(log_odds + REACH * error * np.array([0, -1, 1])[:, None, None], -40, 40)
+        ends = np.clip(log_odds + HALF_WIDTH * error * np.array([0, -1, 1])[:, None, None], -40, 40)
         share, low, high = expit(ends)
         columns = {
             "item": np.repeat(np.array(names, dtype=object), here.size),
@@ -292,27 +249,18 @@ def group_curve_frame(
     return pd.concat(parts, ignore_index=True)
 
 
-def population_frame(found: GroupDifferences, split: RespondentGroups) -> pd.DataFrame:
-    """Return where each group stands on the scale, and how surely."""
-    import pandas as pd
-
+def _population_frame(found: GroupDifferences, split: RespondentGroups) -> pd.DataFrame:
+    """Return mean and standard deviation of each group."""
     matching = found.curves.matching
     mean, sd = matching.populations.T
     middle = matching.weights @ matching.nodes
-    unsure = matching.weights @ matching.nodes**2 - middle**2  # variance of each posterior
-    left = np.bincount(split.codes, unsure) / split.sizes
-    # Respondents vary by sd, and what is measured of them by the error that such posteriors imply.
+    variance = matching.weights @ matching.nodes**2 - middle**2  # of each posterior
+    left = np.bincount(split.codes, variance) / split.sizes
+    # Respondents vary by sd, and their measurements by the error that such posteriors imply.
     noise = left * sd**2 / np.maximum(sd**2 - left, 0.05 * sd**2)
     mean_se = np.sqrt((sd**2 + noise) / split.sizes)
     columns = {"n": split.sizes, "mean": mean, "mean_se": mean_se, "sd": sd}
-    return pd.DataFrame(columns, index=pd.Index(split.names, name="group"))
-
-
-FIGURES = ("differential", "group_curves")
-MANY = 0.25  # share of the items that may differ; beyond, anchors cannot be told from the rest
-FEWEST_ITEMS = 3
-FEW_ITEMS = 10
-FEW_RESPONDENTS = 100  # of a group
+    return table(columns, split.names, "group")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -343,22 +291,25 @@ class Differential(Result):
     @property
     def meaning(self) -> str:
         """How many items differ, by how much the clearest one, and how the groups compare."""
-        n_items, found = self.items.index.nunique(), self.differing
+        n_items, differing = self.items.index.nunique(), self.differing
         others = [name for name in self.populations.index if name != self.reference]
         whom = f"{' or '.join(others)}" if len(others) < 4 else "another group"
-        if not found:
+        if not differing:
             return (
                 f"At the same ability, none of the {counted(n_items, 'item')} differs between "
                 f"{self.reference} and {whom} by more than chance and misfit explain. "
-                f"{self._said_of_ability()}"
+                f"{self._ability_sentence()}"
             )
         rows = self.items[self.items["differs"]]
-        worst = rows.loc[[found[0]]].sort_values("p", kind="stable").iloc[0]
+        worst = rows.loc[[differing[0]]].sort_values("p", kind="stable").iloc[0]
+        size, error = 100 * abs(worst["difference"]), 100 * HALF_WIDTH * worst["difference_se"]
+        points = f"{size:.0f} ({size - error:.0f} to {min(size + error, 100):.0f}) points"
+        side = "higher" if worst["difference"] > 0 else "lower"
         return (
-            f"At the same ability, {len(found)} of {counted(n_items, 'item')} "
-            f"{'differs' if len(found) == 1 else 'differ'} between {self.reference} and {whom} "
-            f"({self.promise}). The clearest is {found[0]}: {worst['group']} scores "
-            f"{_points(worst)} there. {self._said_of_ability()}"
+            f"At the same ability, {len(differing)} of {counted(n_items, 'item')} "
+            f"{'differs' if len(differing) == 1 else 'differ'} between {self.reference} and {whom} "
+            f"({self.promise}). The clearest is {differing[0]}: {worst['group']} scores "
+            f"{points} {side} there. {self._ability_sentence()}"
         )
 
     @property
@@ -367,18 +318,19 @@ class Differential(Result):
         bound = "chance of any false one" if self.correction == "holm" else "false discovery rate"
         return f"{bound} {self.alpha:.0%}"
 
-    def _said_of_ability(self) -> str:
+    def _ability_sentence(self) -> str:
+        """Return the mean ability of each group relative to the reference."""
         rows = self.populations
         base: Any = rows.loc[self.reference]
-        told = []
+        parts = []
         for name, row in rows.drop(index=self.reference).iterrows():
-            ahead = (row["mean"] - base["mean"]) / base["sd"]
-            unsure = REACH * float(np.hypot(row["mean_se"], base["mean_se"])) / base["sd"]
-            told.append(
-                f"the mean of {name} is {with_interval(abs(ahead), unsure)} standard deviations "
-                f"{'above' if ahead >= 0 else 'below'} that of {self.reference}"
+            shift = (row["mean"] - base["mean"]) / base["sd"]
+            half = HALF_WIDTH * float(np.hypot(row["mean_se"], base["mean_se"])) / base["sd"]
+            parts.append(
+                f"the mean of {name} is {with_interval(abs(shift), half)} standard deviations "
+                f"{'above' if shift >= 0 else 'below'} that of {self.reference}"
             )
-        return f"By the other items, {'; '.join(told[:3])}."
+        return f"By the other items, {'; '.join(parts[:3])}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per item and group compared with the reference."""
@@ -478,21 +430,20 @@ def differential(
     >>> found.differing
     ('item_3',)
     """
-    table = as_responses(responses)
+    observed = as_responses(responses)
     checked_share(alpha, "alpha", 0.05)
     one_of(correction, "correction", CORRECTIONS)
-    split = respondent_groups(table, groups, reference)
-    few, picked = model_for(model, table)
-    notes: list[str] = []
+    split = respondent_groups(observed, groups, reference)
+    chosen, notes = model_for(model, observed)
     with telling(progress, "Comparing groups") as report:
-        bank = calibrate(table, few, progress=False)
+        bank = calibrate(observed, chosen, progress=False)
         if not isinstance(bank.model, Categorical):
             raise InputError(
-                f"The responses are {table.kind}; differential needs right or wrong, or grades."
+                f"The responses are {observed.kind}; differential needs right or wrong, or grades."
             )
-        asked = _comparable(table, split, _backward(bank), notes)
-        part = bank.of_items([table.items[k] for k in np.flatnonzero(asked)])
-        values, names = as_floats(table.cells[:, asked]), part.item_names
+        comparable = _comparable_items(observed, split, bank, notes)
+        part = bank.of_items([observed.items[k] for k in np.flatnonzero(comparable)])
+        values, names = as_floats(observed.cells[:, comparable]), part.item_names
         found = group_differences(
             values,
             split.codes,
@@ -502,48 +453,45 @@ def differential(
             anchors=_trusted(anchors, names),
             told=lambda k, done: report(done, len(names), f"round {k + 1}"),
         )
-    frame = difference_frame(found, values, names, split, bank.model)
     return Differential(
         reference=split.names[0],
-        items=frame,
-        curves=group_curve_frame(found, names, split),
-        populations=population_frame(found, split),
+        items=_difference_frame(found, values, names, split, bank.model),
+        curves=_curve_frame(found, names, split),
+        populations=_population_frame(found, split),
         scatter=found.scatter,
         alpha=alpha,
         correction=correction,
         calibration=bank,
-        notes=(*picked, *notes, *_remarks(found, split, bank, trusted=anchors is not None)),
+        notes=(*notes, *_remarks(found, split, bank, trusted=anchors is not None)),
     )
 
 
-def _backward(bank: Calibration) -> np.ndarray:
-    """Items that better respondents answer worse: they measure something else than ability."""
-    items = bank.items
-    above = items["discrimination"] + REACH * items["discrimination_se"].fillna(0.0)
-    return np.asarray(above.to_numpy() < 0)
-
-
-def _comparable(
-    table: Responses, split: RespondentGroups, backward: np.ndarray, notes: list[str]
+def _comparable_items(
+    observed: Responses, split: RespondentGroups, bank: Calibration, notes: list[str]
 ) -> np.ndarray:
-    """Items that all groups were asked and on which respondents differ; notes on the others."""
-    values = as_floats(table.cells)
+    """Return items that all groups were asked and respondents differ on; add notes on the rest."""
+    values = as_floats(observed.cells)
     seen = np.isfinite(values)
     asked = np.stack([seen[split.codes == g].any(axis=0) for g in range(len(split.names))])
     with np.errstate(invalid="ignore"):
         differ = np.fmax.reduce(values, axis=0) > np.fmin.reduce(values, axis=0)
-    for group, there in zip(split.names, asked, strict=True):
-        if not there.all():
-            names = [table.items[k] for k in np.flatnonzero(~there)]
-            notes.append(f"{group} has no response to {listed(names, 'item')}: left out.")
-    alike = [table.items[k] for k in np.flatnonzero(asked.all(axis=0) & ~differ)]
-    if alike:
-        notes.append(f"Everybody answered {listed(alike, 'item')} alike: left out.")
+
+    def named(mask: np.ndarray) -> str:
+        return listed([observed.items[k] for k in np.flatnonzero(mask)], "item")
+
+    for group, was_asked in zip(split.names, asked, strict=True):
+        if not was_asked.all():
+            notes.append(f"{group} has no response to {named(~was_asked)}: left out.")
+    alike = asked.all(axis=0) & ~differ
+    if alike.any():
+        notes.append(f"Everybody answered {named(alike)} alike: left out.")
     use: np.ndarray = asked.all(axis=0) & differ
-    if (use & backward).any():
-        names = [table.items[k] for k in np.flatnonzero(use & backward)]
+    items = bank.items
+    above = items["discrimination"] + HALF_WIDTH * items["discrimination_se"].fillna(0.0)
+    backward = use & np.asarray(above.to_numpy() < 0)
+    if backward.any():
         notes.append(
-            f"{listed(names, 'item')} left out: better respondents answer worse there, so that "
+            f"{named(backward)} left out: better respondents answer worse there, so that "
             "any two groups of different ability would differ."
         )
         use = use & ~backward
@@ -559,20 +507,12 @@ def _trusted(anchors: Sequence[str] | None, names: Sequence[str]) -> np.ndarray 
     if anchors is None:
         return None
     wanted = [anchors] if isinstance(anchors, str) else list(anchors)
-    unknown = [str(name) for name in wanted if name not in set(names)]
-    if unknown or len(set(wanted)) < 2:
+    if not set(wanted) <= set(names) or len(set(wanted)) < 2:
         raise InputError(
-            f"anchors is {shown(wanted)}; give two or more of the items that are compared, which "
-            f"are {listed(names, 'item')}."
+            f"`anchors` must be two or more of {listed(names, 'compared item')}, got "
+            f"{shown(wanted)}."
         )
     return np.isin(np.array(names), np.array(wanted))
-
-
-def _points(row: pd.Series[Any]) -> str:
-    """Return a difference in points, with its interval."""
-    size, error = 100 * abs(row["difference"]), 100 * REACH * row["difference_se"]
-    ends = f"{size - error:.0f} to {min(size + error, 100):.0f}"
-    return f"{size:.0f} ({ends}) points {'higher' if row['difference'] > 0 else 'lower'}"
 
 
 def _remarks(

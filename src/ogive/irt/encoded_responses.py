@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from ogive.data.disk_rows import StoredRows
 from ogive.stats.array_backend import (
     MOST_SUMMED,
     Array,
@@ -29,13 +28,13 @@ from ogive.stats.array_backend import (
 )
 
 FEW_ITEMS = 20  # with so few items, equal rows are common enough to collapse
-STREAMED_CELLS = 1 << 19  # a float64 block of 4 MB: smaller ones leave threads waiting for Python
-PRODUCT_CELLS = 1 << 18  # a block that keeps matrix products busy
-NODE_CELLS = 1 << 18  # posterior weights of a block
-MOST_DISTINCT = 1 << 20  # rows that are left of a table whose equal rows are merged
-LEAST_ROWS = 256  # with fewer rows, a matrix product waits for memory
-MOST_ROWS = 4096  # of a block; parts that begin at multiples of it have the blocks of the whole
-READ_BYTES = 1 << 22  # looked at in one go for a missing response
+STREAMED_CELLS = 1 << 19  # cells per block (4 MB): smaller blocks leave threads waiting for Python
+PRODUCT_CELLS = 1 << 18  # cells per block that keep matrix products busy
+NODE_CELLS = 1 << 18  # posterior weights per block
+MOST_DISTINCT = 1 << 20  # largest number of distinct rows for which equal rows are merged
+LEAST_ROWS = 256  # smallest block: with fewer rows, a matrix product waits for memory
+MOST_ROWS = 4096  # largest block; parts that begin at multiples of it have the blocks of the whole
+READ_BYTES = 1 << 22  # bytes searched at once for a missing response
 DEVICE_CELLS = 1 << 26  # block size on a GPU: half a gigabyte in float64
 
 Work: TypeAlias = "Callable[[slice], Sequence[Array]]"  # on a block of rows
@@ -116,11 +115,15 @@ class Encoded:
     @cached_property
     def right_counts(self) -> Array:
         """Weighted number of correct responses to each item of a binary table."""
-        return self.gather(map, _right_counts, lanes=1)[0]
+
+        def count(data: Encoded, _: Run) -> Work:
+            return lambda rows: (data.right_or_wrong(rows).summed(data.counted(rows)),)
+
+        return self.gather(map, count, lanes=1)[0]
 
     @cached_property
     def recordings(self) -> Recordings:
-        """What a GPU did with these rows, to be done again."""
+        """CUDA graphs recorded on these rows, to be replayed."""
         return Recordings()
 
     def gather(
@@ -133,11 +136,11 @@ class Encoded:
         lanes: int = 16,
         combine: Combine = add,
     ) -> Sequence[Array]:
-        """Combine what the work of `over` finds in each block, in an order that is fixed.
+        """Combine the results of blocks of rows, in a fixed order.
 
-        `over(data, run)` prepares the work on some rows. It is asked where they are, so it may
-        hold on to items and nodes, but to no rows. Blocks have so many `rows`, or as many as suit
-        `width` numbers a row.
+        `over(data, run)` prepares the work on some rows, in the process that holds them: it may
+        keep items and nodes, but no rows. Blocks have `rows` rows, or as many as suit `width`
+        numbers per row.
         """
         if hasattr(self.cells, "gather_sums"):  # rows are elsewhere, and so is the work
             found: Sequence[Array] = self.cells.gather_sums(
@@ -161,7 +164,7 @@ class Encoded:
 
     @cached_property
     def often(self) -> Floats | None:
-        """The most tries behind a cell of each item, (n_items,); None if one everywhere."""
+        """Largest number of tries behind a cell of each item, (n_items,); None if always one."""
         if self.tries is None:
             return None
         found: Floats = as_numpy(array_namespace(self.tries).max(self.tries, axis=0)).astype(float)
@@ -173,7 +176,7 @@ class Encoded:
         return "int" in str(self.cells.dtype)
 
     def blocks(self, width: int) -> list[slice]:
-        """Slices of rows for work that needs `width` numbers per row besides its responses."""
+        """Return slices of rows for work that needs `width` numbers per row."""
         n_rows, n_items = self.shape
         if not isinstance(self.weights, np.ndarray):
             if width == 1 and self.halves is not None:  # no row is turned into numbers
@@ -185,7 +188,7 @@ class Encoded:
         return row_blocks(n_rows, max(LEAST_ROWS, even_rows(rows)))
 
     def cut(self, width: int, rows: int | None) -> list[slice]:
-        """Return slices of so many rows, or as many as suit `width` numbers a row."""
+        """Return slices of `rows` rows, or of as many as suit `width` numbers per row."""
         if rows is None:
             return self.blocks(width)
         return row_blocks(self.shape[0], even_rows(rows))
@@ -210,14 +213,14 @@ class Encoded:
         return replace(self, cells=part, weights=weights, moments=None, tries=tries)
 
     def of_items(self, items: slice | Array) -> Encoded:
-        """Return the same rows of some items."""
+        """Return all rows of some items."""
         tries = None if self.tries is None else self.tries[:, items]
         return replace(self, cells=self.cells[:, items], moments=None, tries=tries)
 
     def thinned(self, most: int) -> Encoded:
-        """Return about `most` evenly spaced rows that represent all; merged ones stay as they are.
+        """Return about `most` evenly spaced rows that represent all.
 
-        Equal rows of few items are already one, and differ too much in weight to thin.
+        Merged rows stay as they are: their weights differ too much to leave some out.
         """
         return self if self.merged else self.every(self.shape[0] // most)
 
@@ -241,7 +244,7 @@ class Encoded:
         return array_namespace(self.weights).astype(self.cells[rows], self.dtype)
 
     def right_or_wrong(self, rows: slice) -> ZerosAndOnes:
-        """Return the same, ready for products with vectors."""
+        """Return a complete binary block, ready for products with vectors."""
         if self.halves is not None and rows == slice(0, self.shape[0]):
             return self.halves
         rights = self.rights(rows)
@@ -251,14 +254,14 @@ class Encoded:
     def halves(self) -> ZerosAndOnes | None:
         """All of a complete binary table in two bytes a cell, if it lies on a GPU with room."""
         n_rows, n_items = self.shape
-        stays = isinstance(self.weights, np.ndarray) or isinstance(self.cells, StoredRows)
+        stays = isinstance(self.weights, np.ndarray) or hasattr(self.cells, "on")
         if stays or not (self.binary and self.complete):
             return None
         room = 4 * n_rows * n_items <= free_bytes(self.cells) and n_items <= MOST_SUMMED
         return halved(self.cells) if room else None
 
     def values(self, rows: slice) -> tuple[Array, Array | None]:
-        """Some rows as numbers, 0 where never asked, and a mask of the asked cells (None: all)."""
+        """Return rows as numbers, 0 where never asked, and a mask of asked cells (None: all)."""
         xp = array_namespace(self.weights)
         cells = self.cells[rows]
         cells = cells if self.read is None else self.read(cells)
@@ -284,10 +287,10 @@ class Encoded:
 
 
 def even_rows(rows: int) -> int:
-    """Return about so many rows a block, as a power of two from 64 to `MOST_ROWS`.
+    """Return the power of two below `rows`, from 64 to `MOST_ROWS`.
 
-    Sums in single precision depend on where blocks begin; with powers of two that is the same
-    however a table is cut into parts.
+    Sums in single precision depend on where blocks begin. Powers of two let parts of a table have
+    the blocks of the whole.
     """
     return min(MOST_ROWS, max(64, 1 << (max(rows, 1).bit_length() - 1)))
 
@@ -302,30 +305,52 @@ def encode(
     lazy: bool = False,
     tries: Array | None = None,
 ) -> Encoded:
-    """Return collapse equal rows if that saves work, and put the table on `device`.
+    """Merge equal rows if that saves work, and put the table on `device`.
 
     With `lazy`, complete scores are converted when they are used, for work that reads them once.
-    `tries` are those behind each cell of right or wrong answers, which is then a share of them;
-    models of grades and scores do not use them.
+    With `tries`, cells of binary responses are shares of them; models of grades and scores do not
+    use tries.
     """
     n_rows, n_items = cells.shape
     if weights is None:
         weights = np.ones(n_rows)
     if tries is not None and model.kind == "binary":
-        return _encode_repeated(cells, tries, model, weights, device)
+        right = np.nan_to_num(cells) * tries
+        if tries.dtype.kind in "iu":  # effective tries need not be whole numbers
+            right = np.rint(right).astype(np.int32)
+        return Encoded(
+            cells=as_array(right, device),
+            weights=as_array(weights, device),
+            complete=False,
+            statistics=model.statistics,
+            binary=True,
+            tries=as_array(np.ascontiguousarray(tries), device),
+        )
     graded = cells.dtype.kind in "iu"
     merged = collapsing and graded and n_items <= FEW_ITEMS
     if merged:
         distinct = collapse(cells, weights)
         merged = len(distinct[0]) <= MOST_DISTINCT
         cells, weights = distinct if merged else (cells, weights)
-    complete = not _any_missing(cells)
+
+    def missing(rows: slice) -> bool:
+        """Return True if a category is -1 or a score NaN: the sum of its block is then NaN."""
+        return bool(cells[rows].min() < 0 if graded else np.isnan(cells[rows].sum()))
+
+    at_once = max(1, READ_BYTES * cells.shape[0] // max(1, cells.nbytes))
+    complete = not any(in_threads(missing, row_blocks(cells.shape[0], at_once)))
     placed, read = as_array(cells, device), model.read if lazy and complete else None
     if read is None:
         placed = model.read(placed)
-    binary = model.kind == "binary"
-    placed_weights = as_array(weights, device)
-    return Encoded(placed, placed_weights, complete, model.statistics, binary, read, merged=merged)
+    return Encoded(
+        placed,
+        as_array(weights, device),
+        complete,
+        model.statistics,
+        model.kind == "binary",
+        read,
+        merged=merged,
+    )
 
 
 def encode_stored(
@@ -336,30 +361,27 @@ def encode_stored(
     *,
     complete: bool,
 ) -> Encoded:
-    """Return rows that stay where they are, `StoredRows` in a file or others on workers.
+    """Encode rows that stay where they are: `StoredRows` in a file, or rows on workers.
 
-    Of few items, equal rows are merged on the way, if what is left of them is small.
+    Equal rows of few items are merged on the way, unless too many distinct rows remain.
     """
     if weights is None:
         weights = np.broadcast_to(1.0, (rows.shape[0],))
     binary = model.kind == "binary"
     if rows.dtype.kind in "iu" and rows.shape[1] <= FEW_ITEMS:
-        few = rows.distinct(weights) if hasattr(rows, "distinct") else _distinct(rows, weights)
+        if hasattr(rows, "distinct"):
+            few = rows.distinct(weights)
+        else:
+            parts = row_blocks(rows.shape[0], MOST_DISTINCT)
+            few = merged_rows(collapse(rows[part], weights[part]) for part in parts)
         if few is not None:
             cells = model.read(as_array(few[0], device))
             counted = as_array(few[1], device)
             return Encoded(cells, counted, complete, model.statistics, binary, merged=True)
-    if not isinstance(rows, StoredRows):
-        found: Encoded = rows.read_by(model, weights, device, complete=complete)
-        return found
+    if hasattr(rows, "read_by"):  # on workers
+        return rows.read_by(model, weights, device, complete=complete)  # type: ignore[no-any-return]
     placed = as_array(weights, device)
     return Encoded(rows.on(device), placed, complete, model.statistics, binary, model.read)
-
-
-def _distinct(rows: StoredRows, weights: Floats) -> tuple[Array, Floats] | None:
-    """Return distinct rows of a table in a file; None where they are too many to be worth it."""
-    parts = row_blocks(rows.shape[0], MOST_DISTINCT)
-    return merged_rows(collapse(rows[part], weights[part]) for part in parts)
 
 
 def merged_rows(parts: Iterable[tuple[Array, Floats]]) -> tuple[Array, Floats] | None:
@@ -374,52 +396,18 @@ def merged_rows(parts: Iterable[tuple[Array, Floats]]) -> tuple[Array, Floats] |
     return found
 
 
-def _right_counts(data: Encoded, run: Run) -> Work:
-    del run
-    return lambda rows: (data.right_or_wrong(rows).summed(data.counted(rows)),)
-
-
 def effective_tries(tries: Array, dependence: float) -> Array:
-    """Return how many independent answers so many tries are worth, if they correlate.
+    """Return the number of independent answers worth as much as `tries` correlated ones.
 
     >>> effective_tries(np.array([1, 5]), 0.5).round(2).tolist()
     [1.0, 1.67]
     """
     if not dependence:
         return tries
-    found: Array = tries / (1.0 + np.maximum(tries - 1.0, 0.0) * dependence)
-    return found
-
-
-def _encode_repeated(
-    cells: Array, tries: Array, model: Reader, weights: Floats, device: str | None
-) -> Encoded:
-    """Return numbers of right answers beside numbers of tries."""
-    right = np.nan_to_num(cells) * tries
-    if tries.dtype.kind in "iu":  # otherwise tries count for less than one each
-        right = np.rint(right).astype(np.int32)
-    return Encoded(
-        cells=as_array(right, device),
-        weights=as_array(weights, device),
-        complete=False,
-        statistics=model.statistics,
-        binary=True,
-        tries=as_array(np.ascontiguousarray(tries), device),
-    )
+    return tries / (1.0 + np.maximum(tries - 1.0, 0.0) * dependence)
 
 
 def collapse(cells: Array, weights: Floats) -> tuple[Array, Floats]:
     """Return distinct rows and the total weight of each."""
     distinct, place = np.unique(cells, axis=0, return_inverse=True)
     return distinct, np.bincount(place.reshape(-1), weights).astype(np.float64)
-
-
-def _any_missing(cells: Array) -> bool:
-    """Return True if a category is -1 or a score NaN: the sum of its block is then NaN."""
-    graded = cells.dtype.kind in "iu"
-
-    def missing(rows: slice) -> bool:
-        return bool(cells[rows].min() < 0 if graded else np.isnan(cells[rows].sum()))
-
-    rows = max(1, READ_BYTES * cells.shape[0] // max(1, cells.nbytes))
-    return any(in_threads(missing, row_blocks(cells.shape[0], rows)))

@@ -131,8 +131,7 @@ def sum_errors(
         direct = np.transpose(model.expected_slopes(coords, ability), (2, 1, 0))
         moved = errors.variance(along[:, None, None] * slopes + weights[..., None] * direct)
         parts.append((along * found.se[rows]) ** 2 + moved)
-    error: Floats = np.sqrt(np.concatenate(parts) + away**2)
-    return error
+    return np.sqrt(np.concatenate(parts) + away**2)
 
 
 def _expected(model: MeasurementModel, coords: Floats, ability: Floats) -> tuple[Floats, Floats]:
@@ -176,8 +175,7 @@ def completed_errors(
 ) -> Floats:
     """Root of the mean square error of `reported` completed means, with that of the items."""
     found = _completed(data, cells, model, errors.coords, population, errors)
-    error: Floats = np.hypot(found.se, found.mean - reported)
-    return error
+    return np.hypot(found.se, found.mean - reported)
 
 
 def _completed(
@@ -359,8 +357,7 @@ class Respondents:
         if self.expected is not self.found:
             value, along = self._sums(self.errors.coords, self.expected.ability, weights, which)
         moved = self._through_items(along, weights, which)
-        found: Floats = np.sqrt((along * self.expected.se) ** 2 + moved + (value - reported) ** 2)
-        return found
+        return np.sqrt((along * self.expected.se) ** 2 + moved + (value - reported) ** 2)
 
     def _through_items(self, along: Floats, weights: Floats, which: Which) -> Floats:
         """Variance of sums that move `along` with the ability, and with the items' own curves."""

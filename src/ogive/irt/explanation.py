@@ -1,40 +1,32 @@
-"""Explain_ability, explain_items and their result.
-
-Regression of something measured on facts: its coefficients, its line and its band.
-
-What explains ability: facts of respondents, by latent regression.
-
-What makes items hard: facts of items, by latent regression.
-"""
+"""What explains ability, or the difficulty of items: latent regression on facts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ogive._progress import Progress, telling
-from ogive._validation import checked_share
-from ogive.data.responses import Responses, Table, as_responses
+from ogive._validation import CONFIDENCE, checked_share
 from ogive.errors import InputError
 from ogive.irt.calibrating import calibrate, model_for
 from ogive.irt.calibration import Calibration
-from ogive.irt.covariates import Columns, fact_columns
-from ogive.irt.equal_respondents import check_shared_ability
+from ogive.irt.covariates import Columns, check_shared_ability, fact_columns
 from ogive.irt.latent_regression import (
     ExplainedItems,
     ExplainedPopulation,
     Facts,
+    delta_jacobian,
     explain_items_of,
     explain_population,
     usable_items,
 )
 from ogive.irt.models import AUTO
 from ogive.irt.models.base import MeasurementModel
-from ogive.results.base import Draw, Result
+from ogive.irt.response_matrix import as_responses
+from ogive.results.base import Draw, Result, table
 from ogive.results.numbers import listed, said_p, with_interval
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import t_reach
@@ -42,13 +34,13 @@ from ogive.stats.intervals import t_reach
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ogive.data.responses import Responses, Table
     from ogive.results.plots.figure import Display
 
 __all__ = ["AbilityExplanation", "ItemExplanation", "explain_ability", "explain_items"]
 
-
-POINTS = 61
-ROOM = 0.25  # of the range of a fact, beyond which nothing is drawn
+POINTS = 61  # number of points of the drawn line
+ROOM = 0.25  # length of the line beyond the facts, as a share of their range
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,9 +53,9 @@ class FactRegression(Result):
     """
 
     made_by: ClassVar[str]  # the function, by which its bank is named
-    kind_of_rows: ClassVar[str]  # what `measured` holds
+    rows: ClassVar[str]  # field with one row each: the outcome, `se`, and `expected` by the facts
     outcome: ClassVar[str]
-    never: ClassVar[str]  # whom the band is for
+    never: ClassVar[str]  # what a new one is called beside the band of the figure
 
     coefficients: pd.DataFrame
     r2: float
@@ -75,23 +67,18 @@ class FactRegression(Result):
     calibration: Calibration
 
     @property
-    def measured(self) -> pd.DataFrame:
-        """One row each: the outcome, `se`, and `expected`, which the facts predict."""
-        raise NotImplementedError
-
-    @property
     def meaning(self) -> str:
         """What explains most, how surely, and how much all facts explain."""
         rows = self.coefficients.drop(index="intercept").sort_values("p", kind="stable")
         name, row = rows.index[0], rows.iloc[0]
-        reach = (row["high"] - row["low"]) / 2
         low, high = self.r2_interval
         share = f"{100 * self.r2:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
         return (
             f"With one unit more of {name}, {self.outcome} is "
-            f"{with_interval(row['coefficient'], reach)} standard deviations higher "
-            f"({said_p(row['p'])}), the other facts being equal. Together, the facts go with "
-            f"{share} of the variance of {self.outcome}. That is association, not cause."
+            f"{with_interval(row['coefficient'], (row['high'] - row['low']) / 2)} standard "
+            f"deviations higher ({said_p(row['p'])}), the other facts being equal. Together, the "
+            f"facts go with {share} of the variance of {self.outcome}. That is association, not "
+            "cause."
         )
 
     @property
@@ -99,8 +86,8 @@ class FactRegression(Result):
         """Interval of `r2`, by Fisher's transformation of its root."""
         root = float(np.sqrt(np.clip(self.r2, 1e-12, 1 - 1e-12)))
         error = self.r2_se / (2 * root * (1 - root**2))
-        reach = quantile(self.confidence, self.columns) * error
-        low, high = np.arctanh(root) - reach, np.arctanh(root) + reach
+        half = _t_quantile(self.confidence, self.columns) * error
+        low, high = np.arctanh(root) - half, np.arctanh(root) + half
         return float(np.tanh(max(low, 0.0)) ** 2), float(np.tanh(high) ** 2)
 
     def to_frame(self) -> pd.DataFrame:
@@ -108,8 +95,8 @@ class FactRegression(Result):
         return self.coefficients.copy()
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the coefficients, and what was measured."""
-        return {self.name(): self.coefficients, self.kind_of_rows: self.measured}
+        """Return the coefficients, and the respondents or items."""
+        return {self.name(): self.coefficients, self.rows: getattr(self, self.rows)}
 
     def banks(self) -> dict[str, Calibration]:
         """Return the calibration behind it."""
@@ -117,27 +104,24 @@ class FactRegression(Result):
 
     def figures(self) -> dict[str, Draw]:
         """Return the outcome against the first numeric fact."""
-        return {f"{self.outcome}_by_fact": partial(self.plot)} if self.columns.numeric else {}
+        return {f"{self.outcome}_by_fact": self.plot} if self.columns.numeric else {}
 
     def predict(self, facts: Any) -> pd.DataFrame:
         """Predict the outcome where nothing was ever answered; bands hold its own scatter.
 
         `facts` is a frame with the same columns, one row each.
         """
-        import pandas as pd
-
         design = self.columns.design(facts)
         expected = design @ self.coefficients["coefficient"].to_numpy()
-        of_line = np.einsum("ni,ij,nj->n", design, self.covariance, design)
-        reach = quantile(self.confidence, self.columns)
-        error = np.sqrt(of_line + self.residual_sd**2)
-        found = {
+        variance = np.einsum("ni,ij,nj->n", design, self.covariance, design)
+        half = _t_quantile(self.confidence, self.columns) * np.sqrt(variance + self.residual_sd**2)
+        predicted = {
             self.outcome: expected,
-            "se": np.sqrt(of_line),
-            "low": expected - reach * error,
-            "high": expected + reach * error,
+            "se": np.sqrt(variance),
+            "low": expected - half,
+            "high": expected + half,
         }
-        return pd.DataFrame(found, index=getattr(facts, "index", None))
+        return table(predicted, getattr(facts, "index", None))
 
     def plot(self, kind: str | None = None, **kw: Any) -> Display:
         """Plot the outcome against a fact (`kind` is its name), with the band of a new one.
@@ -154,13 +138,13 @@ class FactRegression(Result):
             raise InputError("No fact is a number, so there is no line to draw; see to_frame().")
         name = numeric[0] if kind is None else kind
         if name not in numeric:
-            raise InputError(f"kind is {kind!r}, but the facts are: {', '.join(numeric)}.")
+            raise InputError(f"`kind` must be one of {', '.join(numeric)}, got {kind!r}.")
         values = self.columns.values(name)
         room = ROOM * float(np.ptp(values))
         axis = np.linspace(values.min() - room, values.max() + room, POINTS)
         line = self.predict(self.columns.along(name, axis))
         line = line.assign(fact=axis, name="", outcome=line[outcome], outcome_se=np.nan)
-        points = self.measured
+        points = getattr(self, self.rows)
         level = self.predict(self.columns.along(name, values))[outcome].to_numpy()
         points = points.assign(
             outcome=points[outcome] + level - points["expected"],
@@ -178,37 +162,31 @@ class FactRegression(Result):
         ).plot(**kw)
 
 
-def coefficient_frame(
-    values: Floats, errors: Floats, confidence: float, columns: Columns
-) -> pd.DataFrame:
-    """Return one row per fact: coefficient, se, low, high, p."""
-    import pandas as pd
-    from scipy.special import stdtr
-
-    reach = quantile(confidence, columns) * errors
-    t = values / np.where(errors > 0, errors, np.nan)
-    return pd.DataFrame(
-        {
-            "coefficient": values,
-            "se": errors,
-            "low": values - reach,
-            "high": values + reach,
-            "p": 2 * stdtr(_left(columns), -np.abs(t)),
-        },
-        index=pd.Index(columns.names, name="fact"),
-    )
-
-
-def _left(columns: Columns) -> float:
+def _residual_freedom(columns: Columns) -> float:
     return float(max(1, columns.matrix.shape[0] - columns.matrix.shape[1]))
 
 
-def quantile(confidence: float, columns: Columns) -> float:
-    """Return Student's t with as many degrees of freedom as rows leave."""
-    return float(t_reach(np.array(_left(columns)), confidence))
+def _t_quantile(confidence: float, columns: Columns) -> float:
+    return float(t_reach(np.array(_residual_freedom(columns)), confidence))
 
 
-NUDGE = 1e-5
+def _coefficient_frame(
+    values: Floats, covariance: Floats, confidence: float, columns: Columns
+) -> pd.DataFrame:
+    """Return one row per fact: coefficient, se, low, high, p."""
+    from scipy.special import stdtr
+
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    half = _t_quantile(confidence, columns) * errors
+    t = values / np.where(errors > 0, errors, np.nan)
+    found = {
+        "coefficient": values,
+        "se": errors,
+        "low": values - half,
+        "high": values + half,
+        "p": 2 * stdtr(_residual_freedom(columns), -np.abs(t)),
+    }
+    return table(found, columns.names, "fact")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,17 +199,30 @@ class AbilityExplanation(FactRegression):
     """
 
     made_by: ClassVar[str] = "explain_ability"
-    kind_of_rows: ClassVar[str] = "abilities"
+    rows: ClassVar[str] = "abilities"
     outcome: ClassVar[str] = "ability"
     never: ClassVar[str] = "a respondent that was never run"
 
     abilities: pd.DataFrame
     notes: tuple[str, ...] = ()
 
-    @property
-    def measured(self) -> pd.DataFrame:
-        """The respondents."""
-        return self.abilities
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemExplanation(FactRegression):
+    """How the difficulty of items depends on facts about them.
+
+    `coefficients` has one row per fact: how much difficulty, in standard deviations of these
+    respondents' ability, rises with one unit of it while the others stay. `r2` is the share of the
+    variance of true difficulty that the facts explain. `items` has one row per item.
+    """
+
+    made_by: ClassVar[str] = "explain_items"
+    rows: ClassVar[str] = "items"
+    outcome: ClassVar[str] = "difficulty"
+    never: ClassVar[str] = "an item that was never asked"
+
+    items: pd.DataFrame
+    notes: tuple[str, ...] = ()
 
 
 def explain_ability(
@@ -239,7 +230,7 @@ def explain_ability(
     facts: Sequence[str] | pd.DataFrame | None = None,
     *,
     model: str | MeasurementModel = AUTO,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     progress: Progress | bool = True,
 ) -> AbilityExplanation:
     """Explain ability by facts of respondents: compute, parameters, release date.
@@ -277,30 +268,34 @@ def explain_ability(
     >>> bool(found.coefficients.loc["log_compute", "low"] > 0.2)
     True
     """
-    table = as_responses(responses)
-    checked_share(confidence, "confidence", 0.95)
-    columns = fact_columns(table, facts)
-    chosen, picked = model_for(model, table)
+    observed = as_responses(responses)
+    checked_share(confidence, "confidence", CONFIDENCE)
+    columns = fact_columns(observed, facts)
+    chosen, picked = model_for(model, observed)
     with telling(progress, "Explaining ability"):
-        bank = calibrate(table, chosen, progress=False)
-        check_shared_ability(bank, table)
-        one = np.zeros(table.n_respondents, dtype=int)
-        found = explain_population(bank, Facts(_standardised(columns.matrix), one))
-    return _explained(found, table, columns, confidence, tuple(picked))
+        bank = calibrate(observed, chosen, progress=False)
+        check_shared_ability(bank, observed)
+        inner = columns.matrix[:, 1:]
+        mean, sd = inner.mean(axis=0), inner.std(axis=0)
+        standardised = np.concatenate([columns.matrix[:, :1], (inner - mean) / sd], axis=1)
+        one_group = np.zeros(observed.n_respondents, dtype=int)
+        found = explain_population(bank, Facts(standardised, one_group))
+    back = np.diag(np.concatenate([[1.0], 1 / sd]))  # from coefficients of standardised columns
+    back[0, 1:] = -mean / sd
+    return _explained_ability(found, observed, columns, back, confidence, picked)
 
 
-def _explained(
+def _explained_ability(
     found: ExplainedPopulation,
-    table: Responses,
+    responses: Responses,
     columns: Columns,
+    back: Floats,
     confidence: float,
-    picked: tuple[str, ...],
+    picked: list[str],
 ) -> AbilityExplanation:
     """Return coefficients in standard deviations of these respondents, by the delta method."""
-    import pandas as pd
-
-    back = _of_standardised(columns.matrix)
-    lost = table.n_respondents / max(1, table.n_respondents - columns.matrix.shape[1])
+    n = columns.matrix.shape[1]
+    lost = responses.n_respondents / max(1, responses.n_respondents - n)
     numbers = np.concatenate([back @ found.coefficients, found.log_sd])
     numbers[-1] += 0.5 * np.log(lost)  # a standard deviation about fitted means is too small
 
@@ -315,80 +310,36 @@ def _explained(
         return np.concatenate([moved / unit, [residual / unit, share, means.mean(), unit]])
 
     values = standard(numbers)
-    steps = NUDGE * np.eye(numbers.size)
-    slopes = np.stack(
-        [(standard(numbers + s) - standard(numbers - s)) / (2 * NUDGE) for s in steps], axis=1
-    )
     known = np.eye(numbers.size)
-    known[: len(back), : len(back)] = back
-    slopes = slopes @ known
+    known[:n, :n] = back
+    slopes = delta_jacobian(standard, numbers) @ known
     covariance = lost * slopes @ found.covariance @ slopes.T
-    n = columns.matrix.shape[1]
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     origin, unit = values[-2], values[-1]
-    abilities = pd.DataFrame(
-        {
-            "ability": (found.ability - origin) / unit,
-            "se": found.ability_se / unit,
-            "expected": (found.means - origin) / unit,
-        },
-        index=pd.Index(table.respondents, name="respondent"),
-    )
-    said = [] if found.converged else ["The regression did not converge: it may be inaccurate."]
+    abilities = {
+        "ability": (found.ability - origin) / unit,
+        "se": found.ability_se / unit,
+        "expected": (found.means - origin) / unit,
+    }
+    notes = [*picked, *columns.notes]
+    if not found.converged:
+        notes.append("The regression did not converge: it may be inaccurate.")
     if not found.joint:
-        said.append(
+        notes.append(
             "Items stay where the calibration puts them: respondents are too few, or items too "
             "many, to find both together."
         )
     return AbilityExplanation(
-        coefficients=coefficient_frame(values[:n], errors[:n], confidence, columns),
-        abilities=abilities,
+        coefficients=_coefficient_frame(values[:n], covariance[:n, :n], confidence, columns),
+        abilities=table(abilities, responses.respondents, "respondent"),
         r2=float(values[n + 1]),
-        r2_se=float(errors[n + 1]),
+        r2_se=float(np.sqrt(max(covariance[n + 1, n + 1], 0.0))),
         residual_sd=float(values[n]),
         confidence=confidence,
         columns=columns,
         covariance=covariance[:n, :n],
         calibration=found.calibration,
-        notes=(*picked, *columns.notes, *said),
+        notes=tuple(notes),
     )
-
-
-def _standardised(matrix: Floats) -> Floats:
-    """Return columns with mean 0 and standard deviation 1, beside the first."""
-    inner = matrix[:, 1:]
-    return np.concatenate([matrix[:, :1], (inner - inner.mean(axis=0)) / inner.std(axis=0)], axis=1)
-
-
-def _of_standardised(matrix: Floats) -> Floats:
-    """Return what turns coefficients of standardised columns into those of the columns."""
-    inner = matrix[:, 1:]
-    back = np.diag(np.concatenate([[1.0], 1 / inner.std(axis=0)]))
-    back[0, 1:] = -inner.mean(axis=0) / inner.std(axis=0)
-    return back
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ItemExplanation(FactRegression):
-    """How the difficulty of items depends on facts about them.
-
-    `coefficients` has one row per fact: how much difficulty, in standard deviations of these
-    respondents' ability, rises with one unit of it while the others stay. `r2` is the share of the
-    variance of true difficulty that the facts explain. `items` has one row per item.
-    """
-
-    made_by: ClassVar[str] = "explain_items"
-    kind_of_rows: ClassVar[str] = "items"
-    outcome: ClassVar[str] = "difficulty"
-    never: ClassVar[str] = "an item that was never asked"
-
-    items: pd.DataFrame
-    notes: tuple[str, ...] = ()
-
-    @property
-    def measured(self) -> pd.DataFrame:
-        """The items."""
-        return self.items
 
 
 def explain_items(
@@ -396,7 +347,7 @@ def explain_items(
     facts: Sequence[str] | pd.DataFrame | None = None,
     *,
     model: str | MeasurementModel = AUTO,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     progress: Progress | bool = True,
 ) -> ItemExplanation:
     """Explain the difficulty of items by facts about them: length, subject, source.
@@ -443,41 +394,25 @@ def explain_items(
     >>> bool(found.coefficients.loc["length", "low"] > 0.2)
     True
     """
-    table = as_responses(responses)
-    checked_share(confidence, "confidence", 0.95)
-    fact_columns(table, facts, "item")  # bad facts are refused before the work
-    chosen, picked = model_for(model, table)
+    observed = as_responses(responses)
+    checked_share(confidence, "confidence", CONFIDENCE)
+    fact_columns(observed, facts, "item")  # bad facts are refused before the work
+    chosen, picked = model_for(model, observed)
     with telling(progress, "Explaining difficulty"):
-        bank = calibrate(table, chosen, progress=False)
-        check_shared_ability(bank, table)
+        bank = calibrate(observed, chosen, progress=False)
+        check_shared_ability(bank, observed)
         used = usable_items(bank)
-        columns = fact_columns(table, facts, "item", used)
-        found = explain_items_of(bank, table, columns.matrix, used)
-    return _item_explanation_explained(found, bank, columns, confidence, picked)
-
-
-def _item_explanation_explained(
-    found: ExplainedItems,
-    bank: Calibration,
-    columns: Columns,
-    confidence: float,
-    picked: Sequence[str],
-) -> ItemExplanation:
-    """Return coefficients, and R² by the delta method."""
-    import pandas as pd
-
-    used = [name for name, kept in zip(bank.item_names, found.used, strict=True) if kept]
-    errors = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
-    r2, r2_se = _share(found, columns.matrix)
-    items = pd.DataFrame(
-        {"difficulty": found.difficulty, "se": found.difficulty_se, "expected": found.means},
-        index=pd.Index(used, name="item"),
-    )
-    out = [name for name, kept in zip(bank.item_names, found.used, strict=True) if not kept]
-    why = "better respondents answer worse, or nothing is known of the difficulty"
-    said = [f"{listed(out, 'item')} left out: {why}."] if out else []
+        columns = fact_columns(observed, facts, "item", used)
+        found = explain_items_of(bank, observed, columns.matrix, used)
+    names = np.array(bank.item_names, dtype=object)
+    notes = [*picked, *columns.notes]
+    if not used.all():
+        why = "better respondents answer worse, or nothing is known of the difficulty"
+        notes.append(f"{listed(list(names[~used]), 'item')} left out: {why}.")
+    r2, r2_se = _explained_share(found, columns.matrix)
+    items = {"difficulty": found.difficulty, "se": found.difficulty_se, "expected": found.means}
     return ItemExplanation(
-        coefficients=coefficient_frame(found.coefficients, errors, confidence, columns),
+        coefficients=_coefficient_frame(found.coefficients, found.covariance, confidence, columns),
         r2=r2,
         r2_se=r2_se,
         residual_sd=found.sd,
@@ -485,13 +420,13 @@ def _item_explanation_explained(
         columns=columns,
         covariance=found.covariance,
         calibration=bank,
-        items=items,
-        notes=(*picked, *columns.notes, *said),
+        items=table(items, list(names[used]), "item"),
+        notes=tuple(notes),
     )
 
 
-def _share(found: ExplainedItems, matrix: Floats) -> tuple[float, float]:
-    """Return R² of true difficulty, and its error."""
+def _explained_share(found: ExplainedItems, matrix: Floats) -> tuple[float, float]:
+    """Return R² of true difficulty, and its error by the delta method."""
     centered = matrix - matrix.mean(axis=0)
     explained, left = float((centered @ found.coefficients).var()), found.sd**2
     share = explained / (explained + left)

@@ -1,49 +1,44 @@
-"""Several groups on one scale.
-
-Groups of respondents as a caller gives them, checked, and numbered from the reference.
-
-Several groups on one scale: a mean and a deviation each, and whether items are alike.
-"""
+"""Several groups of respondents on one scale, and whether items are alike in all groups."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ogive._progress import Progress, telling
-from ogive._validation import checked_share
-from ogive.data.names import UNKNOWN
-from ogive.data.responses import Responses, Table, as_responses
+from ogive._validation import CONFIDENCE, checked_share
 from ogive.errors import InputError
 from ogive.irt.calibrating import calibrate, model_for
 from ogive.irt.calibration import Calibration
-from ogive.irt.equal_respondents import check_shared_ability
+from ogive.irt.covariates import check_shared_ability
 from ogive.irt.latent_regression import (
     ExplainedPopulation,
     Facts,
+    delta_jacobian,
     explain_population,
     on_scale_of_reference,
 )
 from ogive.irt.models import AUTO
 from ogive.irt.models.base import MeasurementModel
-from ogive.results.base import Draw, Result
+from ogive.irt.response_matrix import UNKNOWN_GROUP, as_responses
+from ogive.results.base import Draw, Result, table
 from ogive.results.numbers import counted, listed, said_p, shown, with_interval
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ogive.data.responses import Responses, Table
     from ogive.results.plots.figure import Display
 
 __all__ = ["GroupScale", "group_scale"]
 
-
-LEAST = 5  # respondents of a group
+LEAST = 5  # smallest number of respondents of a group
+ENOUGH = 100  # smallest group for the test of all items
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +50,30 @@ class RespondentGroups:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Respondents of each group."""
+        """Number of respondents of each group."""
         return np.bincount(self.codes, minlength=len(self.names))
 
 
-def respondent_groups(table: Responses, groups: object, reference: str | None) -> RespondentGroups:
+def respondent_groups(
+    responses: Responses, groups: object, reference: str | None
+) -> RespondentGroups:
     """Number the groups; the reference, by default the largest, is 0."""
-    _refuse_strangers(table, groups)
-    each = table.respondent_groups(groups)
-    named = zip(table.respondents, each, strict=True)
-    missing = [name for name, group in named if group == UNKNOWN]
+    if not (isinstance(groups, str | Iterable) or callable(groups)):
+        raise InputError(
+            "`groups` must be the name of a fact of the respondents, or one group per respondent "
+            f"as a list or a mapping, got {shown(groups)}."
+        )
+    by_name = isinstance(groups, Mapping) or type(groups).__name__ == "Series"
+    given = [str(name) for name in groups.keys()] if by_name else []  # type: ignore[union-attr]  # noqa: SIM118
+    unknown = [name for name in given if name not in set(responses.respondents)]
+    if unknown:
+        raise InputError(
+            f"groups names {listed(unknown, 'respondent')} not in the table, whose respondents "
+            f"are {listed(responses.respondents, 'respondent')}."
+        )
+    each = responses.respondent_groups(groups)
+    named = zip(responses.respondents, each, strict=True)
+    missing = [name for name, group in named if group == UNKNOWN_GROUP]
     if missing:
         raise InputError(
             f"groups gives no group to {listed(missing, 'respondent')}. Give them one, or leave "
@@ -73,8 +82,8 @@ def respondent_groups(table: Responses, groups: object, reference: str | None) -
     counts = Counter(each)
     if len(counts) < 2:
         raise InputError(
-            f"All {counted(len(each), 'respondent')} are in the group {shown(next(iter(counts)))}, "
-            "but differences need two groups or more."
+            f"`groups` must hold two groups or more, got {shown(next(iter(counts)))} for all "
+            f"{counted(len(each), 'respondent')}."
         )
     small = [f"{shown(name)} has {n}" for name, n in counts.items() if n < LEAST]
     if small:
@@ -84,34 +93,10 @@ def respondent_groups(table: Responses, groups: object, reference: str | None) -
         )
     first = counts.most_common(1)[0][0] if reference is None else str(reference)
     if first not in counts:
-        raise InputError(
-            f"reference is {shown(reference)}, but the groups are: {', '.join(counts)}."
-        )
+        raise InputError(f"`reference` must be one of {', '.join(counts)}, got {shown(reference)}.")
     names = (first, *(name for name in counts if name != first))
-    place = {name: k for k, name in enumerate(names)}
-    return RespondentGroups(names, np.array([place[group] for group in each]))
-
-
-def _refuse_strangers(table: Responses, groups: object) -> None:
-    """Refuse what is no grouping, and a mapping with respondents who are not in the table."""
-    if not (isinstance(groups, str | Iterable) or callable(groups)):
-        raise InputError(
-            f"groups is {shown(groups)}; give the name of a fact of the respondents, or one group "
-            "per respondent, as a list or a mapping."
-        )
-    by_name = isinstance(groups, Mapping) or type(groups).__name__ == "Series"
-    named = list(groups.keys()) if by_name else []  # type: ignore[union-attr]
-    known = set(table.respondents)
-    strangers = [str(name) for name in named if str(name) not in known]
-    if strangers:
-        raise InputError(
-            f"groups names {listed(strangers, 'respondent')} not in the table, whose respondents "
-            f"are {listed(table.respondents, 'respondent')}."
-        )
-
-
-ENOUGH = 100  # respondents of every group, for the test of all items
-NUDGE = 1e-5
+    number = {name: k for k, name in enumerate(names)}
+    return RespondentGroups(names, np.array([number[group] for group in each]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,20 +128,19 @@ class GroupScale(Result):
     @property
     def meaning(self) -> str:
         """How far groups lie apart, how surely, and whether items are alike."""
-        rows = self.populations.drop(index=self.reference)
-        told = []
-        for name, row in rows.iterrows():
-            reach = (row["high"] - row["low"]) / 2
+        parts = []
+        for name, row in self.populations.drop(index=self.reference).iterrows():
             side = "above" if row["mean"] >= 0 else "below"
-            mean = with_interval(abs(row["mean"]), reach)
-            told.append(
+            mean = with_interval(abs(row["mean"]), (row["high"] - row["low"]) / 2)
+            parts.append(
                 f"the mean of {name} is {mean} standard deviations "
                 f"{side} that of {self.reference} ({said_p(row['p'])})"
             )
-        more = f"; {len(told) - 3} more" if len(told) > 3 else ""
-        text = f"{'; '.join(told[:3])}{more}."
+        more = f"; {len(parts) - 3} more" if len(parts) > 3 else ""
+        text = f"{'; '.join(parts[:3])}{more}."
+        text = text[:1].upper() + text[1:]
         if np.isnan(self.p):
-            return text[:1].upper() + text[1:]
+            return text
         alike = (
             "items do not behave alike in all groups, so that part of this may be items: see "
             "differential"
@@ -164,7 +148,7 @@ class GroupScale(Result):
             else "nothing shows that items behave differently in the groups"
         )
         ratio = f"likelihood ratio {self.likelihood_ratio:.1f} on {self.df:.0f}, {said_p(self.p)}"
-        return f"{text[:1].upper()}{text[1:]} As a whole, {alike} ({ratio})."
+        return f"{text} As a whole, {alike} ({ratio})."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per group."""
@@ -176,7 +160,7 @@ class GroupScale(Result):
 
     def figures(self) -> dict[str, Draw]:
         """Return the means of the groups."""
-        return {"groups": partial(self.plot)}
+        return {"groups": self.plot}
 
     def banks(self) -> dict[str, Calibration]:
         """Return the calibration that all groups share."""
@@ -196,7 +180,7 @@ def group_scale(
     *,
     reference: str | None = None,
     model: str | MeasurementModel = AUTO,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     progress: Progress | bool = True,
 ) -> GroupScale:
     """Put groups of respondents on one scale: a mean and a standard deviation each.
@@ -240,19 +224,26 @@ def group_scale(
     >>> bool(abs(found.populations.loc["new", "mean"] - 0.8) < 0.3)
     True
     """
-    table = as_responses(responses)
-    checked_share(confidence, "confidence", 0.95)
-    split = respondent_groups(table, groups, reference)
-    chosen, picked = model_for(model, table)
+    observed = as_responses(responses)
+    checked_share(confidence, "confidence", CONFIDENCE)
+    split = respondent_groups(observed, groups, reference)
+    chosen, picked = model_for(model, observed)
     with telling(progress, "Groups on one scale"):
-        bank = calibrate(table, chosen, progress=False)
-        check_shared_ability(bank, table)
-        found = explain_population(bank, _facts(split))
-        ratio, df, p = _invariance(table, split, found)
+        bank = calibrate(observed, chosen, progress=False)
+        check_shared_ability(bank, observed)
+        others = [split.codes == k for k in range(1, len(split.names))]
+        columns = np.stack([np.ones(split.codes.size), *others], axis=1).astype(float)
+        found = explain_population(bank, Facts(columns, split.codes))
+        ratio, df, p = _invariance(observed, split, found)
+    abilities = {
+        "group": [split.names[k] for k in split.codes],
+        "ability": (found.ability - found.coefficients[0]) / found.sd[0],
+        "se": found.ability_se / found.sd[0],
+    }
     return GroupScale(
         reference=split.names[0],
         populations=_populations(found, split, confidence),
-        abilities=_abilities(found, table, split),
+        abilities=table(abilities, observed.respondents, "respondent"),
         likelihood_ratio=ratio,
         df=df,
         p=p,
@@ -262,116 +253,76 @@ def group_scale(
     )
 
 
-def _facts(split: RespondentGroups) -> Facts:
-    """Return the reference's mean, and how far every other group lies from it."""
-    others = [split.codes == k for k in range(1, len(split.names))]
-    columns = np.stack([np.ones(split.codes.size), *others], axis=1).astype(float)
-    return Facts(columns, split.codes)
-
-
-def _on_reference(numbers: Floats, n_groups: int) -> Floats:
-    """Return means, then standard deviations, in units of the reference."""
-    means = np.concatenate([[0.0], numbers[1:n_groups]])
-    sds = np.exp(numbers[n_groups:])
-    return np.concatenate([means / sds[0], sds / sds[0]])
-
-
 def _populations(
     found: ExplainedPopulation, split: RespondentGroups, confidence: float
 ) -> pd.DataFrame:
-    """Return one row per group, by the delta method."""
-    import pandas as pd
-    from scipy.special import ndtri
+    """Return one row per group in units of the reference, by the delta method."""
+    from scipy.special import ndtr, ndtri
 
     n = len(split.names)
+
+    def on_reference(numbers: Floats) -> Floats:
+        """Return means, then standard deviations."""
+        means, sds = np.concatenate([[0.0], numbers[1:n]]), np.exp(numbers[n:])
+        return np.concatenate([means / sds[0], sds / sds[0]])
+
     numbers = np.concatenate([found.coefficients, found.log_sd])
-    values = _on_reference(numbers, n)
-    steps = NUDGE * np.eye(numbers.size)
-    slopes = np.stack(
-        [
-            (_on_reference(numbers + s, n) - _on_reference(numbers - s, n)) / (2 * NUDGE)
-            for s in steps
-        ],
-        axis=1,
-    )
+    slopes = delta_jacobian(on_reference, numbers)
+    values = on_reference(numbers)
     errors = np.sqrt(np.maximum(np.diag(slopes @ found.covariance @ slopes.T), 0.0))
-    reach = float(ndtri((1 + confidence) / 2)) * errors[:n]
-    return pd.DataFrame(
-        {
-            "n_respondents": split.sizes,
-            "mean": values[:n],
-            "mean_se": errors[:n],
-            "low": values[:n] - reach,
-            "high": values[:n] + reach,
-            "sd": values[n:],
-            "sd_se": errors[n:],
-            "p": _two_sided(values[:n], errors[:n]),
-        },
-        index=pd.Index(split.names, name="group"),
-    )
-
-
-def _two_sided(values: Floats, errors: Floats) -> Floats:
-    from scipy.special import ndtr
-
-    z = np.abs(values) / np.where(errors > 0, errors, np.nan)
-    found: Floats = 2 * ndtr(-z)
-    return found
-
-
-def _abilities(
-    found: ExplainedPopulation, table: Responses, split: RespondentGroups
-) -> pd.DataFrame:
-    """Return posterior mean and standard deviation of each respondent, given its group."""
-    import pandas as pd
-
-    origin, unit = found.coefficients[0], found.sd[0]
+    mean, mean_se = values[:n], errors[:n]
+    half = float(ndtri((1 + confidence) / 2)) * mean_se
     columns = {
-        "group": [split.names[k] for k in split.codes],
-        "ability": (found.ability - origin) / unit,
-        "se": found.ability_se / unit,
+        "n_respondents": split.sizes,
+        "mean": mean,
+        "mean_se": mean_se,
+        "low": mean - half,
+        "high": mean + half,
+        "sd": values[n:],
+        "sd_se": errors[n:],
+        "p": 2 * ndtr(-np.abs(mean) / np.where(mean_se > 0, mean_se, np.nan)),
     }
-    return pd.DataFrame(columns, index=pd.Index(table.respondents, name="respondent"))
+    return table(columns, split.names, "group")
 
 
 def _invariance(
-    table: Responses, split: RespondentGroups, found: ExplainedPopulation
+    responses: Responses, split: RespondentGroups, found: ExplainedPopulation
 ) -> tuple[float, float, float]:
-    """Return likelihood ratio of items that are free in each group against equal ones."""
+    """Compare items that are free in each group with equal ones by a likelihood ratio."""
     from scipy.special import chdtrc
 
+    unknown = (float("nan"),) * 3
     if not found.joint or split.sizes.min() < ENOUGH:
-        return (float("nan"),) * 3
+        return unknown
     free, count = 0.0, 0
     for k in range(len(split.names)):
-        part = table.select(np.flatnonzero(split.codes == k))
+        part = responses.select(np.flatnonzero(split.codes == k))
         try:
             own = calibrate(part, found.calibration.model, priors=None, progress=False)
-        except InputError:  # a model that a part of the table does not suit
-            return (float("nan"),) * 3
+        except InputError:  # the model does not suit this part of the table
+            return unknown
         free, count = free + own.log_likelihood, count + own.n_parameters
     equal = found.calibration.n_parameters + 2 * (len(split.names) - 1)
     ratio, df = 2 * (free - found.log_likelihood), count - equal
     if df <= 0:
-        return (float("nan"),) * 3
+        return unknown
     return float(ratio), float(df), float(chdtrc(df, max(ratio, 0.0)))
 
 
 def _remarks(found: ExplainedPopulation, split: RespondentGroups, p: float) -> list[str]:
-    """Return what a reader should know besides the table."""
-    said = []
+    notes = []
     if not found.converged:
-        said.append("The populations did not converge: means may be inaccurate.")
+        notes.append("The populations did not converge: means may be inaccurate.")
     if not found.joint:
-        said.append(
+        notes.append(
             "Items stay where a calibration of all respondents puts them: respondents are too few, "
             "or items too many, to find both together."
         )
     if np.isnan(p):
         small = split.names[int(split.sizes.argmin())]
-        said.append(
+        notes.append(
             f"Whether items behave alike in all groups is not tested: {small} has "
             f"{counted(int(split.sizes.min()), 'respondent')}, and the test takes {ENOUGH} in "
             "every group. differential looks at single items."
         )
-    return said
+    return notes

@@ -119,8 +119,7 @@ class TestInformation(Result):
     @property
     def se(self) -> Floats:
         """Standard error of a maximum-likelihood ability."""
-        found: Floats = 1 / np.sqrt(np.maximum(self.information, 1e-12))
-        return found
+        return 1 / np.sqrt(np.maximum(self.information, 1e-12))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per ability."""
@@ -289,14 +288,12 @@ def significantly_negative(items: pd.DataFrame) -> np.ndarray:
     known = ~nominal_items(items) & (se > 0)
     slope = items["discrimination"].to_numpy(float)
     p = ndtr(np.divide(slope, se, out=np.full(len(slope), np.nan), where=known))
-    found: np.ndarray = benjamini_hochberg(p) < ALPHA
-    return found
+    return benjamini_hochberg(p) < ALPHA
 
 
 def nominal_items(items: pd.DataFrame) -> np.ndarray:
     """Items to which all gave one response, or nobody any: the sign of a slope says nothing."""
-    found: np.ndarray = items["flag"].str.contains("|".join(NOMINAL)).to_numpy(bool)
-    return found
+    return items["flag"].str.contains("|".join(NOMINAL)).to_numpy(bool)
 
 
 def told_parameters(items: pd.DataFrame) -> pd.DataFrame:

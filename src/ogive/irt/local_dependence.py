@@ -357,8 +357,7 @@ def _sums(one: Part, other: Part, weights: Floats) -> list[Floats]:
 
 def are_dependent(p_adjusted: Floats, q3_adjusted: Floats) -> np.ndarray:
     """Return pairs beyond chance, and strong enough to matter."""
-    found: np.ndarray = (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
-    return found
+    return (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
 
 
 SURE = 2.0  # standard errors

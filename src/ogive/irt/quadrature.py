@@ -171,13 +171,11 @@ class NormalPopulation:
 
     def log_density(self, points: Floats) -> Floats:
         """Return logarithm of the density."""
-        found: Floats = -0.5 * ((points - self.mean) / self.sd) ** 2 - log(sqrt(2 * pi) * self.sd)
-        return found
+        return -0.5 * ((points - self.mean) / self.sd) ** 2 - log(sqrt(2 * pi) * self.sd)
 
     def slope(self, points: Floats) -> Floats:
         """Return derivative of the log-density."""
-        found: Floats = (self.mean - points) / self.sd**2
-        return found
+        return (self.mean - points) / self.sd**2
 
     def curvature(self, points: Floats) -> Floats:
         """Return minus the second derivative of the log-density."""

@@ -130,8 +130,7 @@ def repeated_cells(
 def exact_shares(values: NDArray[Any], tries: Tries) -> NDArray[np.float64]:
     """Return shares without what rounding did to them on their way through a file."""
     asked = np.maximum(tries, 1)
-    found: NDArray[np.float64] = np.where(tries > 0, np.rint(values * asked) / asked, np.nan)
-    return found
+    return np.where(tries > 0, np.rint(values * asked) / asked, np.nan)
 
 
 def spread_of_shares(shares: NDArray[np.float64], tries: Tries) -> NDArray[np.float64]:

@@ -63,13 +63,11 @@ class Placed:
     def mixed(self, inside: Floats) -> Floats:
         """Return the expected score, from that of a respondent inside the range."""
         rest = 1.0 - self.above - self.below
-        found: Floats = rest * inside + self.above * self.if_above + self.below * self.if_below
-        return found
+        return rest * inside + self.above * self.if_above + self.below * self.if_below
 
     def raised(self, inside: Floats) -> Floats:
         """Return the expected score if nobody lies below the range."""
-        found: Floats = (1.0 - self.above) * inside + self.above * self.if_above
-        return found
+        return (1.0 - self.above) * inside + self.above * self.if_above
 
     def rows(self, rows: np.ndarray) -> Placed:
         """Return some of the respondents."""

@@ -248,8 +248,7 @@ def whole_at(ability: Floats, points: Floats, tables: Array) -> Floats:
     """Return the same over all items."""
     refine, nearest = _refined(ability, points)
     whole: Floats = as_numpy(array_namespace(tables).sum(tables, axis=1)) @ refine
-    taken: Floats = np.take(whole.T, nearest, axis=0)
-    return taken
+    return np.take(whole.T, nearest, axis=0)
 
 
 def _refined(ability: Floats, points: Floats) -> tuple[Floats, NDArray[np.intp]]:

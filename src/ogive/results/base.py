@@ -191,6 +191,13 @@ def stacked(column: str, frames: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def table(columns: Any, index: Any = None, name: str | None = None) -> pd.DataFrame:
+    """Return a frame; `index` holds the names of its rows, and `name` says what they name."""
+    import pandas as pd
+
+    return pd.DataFrame(columns, index=None if index is None else pd.Index(index, name=name))
+
+
 def fields_of(result: Any) -> tuple[Field[Any], ...]:
     """Return the dataclass fields of a result; none if it is not a dataclass."""
     return fields(result) if is_dataclass(result) else ()

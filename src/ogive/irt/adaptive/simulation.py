@@ -210,8 +210,7 @@ def _served(
 
 def _observed(read: np.ndarray) -> Bools:
     """Return which responses exist."""
-    found: Bools = read >= 0 if read.dtype.kind in "iu" else ~np.isnan(read)
-    return found
+    return read >= 0 if read.dtype.kind in "iu" else ~np.isnan(read)
 
 
 def _said(value: float, se: float, sign: str = "") -> str:

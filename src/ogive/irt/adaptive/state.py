@@ -65,8 +65,7 @@ class Bank:
             self._terms[new] = np.moveaxis(part, 1, 0)
             self._termed[new] = True
         assert self._terms is not None  # noqa: S101 - at least one item was requested
-        found: Floats = self._terms[items]
-        return found
+        return self._terms[items]
 
     @cached_property
     def expected(self) -> Floats:
@@ -95,8 +94,7 @@ class Bank:
             information = self.model.information(self.coords, self._abilities[part])
             self._order[part] = np.argsort(-information, axis=0, kind="stable").T
         self._ranked[new] = True
-        found: NDArray[np.int32] = self._order[places, :width]
-        return found
+        return self._order[places, :width]
 
     def information(self, item: int, ability: float) -> float:
         """Return information of one item at an ability."""
@@ -135,10 +133,7 @@ class Bank:
                 f"The response to {name!r} is {response!r}; the {self.model.name} model needs "
                 f"{what} from {low:g} to {high:g}."
             )
-        found: Floats = self.calibration.cells(
-            Responses([[number]], items=[name], kind=self.model.kind)
-        )
-        return found
+        return self.calibration.cells(Responses([[number]], items=[name], kind=self.model.kind))
 
     def statistics(self, read: NDArray[np.generic]) -> list[Floats]:
         """Return statistics of responses that were read, each (n, n_items)."""
