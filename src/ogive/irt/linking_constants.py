@@ -1,20 +1,14 @@
-"""Anchors; mean-sigma, Haebara, Stocking-Lord with errors.
-
-The line from one scale to another that brings the anchors' curves together.
+"""The line from one scale to another: anchors, linking methods, and the search for drift.
 
 Old ability = slope x new ability + intercept. Mean-sigma and mean-mean compare moments of the
 parameters (Marco, 1977; Loyd and Hoover, 1980), Haebara (1980) the anchors' curves one by one, and
 Stocking and Lord (1983) their sum.
 
-Anchors: the items that link two scales, where their curves are compared, and which drifted.
-
 An anchor drifted if it changed between two versions of a benchmark. Its two curves are compared
 where the respondents are: their mean difference, and the trend of the difference along the scale.
-Both are judged jointly by their standard errors and by the scatter of all anchors: respondents of
-another ability meet another part of a curve that fits only roughly. Where both calibrations have
-their responses, the curves are free of the model (`linking_responses`). Drifted anchors distort
-the line by which all are judged; so the search starts from medians, and is repeated without the
-drifted anchors until nothing changes.
+Both are judged jointly by their standard errors and by the scatter of all anchors. Drifted anchors
+distort the line by which all are judged, so the search starts from medians and is repeated without
+the drifted anchors until nothing changes.
 """
 
 from __future__ import annotations
@@ -27,7 +21,8 @@ import numpy as np
 
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
-from ogive.irt.estimation.latent_scale import moved_covariances, moved_directions
+from ogive.irt.differential_functioning import mean_and_trend
+from ogive.irt.estimation.m_step import moved_covariances, moved_directions
 from ogive.irt.item_covariances import KnownCovariances, PooledItems, Uncertainty
 from ogive.irt.item_curves import NOMINAL
 from ogive.irt.models.base import MeasurementModel
@@ -36,10 +31,13 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.multiplicity import benjamini_hochberg, stand_out
 from ogive.stats.newton import root_of
 
-MOST_STEPS = 100
-SETTLED = 1e-10  # change of the line at which the search stops
+MAX_STEPS = 100
+CONVERGED = 1e-10  # change of the line at which the search stops
 SHORTEST = 1e-6  # smallest fraction of a step that is tried
-POINTS = 81  # at which curves are compared
+POINTS = 81  # number of abilities at which curves are compared
+LEAST_SLOPE = 0.05  # smallest discrimination of an anchor; flatter curves have no difficulty
+REACH = 4.0  # range of compared abilities, in standard deviations of either population
+MAX_ROUNDS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +52,18 @@ class Anchors:
 
     def part(self, keep: np.ndarray) -> Anchors:
         """Return some of the anchors."""
-        return Anchors(
-            self.model.of_items(np.flatnonzero(keep)),
-            self.old[keep],
-            self.new[keep],
-            self.old_covariances[keep],
-            self.new_covariances[keep],
-        )
+        arrays = self.old, self.new, self.old_covariances, self.new_covariances
+        return Anchors(self.model.of_items(np.flatnonzero(keep)), *(x[keep] for x in arrays))
+
+    @property
+    def shared_slope(self) -> bool:
+        """Whether all items share one discrimination, which then determines the slope."""
+        return bool(self.model.shared.any())
+
+    @property
+    def least(self) -> int:
+        """The smallest number of anchors that determine a line."""
+        return 1 if self.shared_slope else 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,35 +89,42 @@ class Line:
         found: Floats = model.rescale(coords, self.shift, self.scale)
         return found
 
+    def jacobian(self, model: MeasurementModel, coords: Floats) -> Floats:
+        """Return derivatives of moved coordinates in slope and intercept, (2, n_items, width)."""
+        to_shift = model.rescale(coords, 1.0, self.scale) - model.rescale(coords, 0.0, self.scale)
+        to_scale = model.rescale(coords, self.shift, 1.0) - model.rescale(coords, self.shift, 0.0)
+        slope, intercept = self.slope, self.intercept
+        return np.stack(
+            [to_shift * intercept / slope**2 - to_scale / slope**2, -to_shift / slope],
+        )
+
     def covariances(self, model: MeasurementModel, coords: Floats, own: Floats) -> Floats:
-        """Covariances of coordinates on the old scale, including the uncertainty of the line."""
+        """Return covariances on the old scale, including the uncertainty of the line."""
         moved = moved_covariances(model, coords, own, self.shift, self.scale)
-        ways = line_ways(model, coords, self)
-        found: Floats = moved + np.einsum("mni,ml,lnj->nij", ways, self.covariance, ways)
+        jacobian = self.jacobian(model, coords)
+        found: Floats = moved + np.einsum("mni,ml,lnj->nij", jacobian, self.covariance, jacobian)
         return found
 
     def errors(
         self, model: MeasurementModel, coords: Floats, known: Uncertainty
     ) -> KnownCovariances:
-        """Return errors of items on the old scale; all of them err together where the line does."""
+        """Return errors of items on the old scale; they share the error of the line."""
+
+        def shared(coords: Floats, own: Floats) -> Floats:
+            moved = moved_directions(model, coords, own, self.shift, self.scale)
+            jacobian = self.jacobian(model, coords)
+            of_line = np.einsum("mk,mni->kni", root_of(self.covariance), jacobian)
+            return np.concatenate([moved, of_line])
+
         pooled = known.pooled
         if pooled is not None:
             pooled = PooledItems(
                 self.moved(model, pooled.coords),
                 self.covariances(model, pooled.coords, pooled.covariances),
-                self._together(model, pooled.coords, pooled.shared),
+                shared(pooled.coords, pooled.shared),
             )
-        return KnownCovariances(
-            self.covariances(model, coords, known.covariances),
-            self._together(model, coords, known.shared),
-            pooled,
-        )
-
-    def _together(self, model: MeasurementModel, coords: Floats, shared: Floats) -> Floats:
-        """Return directions in which all items err together on the old scale."""
-        moved = moved_directions(model, coords, shared, self.shift, self.scale)
-        ways = line_ways(model, coords, self)
-        return np.concatenate([moved, np.einsum("mk,mni->kni", root_of(self.covariance), ways)])
+        covariances = self.covariances(model, coords, known.covariances)
+        return KnownCovariances(covariances, shared(coords, known.shared), pooled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,128 +139,91 @@ def robust_line(anchors: Anchors) -> Line:
     """Return a first line from medians, which a few drifted anchors hardly affect."""
     old, new = (anchors.model.parameters(coords) for coords in (anchors.old, anchors.new))
     slope = float(np.median(new["discrimination"] / old["discrimination"]))
-    apart = old["difficulty"] - slope * new["difficulty"]
-    return Line(slope, float(np.median(apart)), np.zeros((2, 2)))
-
-
-def line_ways(model: MeasurementModel, coords: Floats, line: Line) -> Floats:
-    """How coordinates on the old scale change with slope and intercept, (2, n_items, width)."""
-    to_shift = model.rescale(coords, 1.0, line.scale) - model.rescale(coords, 0.0, line.scale)
-    to_scale = model.rescale(coords, line.shift, 1.0) - model.rescale(coords, line.shift, 0.0)
-    slope, intercept = line.slope, line.intercept
-    return np.stack(
-        [to_shift * intercept / slope**2 - to_scale / slope**2, -to_shift / slope],
-    )
-
-
-def is_shared(model: MeasurementModel) -> bool:
-    """Return True if all items share one discrimination, which then determines the slope."""
-    return bool(model.shared.any())
+    difference = old["difficulty"] - slope * new["difficulty"]
+    return Line(slope, float(np.median(difference)), np.zeros((2, 2)))
 
 
 def _by_curves(anchors: Anchors, grid: Grid, start: Line, *, together: bool) -> Line:
-    """Return minimise the squared differences of the curves by damped Gauss-Newton."""
-    if is_shared(anchors.model):
-        start = shared_slope(anchors, start)
-    line = start
-    for _ in range(MOST_STEPS):
-        gap, change = _gaps(anchors, grid, line)
-        gap, change = _joined(gap, together=together), _joined(change, together=together)
-        step = _solve(change * grid.weights, change, gap, shared=is_shared(anchors.model))
-        ahead = _downhill(anchors, grid, line, step, together=together)
-        moved = max(abs(ahead.slope - line.slope), abs(ahead.intercept - line.intercept))
-        line = ahead
-        if moved < SETTLED:
+    """Minimize the squared differences of the curves by damped Gauss-Newton.
+
+    With `together`, the curves are summed over the anchors first.
+    """
+    model, shared = anchors.model, anchors.shared_slope
+
+    def joined(curves: Floats) -> Floats:
+        return np.asarray(curves.sum(axis=-2)) if together else curves
+
+    def gap(line: Line) -> Floats:
+        linked = line.moved(model, anchors.new)
+        return joined(
+            model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
+        )
+
+    def distance(line: Line) -> float:
+        return float((gap(line) ** 2 * grid.weights).sum())
+
+    def change(line: Line) -> Floats:
+        """Return derivatives of linked curves in slope and intercept, (2, n_anchors, n_points)."""
+        slopes = model.expected_slopes(line.moved(model, anchors.new), grid.points)
+        return np.asarray(np.einsum("mnw,wnk->mnk", line.jacobian(model, anchors.new), slopes))
+
+    def downhill(line: Line, step: Floats) -> Line:
+        """Take as much of the step as brings the curves closer; `line` itself if nothing does."""
+        value, length = distance(line), 1.0
+        while length > SHORTEST:
+            slope, intercept = np.array([line.slope, line.intercept]) + length * step
+            trial = replace(line, slope=float(slope), intercept=float(intercept))
+            if slope > 0 and distance(trial) <= value:
+                return trial
+            length /= 2
+        return line
+
+    line = shared_slope(anchors, start) if shared else start
+    for _ in range(MAX_STEPS):
+        difference, jacobian = gap(line).reshape(-1), joined(change(line))
+        flat, weighted = jacobian.reshape(2, -1), (jacobian * grid.weights).reshape(2, -1)
+        if shared:  # the slope stays
+            step = np.array([0.0, float(weighted[1] @ difference) / float(weighted[1] @ flat[1])])
+        else:
+            step = np.asarray(
+                np.linalg.solve(weighted @ flat.T, weighted @ difference), dtype=float
+            )
+        before, line = line, downhill(line, step)
+        if max(abs(line.slope - before.slope), abs(line.intercept - before.intercept)) < CONVERGED:
             break
-    return replace(line, covariance=_covariance(anchors, grid, line, together=together))
-
-
-def _downhill(anchors: Anchors, grid: Grid, line: Line, step: Floats, *, together: bool) -> Line:
-    """Take as much of the step as brings the curves closer; `line` itself if nothing does."""
-    value, length = _distance(anchors, grid, line, together=together), 1.0
-    while length > SHORTEST:
-        slope, intercept = np.array([line.slope, line.intercept]) + length * step
-        ahead = replace(line, slope=float(slope), intercept=float(intercept))
-        if slope > 0 and _distance(anchors, grid, ahead, together=together) <= value:
-            return ahead
-        length /= 2
-    return line
-
-
-def _gaps(anchors: Anchors, grid: Grid, line: Line) -> tuple[Floats, Floats]:
-    """Old minus linked curves, (n_anchors, n_points), and how the latter change with the line."""
-    model, linked = anchors.model, line.moved(anchors.model, anchors.new)
-    slopes = model.expected_slopes(linked, grid.points)
-    change = np.einsum("mnw,wnk->mnk", line_ways(model, anchors.new, line), slopes)
-    return _gap(anchors, grid, line), change
-
-
-def _distance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> float:
-    gap = _joined(_gap(anchors, grid, line), together=together)
-    return float((gap**2 * grid.weights).sum())
-
-
-def _gap(anchors: Anchors, grid: Grid, line: Line) -> Floats:
-    """Return old minus linked curves, (n_anchors, n_points)."""
-    model, linked = anchors.model, line.moved(anchors.model, anchors.new)
-    found: Floats = model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
-    return found
-
-
-def _joined(curves: Floats, *, together: bool) -> Floats:
-    """Return curves (..., n_anchors, n_points), summed over the anchors if `together`."""
-    return np.asarray(curves.sum(axis=-2)) if together else curves
-
-
-def _solve(weighted: Floats, change: Floats, gap: Floats, *, shared: bool) -> Floats:
-    """Least-squares step in slope and intercept from `change` to `gap`; a shared slope stays."""
-    flat, against = weighted.reshape(2, -1), change.reshape(2, -1)
-    if shared:
-        return np.array([0.0, float(flat[1] @ gap.reshape(-1)) / float(flat[1] @ against[1])])
-    return np.asarray(np.linalg.solve(flat @ against.T, flat @ gap.reshape(-1)), dtype=float)
-
-
-def _covariance(anchors: Anchors, grid: Grid, line: Line, *, together: bool) -> Floats:
-    """Return covariance by the delta method, from those of the anchors on both scales."""
-    model, linked = anchors.model, line.moved(anchors.model, anchors.new)
-    _, each = _gaps(anchors, grid, line)
-    change = _joined(each, together=together)
-    own = np.broadcast_to(change[:, None], each.shape) if together else each
-    inner = (change * grid.weights).reshape(2, -1) @ change.reshape(2, -1).T
-    shared = is_shared(model)
-    pull = np.diag([0.0, 1 / inner[1, 1]]) if shared else np.linalg.inv(inner)
+    # Covariance by the delta method, from those of the anchors on both scales.
+    each = change(line)
+    jacobian = joined(each)
+    own = np.broadcast_to(jacobian[:, None], each.shape) if together else each
+    inner = (jacobian * grid.weights).reshape(2, -1) @ jacobian.reshape(2, -1).T
+    inverse = np.diag([0.0, 1 / inner[1, 1]]) if shared else np.linalg.inv(inner)
+    linked = line.moved(model, anchors.new)
     moved = moved_covariances(model, anchors.new, anchors.new_covariances, line.shift, line.scale)
     total = np.zeros((2, 2))
     for coords, covariances in ((anchors.old, anchors.old_covariances), (linked, moved)):
         slopes = model.expected_slopes(coords, grid.points)
-        influence = np.einsum("lm,mnk,k,wnk->lnw", pull, own, grid.weights, slopes)
-        total += _spread(influence, covariances)
+        influence = np.einsum("lm,mnk,k,wnk->lnw", inverse, own, grid.weights, slopes)
+        total += np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
     if shared:
         total[0, 0] = shared_slope(anchors, line).covariance[0, 0]
-    return total
-
-
-def _spread(influence: Floats, covariances: Floats) -> Floats:
-    """Covariance of slope and intercept, (2, 2), from the influence of coordinates on them."""
-    found: Floats = np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
-    return found
+    return replace(line, covariance=total)
 
 
 def shared_slope(anchors: Anchors, line: Line) -> Line:
     """Return the line whose slope is the ratio of the two common discriminations."""
     k = int(np.flatnonzero(anchors.model.shared)[0])
     old, new = anchors.old[0, k], anchors.new[0, k]
-    spread = anchors.new_covariances[0, k, k] / new**2 + anchors.old_covariances[0, k, k] / old**2
-    covariance = np.array([[(new / old) ** 2 * spread, 0.0], [0.0, 0.0]])
+    variance = anchors.new_covariances[0, k, k] / new**2 + anchors.old_covariances[0, k, k] / old**2
+    covariance = np.array([[(new / old) ** 2 * variance, 0.0], [0.0, 0.0]])
     return Line(float(new / old), line.intercept, covariance)
 
 
 def _by_moments(anchors: Anchors, grid: Grid, start: Line, *, sigma: bool) -> Line:
-    """Return match means and standard deviations of difficulties, or means of discriminations."""
+    """Match means and standard deviations of difficulties, or means of discriminations."""
     del grid
     old = _Moments.of(anchors.model, anchors.old)
     new = _Moments.of(anchors.model, anchors.new)
-    if is_shared(anchors.model):
+    if anchors.shared_slope:
         start = shared_slope(anchors, start)
         slope, to_old, to_new = start.slope, 0 * old.to_mean, 0 * new.to_mean
     elif sigma:
@@ -266,12 +239,13 @@ def _by_moments(anchors: Anchors, grid: Grid, start: Line, *, sigma: bool) -> Li
         to_old, to_new = -slope * old.to_slope / old.slope, slope * new.to_slope / new.slope
     intercept = old.mean - slope * new.mean
     total = np.zeros((2, 2))
-    for first, second, covariances in (
+    for to_slope, to_intercept, covariances in (
         (to_old, old.to_mean - new.mean * to_old, anchors.old_covariances),
         (to_new, -slope * new.to_mean - new.mean * to_new, anchors.new_covariances),
     ):
-        total += _spread(np.stack([first, second]), covariances)
-    if is_shared(anchors.model):
+        influence = np.stack([to_slope, to_intercept])
+        total += np.einsum("lnw,nwv,mnv->lm", influence, covariances, influence)
+    if anchors.shared_slope:
         total[0, 0] = start.covariance[0, 0]
     return Line(float(slope), float(intercept), total)
 
@@ -289,20 +263,20 @@ class _Moments:
 
     @classmethod
     def of(cls, model: MeasurementModel, coords: Floats) -> _Moments:
-        found, jacobian = model.parameters(coords), model.parameter_jacobian(coords)
-        steps = [name for name in found if name.startswith("difficulty_")] or ["difficulty"]
-        difficulty = np.stack([found[name] for name in steps])
+        parameters, jacobian = model.parameters(coords), model.parameter_jacobian(coords)
+        steps = [name for name in parameters if name.startswith("difficulty_")] or ["difficulty"]
+        difficulty = np.stack([parameters[name] for name in steps])
         slopes = np.nan_to_num(np.stack([jacobian[name] for name in steps]))
         seen = np.isfinite(difficulty)
         n, mean = int(seen.sum()), float(difficulty[seen].mean())
-        apart = np.where(seen, difficulty - mean, 0.0)
-        variance = float((apart**2).sum()) / n
+        centred = np.where(seen, difficulty - mean, 0.0)
+        variance = float((centred**2).sum()) / n
         return cls(
             mean=mean,
             sd=variance**0.5,
-            slope=float(found["discrimination"].mean()),
+            slope=float(parameters["discrimination"].mean()),
             to_mean=slopes.sum(axis=0) / n,
-            to_log_sd=(apart[..., None] * slopes).sum(axis=0) / (n * max(variance, 1e-300)),
+            to_log_sd=(centred[..., None] * slopes).sum(axis=0) / (n * max(variance, 1e-300)),
             to_slope=jacobian["discrimination"] / len(coords),
         )
 
@@ -314,32 +288,34 @@ LINES: dict[str, Callable[[Anchors, Grid, Line], Line]] = {
     "mean-sigma": partial(_by_moments, sigma=True),
     "mean-mean": partial(_by_moments, sigma=False),
 }
-METHODS = (*LINES, FIXED)  # the last holds items, and needs no line
-
-
-LEAST_SLOPE = 0.05  # a flatter curve has no well-defined difficulty
-REACH = 4.0  # standard deviations of either population
-MOST_ROUNDS = 20
+METHODS = (*LINES, FIXED)  # the last keeps items fixed and needs no line
 
 
 def choose_anchors(
     old: Calibration, new: Calibration, wanted: Sequence[str] | None
 ) -> tuple[list[str], list[str]]:
     """Return the names of the anchors, and notes on common items that cannot be used."""
-    common = _common(old, new, wanted)
+    common = _common_items(old, new, wanted)
+    constant, steep, extents = np.zeros(len(common), dtype=bool), ~np.zeros(len(common), bool), []
+    for bank in (old, new):
+        part = bank.of_items(common)
+        constant |= np.array([bool(set(words) & set(NOMINAL)) for words in part.flags])
+        steep &= part.model.parameters(part.coords)["discrimination"] > LEAST_SLOPE
+        ends = [np.broadcast_to(end, len(common)) for end in part.model.extent()]
+        extents.append(np.stack(ends, axis=1))
     unfit = {
-        "nobody or everybody solved them in one of the tables": _nominal(old, new, common),
-        "they discriminate little or negatively on one of the scales": _negative(old, new, common),
-        "their grades or bounds differ between the scales": _reshaped(old, new, common),
+        "nobody or everybody solved them in one of the tables": constant,
+        "they discriminate little or negatively on one of the scales": ~steep,
+        "their grades or bounds differ between the scales": ~np.isclose(*extents).all(axis=1),
     }
-    notes, left_out = [], set[str]()
-    for reason, names in unfit.items():
-        fresh = [name for name in names if name not in left_out]
-        left_out.update(fresh)
-        if fresh:
-            notes.append(f"{listed(fresh, 'item')} left out of the anchors: {reason}.")
-    chosen = [name for name in common if name not in left_out]
-    least = 1 if is_shared(old.model) else 2
+    notes, left_out = [], np.zeros(len(common), dtype=bool)
+    for reason, mask in unfit.items():
+        names = [common[k] for k in np.flatnonzero(mask & ~left_out)]
+        left_out |= mask
+        if names:
+            notes.append(f"{listed(names, 'item')} left out of the anchors: {reason}.")
+    chosen = [common[k] for k in np.flatnonzero(~left_out)]
+    least = 1 if old.model.shared.any() else 2
     if len(chosen) < least:
         raise InputError(
             f"{len(chosen)} of {len(common)} common items can be anchors, but at least {least} are "
@@ -348,19 +324,24 @@ def choose_anchors(
     return chosen, notes
 
 
-def _common(old: Calibration, new: Calibration, wanted: Sequence[str] | None) -> list[str]:
-    _refuse_unless_names(wanted)
-    known = set(new.item_names)
-    common = [name for name in old.item_names if name in known]
+def _common_items(old: Calibration, new: Calibration, wanted: Sequence[str] | None) -> list[str]:
+    common = [name for name in old.item_names if name in set(new.item_names)]
     if wanted is not None:
-        both = set(common)
-        unknown = [name for name in wanted if name not in both]
+        several = isinstance(wanted, Collection) and not isinstance(wanted, str | bytes)
+        if not several or not all(isinstance(name, str) for name in wanted):
+            raise InputError(f"`anchors` must be a list of item names, got {wanted!r:.60}.")
+        if not len(wanted):
+            raise InputError(
+                "anchors is empty, but linking needs common items. Name some, or omit it to use "
+                "all items that both banks have."
+            )
+        unknown = [name for name in wanted if name not in set(common)]
         if unknown:
             raise InputError(
                 f"{listed(unknown, 'anchor')} not in both banks, which have "
                 f"{listed(common, 'item')} in common."
             )
-        common = list(dict.fromkeys(wanted))
+        return list(dict.fromkeys(wanted))
     if not common:
         raise InputError(
             "The two banks have no item in common. The old one has "
@@ -370,25 +351,11 @@ def _common(old: Calibration, new: Calibration, wanted: Sequence[str] | None) ->
     return common
 
 
-def _refuse_unless_names(wanted: object) -> None:
-    if wanted is None:
-        return
-    several = isinstance(wanted, Collection) and not isinstance(wanted, str | bytes)
-    if not several or not all(isinstance(name, str) for name in wanted):  # type: ignore[attr-defined]
-        raise InputError(f"anchors is {wanted!r:.60}; give a list of item names.")
-    if not len(wanted):  # type: ignore[arg-type]
-        raise InputError(
-            "anchors is empty, but linking needs common items. Name some, or omit it to use all "
-            "items that both banks have."
-        )
-
-
 def paired(old: Calibration, new: Calibration, names: Sequence[str]) -> Anchors:
     """Return the anchors with their parameters on both scales, in one shape."""
     first, second = old.of_items(names), new.of_items(names)
     width = max(first.coords.shape[1], second.coords.shape[1])
     wider = first.model if first.model.width == width else second.model
-
     return Anchors(
         wider,
         wider.widened(first.coords),
@@ -399,37 +366,15 @@ def paired(old: Calibration, new: Calibration, names: Sequence[str]) -> Anchors:
 
 
 def common_grid(old: Calibration, new: Calibration, line: Line) -> Grid:
-    """Abilities on the old scale, weighted by where old and new respondents are, in equal parts."""
-    there = new.population.moved(line.shift, line.scale)
-    ends = np.array([old.population.reach(REACH), there.reach(REACH)])
+    """Return abilities on the old scale, weighted equally by old and new respondents."""
+    moved = new.population.moved(line.shift, line.scale)
+    ends = np.array([old.population.reach(REACH), moved.reach(REACH)])
     points = np.linspace(ends.min(), ends.max(), POINTS)
     weights = sum(
         density / density.sum()
-        for density in (np.exp(p.log_density(points)) for p in (old.population, there))
+        for density in (np.exp(p.log_density(points)) for p in (old.population, moved))
     )
     return Grid(points, np.asarray(weights) / 2)
-
-
-def _nominal(old: Calibration, new: Calibration, names: list[str]) -> list[str]:
-    flags = [dict(zip(bank.item_names, bank.flags, strict=True)) for bank in (old, new)]
-    return [name for name in names if any(set(flag[name]) & set(NOMINAL) for flag in flags)]
-
-
-def _negative(old: Calibration, new: Calibration, names: list[str]) -> list[str]:
-    sound = np.ones(len(names), dtype=bool)
-    for bank in (old, new):
-        part = bank.of_items(names)
-        sound &= part.model.parameters(part.coords)["discrimination"] > LEAST_SLOPE
-    return [name for name, good in zip(names, sound, strict=True) if not good]
-
-
-def _reshaped(old: Calibration, new: Calibration, names: list[str]) -> list[str]:
-    ends = []
-    for bank in (old, new):
-        low, high = bank.of_items(names).model.extent()
-        ends.append(np.stack([np.broadcast_to(end, len(names)) for end in (low, high)], axis=1))
-    same = np.isclose(ends[0], ends[1]).all(axis=1)
-    return [name for name, alike in zip(names, same, strict=True) if not alike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,14 +392,14 @@ def compare(anchors: Anchors, grid: Grid, line: Line) -> Comparison:
     """Test each anchor by two contrasts of its curves; p-values are adjusted for all anchors."""
     model, linked = anchors.model, line.moved(anchors.model, anchors.new)
     gap = model.expected(anchors.old, grid.points) - model.expected(linked, grid.points)
-    contrasts = _contrasts(grid)
+    contrasts = mean_and_trend(grid.points, grid.weights)
     moved = moved_covariances(model, anchors.new, anchors.new_covariances, line.shift, line.scale)
     variance = np.zeros((len(gap), 2, 2))
     for coords, covariances in ((anchors.old, anchors.old_covariances), (linked, moved)):
         slopes = np.einsum("ck,wnk->ncw", contrasts, model.expected_slopes(coords, grid.points))
         variance += np.einsum("ncw,nwv,ndv->ncd", slopes, covariances, slopes)
-    ways = np.einsum("mnw,ncw->mnc", line_ways(model, anchors.new, line), slopes)
-    variance += np.einsum("mnc,ml,lnd->ncd", ways, line.covariance, ways)
+    by_line = np.einsum("mnw,ncw->mnc", line.jacobian(model, anchors.new), slopes)
+    variance += np.einsum("mnc,ml,lnd->ncd", by_line, line.covariance, by_line)
     found = stand_out(gap @ contrasts.T, variance, np.zeros((len(gap), 2, 0)))
     distance = np.sqrt(gap**2 @ grid.weights)
     p_adjusted = benjamini_hochberg(found.p)
@@ -467,31 +412,24 @@ def purified(
     start: Line,
     find: Callable[[Anchors, Line], Line],
     alpha: float,
-    least: int,
 ) -> tuple[Line, np.ndarray]:
     """Return the line through the anchors that did not drift, and which ones did.
 
-    If fewer than `least` would remain, the best-fitting ones are kept.
+    If fewer than `anchors.least` would remain, the best-fitting ones are kept.
     """
-    line, seen = start, set[bytes]()
+    line, tried, least = start, set[bytes](), anchors.least
     drifted = np.zeros(len(anchors.old), dtype=bool)
-    for _ in range(MOST_ROUNDS):
-        found = compare(anchors, grid, line)
-        ahead = found.p_adjusted < alpha
-        if (~ahead).sum() < least:
-            ahead = np.ones(len(ahead), dtype=bool)
-            ahead[np.argsort(found.statistic, kind="stable")[:least]] = False
-        if ahead.tobytes() in seen:  # nothing changed, or the same sets take turns
-            ahead = ahead | drifted if (~(ahead | drifted)).sum() >= least else ahead
-            return find(anchors.part(~ahead), line), ahead
-        seen.add(ahead.tobytes())
-        drifted = ahead
+    for _ in range(MAX_ROUNDS):
+        compared = compare(anchors, grid, line)
+        suspect = compared.p_adjusted < alpha
+        if (~suspect).sum() < least:
+            suspect = np.ones(len(suspect), dtype=bool)
+            suspect[np.argsort(compared.statistic, kind="stable")[:least]] = False
+        if suspect.tobytes() in tried:  # nothing changed, or the same sets take turns
+            either = suspect | drifted
+            suspect = either if (~either).sum() >= least else suspect
+            return find(anchors.part(~suspect), line), suspect
+        tried.add(suspect.tobytes())
+        drifted = suspect
         line = find(anchors.part(~drifted), line)
     return line, drifted
-
-
-def _contrasts(grid: Grid) -> Floats:
-    """Weights of the mean over respondents, and of the trend along the scale, (2, n_points)."""
-    mean = float(grid.weights @ grid.points)
-    spread = float(np.sqrt(grid.weights @ (grid.points - mean) ** 2))
-    return np.stack([grid.weights, grid.weights * (grid.points - mean) / spread])
