@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ogive.data.responses import Responses
-from ogive.data.scan import ScannedResponses
 from ogive.errors import InputError
 from ogive.irt.bank_writing import save_bank
 from ogive.irt.encoded_responses import Encoded
@@ -35,7 +33,7 @@ from ogive.irt.models.base import MeasurementModel
 from ogive.irt.quadrature import Population
 from ogive.irt.replay_error import RealError
 from ogive.irt.scored_respondents import ScoredRespondents
-from ogive.results.base import Draw, Result, picked
+from ogive.results.base import Draw, Result, picked, table
 from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
 
@@ -45,14 +43,15 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ogive.data.responses import Responses
+    from ogive.data.scan import ScannedResponses
     from ogive.results.plots.figure import Display
 
-
 CURVE_POINTS = 161
-UNKNOWN = 1e6  # a standard error beyond says that nothing is known
-CURVE_REACH = 4.0
-NO_ERROR = "no standard error"  # the responses leave a parameter open
-FEWER = "fewer grades"  # than other items, so that it lacks some thresholds
+CURVE_REACH = 4.0  # range of curves, in standard deviations of the population
+UNKNOWN = 1e6  # standard error above which a parameter counts as unknown
+NO_ERROR = "no standard error"  # flag: the responses leave a parameter open
+FEWER = "fewer grades"  # flag: fewer grades than other items, so that some thresholds are missing
 
 T = TypeVar("T")
 
@@ -102,9 +101,9 @@ class Calibration(ScoredRespondents, Result):
 
     @cached_property
     def _doubts(self) -> tuple[str, ...]:
-        """Looked for when first asked for: it takes longer than most fits."""
-        said = dependence_note(self)
-        return () if said is None or said in self.fit_notes else (said,)
+        """The note on dependent items, made when first asked for: it can take longer than a fit."""
+        note = dependence_note(self)
+        return () if note is None or note in self.fit_notes else (note,)
 
     @property
     def items(self) -> pd.DataFrame:
@@ -113,29 +112,25 @@ class Calibration(ScoredRespondents, Result):
 
     @cached_property
     def _items(self) -> pd.DataFrame:
-        import pandas as pd
-
         parameters = self.model.parameters(self.coords)
         errors = self._standard_errors()
         columns: dict[str, Any] = dict(parameters)
         columns.update({f"{name}_se": errors[name] for name in parameters})
         if (part := self.parts[1]).any():
             columns["part"] = part + 1
-        columns["flag"] = ["; ".join(words) for words in self._explained(parameters, errors)]
-        return pd.DataFrame(columns, index=pd.Index(self.item_names, name="item"))
-
-    def _explained(
-        self, parameters: Mapping[str, Floats], errors: Mapping[str, Floats]
-    ) -> list[tuple[str, ...]]:
-        """The flags of all items, and a reason for every number that is not finite without one."""
+        # A number that is not finite needs a flag that says why, unless another flag does.
         known = np.isfinite(np.stack([*parameters.values()], axis=1))
         sure = np.isfinite(np.stack([errors[name] for name in parameters], axis=1)) | ~known
-        found = []
-        for words, here, surely in zip(self.flags, known.tolist(), sure.tolist(), strict=True):
-            said = any(word not in (NEGATIVE, FLAT) for word in words)
-            unsure = () if all(surely) or said else (NO_ERROR,)
-            found.append((*words, *unsure, *(() if all(here) or said else (FEWER,))))
-        return found
+        flags = []
+        for words, all_known, all_sure in zip(
+            self.flags, known.all(axis=1), sure.all(axis=1), strict=True
+        ):
+            explained = any(word not in (NEGATIVE, FLAT) for word in words)
+            unsure = [] if all_sure or explained else [NO_ERROR]
+            fewer = [] if all_known or explained else [FEWER]
+            flags.append("; ".join([*words, *unsure, *fewer]))
+        columns["flag"] = flags
+        return table(columns, self.item_names, "item")
 
     def of_items(self, items: Sequence[str]) -> Calibration:
         """Return the same scale with some of the items only; their parameters stay as they are.
@@ -158,11 +153,11 @@ class Calibration(ScoredRespondents, Result):
 
     @property
     def n_parameters(self) -> int:
-        """Numbers that were estimated: a shared one counts once, one at its bound not at all."""
+        """Number of estimated numbers: a shared one counts once, one at its bound not at all."""
         free = ~self.model.at_bound(self.coords)
         shared = self.model.shared
         held = np.array([HELD in words for words in self.flags])
-        if held.any():  # the population's mean and standard deviation were found in their place
+        if held.any():  # mean and standard deviation of the population were estimated instead
             return 2 + int(free[~held][:, ~shared].sum())
         return sum(1 if common else int(free[:, k].sum()) for k, common in enumerate(shared))
 
@@ -177,7 +172,7 @@ class Calibration(ScoredRespondents, Result):
         return float(np.log(self.n_respondents)) * self.n_parameters - 2 * self.log_likelihood
 
     def probability(self, abilities: Any) -> pd.DataFrame:
-        """Expected response, for a binary model the chance to be right: abilities × items."""
+        """Return the expected response, if binary the chance to be right: abilities × items."""
         import pandas as pd
 
         ability, index = as_abilities(abilities)
@@ -263,8 +258,7 @@ class Calibration(ScoredRespondents, Result):
 
     def _explorer_html(self) -> str:
         """Return the item explorer of a report; it stands above, so that it is asked by name."""
-        shown: str = import_module("ogive.reporting.explorer").explorer_html(self)
-        return shown
+        return import_module("ogive.reporting.explorer").explorer_html(self)  # type: ignore[no-any-return]
 
     def _standard_errors(self) -> dict[str, Floats]:
         """By the delta method; NaN for a parameter at its bound, or of which nothing is known."""
@@ -308,8 +302,7 @@ class Calibration(ScoredRespondents, Result):
 def once(calibration: Calibration, name: str, compute: Callable[[], T]) -> T:
     """Return what `compute` gives, computed when first asked for under this `name`.
 
-    For what follows from a calibration alone: it is frozen, so that an answer stays true, and it
-    keeps the answer as long as it lives.
+    A calibration is frozen, so that values that follow from it alone can be kept with it.
     """
     kept: dict[str, T] = calibration.__dict__.setdefault("_kept_by_others", {})
     if name not in kept:

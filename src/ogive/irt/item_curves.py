@@ -1,18 +1,17 @@
-"""What a calibration shows: curves of items, respondents in frames, a sentence on the scale."""
+"""Curves of items, flags of items, and the sentences and tables on a whole scale."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ogive.data.foreign_frames import with_row_names
-from ogive.data.study_tables import are_marks
 from ogive.errors import InputError
 from ogive.irt.ability_covariance import level_with_strongest, tied_with
 from ogive.irt.models.categorical import Categorical
-from ogive.results.base import Result
+from ogive.irt.response_matrix import from_data
+from ogive.results.base import Result, table
 from ogive.results.numbers import counted, who_has, with_interval
 from ogive.stats.array_backend import Floats
 from ogive.stats.multiplicity import benjamini_hochberg
@@ -21,29 +20,39 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ogive.data.responses import Responses
-    from ogive.irt.ability_covariance import AbilityCovariance
     from ogive.irt.calibration import Calibration
-    from ogive.irt.expected_scores import ScoreSums
-    from ogive.irt.scored_respondents import ScoredRespondents
     from ogive.results.plots.figure import Display
 
-
 ALPHA = 0.05  # share of false discoveries among the items called negative
-FARTHEST = 1e6  # an ability beyond is none
+FARTHEST = 1e6  # largest ability that is accepted
 
-# What flags say of an item
+# Flags of items
 NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE = "never asked", "solved by all", "solved by none"
-CONSTANT = "constant"  # a grade or score that all got
-NOMINAL = (NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE, CONSTANT)  # parameters that say nothing
-TOLD = ("difficulty", "discrimination", "guessing", "slip")  # if responses to an item differ
+CONSTANT = "constant"  # all got the same grade or score
+NOMINAL = (NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE, CONSTANT)  # parameters without information
+TOLD = ("difficulty", "discrimination", "guessing", "slip")  # parameters hidden for NOMINAL items
 SAME, SURELY_SAME = 0.95, 0.9  # correlation of two abilities that are one, its interval's low end
 NEGATIVE, FLAT = "negative discrimination", "no discrimination"
-NOT_IDENTIFIED = "Ability is not identified"  # how the note begins; then nobody is strongest
+NOT_IDENTIFIED = "Ability is not identified"  # beginning of a note; then no respondent is strongest
+
+
+class _Curve(Result):
+    """A result whose frame is drawn by one display."""
+
+    figure: ClassVar[str]
+
+    def plot(self, **kw: Any) -> Display:
+        """Draw the frame along the scale."""
+        from ogive.results.plots import DISPLAYS
+
+        return DISPLAYS[self.figure](self.to_frame()).plot(**kw)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curves(Result):
+class Curves(_Curve):
     """Item characteristic curves: the expected response along the scale, right as 1."""
+
+    figure: ClassVar[str] = "curves"
 
     items: tuple[str, ...]
     abilities: Floats  # (n_abilities,)
@@ -54,30 +63,23 @@ class Curves(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per item and ability."""
-        import pandas as pd
-
         n_items, n_abilities = self.expected.shape
-        return pd.DataFrame(
-            {
-                "item": np.repeat(np.array(self.items, dtype=object), n_abilities),
-                "ability": np.tile(self.abilities, n_items),
-                "expected": self.expected.reshape(-1),
-                "expected_se": self.expected_se.reshape(-1),
-                "information": self.information.reshape(-1),
-                "discrimination": np.repeat(self.discrimination, n_abilities),
-            }
-        )
-
-    def plot(self, **kw: Any) -> Display:
-        """Return the curves in one figure."""
-        from ogive.results.plots import DISPLAYS
-
-        return DISPLAYS["curves"](self.to_frame()).plot(**kw)
+        columns = {
+            "item": np.repeat(np.array(self.items, dtype=object), n_abilities),
+            "ability": np.tile(self.abilities, n_items),
+            "expected": self.expected.reshape(-1),
+            "expected_se": self.expected_se.reshape(-1),
+            "information": self.information.reshape(-1),
+            "discrimination": np.repeat(self.discrimination, n_abilities),
+        }
+        return table(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoryCurves(Result):
+class CategoryCurves(_Curve):
     """How likely each grade of an item is along the scale."""
+
+    figure: ClassVar[str] = "grades"
 
     item: str
     grades: tuple[int, ...]
@@ -87,31 +89,23 @@ class CategoryCurves(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per grade and ability."""
-        import pandas as pd
-
         n_grades, n_abilities = self.probability.shape
-        return pd.DataFrame(
-            {
-                "item": self.item,
-                "grade": np.repeat(self.grades, n_abilities),
-                "ability": np.tile(self.abilities, n_grades),
-                "probability": self.probability.reshape(-1),
-                "probability_se": self.probability_se.reshape(-1),
-            }
-        )
-
-    def plot(self, **kw: Any) -> Display:
-        """Return a curve for each grade, with a band of two standard errors each way."""
-        from ogive.results.plots import DISPLAYS
-
-        return DISPLAYS["grades"](self.to_frame()).plot(**kw)
+        columns = {
+            "item": self.item,
+            "grade": np.repeat(self.grades, n_abilities),
+            "ability": np.tile(self.abilities, n_grades),
+            "probability": self.probability.reshape(-1),
+            "probability_se": self.probability_se.reshape(-1),
+        }
+        return table(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestInformation(Result):
+class TestInformation(_Curve):
     """Test information, and the standard error of ability that follows from it."""
 
-    __test__ = False  # not a test case, whatever pytest thinks of the name
+    __test__ = False  # not a test case for pytest
+    figure: ClassVar[str] = "information"
 
     abilities: Floats  # (n_abilities,)
     information: Floats  # (n_abilities,)
@@ -119,20 +113,12 @@ class TestInformation(Result):
     @property
     def se(self) -> Floats:
         """Standard error of a maximum-likelihood ability."""
-        return 1 / np.sqrt(np.maximum(self.information, 1e-12))
+        found: Floats = 1 / np.sqrt(np.maximum(self.information, 1e-12))
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per ability."""
-        import pandas as pd
-
-        columns = {"ability": self.abilities, "information": self.information, "se": self.se}
-        return pd.DataFrame(columns)
-
-    def plot(self, **kw: Any) -> Display:
-        """Return information and standard error along the scale."""
-        from ogive.results.plots import DISPLAYS
-
-        return DISPLAYS["information"](self.to_frame()).plot(**kw)
+        return table({"ability": self.abilities, "information": self.information, "se": self.se})
 
 
 def curves_of(calibration: Calibration, chosen: np.ndarray, ability: Floats) -> Curves:
@@ -177,7 +163,7 @@ def as_abilities(abilities: Any) -> tuple[Floats, Any]:
     """Return abilities as an array, and the names to show beside them."""
     import pandas as pd
 
-    abilities = with_row_names(abilities)
+    abilities = from_data("foreign_frames", "with_row_names")(abilities)
     if isinstance(abilities, pd.DataFrame):
         if "ability" not in abilities:
             raise InputError(
@@ -190,44 +176,16 @@ def as_abilities(abilities: Any) -> tuple[Floats, Any]:
         ability = np.atleast_1d(np.asarray(abilities, dtype=float))
     except (TypeError, ValueError) as error:
         raise InputError(f"Abilities must be numbers: {error}.") from error
-    if np.abs(ability[np.isfinite(ability)]).max(initial=0.0) > FARTHEST:
+    finite = np.isfinite(ability)
+    if np.abs(ability[finite]).max(initial=0.0) > FARTHEST:
         raise InputError(f"Abilities must lie within ±{FARTHEST:,.0f}; nobody is farther out.")
-    if ability.ndim != 1 or not np.isfinite(ability).all():
+    if ability.ndim != 1 or not finite.all():
         raise InputError(
             "Abilities must be one list of finite numbers; "
             f"got an array of shape {ability.shape}"
-            + ("." if np.isfinite(ability).all() else " with infinite or missing values.")
+            + ("." if finite.all() else " with infinite or missing values.")
         )
     return ability, pd.Index(ability, name="ability") if index is None else index
-
-
-def sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame:
-    """Return a score, its mean over items, and the standard errors of both."""
-    import pandas as pd
-
-    per_item = np.where(sums.n_items > 0, sums.n_items, 1.0)
-    columns = {
-        name: sums.total,
-        f"{name}_se": sums.se,
-        f"{name}_mean": sums.total / per_item,
-        f"{name}_mean_se": sums.se / per_item,
-    }
-    return pd.DataFrame(columns, index=responses.respondent_index)
-
-
-def said_of_errors(calibration: ScoredRespondents, *, items_known: bool) -> str:
-    """Say which scale abilities stand on, and what their standard errors count."""
-    if items_known:
-        return "Standard errors take the items and their scale as known."
-    if not len(calibration.uncertainty.shared):
-        return (
-            "Standard errors count the items. The scale itself is taken as known: it is that of "
-            "the items as they were given or fitted."
-        )
-    return (
-        "Standard errors count the items and the scale: its origin and unit are the mean and the "
-        "standard deviation of the population that the calibrated respondents come from."
-    )
 
 
 def ranked_abilities(calibration: Calibration) -> pd.DataFrame:
@@ -281,7 +239,7 @@ def said_of_negative(items: pd.DataFrame) -> str:
 
 
 def significantly_negative(items: pd.DataFrame) -> np.ndarray:
-    """Items whose discrimination is below zero, with 5 % false discoveries; see `item_health`."""
+    """Return items whose discrimination is below zero, with 5 % false discoveries."""
     from scipy.special import ndtr
 
     se = items["discrimination_se"].to_numpy(float)
@@ -292,7 +250,7 @@ def significantly_negative(items: pd.DataFrame) -> np.ndarray:
 
 
 def nominal_items(items: pd.DataFrame) -> np.ndarray:
-    """Items to which all gave one response, or nobody any: the sign of a slope says nothing."""
+    """Return items without different responses: the sign of their slope has no meaning."""
     return items["flag"].str.contains("|".join(NOMINAL)).to_numpy(bool)
 
 
@@ -304,53 +262,50 @@ def told_parameters(items: pd.DataFrame) -> pd.DataFrame:
     nobody was asked or to which all gave the same grade.
     """
     nominal = nominal_items(items)
-    told = [name for name in items if str(name).removesuffix("_se") in TOLD]
-    found = items.assign(**{str(name): items[name].mask(nominal) for name in told})
+    hidden = [name for name in items if str(name).removesuffix("_se") in TOLD]
+    found = items.assign(**{str(name): items[name].mask(nominal) for name in hidden})
     for word, side in ((SOLVED_BY_ALL, -np.inf), (SOLVED_BY_NONE, np.inf)):
-        there = items["flag"].str.contains(word)
-        found["difficulty"] = found["difficulty"].mask(there, side)
+        found["difficulty"] = found["difficulty"].mask(items["flag"].str.contains(word), side)
     return found
 
 
 def below_zero(items: pd.DataFrame) -> np.ndarray:
-    """Return items of negative discrimination; of constant ones, the sign says nothing."""
-    found: np.ndarray = (items["discrimination"] < 0).to_numpy(bool) & ~nominal_items(items)
-    return found
+    """Return items of negative discrimination; of constant ones, the sign has no meaning."""
+    return (items["discrimination"] < 0).to_numpy(bool) & ~nominal_items(items)
 
 
-def _strongest(calibration: Calibration, table: Responses) -> str:
+def _strongest(calibration: Calibration, responses: Responses) -> str:
     """Say who has the highest ability, and how many cannot be distinguished from it.
 
     Of parts that no item links, it says so of the largest. Nobody is strongest who has a rival
     with the same responses in sum: the model then chooses by how it weighs the items.
     """
     part = calibration.parts[0]
-    rows = np.flatnonzero((part == 0) & ~are_marks(table.respondents))
+    are_marks = from_data("study_tables", "are_marks")
+    rows = np.flatnonzero((part == 0) & ~are_marks(responses.respondents))
     found = calibration.ability_covariance().of(rows)
     where = f"In the largest of {part.max() + 1} parts that no item links, " if part.any() else ""
     if rows.size == 1:
         return f"{where}{found.respondents[0]} stands alone: nobody else can be compared with it."
     best, level = level_with_strongest(found)
-    first = tied_with(best, level, found.ability, table.select(respondents=rows))
+    first = tied_with(best, level, found.ability, responses.select(respondents=rows))
     names = [found.respondents[k] for k in first]
     near = int(level.sum()) - len(first) + 1
-    text = f"{where}{names[0]} is strongest by ability, {_placed(found, best)}"
     if len(first) > 1:
         which = "each" if len(first) > 2 else "both"
         text = (
             f"{where}{who_has(names)} the first place: {which} got the same in sum, and their "
             "abilities cannot be distinguished"
         )
+    else:
+        ability = with_interval(float(found.ability[best]), 1.96 * float(found.se[best]))
+        text = f"{where}{names[0]} is strongest by ability, {ability}"
     if not near:
         return f"{text}."
     return (
         f"{text}; {counted(near, 'other')} cannot be distinguished from "
         f"{'it' if len(first) == 1 else 'them'}."
     )
-
-
-def _placed(found: AbilityCovariance, k: int) -> str:
-    return with_interval(float(found.ability[k]), 1.96 * float(found.se[k]))
 
 
 def rows_on_scale(calibration: Calibration) -> pd.DataFrame:
@@ -362,18 +317,17 @@ def rows_on_scale(calibration: Calibration) -> pd.DataFrame:
     """
     import pandas as pd
 
-    respondents, there = calibration.parts
-    items = calibration.items[there == 0]
+    respondent_part, item_part = calibration.parts
+    items = calibration.items[item_part == 0]
     position = told_parameters(items)["difficulty"].mask(below_zero(items))
-    rows = [_rows("item", items, position, items["difficulty_se"])]
+    rows = [("item", items, position, items["difficulty_se"])]
     if calibration.responses is not None:
-        scored = calibration.abilities()[respondents == 0]
-        rows.append(_rows("respondent", scored, scored["ability"], scored["se"]))
-    return pd.concat(rows, ignore_index=True)
-
-
-def _rows(kind: str, frame: pd.DataFrame, position: pd.Series, se: pd.Series) -> pd.DataFrame:
-    import pandas as pd
-
-    columns = {"kind": kind, "name": list(frame.index)}
-    return pd.DataFrame(columns).assign(position=position.to_numpy(), se=se.to_numpy())
+        scored = calibration.abilities()[respondent_part == 0]
+        rows.append(("respondent", scored, scored["ability"], scored["se"]))
+    frames = [
+        table({"kind": kind, "name": list(frame.index)}).assign(
+            position=position.to_numpy(), se=se.to_numpy()
+        )
+        for kind, frame, position, se in rows
+    ]
+    return pd.concat(frames, ignore_index=True)

@@ -1,11 +1,7 @@
-"""Abilities and scores of respondents of a calibration.
-
-Responses as a calibration reads them: its own or new ones, in the order of its items.
-
-Respondents on the scale of a calibration: abilities, scores and differences, with their errors.
+"""Respondents on the scale of a calibration: abilities, scores and differences, with their errors.
 
 Errors count the items: they were estimated, too, and so were the origin and the unit of their
-scale. With few respondents that is the larger part of what is not known.
+scale. With few respondents that is the larger part of the uncertainty.
 """
 
 from __future__ import annotations
@@ -18,11 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ogive._validation import whole_number
-from ogive.data.ability_files import scored_frame, write_partitions, write_scores
-from ogive.data.names import name_index
-from ogive.data.responses import Responses, Table, as_responses
-from ogive.data.scan import ScannedResponses
+from ogive._validation import CONFIDENCE, whole_number
 from ogive.errors import InputError
 from ogive.irt.abilities import Abilities, score_abilities
 from ogive.irt.ability_covariance import (
@@ -33,7 +25,6 @@ from ogive.irt.ability_covariance import (
 )
 from ogive.irt.encoded_responses import Encoded, effective_tries, encode
 from ogive.irt.expected_scores import (
-    Completion,
     Respondents,
     ScoreSums,
     completed_errors,
@@ -44,13 +35,14 @@ from ogive.irt.expected_scores import (
     true_scores,
 )
 from ogive.irt.item_covariances import Uncertainty, known, pooled_items
-from ogive.irt.item_curves import said_of_errors, sums_frame
 from ogive.irt.linkage import HELD, parts_of
 from ogive.irt.models.base import MeasurementModel
 from ogive.irt.quadrature import Population
 from ogive.irt.repeated_responses import tries_in_words
 from ogive.irt.response_codes import as_floats
+from ogive.irt.response_matrix import as_responses, from_data, is_scanned
 from ogive.irt.score_errors import ItemErrors, averages
+from ogive.results.base import table
 from ogive.stats.array_backend import Floats
 from ogive.stats.linked_parts import Parts
 from ogive.stats.multiplicity import Correction
@@ -59,117 +51,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ogive._files import PathLike
+    from ogive.data.responses import Responses, Table
+    from ogive.data.scan import ScannedResponses
     from ogive.irt.models.categorical import Categorical
 
-
-# Bytes. The encoding of a table is no larger than the table itself, and that of categories is the
-# same memory; the encoding of a larger table is not kept.
-MOST_KEPT = 1 << 28
+MOST_KEPT = 1 << 28  # bytes of the largest table whose encoding is kept
 
 
-class EncodedResponses:
-    """Where a calibration finds responses, and how it reads them."""
+class ScoredRespondents:
+    """What a calibration says of respondents: its own, or new ones on its items."""
 
     model: MeasurementModel
     item_names: tuple[str, ...]
-    responses: Responses | None
-    scanned: ScannedResponses | None  # in their place, if they are read in blocks
-    encoded: Encoded | None  # its own responses where the engine has them, if that is a device
-    fitted_by: Any
-    dependence: float
-
-    def _table(self, responses: Table | None) -> Responses:
-        """Return the responses, these or the calibration's own."""
-        table = self._own_responses() if responses is None else responses
-        return as_responses(table, self.model.kind)
-
-    def _own_responses(self) -> Responses:
-        if self.scanned is not None:
-            raise InputError(
-                "This needs all responses at once, but scanned ones are read in blocks. Give a "
-                "part of them, as in cal.true_scores(scanned.sample(10_000))."
-            )
-        if self.responses is None:
-            raise InputError(
-                "This calibration holds items, not responses: it was loaded from a file. "
-                "Give the responses, as in cal.score(responses)."
-            )
-        return self.responses
-
-    def _encode(self, responses: Responses) -> Encoded:
-        """Responses as engines read them; the own ones are encoded once, unless they are huge."""
-        kept = responses is self.responses and responses.cells.nbytes <= MOST_KEPT
-        return self._own_encoding if kept else self._encoded(responses)
-
-    @cached_property
-    def _own_encoding(self) -> Encoded:
-        found = self._encoded(self._own_responses())
-        found.cells.setflags(write=False)  # it is shared by all who ask
-        return found
-
-    def _to_score(self, responses: Responses) -> Encoded:
-        """Return the same where abilities are computed: many respondents on the engine's device."""
-        device = getattr(self.fitted_by, "device", None)
-        if device is None or not averages(self.model, responses.n_respondents, responses.tries):
-            return self._encode(responses)
-        if responses is self.responses and self.encoded is not None:
-            return self.encoded
-        return self._encoded(responses, device)
-
-    def _encoded(self, responses: Responses, device: str | None = None) -> Encoded:
-        cells = self.placed(responses)
-        self.model.check(cells, self.item_names)
-        tries = self.placed_tries(responses)
-        if tries is not None:
-            tries = effective_tries(tries, self.dependence)
-        return encode(cells, self.model, device=device, collapsing=False, tries=tries)
-
-    def cells(self, responses: Table | None = None) -> np.ndarray:
-        """Responses, these or its own, as engines read them: items in the order of this bank."""
-        table = self._table(responses)
-        if table.tries is not None and self.model.kind == "binary":
-            raise InputError(
-                "This needs one answer per cell, but the responses have "
-                f"{tries_in_words(table.tries)}. Give single answers: a table with one for each "
-                "respondent and item, or logs that were read with epochs='first'."
-            )
-        return np.asarray(self._encode(table).cells)
-
-    def placed(self, responses: Responses) -> np.ndarray:
-        """Return responses in the order of this bank; items that were not asked stay empty."""
-        never = np.nan if responses.cells.dtype.kind == "f" else -1
-        return self._in_order(responses.cells, responses, never)
-
-    def placed_tries(self, responses: Responses) -> np.ndarray | None:
-        """Return the tries behind `placed`; None if there is one everywhere."""
-        tries = responses.tries
-        return None if tries is None else self._in_order(tries, responses, 0)
-
-    def _in_order(self, table: np.ndarray, responses: Responses, never: float) -> np.ndarray:
-        """Return a table beside the items of `responses`, in the order of this bank."""
-        if responses.items == self.item_names:
-            return table
-        place = {name: k for k, name in enumerate(self.item_names)}
-        unknown = [name for name in responses.items if name not in place]
-        if unknown:
-            raise InputError(
-                f"{len(unknown)} of {responses.n_items} items are not in this calibration, "
-                f"for example {unknown[0]!r}. Leave them out with responses.select(items=[...]); "
-                "items are known by name."
-            )
-        shape = responses.n_respondents, len(self.item_names)
-        cells = np.full(shape, never, dtype=table.dtype)
-        cells[:, [place[name] for name in responses.items]] = table
-        return cells
-
-
-class ScoredRespondents(EncodedResponses):
-    """What a calibration says of respondents: its own, or new ones on its items."""
-
     coords: Floats
     uncertainty: Uncertainty
     population: Population
     flags: tuple[tuple[str, ...], ...]
+    responses: Responses | None
+    scanned: ScannedResponses | None  # in their place, if they are read in blocks
+    encoded: Encoded | None  # its own responses on the engine's device, if it has one
+    fitted_by: Any
+    dependence: float
 
     def abilities(self, method: str = "eap", *, items_known: bool = False) -> pd.DataFrame:
         """Return ability of each respondent of the calibration, with its standard error.
@@ -211,23 +113,21 @@ class ScoredRespondents(EncodedResponses):
         without an ending is a folder, to which workers write one file for each file they read.
         """
         given = self.scanned if responses is None and self.scanned is not None else responses
-        if not isinstance(given, ScannedResponses):
-            given = self._table(given)
-
-        def score(block: Responses) -> pd.DataFrame:
-            return self.score(block, method, items_known=items_known)
-
+        scanned = is_scanned(given)
         client = getattr(self.fitted_by, "client", None)
-        if client is not None and isinstance(given, ScannedResponses) and not Path(path).suffix:
-            bank = self._bare()
-            return write_partitions(path, given, client, bank, method, items_known=items_known)
-        return write_scores(path, given, score)
-
-    def _bare(self) -> Any:
-        """Return the bank alone, as it can be sent elsewhere."""
-        bank: Any = self
-        left = dict.fromkeys(("responses", "scanned", "encoded", "weights", "fitted_by"))
-        return replace(bank, uncertainty=known(self.uncertainty), **left)
+        if client is not None and scanned and not Path(path).suffix:
+            # Workers need the bank alone, without what it was fitted to.
+            left = dict.fromkeys(("responses", "scanned", "encoded", "weights", "fitted_by"))
+            bank = replace(cast("Any", self), uncertainty=known(self.uncertainty), **left)
+            write = from_data("ability_files", "write_partitions")
+            folder: Path = write(path, given, client, bank, method, items_known=items_known)
+            return folder
+        written: Path = from_data("ability_files", "write_scores")(
+            path,
+            given if scanned else self._table(given),
+            lambda block: self.score(block, method, items_known=items_known),
+        )
+        return written
 
     def score(
         self, responses: Table | ScannedResponses, method: str = "eap", *, items_known: bool = False
@@ -236,18 +136,19 @@ class ScoredRespondents(EncodedResponses):
 
         Columns and errors as in `abilities`.
         """
-        if isinstance(responses, ScannedResponses):
-            return scored_frame(
+        if is_scanned(responses):
+            frame: pd.DataFrame = from_data("ability_files", "scored_frame")(
                 responses.of_kind(self.model.kind),
                 lambda block: self.score(block, method, items_known=items_known),
             )
-        table = as_responses(responses, self.model.kind)
-        found = self._scored(table, method)
-        se = found.se if items_known else self._covariance(table, method).se
+            return frame
+        observed = as_responses(responses, self.model.kind)
+        found = self._scored(observed, method)
+        se = found.se if items_known else self._covariance(observed, method).se
         columns = {"ability": found.ability.copy(), "se": se.copy(), "at_bound": found.at_bound}
-        if (part := self.part_of(table)).any():
+        if (part := self.part_of(observed)).any():
             columns["part"] = part + 1
-        return self._on_scale(columns, table.respondent_index, items_known=items_known)
+        return self._on_scale(columns, observed.respondent_index, items_known=items_known)
 
     def ability_covariance(
         self,
@@ -266,9 +167,9 @@ class ScoredRespondents(EncodedResponses):
         >>> cal.ability_covariance().dense().shape
         (40, 40)
         """
-        table = self._table(responses)
-        found = self._covariance(table, method, items_known=items_known)
-        return replace(found, respondents=table.respondents)
+        observed = self._table(responses)
+        found = self._covariance(observed, method, items_known=items_known)
+        return replace(found, respondents=observed.respondents)
 
     def compare(
         self,
@@ -277,7 +178,7 @@ class ScoredRespondents(EncodedResponses):
         responses: Table | None = None,
         method: str = "eap",
         *,
-        confidence: float = 0.95,
+        confidence: float = CONFIDENCE,
         correction: Correction = "holm",
         items_known: bool = False,
     ) -> AbilityComparison:
@@ -295,9 +196,9 @@ class ScoredRespondents(EncodedResponses):
         (1,)
         """
         covariance = self.ability_covariance(responses, method, items_known=items_known)
-        said = said_of_errors(self, items_known=items_known)
+        scale = self._errors_sentence(items_known=items_known)
         part = self.part_of(self._table(responses))
-        return compare_abilities(covariance, a, b, confidence, correction, said, part)
+        return compare_abilities(covariance, a, b, confidence, correction, scale, part)
 
     def draw_abilities(
         self,
@@ -318,10 +219,10 @@ class ScoredRespondents(EncodedResponses):
         np.float64(5.3)
         """
         n = whole_number(n_resamples, "n_resamples", least=1)
-        covariance = self.ability_covariance(responses, items_known=items_known)
+        observed = self._table(responses)
+        covariance = self._covariance(observed, "eap", items_known=items_known)
         drawn = covariance.draw(n, np.random.default_rng(random_state))
-        names = name_index(covariance.respondents, len(drawn), "respondent")
-        return self._on_scale(drawn, names, items_known=items_known)
+        return self._on_scale(drawn, observed.respondent_index, items_known=items_known)
 
     def true_scores(
         self,
@@ -336,16 +237,16 @@ class ScoredRespondents(EncodedResponses):
         With `keep_negative=False`, items of negative discrimination are left out of the sum.
         Errors count the items, unless `items_known`; the scale cancels from a sum.
         """
-        table, keep = self._table(responses), self._kept(keep_negative=keep_negative)
-        if self._are_many(table):
-            many = self._respondents(table, method, items_known=items_known)
-            return sums_frame("true_score", many.true_scores(keep), table)
-        found = self._scored(table, method)
+        observed, keep = self._table(responses), self._kept(keep_negative=keep_negative)
+        if self._averages_errors(observed):
+            many = self._respondents(observed, method, items_known=items_known)
+            return _sums_frame("true_score", many.true_scores(keep), observed)
+        found = self._scored(observed, method)
         sums = true_scores(self.model.of_items(keep), self.coords[keep], found.ability, found.se)
         counted = np.zeros(len(self.item_names))
         counted[keep] = 1.0
-        sums = sums if items_known else self._with_items(sums, table, method, counted)
-        return sums_frame("true_score", sums, table)
+        sums = sums if items_known else self._with_item_errors(sums, observed, method, counted)
+        return _sums_frame("true_score", sums, observed)
 
     def total_scores(
         self,
@@ -355,69 +256,69 @@ class ScoredRespondents(EncodedResponses):
         keep_negative: bool = True,
         items_known: bool = False,
     ) -> pd.DataFrame:
-        """Return σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
+        """Return Σ P over right responses minus Σ (1 - P) over wrong ones, and its mean over items.
 
         Responses other than right and wrong count with their place between worst and best. With
         `keep_negative=False`, items of negative discrimination are left out of the sum. Errors
         count the items, unless `items_known`.
         """
-        table, keep = self._table(responses), self._kept(keep_negative=keep_negative)
-        if self._are_many(table):
-            many = self._respondents(table, method, items_known=items_known)
-            return sums_frame("total_score", many.total_scores(keep), table)
-        found = self._scored(table, method)
-        placed, model = self.placed(table), self.model.of_items(keep)
+        observed, keep = self._table(responses), self._kept(keep_negative=keep_negative)
+        if self._averages_errors(observed):
+            many = self._respondents(observed, method, items_known=items_known)
+            return _sums_frame("total_score", many.total_scores(keep), observed)
+        found = self._scored(observed, method)
+        placed, model = self.placed(observed), self.model.of_items(keep)
         sums = total_scores(placed[:, keep], model, self.coords[keep], found.ability, found.se)
         if not items_known:
             low, high = (np.asarray(end, dtype=float) for end in self.model.extent())
             counted = ~np.isnan(as_floats(placed)) / (high - low)
             counted[:, np.setdiff1d(np.arange(len(self.item_names)), keep)] = 0.0
-            sums = self._with_items(sums, table, method, counted)
-        return sums_frame("total_score", sums, table)
+            sums = self._with_item_errors(sums, observed, method, counted)
+        return _sums_frame("total_score", sums, observed)
 
     def completed_scores(
         self, responses: Table | None = None, *, items_known: bool = False
     ) -> pd.DataFrame:
-        """Mean response over all items (binary: accuracy) of respondents who were asked some.
+        """Return mean response over all items (binary: accuracy), if some were not asked.
 
         Responses count as they are, items that were not asked with what the ability makes them
         expect. `score_se` holds what is not known of both, and of the items unless `items_known`;
         `asked` counts the items.
         """
-        import pandas as pd
-
-        table = self._table(responses)
-        if self._are_many(table):
-            found = self._respondents(table, "eap", items_known=items_known).completed()
+        observed = self._table(responses)
+        if self._averages_errors(observed):
+            found = self._respondents(observed, "eap", items_known=items_known).completed()
         else:
-            found = self._completed(table, None if items_known else self._item_errors)
+            data, placed = self._encode(observed), self.placed(observed)
+            found = completed_means(data, placed, self.model, self.coords, self.population)
+            errors = None if items_known else self._item_errors
+            if errors is not None:
+                given = data, placed, self.model, self.population, found.mean, errors
+                found = replace(found, se=completed_errors(*given))
         asked = found.asked.astype(int)
         columns = {"score": found.mean, "score_se": found.se, "asked": asked}
-        return pd.DataFrame(columns, index=table.respondent_index)
+        return table(columns, observed.respondent_index)
 
-    def _completed(self, table: Responses, errors: ItemErrors | None) -> Completion:
-        data, placed = self._encode(table), self.placed(table)
-        found = completed_means(data, placed, self.model, self.coords, self.population)
-        if errors is None:
-            return found
-        se = completed_errors(data, placed, self.model, self.population, found.mean, errors)
-        return replace(found, se=se)
+    def cells(self, responses: Table | None = None) -> np.ndarray:
+        """Return responses, these or its own, as engines read them, items in the bank's order."""
+        observed = self._table(responses)
+        if observed.tries is not None and self.model.kind == "binary":
+            raise InputError(
+                "This needs one answer per cell, but the responses have "
+                f"{tries_in_words(observed.tries)}. Give single answers: a table with one for each "
+                "respondent and item, or logs that were read with epochs='first'."
+            )
+        return np.asarray(self._encode(observed).cells)
 
-    def _are_many(self, table: Responses) -> bool:
-        """Whether errors of the items are averaged over the answers of so many respondents."""
-        return averages(self.model, table.n_respondents, table.tries)
+    def placed(self, responses: Responses) -> np.ndarray:
+        """Return cells in the order of this bank; items that were not asked stay empty."""
+        never = np.nan if responses.cells.dtype.kind == "f" else -1
+        return self._in_order(responses.cells, responses, never)
 
-    def _respondents(self, table: Responses, method: str, *, items_known: bool) -> Respondents:
-        return Respondents(
-            self._to_score(table),
-            self.placed(table),
-            cast("Categorical", self.model),  # see `averages`
-            self.coords,
-            self.population,
-            method,
-            self._scored(table, method),
-            None if items_known else self._item_errors,
-        )
+    def placed_tries(self, responses: Responses) -> np.ndarray | None:
+        """Return the tries behind `placed`; None if there is one everywhere."""
+        tries = responses.tries
+        return None if tries is None else self._in_order(tries, responses, 0)
 
     @cached_property
     def parts(self) -> tuple[Parts, Parts]:
@@ -437,21 +338,102 @@ class ScoredRespondents(EncodedResponses):
         first = np.argmax(responses.observed, axis=1)
         return items[[place[responses.items[k]] for k in first]]
 
-    def _scored(self, table: Responses, method: str) -> Abilities:
-        if table is self.responses and method == "eap":
-            return self.own_eap
-        data = self._to_score(table)
-        return score_abilities(data, self.model, self.coords, self.population, method)
-
     @cached_property
     def own_eap(self) -> Abilities:
         """EAP of the own respondents; frames that are handed out hold copies of it."""
         data = self._to_score(self._own_responses())
         return score_abilities(data, self.model, self.coords, self.population, "eap")
 
+    def _table(self, responses: Table | None) -> Responses:
+        """Return the responses, these or the calibration's own."""
+        given = self._own_responses() if responses is None else responses
+        return as_responses(given, self.model.kind)
+
+    def _own_responses(self) -> Responses:
+        if self.scanned is not None:
+            raise InputError(
+                "This needs all responses at once, but scanned ones are read in blocks. Give a "
+                "part of them, as in cal.true_scores(scanned.sample(10_000))."
+            )
+        if self.responses is None:
+            raise InputError(
+                "This calibration holds items, not responses: it was loaded from a file. "
+                "Give the responses, as in cal.score(responses)."
+            )
+        return self.responses
+
+    def _in_order(self, cells: np.ndarray, responses: Responses, never: float) -> np.ndarray:
+        """Return columns for the items of `responses` in the order of this bank."""
+        if responses.items == self.item_names:
+            return cells
+        place = {name: k for k, name in enumerate(self.item_names)}
+        unknown = [name for name in responses.items if name not in place]
+        if unknown:
+            raise InputError(
+                f"{len(unknown)} of {responses.n_items} items are not in this calibration, "
+                f"for example {unknown[0]!r}. Leave them out with responses.select(items=[...]); "
+                "items are known by name."
+            )
+        shape = responses.n_respondents, len(self.item_names)
+        ordered = np.full(shape, never, dtype=cells.dtype)
+        ordered[:, [place[name] for name in responses.items]] = cells
+        return ordered
+
+    def _encode(self, responses: Responses, device: str | None = None) -> Encoded:
+        """Encode responses on the CPU or a device; the own ones once, unless they are huge."""
+        own = device is None and responses is self.responses
+        if own and responses.cells.nbytes <= MOST_KEPT:
+            return self._own_encoding
+        return self._encoded(responses, device)
+
+    @cached_property
+    def _own_encoding(self) -> Encoded:
+        found = self._encoded(self._own_responses())
+        found.cells.setflags(write=False)  # all callers share it
+        return found
+
+    def _encoded(self, responses: Responses, device: str | None = None) -> Encoded:
+        cells = self.placed(responses)
+        self.model.check(cells, self.item_names)
+        tries = self.placed_tries(responses)
+        if tries is not None:
+            tries = effective_tries(tries, self.dependence)
+        return encode(cells, self.model, device=device, collapsing=False, tries=tries)
+
+    def _to_score(self, responses: Responses) -> Encoded:
+        """Encode responses where abilities are computed: many of them on the engine's device."""
+        device = getattr(self.fitted_by, "device", None)
+        if device is None or not self._averages_errors(responses):
+            return self._encode(responses)
+        if responses is self.responses and self.encoded is not None:
+            return self.encoded
+        return self._encode(responses, device)
+
+    def _averages_errors(self, responses: Responses) -> bool:
+        """Return True if errors of items are averaged over the answers of many respondents."""
+        return averages(self.model, responses.n_respondents, responses.tries)
+
+    def _respondents(self, responses: Responses, method: str, *, items_known: bool) -> Respondents:
+        return Respondents(
+            self._to_score(responses),
+            self.placed(responses),
+            cast("Categorical", self.model),  # see `averages`
+            self.coords,
+            self.population,
+            method,
+            self._scored(responses, method),
+            None if items_known else self._item_errors,
+        )
+
+    def _scored(self, responses: Responses, method: str) -> Abilities:
+        if responses is self.responses and method == "eap":
+            return self.own_eap
+        data = self._to_score(responses)
+        return score_abilities(data, self.model, self.coords, self.population, method)
+
     @cached_property
     def _item_errors(self) -> ItemErrors | None:
-        """None where items are known exactly."""
+        """Errors of the items; None if they are known exactly."""
         items = pooled_items(self.uncertainty, self.coords)
         if not items.covariances.any():
             return None
@@ -459,51 +441,64 @@ class ScoredRespondents(EncodedResponses):
 
     def _on_scale(self, columns: Any, names: pd.Index, *, items_known: bool) -> pd.DataFrame:
         """Return a frame with one row per respondent, which says on which scale it is."""
-        import pandas as pd
-
-        frame = pd.DataFrame(columns, index=names)
-        frame.attrs["scale"] = said_of_errors(self, items_known=items_known)
+        frame = table(columns, names)
+        frame.attrs["scale"] = self._errors_sentence(items_known=items_known)
         return frame
 
+    def _errors_sentence(self, *, items_known: bool) -> str:
+        """Say which scale abilities stand on, and what their standard errors count."""
+        if items_known:
+            return "Standard errors take the items and their scale as known."
+        if not len(self.uncertainty.shared):
+            return (
+                "Standard errors count the items. The scale itself is taken as known: it is that "
+                "of the items as they were given or fitted."
+            )
+        return (
+            "Standard errors count the items and the scale: its origin and unit are the mean and "
+            "the standard deviation of the population that the calibrated respondents come from."
+        )
+
     def _covariance(
-        self, table: Responses, method: str, *, items_known: bool = False
+        self, responses: Responses, method: str, *, items_known: bool = False
     ) -> AbilityCovariance:
-        """Joint covariance of abilities, without names; of the own ones by EAP it is kept."""
-        if table is self.responses and method == "eap" and not items_known:
+        """Return the joint covariance of abilities, without names; of own ones it is kept."""
+        if responses is self.responses and method == "eap" and not items_known:
             return self._own_covariance
         errors = None if items_known else self._item_errors
-        return self._covariance_with(errors, table, method)
+        return self._covariance_with(errors, responses, method)
 
     @cached_property
     def _own_covariance(self) -> AbilityCovariance:
         return self._covariance_with(self._item_errors, self._own_responses(), "eap")
 
     def _covariance_with(
-        self, errors: ItemErrors | None, table: Responses, method: str
+        self, errors: ItemErrors | None, responses: Responses, method: str
     ) -> AbilityCovariance:
         return ability_covariance(
-            self._to_score(table),
+            self._to_score(responses),
             self.model,
             self.coords,
             self.population,
             method,
-            self._scored(table, method),
+            self._scored(responses, method),
             errors,
         )
 
-    def _with_items(
-        self, sums: ScoreSums, table: Responses, method: str, counted: Floats
+    def _with_item_errors(
+        self, sums: ScoreSums, responses: Responses, method: str, counted: Floats
     ) -> ScoreSums:
         """Return sums of `counted` items, with errors that count the items."""
-        if self._item_errors is None:
+        errors = self._item_errors
+        if errors is None:
             return sums
-        here = expected_sums(self.model, self.coords, self._scored(table, method), counted)
-        data = self._encode(table)
-        se = sum_errors(data, self.model, self.population, method, here, self._item_errors, counted)
+        at = expected_sums(self.model, self.coords, self._scored(responses, method), counted)
+        data = self._encode(responses)
+        se = sum_errors(data, self.model, self.population, method, at, errors, counted)
         return ScoreSums(sums.total, se, sums.n_items)
 
     def _kept(self, *, keep_negative: bool) -> np.ndarray:
-        """Return positions of the items that count; negative ones only where they are wanted."""
+        """Return positions of the items that count; negative ones only if they are wanted."""
         slope = self.model.parameters(self.coords)["discrimination"]
         keep = np.arange(slope.size) if keep_negative else np.flatnonzero(slope >= 0)
         if keep.size == 0:
@@ -512,3 +507,15 @@ class ScoredRespondents(EncodedResponses):
                 "Use keep_negative=True."
             )
         return keep
+
+
+def _sums_frame(name: str, sums: ScoreSums, responses: Responses) -> pd.DataFrame:
+    """Return a score, its mean over items, and the standard errors of both."""
+    per_item = np.where(sums.n_items > 0, sums.n_items, 1.0)
+    columns = {
+        name: sums.total,
+        f"{name}_se": sums.se,
+        f"{name}_mean": sums.total / per_item,
+        f"{name}_mean_se": sums.se / per_item,
+    }
+    return table(columns, responses.respondent_index)
