@@ -1,23 +1,14 @@
-"""Calibrate: model, engine, weights, repeats.
-
-Responses that are given to a calibration: in memory, in files, or on workers of a cluster.
-
-Which model "auto" means for a table, and why.
-
-`calibrate`: responses in, items on a scale out; and which model and engine do it.
-"""
+"""`calibrate`: responses in, items on a scale out; and which model and engine do it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ogive._progress import Progress, telling
-from ogive.data.responses import Responses, Table, as_responses
-from ogive.data.scan import ScannedResponses
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.encoded_responses import effective_tries
@@ -33,45 +24,12 @@ from ogive.irt.models import AUTO, find_model, with_priors
 from ogive.irt.models.base import MeasurementModel, Prior
 from ogive.irt.models.continuous import Continuous
 from ogive.irt.part_scales import at_own_origins
+from ogive.irt.response_matrix import as_responses, is_responses, is_scanned
 from ogive.stats.array_backend import Floats
 
-
-def given_responses(
-    responses: Table | ScannedResponses, engine: str | Engine, settings: Mapping[str, Any]
-) -> Responses | ScannedResponses:
-    """Return responses as they are, or where the workers of a cluster have them."""
-    client = settings.get("client", getattr(engine, "client", None))
-    if hasattr(responses, "to_delayed") and hasattr(responses, "chunks"):  # a dask array
-        if client is None:
-            raise InputError(
-                "A dask array is calibrated on a cluster: give engine=EM(client=client), or "
-                "array.compute()."
-            )
-        responses = scanned_array(responses)
-    if not isinstance(responses, ScannedResponses):
-        return responses if isinstance(responses, Responses) else as_responses(responses)
-    if client is None:
-        return responses
-    check_client(client)
-    return on_cluster(client, responses)
-
-
-def rows_of(table: Responses | ScannedResponses, engine: Engine) -> Any:
-    """Return what an engine reads: the cells, or rows that stay where they are."""
-    if isinstance(table, Responses):
-        return table.cells
-    if not isinstance(engine, EM):
-        raise InputError(
-            f"The {engine.name} engine needs all responses at once, but scanned ones are read in "
-            "blocks. Use the em engine, or read them all with read_responses."
-        )
-    return table.opened
-
-
-def seen_of(table: Responses | ScannedResponses) -> Responses:
-    """A table in which a model sees the same grades and bounds: itself, or a few rows of it."""
-    return table if isinstance(table, Responses) else table.digest
-
+if TYPE_CHECKING:
+    from ogive.data.responses import Responses, Table
+    from ogive.data.scan import ScannedResponses
 
 PICKS = {
     "binary": ("2pl", "responses are right or wrong; where guessing matters, ask for '3pl'"),
@@ -82,7 +40,7 @@ PICKS = {
         "responses are scores in an interval; for probabilities there is also 'beta'",
     ),
 }
-FEW = 100  # respondents, below which "auto" gives all items one discrimination in common
+FEW = 100  # number of respondents below which "auto" gives all items one discrimination
 OF_FEW = (
     "1pl",
     (
@@ -90,107 +48,9 @@ OF_FEW = (
         "discrimination of single items; '2pl' estimates it nevertheless"
     ),
 )
-HANDFUL = 30  # respondents, below which held-out scores are predicted better with one in common
-
-
-def model_for(
-    model: str | MeasurementModel,
-    responses: Responses | ScannedResponses,
-    weights: Floats | None = None,
-    *,
-    sharing: bool = True,
-) -> tuple[str | MeasurementModel, list[str]]:
-    """What "auto" means for a table, and why; a model that was asked for is returned as it is.
-
-    Whoever calibrates parts of a table asks this of the whole, so that parts have one model. Not
-    every engine can fit items that are `sharing` a parameter.
-    """
-    if not is_auto(model):
-        return model, []
-    kind = seen_of(responses).kind
-    total = responses.n_respondents if weights is None else float(weights.sum())
-    few = sharing and kind == "binary" and total < FEW
-    name, reason = OF_FEW if few else PICKS[kind]
-    return name, [f"Model '{name}', chosen because {reason}."]
-
-
-def model_with_slopes(
-    model: str | MeasurementModel, table: Responses, verb: str, least: int = 0
-) -> tuple[str | MeasurementModel, list[str]]:
-    """The same for what needs a discrimination of each item: to be "judged" by it, or "chosen".
-
-    With 40 to 80 respondents, items chosen by it predict accuracy better than without; with fewer
-    than a `HANDFUL`, which is then `least`, the error is about half without.
-    """
-    usual, picked = model_for(model, table)
-    if not (picked and usual == OF_FEW[0]) or table.n_respondents < least:
-        return usual, picked
-    own = PICKS[table.kind][0]
-    note = (
-        f"Model '{own}', because items are {verb} by a discrimination of their own. With fewer "
-        f"than {FEW} respondents it is uncertain, and leaderboards use the '{usual}' model, so "
-        "that abilities here differ from theirs, as does what is predicted for missing responses."
-    )
-    return own, [note]
-
-
-def pick_model(
-    model: str | MeasurementModel,
-    responses: Responses | ScannedResponses,
-    weights: Floats | None = None,
-    *,
-    sharing: bool = True,
-) -> tuple[MeasurementModel, list[str]]:
-    """The model asked for, fitted to the shape of the table, and a note if "auto" picked it."""
-    table = seen_of(responses)
-    model, note = model_for(model, responses, weights, sharing=sharing)
-    chosen = find_model(model)
-    if table.n_missing == table.cells.size:  # nothing was observed: it is of any kind
-        table = table.of_kind(chosen.kind)
-    if table.kind != chosen.kind:
-        raise InputError(
-            f"The responses are {table.kind}, but the {chosen.name} model explains {chosen.kind} "
-            f"ones: {_advice(table.kind, chosen.kind)}"
-        )
-    return chosen.fitted_to(table.cells, table.items), note
-
-
-def model_of_choices(
-    model: str | MeasurementModel, table: Responses
-) -> tuple[str | MeasurementModel, list[str]]:
-    """What "auto" means for banks of items with options: with many respondents, "3pl"; and why.
-
-    Few cannot determine guessing, and the search takes long.
-    """
-    chosen, picked = model_with_slopes(model, table, "chosen", HANDFUL)
-    if not picked or table.kind != "binary" or table.n_respondents < FEW:
-        return chosen, picked
-    note = (
-        "The bank uses the 3pl model, because items of benchmarks can be guessed; elsewhere, as in "
-        "short forms, 'auto' is 2pl."
-    )
-    return "3pl", [note]
-
-
-def is_auto(model: object) -> bool:
-    """Return True if the model is left to be picked."""
-    return isinstance(model, str) and model.lower() == AUTO
-
-
-def _advice(found: str, wanted: str) -> str:
-    """Return how a table of one kind may become one of another."""
-    suits = f"use model='{PICKS[found][0]}' or 'auto'"
-    if wanted == "nominal":
-        return f"{suits}, or say which option was chosen: Responses.from_choices(choices, key)."
-    if wanted == "binary":
-        rule = "responses.values >= 2" if found == "graded" else "responses.values > 0.5"
-        return f"{suits}, or give 0 and 1 only, for example with {rule}."
-    if wanted == "graded":
-        return f"{suits}, or say that they are grades: Responses(values, kind='graded')."
-    return f"{suits}, or say that they are scores: Responses(values, kind='continuous')."
-
-
-OTHER_DOORS = {
+HANDFUL = 30  # number of respondents below which one discrimination predicts scores better
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e15  # bounds of the sum of weights
+INSTEAD = {  # functions for arguments that `calibrate` does not have
     "groups": "group_scale(responses, groups) gives each group a population of its own.",
     "dimensions": "dimension_scale(responses, dimensions) fits several abilities.",
 }
@@ -213,8 +73,6 @@ PRESETS: dict[str, Callable[[], Preset]] = {
 ENGINES: dict[str, type[EM] | type[Joint] | type[Shojima]] = {
     engine.name: engine for engine in (EM, Joint, Shojima)
 }
-
-LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e15
 
 
 def calibrate(
@@ -281,26 +139,171 @@ def calibrate(
     >>> bool(found.items["difficulty"].corr(drawn.truth.items["difficulty"]) > 0.95)
     True
     """
-    table = given_responses(responses, engine, settings)
+    table = _given_responses(responses, engine, settings)
     if preset is not None:
-        model, engine = _of_preset(preset, model, engine, settings)
-        settings = {}
-    if fixed is not None:
-        runner = find_engine(engine, settings)
-        with telling(progress, "Calibrating") as told:
-            return _beside(fixed, table, model, runner, priors, weights, told)
-    runner, counts = find_engine(engine, settings), checked_weights(weights, table)
-    chosen, picked = pick_model(model, table, counts, sharing=not isinstance(runner, Joint))
-    table = table.of_kind(chosen.kind)
+        if not isinstance(preset, str) or preset.lower() not in PRESETS:
+            raise InputError(f"There is no preset {preset!r}. Presets are: {', '.join(PRESETS)}.")
+        if model != AUTO or engine != "em":
+            raise InputError(
+                f"preset={preset!r} has a model and an engine of its own; give no other."
+            )
+        of_preset = PRESETS[preset.lower()]()
+        model = of_preset.model
+        engine = of_preset.engine.name if settings else of_preset.engine
+    runner = find_engine(engine, settings)
+    held = None
+    if fixed is None:
+        counts = checked_weights(weights, table)
+        chosen, notes = _pick_model(model, table, counts, sharing=not isinstance(runner, Joint))
+        table = table.of_kind(chosen.kind)
+    else:
+        check_engine(runner)
+        table = table.of_kind(fixed.model.kind)
+        chosen, held = items_held(fixed, seen_of(table), model)
+        counts = checked_weights(weights, table)
     if priors != "default":
         chosen = with_priors(chosen, priors)
-    with telling(progress, "Calibrating") as told:
+    given = () if held is None else (held,)
+    with telling(progress, "Calibrating") as report:
 
         def fit(**repeats: Any) -> Fit:
-            return runner.fit(rows_of(table, runner), chosen, counts, told, **repeats)
+            cells = _rows_of(table, runner)
+            return runner.fit(cells, chosen, counts, report, *given, **repeats)
 
-        found, alike = _fitted(fit, table, chosen, counts)
-    return at_own_origins(_calibration(table, chosen, found, counts, runner, picked, alike))
+        fitted, alike = _fitted(fit, table, chosen, counts)
+    if held is not None:
+        notes = [held_note(held, fitted.population.mean, fitted.population.sd)]
+    mask = None if held is None else held.mask
+    found = _calibration(table, chosen, fitted, counts, runner, notes, alike, mask)
+    return at_own_origins(found) if held is None else found
+
+
+def _given_responses(
+    responses: Table | ScannedResponses, engine: str | Engine, settings: Mapping[str, Any]
+) -> Responses | ScannedResponses:
+    """Return responses as they are, or where the workers of a cluster have them."""
+    client = settings.get("client", getattr(engine, "client", None))
+    if hasattr(responses, "to_delayed") and hasattr(responses, "chunks"):  # a dask array
+        if client is None:
+            raise InputError(
+                "A dask array is calibrated on a cluster: give engine=EM(client=client), or "
+                "array.compute()."
+            )
+        responses = scanned_array(responses)
+    if not is_scanned(responses):
+        return responses if is_responses(responses) else as_responses(responses)
+    if client is None:
+        return responses
+    check_client(client)
+    return on_cluster(client, responses)
+
+
+def _rows_of(table: Responses | ScannedResponses, engine: Engine) -> Any:
+    """Return what an engine reads: the cells, or rows that stay where they are."""
+    if not is_scanned(table):
+        return table.cells
+    if not isinstance(engine, EM):
+        raise InputError(
+            f"The {engine.name} engine needs all responses at once, but scanned ones are read in "
+            "blocks. Use the em engine, or read them all with read_responses."
+        )
+    return table.opened
+
+
+def seen_of(table: Responses | ScannedResponses) -> Responses:
+    """Return a table in which a model sees the same grades and bounds: itself, or a few rows."""
+    return table.digest if is_scanned(table) else table
+
+
+def model_for(
+    model: str | MeasurementModel,
+    responses: Responses | ScannedResponses,
+    weights: Floats | None = None,
+    *,
+    sharing: bool = True,
+) -> tuple[str | MeasurementModel, list[str]]:
+    """What "auto" means for a table, and why; a model that was asked for is returned as it is.
+
+    Whoever calibrates parts of a table asks this of the whole, so that parts have one model. Not
+    every engine can fit items that are `sharing` a parameter.
+    """
+    if not is_auto(model):
+        return model, []
+    kind = seen_of(responses).kind
+    total = responses.n_respondents if weights is None else float(weights.sum())
+    few = sharing and kind == "binary" and total < FEW
+    name, reason = OF_FEW if few else PICKS[kind]
+    return name, [f"Model '{name}', chosen because {reason}."]
+
+
+def model_with_slopes(
+    model: str | MeasurementModel, table: Responses, verb: str, least: int = 0
+) -> tuple[str | MeasurementModel, list[str]]:
+    """The same for what needs a discrimination of each item: to be "judged" by it, or "chosen".
+
+    With 40 to 80 respondents, items chosen by it predict accuracy better than without; with fewer
+    than a `HANDFUL`, which is then `least`, the error is about half without.
+    """
+    usual, picked = model_for(model, table)
+    if not (picked and usual == OF_FEW[0]) or table.n_respondents < least:
+        return usual, picked
+    own = PICKS[table.kind][0]
+    note = (
+        f"Model '{own}', because items are {verb} by a discrimination of their own. With fewer "
+        f"than {FEW} respondents it is uncertain, and leaderboards use the '{usual}' model, so "
+        "that abilities here differ from theirs, as does what is predicted for missing responses."
+    )
+    return own, [note]
+
+
+def model_of_choices(
+    model: str | MeasurementModel, table: Responses
+) -> tuple[str | MeasurementModel, list[str]]:
+    """Return the model of banks of items with options, "3pl" with many respondents; and why.
+
+    Few respondents cannot determine guessing, and the search takes long.
+    """
+    chosen, picked = model_with_slopes(model, table, "chosen", HANDFUL)
+    if not picked or table.kind != "binary" or table.n_respondents < FEW:
+        return chosen, picked
+    note = (
+        "The bank uses the 3pl model, because items of benchmarks can be guessed; elsewhere, as in "
+        "short forms, 'auto' is 2pl."
+    )
+    return "3pl", [note]
+
+
+def is_auto(model: object) -> bool:
+    """Return True if the model is left to be picked."""
+    return isinstance(model, str) and model.lower() == AUTO
+
+
+def _pick_model(
+    model: str | MeasurementModel,
+    responses: Responses | ScannedResponses,
+    weights: Floats | None,
+    *,
+    sharing: bool,
+) -> tuple[MeasurementModel, list[str]]:
+    """Return the model fitted to the shape of the table, and a note if "auto" picked it."""
+    table = seen_of(responses)
+    model, note = model_for(model, responses, weights, sharing=sharing)
+    chosen = find_model(model)
+    if table.n_missing == table.cells.size:  # nothing was observed: it is of any kind
+        table = table.of_kind(chosen.kind)
+    if table.kind != chosen.kind:
+        binary = "responses.values >= 2" if table.kind == "graded" else "responses.values > 0.5"
+        advice = {
+            "nominal": "say which option was chosen: Responses.from_choices(choices, key)",
+            "binary": f"give 0 and 1 only, for example with {binary}",
+            "graded": "say that they are grades: Responses(values, kind='graded')",
+            "continuous": "say that they are scores: Responses(values, kind='continuous')",
+        }
+        raise InputError(
+            f"The responses are {table.kind}, but the {chosen.name} model explains {chosen.kind} "
+            f"ones: use model='{PICKS[table.kind][0]}' or 'auto', or {advice[chosen.kind]}."
+        )
+    return chosen.fitted_to(table.cells, table.items), note
 
 
 def _fitted(
@@ -309,11 +312,8 @@ def _fitted(
     model: MeasurementModel,
     counts: Floats | None,
 ) -> tuple[Fit, float]:
-    """Return a fit, and the correlation of repeated answers, with which they are fitted again.
-
-    Engines are told of tries only where there are some.
-    """
-    if isinstance(table, ScannedResponses) or table.tries is None or model.kind != "binary":
+    """Return a fit, and the correlation of repeated answers, with which they are fitted again."""
+    if is_scanned(table) or table.tries is None or model.kind != "binary":
         return fit(), 0.0
     first = fit(tries=table.tries)
     alike = dependence(table.cells, table.tries, model, first.coords, first.population, counts)
@@ -322,50 +322,38 @@ def _fitted(
     return fit(tries=effective_tries(table.tries, alike)), alike
 
 
-def _beside(
-    bank: Calibration,
-    table: Responses | ScannedResponses,
-    model: str | MeasurementModel,
-    engine: Engine,
-    priors: Literal["default"] | Mapping[str, Prior | None] | None,
-    weights: Any,
-    progress: Progress,
-) -> Calibration:
-    """Return new items beside those of a bank, on its scale."""
-    check_engine(engine)
-    table = table.of_kind(bank.model.kind)
-    chosen, held = items_held(bank, seen_of(table), model)
-    if priors != "default":
-        chosen = with_priors(chosen, priors)
-    assert isinstance(engine, EM)  # noqa: S101 - no other engine holds items
-    counts = checked_weights(weights, table)
-
-    def fit(**repeats: Any) -> Fit:
-        return engine.fit(rows_of(table, engine), chosen, counts, progress, held, **repeats)
-
-    fitted, alike = _fitted(fit, table, chosen, counts)
-    note = held_note(held, fitted.population.mean, fitted.population.sd)
-    found = _calibration(table, chosen, fitted, counts, engine, [note], alike, held.mask)
-    flags = tuple(
-        (*words, HELD) if known else words
-        for words, known in zip(found.flags, held.mask, strict=True)
-    )
-    return replace(found, flags=flags)
-
-
 def _calibration(
     table: Responses | ScannedResponses,
     model: MeasurementModel,
     fit: Fit,
     counts: Floats | None,
     engine: Engine,
-    first: list[str],
-    alike: float = 0.0,
-    held: np.ndarray | None = None,
+    notes: list[str],
+    alike: float,
+    held: np.ndarray | None,
 ) -> Calibration:
-    """Return what an engine found, with all that a reader should know; notes begin with `first`."""
-    seen = seen_of(table)
-    flags = item_flags(seen, model, fit, None if seen is not table else counts)
+    """Return the result of an engine, with all notes; the given ones come first."""
+    scanned, seen = is_scanned(table), seen_of(table)
+    flags = item_flags(seen, model, fit, None if scanned else counts)
+    repeats = []
+    if not is_scanned(table) and table.tries is not None:
+        if model.kind != "binary":
+            repeats = [
+                f"The {model.name} model takes the mean of repeated answers as one response."
+            ]
+        elif alike:
+            repeats = [said_of_dependence(alike, table.tries)]
+    fit_notes = (
+        *notes,
+        *fit.notes,
+        *repeats,
+        *table_notes(table, model, counts, held),
+        *flag_notes(seen, flags),
+    )
+    if held is not None:
+        flags = tuple(
+            (*words, HELD) if known else words for words, known in zip(flags, held, strict=True)
+        )
     return Calibration(
         model=model,
         item_names=table.items,
@@ -377,32 +365,15 @@ def _calibration(
         iterations=fit.iterations,
         converged=fit.converged,
         engine=engine.name,
-        fit_notes=(
-            *first,
-            *fit.notes,
-            *_repeat_notes(table, model, alike),
-            *table_notes(table, model, counts, held),
-            *flag_notes(seen, flags),
-        ),
+        fit_notes=fit_notes,
         flags=flags,
-        responses=table if isinstance(table, Responses) else None,
-        scanned=table if isinstance(table, ScannedResponses) else None,
+        responses=None if is_scanned(table) else table,
+        scanned=table if is_scanned(table) else None,
         encoded=fit.encoded,
         weights=counts,
         fitted_by=engine,
         dependence=alike,
     )
-
-
-def _repeat_notes(
-    table: Responses | ScannedResponses, model: MeasurementModel, alike: float
-) -> list[str]:
-    """Return how repeated answers count."""
-    if isinstance(table, ScannedResponses) or table.tries is None:
-        return []
-    if model.kind != "binary":
-        return [f"The {model.name} model takes the mean of repeated answers as one response."]
-    return [said_of_dependence(alike, table.tries)] if alike else []
 
 
 def calibrate_again(
@@ -424,19 +395,6 @@ def calibrate_again(
     )
 
 
-def _of_preset(
-    name: str,
-    model: str | MeasurementModel,
-    engine: str | Engine,
-    settings: Mapping[str, Any],
-) -> tuple[MeasurementModel, Engine]:
-    """Return model and engine of a preset, which leaves no other choice of them but settings."""
-    preset = find_preset(name)
-    if model != AUTO or engine != "em":
-        raise InputError(f"preset={name!r} has a model and an engine of its own; give no other.")
-    return preset.model, find_engine(preset.engine.name, settings) if settings else preset.engine
-
-
 def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
     """Return the engine of that name with `settings`, or the engine itself."""
     if isinstance(engine, type) or not (isinstance(engine, str) or hasattr(engine, "fit")):
@@ -456,7 +414,7 @@ def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
     known = [field.name for field in fields(family)]
     unknown = [name for name in settings if name not in known]
     if unknown:
-        instead = OTHER_DOORS.get(unknown[0], f"Its settings are: {', '.join(known)}.")
+        instead = INSTEAD.get(unknown[0], f"Its settings are: {', '.join(known)}.")
         raise InputError(
             f"calibrate has no argument {unknown[0]!r}, and neither has the {engine} engine. "
             f"{instead}"
@@ -465,11 +423,12 @@ def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
 
 
 def checked_weights(weights: Any, table: Responses | ScannedResponses) -> Floats | None:
-    """Return weights as numbers, one a respondent."""
+    """Return weights as numbers, one per respondent."""
     if weights is None:
         return None
-    names = [str(name) for name in getattr(weights, "index", [])] if _has_names(weights) else None
-    if names is not None and names != list(table.respondents):
+    index = getattr(weights, "index", None)
+    named = hasattr(index, "dtype") and type(index).__name__ != "RangeIndex"
+    if named and [str(name) for name in index] != list(table.respondents):  # type: ignore[union-attr]
         raise InputError(
             "weights has an index that differs from the respondents. Bring it into their order, "
             "weights.reindex(responses.respondents), or give plain numbers."
@@ -491,16 +450,3 @@ def checked_weights(weights: Any, table: Responses | ScannedResponses) -> Floats
             "Scale them to a plausible number."
         )
     return found
-
-
-def _has_names(weights: Any) -> bool:
-    """Return True if weights carry names of their own, as a series with an index of text does."""
-    index = getattr(weights, "index", None)
-    return hasattr(index, "dtype") and type(index).__name__ != "RangeIndex"
-
-
-def find_preset(name: str) -> Preset:
-    """Return the preset of that name."""
-    if not isinstance(name, str) or name.lower() not in PRESETS:
-        raise InputError(f"There is no preset {name!r}. Presets are: {', '.join(PRESETS)}.")
-    return PRESETS[name.lower()]()

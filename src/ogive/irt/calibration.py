@@ -123,7 +123,7 @@ class Calibration(ScoredRespondents, Result):
         sure = np.isfinite(np.stack([errors[name] for name in parameters], axis=1)) | ~known
         flags = []
         for words, all_known, all_sure in zip(
-            self.flags, known.all(axis=1), sure.all(axis=1), strict=True
+            self.flags, map(all, known), map(all, sure), strict=True
         ):
             explained = any(word not in (NEGATIVE, FLAT) for word in words)
             unsure = [] if all_sure or explained else [NO_ERROR]

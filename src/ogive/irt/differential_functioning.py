@@ -63,7 +63,7 @@ class Matching:
         """Return weights of the nodes at which both this group and the first have respondents."""
         first, other = self.densities[0], self.densities[group]
         both: Floats = first * other / np.maximum(first + other, 1e-300)
-        return both / both.sum()
+        return np.asarray(both / both.sum())
 
     def own_columns(self, group: int) -> slice:
         """Return positions of the coefficients that only this group has."""
@@ -102,7 +102,7 @@ class GroupCurves:
         if group:
             design[:, self.matching.own_columns(group)] = basis[:, :2]
         variance = np.einsum("kp,npq,kq->nk", design, self.covariances, design)
-        return np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -271,7 +271,8 @@ def told_parameters(items: pd.DataFrame) -> pd.DataFrame:
 
 def below_zero(items: pd.DataFrame) -> np.ndarray:
     """Return items of negative discrimination; of constant ones, the sign has no meaning."""
-    return (items["discrimination"] < 0).to_numpy(bool) & ~nominal_items(items)
+    found: np.ndarray = (items["discrimination"] < 0).to_numpy(bool) & ~nominal_items(items)
+    return found
 
 
 def _strongest(calibration: Calibration, responses: Responses) -> str:

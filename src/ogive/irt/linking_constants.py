@@ -306,7 +306,9 @@ def choose_anchors(
     unfit = {
         "nobody or everybody solved them in one of the tables": constant,
         "they discriminate little or negatively on one of the scales": ~steep,
-        "their grades or bounds differ between the scales": ~np.isclose(*extents).all(axis=1),
+        "their grades or bounds differ between the scales": ~np.isclose(extents[0], extents[1]).all(
+            axis=1
+        ),
     }
     notes, left_out = [], np.zeros(len(common), dtype=bool)
     for reason, mask in unfit.items():

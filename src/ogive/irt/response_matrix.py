@@ -37,6 +37,11 @@ def new_responses(values: Any, *args: Any, **names: Any) -> Responses:
     return found
 
 
+def is_responses(table: object) -> TypeIs[Responses]:
+    """Return True for a table of responses in memory."""
+    return isinstance(table, from_data("responses", "Responses"))
+
+
 def is_scanned(table: object) -> TypeIs[ScannedResponses]:
     """Return True for responses that are read from files in blocks."""
     return isinstance(table, from_data("scan", "ScannedResponses"))

@@ -124,7 +124,7 @@ class ScoredRespondents:
             return folder
         written: Path = from_data("ability_files", "write_scores")(
             path,
-            given if scanned else self._table(given),
+            given if scanned else self._table(cast("Table | None", given)),
             lambda block: self.score(block, method, items_known=items_known),
         )
         return written
