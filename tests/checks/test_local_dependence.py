@@ -113,7 +113,7 @@ def test_a_sample_that_misleads_costs_time_and_no_pair(monkeypatch):
     monkeypatch.setattr(module, "MOST_ITEMS_IN_MATRIX", 5)
     whole = local_dependence(found)
     monkeypatch.setattr(module, "KEPT_PAIRS", 100)
-    monkeypatch.setattr(module.Scaled, "reached_by", lambda self, share: 50.0)
+    monkeypatch.setattr(module._ScaledResiduals, "z_quantile", lambda self, share: 50.0)
     misled = local_dependence(found)
     columns = ["item", "other", "q3", "z", "p"]
     pd.testing.assert_frame_equal(misled.to_frame()[columns], whole.to_frame()[columns])

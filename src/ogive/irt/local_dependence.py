@@ -1,18 +1,11 @@
-"""Q3 of all pairs; intraclass correlation of repeated answers.
+"""Local dependence: residual correlations (Q3) of all pairs of items, and of repeated answers.
 
-Correlated residuals: all pairs of items, strip by strip, and the surest of them.
+Q3 is computed strip by strip, and of large tables only the most significant pairs are kept.
 
-Answers of one respondent to one item are alike: how many of them count as independent.
-
-A model that knows an item gets it right in every epoch. Whatever an item means to one respondent
-beyond its difficulty and the respondent's ability makes repeated answers correlate, and a binomial
-likelihood that takes them as independent is too sure. With an intraclass correlation of r, n
-answers are worth n / (1 + (n - 1) r) (Williams, 1982).
-
-Whether the responses show what standard errors rule out: items that depend on each other.
-
-`local_dependence` says it of every pair. A calibration says it of itself, from no more respondents
-than can be looked at in some tenths of a second.
+Repeated answers of a respondent to an item are alike, because an item means more to a respondent
+than its difficulty and the respondent's ability say. A binomial likelihood that takes them as
+independent is too sure. With an intraclass correlation of r, n answers are worth
+n / (1 + (n - 1) r) independent ones (Williams, 1982).
 """
 
 from __future__ import annotations
@@ -23,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ogive.data.responses import Responses
 from ogive.irt.abilities import score_abilities
 from ogive.irt.encoded_responses import effective_tries, encode
 from ogive.irt.models.base import MeasurementModel
@@ -34,31 +26,40 @@ from ogive.stats.array_backend import Floats, row_blocks, workers
 from ogive.stats.multiplicity import benjamini_hochberg
 
 if TYPE_CHECKING:
+    from ogive.data.responses import Responses
     from ogive.irt.calibration import Calibration
 
-
 ALPHA = 0.05  # share of false discoveries among the pairs called dependent
-STRONG = 0.2  # of Q3 above the mean; less is seldom worth a change (Christensen et al., 2017)
-MOST_ITEMS_IN_MATRIX = 1000  # beyond, only the largest pairs are kept
+STRONG = 0.2  # least Q3 above the mean that is worth a change (Christensen et al., 2017)
+MOST_ITEMS_IN_MATRIX = 1000  # number of items beyond which only the largest pairs are kept
 KEPT_PAIRS = 1 << 19
-STRIP = 512  # items at a time
+STRIP = 512  # number of items at a time
 STRIP_CELLS = 1 << 20
-LEAST_COMMON = 3  # respondents who answered both; two points always lie on a line
+LEAST_COMMON = 3  # least number of respondents who answered both: two points lie on a line
 NUDGE = 1e-4
 PAIRS_AT_A_TIME = 4096
-SAMPLED_PAIRS = 100_000  # to guess how large the z of the surest pairs are
-GENEROUS = 1.5  # times the pairs wanted, since a sample only guesses
-MARGIN = 1e-3  # of z, for what single precision loses
+SAMPLED_PAIRS = 100_000  # number of pairs from which the largest z are guessed
+GENEROUS = 1.5  # factor on the number of pairs wanted, since a sample only guesses
+MARGIN = 1e-3  # error of z in single precision
+
+SURE = 2.0  # standard errors beyond which repeated answers count as dependent
+NEGLIGIBLE = 0.01  # correlation below which tries count as they are
+HIGHEST = 0.99
+LEAST_FREEDOM = 0.1  # least share of cells that is left after what was estimated from them
+
+MOST_WORK = 2e8  # largest respondents × items² for a note on dependence
+LEAST_ROWS = 100  # least number of respondents that show anything
+LEAST_Z = 1.9  # least z of a pair that may be called dependent
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """Some respondents and items; each (n_rows, n_items), 0 where never asked."""
 
-    asked: Floats  # one column where everything was
+    asked: Floats  # one column if everything was asked
     residual: Floats
     variance: Floats
-    pull: Floats  # how far the residual moves with the error of the ability estimate
+    pull: Floats  # change of the residual by one standard error of the ability
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Residuals:
     model: MeasurementModel  # of the items of the table, in their order, as `coords` are
     coords: Floats
     table: Responses
-    rows: np.ndarray  # of the table
+    rows: np.ndarray  # positions in the table
     ability: Floats
     se: Floats
     weights: Floats
@@ -101,9 +102,9 @@ class Residuals:
 
 
 class Pairs:
-    """Q3 of all pairs, strip by strip: the surest, the mean, and the matrix if it is small.
+    """Q3 of all pairs, strip by strip: the largest z, the mean, and the matrix if it is small.
 
-    With `least`, only pairs of which z lies that far from zero are kept, and no matrix.
+    With `least`, only pairs whose z lies that far from zero are kept, and no matrix.
     """
 
     def __init__(self, residuals: Residuals, least: float = 0.0) -> None:
@@ -113,12 +114,15 @@ class Pairs:
         small = n_items <= MOST_ITEMS_IN_MATRIX and not least
         self.matrix = np.full((n_items, n_items), np.nan) if small else None
         self.count, self.sum = 0, 0.0
-        self.kept = Surest(least)
+        self.kept = TopPairs(least)
         if self.matrix is None and residuals.table.complete:
-            self._sift(Scaled.of(residuals, self.constant))
+            self._sift(_ScaledResiduals.of(residuals, self.constant))
         else:
-            self._compare(residuals)
-        self.best = self.kept.ordered()  # first, second, q3, z, n
+            strips = row_blocks(n_items, STRIP)
+            for k, left in enumerate(strips):
+                for right in strips[k:]:
+                    self._take(left, right, *_compared(residuals, left, right))
+        self.best = self.kept.ordered()  # columns first, second, q3, z, n
 
     @property
     def mean(self) -> float:
@@ -127,7 +131,7 @@ class Pairs:
 
     @cached_property
     def p(self) -> Floats:
-        """How likely z would lie as far from zero, were there nothing; of the pairs kept."""
+        """Two-sided p-values of the pairs kept."""
         from scipy.special import ndtr
 
         found: Floats = 2 * ndtr(-np.abs(self.best[:, 3]))
@@ -135,19 +139,13 @@ class Pairs:
 
     @cached_property
     def p_adjusted(self) -> Floats:
-        """The same for all pairs together (Benjamini and Hochberg, 1995)."""
+        """P-values for all pairs together (Benjamini and Hochberg, 1995)."""
         return benjamini_hochberg(self.p, self.count)
 
     @property
     def dependent(self) -> np.ndarray:
         """Which of the pairs kept depend on each other."""
         return are_dependent(self.p_adjusted, self.best[:, 2] - self.mean)
-
-    def _compare(self, residuals: Residuals) -> None:
-        strips = row_blocks(len(residuals.coords), STRIP)
-        for k, left in enumerate(strips):
-            for right in strips[k:]:
-                self._take(left, right, *_compared(residuals, left, right))
 
     def _take(self, left: slice, right: slice, q3: Floats, z: Floats, n: Floats) -> None:
         q3[self.constant[left]] = np.nan
@@ -157,44 +155,44 @@ class Pairs:
             self.matrix[right, left] = q3.T
         first = np.arange(left.start, left.stop)[:, None]
         second = np.arange(right.start, right.stop)[None]
-        there = (first < second) & np.isfinite(q3)
-        self.count += int(np.count_nonzero(there))
-        self.sum += float(q3[there].sum())
-        rows, columns = np.nonzero(there & (np.abs(z) >= self.kept.least))
-        at = rows, columns
+        valid = (first < second) & np.isfinite(q3)
+        self.count += int(np.count_nonzero(valid))
+        self.sum += float(q3[valid].sum())
+        at = rows, columns = np.nonzero(valid & (np.abs(z) >= self.kept.least))
         self.kept.add(rows + left.start, columns + right.start, q3[at], z[at], n[at])
 
-    def _sift(self, scaled: Scaled) -> None:
-        """Of a complete table, mean and number of Q3 in closed form, and only the surest pairs."""
+    def _sift(self, scaled: _ScaledResiduals) -> None:
+        """Compute number and mean of Q3 in closed form, and only the pairs of largest z."""
         self.count, self.sum = scaled.total()
         wanted, least = 0, self.kept.least
         if not least:
             wanted = min(KEPT_PAIRS, self.count)
-            least = scaled.reached_by(GENEROUS * wanted / max(self.count, 1))
+            least = scaled.z_quantile(GENEROUS * wanted / max(self.count, 1))
         with workers(1):  # threads of blocks that small only wait for each other
-            self._take_surest(scaled, least)
-            if self.kept.count < wanted:  # the sample misled: there is none that could again
-                self.kept = Surest()
-                self._take_surest(scaled, 0.0)
+            self._take_largest(scaled, least)
+            if self.kept.count < wanted:  # the sample misled: take all
+                self.kept = TopPairs()
+                self._take_largest(scaled, 0.0)
 
-    def _take_surest(self, scaled: Scaled, least: float) -> None:
+    def _take_largest(self, scaled: _ScaledResiduals, least: float) -> None:
         self.kept.least = least
         strips = row_blocks(len(scaled.items), STRIP)
         for k, left in enumerate(strips):
             for right in strips[k:]:
-                rows, columns = scaled.likely(left, right, self.kept.least)
+                rows, columns = scaled.candidates(left, right, self.kept.least)
                 for some in row_blocks(len(rows), PAIRS_AT_A_TIME):
-                    q3, z = scaled.exactly(rows[some], columns[some])
-                    sure = np.abs(z) >= self.kept.least
-                    first, second = (scaled.items[each[some][sure]] for each in (rows, columns))
-                    self.kept.add(first, second, q3[sure], z[sure], np.full(len(first), scaled.n))
+                    q3, z = scaled.exact(rows[some], columns[some])
+                    large = np.abs(z) >= self.kept.least
+                    first, second = (scaled.items[each[some][large]] for each in (rows, columns))
+                    n = np.full(len(first), scaled.n)
+                    self.kept.add(first, second, q3[large], z[large], n)
 
 
-class Surest:
+class TopPairs:
     """The pairs of the largest z, gathered as they come."""
 
     def __init__(self, least: float = 0.0) -> None:
-        self.least = least  # of z; pairs below are not among the surest
+        self.least = least  # least z of a pair that is kept
         self.count = 0
         self._parts: list[Floats] = []
 
@@ -208,32 +206,32 @@ class Surest:
             self._shorten()
 
     def _shorten(self) -> None:
-        found = np.concatenate(self._parts)
-        if len(found) > KEPT_PAIRS:
-            sizes = np.abs(found[:, 3])
+        pairs = np.concatenate(self._parts)
+        if len(pairs) > KEPT_PAIRS:
+            sizes = np.abs(pairs[:, 3])
             self.least = float(np.partition(sizes, -KEPT_PAIRS)[-KEPT_PAIRS])
-            found = found[sizes >= self.least]
-        self._parts, self.count = [found], len(found)
+            pairs = pairs[sizes >= self.least]
+        self._parts, self.count = [pairs], len(pairs)
 
     def ordered(self) -> Floats:
-        """Return the surest first, ties in the order of the items."""
+        """Return the largest first, ties in the order of the items."""
         if not self._parts:
             return np.empty((0, 5))
         self._shorten()
-        found = self._parts[0]
-        return found[np.lexsort((found[:, 1], found[:, 0], -np.abs(found[:, 3])))]
+        pairs = self._parts[0]
+        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0], -np.abs(pairs[:, 3])))]
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class _ScaledResiduals:
     """Residuals of a complete table, (n_items, n_rows), times the roots of the weights of rows.
 
     z is a sum of products of two items over a standard error that is at least the model's. Both
-    are matrix products; in single precision, they tell which pairs may be among the surest, and
-    those alone are computed exactly.
+    are matrix products; in single precision, they tell which pairs may have a large z, and only
+    those are computed exactly.
     """
 
-    items: np.ndarray  # that are not constant
+    items: np.ndarray  # positions of items that are not constant
     n: float
     residual: Floats  # less its mean
     square: Floats  # the squared residual
@@ -244,63 +242,53 @@ class Scaled:
     variances: np.ndarray  # in single precision
 
     @classmethod
-    def of(cls, residuals: Residuals, constant: np.ndarray) -> Scaled:
+    def of(cls, residuals: Residuals, constant: np.ndarray) -> _ScaledResiduals:
         """Make the residuals of all items that are not constant."""
         n_rows, n_items = len(residuals.rows), len(constant)
         root = np.sqrt(residuals.weights)[:, None]
         n = float(residuals.weights.sum())
-        found = np.empty((4, n_items, n_rows))
+        kinds = np.empty((4, n_items, n_rows))
         for items in row_blocks(n_items, STRIP):
             part = residuals.part(slice(0, n_rows), items)
             centred = part.residual - (root**2 * part.residual).sum(axis=0) / n
-            kinds = (centred, part.residual**2, part.variance, part.pull)
-            for k, each in enumerate(kinds):
-                found[k, items] = (root * each).T
-        size = np.sqrt((found[0] ** 2).sum(axis=1))
+            for k, each in enumerate((centred, part.residual**2, part.variance, part.pull)):
+                kinds[k, items] = (root * each).T
+        size = np.sqrt((kinds[0] ** 2).sum(axis=1))
         usable = np.flatnonzero(~constant & (size > 0) & (n >= LEAST_COMMON))
-        residual, square, variance, pull = (each[usable] for each in found)
+        residual, square, variance, pull = (each[usable] for each in kinds)
         products = np.concatenate([residual, pull], axis=1, dtype=np.float32)
-        return cls(
-            items=usable,
-            n=n,
-            residual=residual,
-            square=square,
-            variance=variance,
-            pull=pull,
-            size=size[usable],
-            products=products,
-            variances=variance.astype(np.float32),
-        )
+        single = variance.astype(np.float32)
+        return cls(usable, n, residual, square, variance, pull, size[usable], products, single)
 
     def total(self) -> tuple[int, float]:
-        """Return how many pairs there are, and the sum of their Q3."""
+        """Return the number of pairs, and the sum of their Q3."""
         count = len(self.items)
         whole = (self.residual / self.size[:, None]).sum(axis=0)
         return count * (count - 1) // 2, float((whole @ whole - count) / 2)
 
-    def reached_by(self, share: float) -> float:
-        """The size of z that about this share of the pairs reaches, from a sample of them."""
+    def z_quantile(self, share: float) -> float:
+        """Return the size of z that about this share of the pairs exceeds, from a sample."""
         if share >= 1:
             return 0.0
         random = np.random.default_rng(0)
         rows = random.integers(len(self.items), size=SAMPLED_PAIRS)
         columns = (rows + random.integers(1, len(self.items), size=SAMPLED_PAIRS)) % len(self.items)
         blocks = row_blocks(SAMPLED_PAIRS, PAIRS_AT_A_TIME)
-        z = np.concatenate([self.exactly(rows[some], columns[some])[1] for some in blocks])
+        z = np.concatenate([self.exact(rows[some], columns[some])[1] for some in blocks])
         return float(np.quantile(np.abs(z), 1 - share))
 
-    def likely(self, left: slice, right: slice, least: float) -> tuple[np.ndarray, np.ndarray]:
+    def candidates(self, left: slice, right: slice, least: float) -> tuple[np.ndarray, np.ndarray]:
         """Return pairs of two strips whose z may reach `least`."""
-        height = self.products[left] @ self.products[right].T
-        width = self.variances[left] @ self.variances[right].T
+        numerator = self.products[left] @ self.products[right].T
+        squared_error = self.variances[left] @ self.variances[right].T
         lowest = max(least * (1 - MARGIN) - MARGIN, 0.0) ** 2
-        found = height**2 >= np.float32(lowest) * width
+        found = numerator**2 >= np.float32(lowest) * squared_error
         if left == right:
             found = np.triu(found, 1)
         rows, columns = np.nonzero(found)
         return rows + left.start, columns + right.start
 
-    def exactly(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Floats, Floats]:
+    def exact(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Floats, Floats]:
         """Return Q3 and z of pairs."""
 
         def sums(kind: Floats) -> Floats:
@@ -308,62 +296,51 @@ class Scaled:
 
         covariance = sums(self.residual)
         q3 = np.clip(covariance / (self.size[rows] * self.size[columns]), -1, 1)
-        sure = np.sqrt(np.maximum(sums(self.square), sums(self.variance)))
-        above = covariance + sums(self.pull)
-        return q3, np.divide(above, sure, out=np.zeros_like(above), where=sure > 0)
+        error = np.sqrt(np.maximum(sums(self.square), sums(self.variance)))
+        numerator = covariance + sums(self.pull)
+        return q3, np.divide(numerator, error, out=np.zeros_like(numerator), where=error > 0)
 
 
 def _compared(residuals: Residuals, left: slice, right: slice) -> tuple[Floats, Floats, Floats]:
     """Return Q3, z and the number of common respondents of all pairs of two strips of items."""
-    n_rows = len(residuals.rows)
     widest = max(left.stop - left.start, right.stop - right.start)
-    totals: list[Floats] | None = None
-    for rows in row_blocks(n_rows, max(64, STRIP_CELLS // widest)):
+    totals: list[Floats] = []
+    for rows in row_blocks(len(residuals.rows), max(64, STRIP_CELLS // widest)):
         one = residuals.part(rows, left)
         other = one if left == right else residuals.part(rows, right)
-        sums = _sums(one, other, residuals.weights[rows][:, None])
-        totals = sums if totals is None else [a + b for a, b in zip(totals, sums, strict=True)]
-    assert totals is not None  # noqa: S101 - a table has rows
-    n, cross, mean_one, mean_other, square_one, square_other, spread, variance, pull = totals
+        weights = residuals.weights[rows][:, None]
+        residual, asked = (weights * one.residual).T, (weights * one.asked).T
+        square = (weights * one.residual**2).T
+        sums = [
+            asked @ other.asked,
+            residual @ other.residual,
+            residual @ other.asked,
+            asked @ other.residual,
+            square @ other.asked,
+            asked @ other.residual**2,
+            square @ other.residual**2,
+            (weights * one.variance).T @ other.variance,
+            (weights * one.pull).T @ other.pull,
+        ]
+        totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
+    n, cross, mean_one, mean_other, square_one, square_other, squares, variance, pull = totals
     common = np.maximum(n, 1.0)
     covariance = cross - mean_one * mean_other / common
     scale = (square_one - mean_one**2 / common) * (square_other - mean_other**2 / common)
-    sure = np.sqrt(np.maximum(spread, variance))
-    enough = (n >= LEAST_COMMON) & (scale > 0) & (sure > 0)
+    error = np.sqrt(np.maximum(squares, variance))
+    enough = (n >= LEAST_COMMON) & (scale > 0) & (error > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         q3 = np.where(enough, np.clip(covariance / np.sqrt(np.abs(scale)), -1, 1), np.nan)
         # The error of the ability estimate ties residuals together: their products come to
         # -variance of the estimate × slope × slope, to first order.
-        z = np.where(enough, (covariance + pull) / sure, 0.0)
+        z = np.where(enough, (covariance + pull) / error, 0.0)
     return q3, z, np.broadcast_to(n, q3.shape)
 
 
-def _sums(one: Part, other: Part, weights: Floats) -> list[Floats]:
-    """Return what Q3 and its standard error are made of, summed over respondents."""
-    residual, asked = (weights * one.residual).T, (weights * one.asked).T
-    square = (weights * one.residual**2).T
-    return [
-        asked @ other.asked,
-        residual @ other.residual,
-        residual @ other.asked,
-        asked @ other.residual,
-        square @ other.asked,
-        asked @ other.residual**2,
-        square @ other.residual**2,
-        (weights * one.variance).T @ other.variance,
-        (weights * one.pull).T @ other.pull,
-    ]
-
-
 def are_dependent(p_adjusted: Floats, q3_adjusted: Floats) -> np.ndarray:
-    """Return pairs beyond chance, and strong enough to matter."""
-    return (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
-
-
-SURE = 2.0  # standard errors
-NEGLIGIBLE = 0.01  # correlation below which tries count as they are
-HIGHEST = 0.99
-LEAST_FREEDOM = 0.1  # share of cells that are left after what was estimated from them
+    """Return True for pairs that are significant, and strong enough to matter."""
+    found: np.ndarray = (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
+    return found
 
 
 def dependence(
@@ -377,31 +354,31 @@ def dependence(
     """Return intraclass correlation of the answers within a cell, given ability and difficulty.
 
     By the method of moments: squares of (right - expected) exceed the binomial variance by the
-    factor 1 + (n - 1) r. Items and abilities were fitted to the same answers, which is allowed for
-    by the share of cells that they take up; an ability that leans on its population takes up less
-    than one. 0 if what was found is within two standard errors of it.
+    factor 1 + (n - 1) r. Items and abilities were fitted to the same answers, which take up a share
+    of the cells; an ability that leans on its population takes up less than one. 0 if the excess
+    is within two standard errors of it.
     """
     data = encode(cells, model, collapsing=False, tries=tries)
     scored = score_abilities(data, model, coords, population, "eap")
     chance = model.expected(coords, scored.ability).T
     rows = np.ones(len(cells)) if weights is None else weights
-    apart = np.where(tries > 0, (np.nan_to_num(cells) * tries - tries * chance) ** 2, 0.0)
-    each = chance * (1.0 - chance)
-    single = tries * each
+    squares = np.where(tries > 0, (np.nan_to_num(cells) * tries - tries * chance) ** 2, 0.0)
+    single = chance * (1.0 - chance)
+    binomial = tries * single
     leaning = np.clip(1.0 - (scored.se / population.sd) ** 2, 0.0, 1.0)
     own = int((~model.shared).sum()) * cells.shape[1]
     taken = (own + leaning.sum()) / max(int((tries > 0).sum()), 1)
     free = max(1.0 - taken, LEAST_FREEDOM)
-    beyond = (rows @ apart).sum() / free - (rows @ single).sum()
-    most = (rows @ (single * (tries - 1.0))).sum()
-    noise = np.sqrt((rows @ (2 * single**2 + single * (1 - 6 * each))).sum())  # of binomial squares
-    if most <= 0 or beyond < SURE * noise:
+    excess = (rows @ squares).sum() / free - (rows @ binomial).sum()
+    most = (rows @ (binomial * (tries - 1.0))).sum()
+    noise = np.sqrt((rows @ (2 * binomial**2 + binomial * (1 - 6 * single))).sum())
+    if most <= 0 or excess < SURE * noise:
         return 0.0
-    return float(np.clip(beyond / most, 0.0, HIGHEST))
+    return float(np.clip(excess / most, 0.0, HIGHEST))
 
 
 def said_of_dependence(found: float, tries: np.ndarray) -> str:
-    """Return what to say of it, with the worth of the most tries."""
+    """Return the note on dependent answers, with the worth of the most tries."""
     most = int(tries.max())
     worth = float(effective_tries(np.array([most]), found)[0])
     return (
@@ -411,40 +388,12 @@ def said_of_dependence(found: float, tries: np.ndarray) -> str:
     )
 
 
-MOST_WORK = 2e8  # respondents × items²
-LEAST_ROWS = 100  # with fewer of many respondents, nothing would be seen
-LEAST_Z = 1.9  # of a pair that may be called dependent
-
-
 def dependence_note(calibration: Calibration) -> str | None:
-    """Return what to say of pairs of items that depend on each other; None where none is seen.
+    """Return a note on pairs of items that depend on each other; None if none is seen.
 
-    Nothing is said of more than some 1,400 items, nor of repeated answers.
+    Some respondents are enough for it. There is no note on more than some 1,400 items, nor on
+    repeated answers.
     """
-    residuals = _residuals(calibration)
-    if residuals is None:
-        return None
-    pairs = Pairs(residuals, LEAST_Z)
-    found = pairs.best[pairs.dependent]
-    if not len(found):
-        return None
-    first, second = (calibration.item_names[int(k)] for k in found[0, :2])
-    if getattr(calibration.fitted_by, "se", None) == "robust":
-        errors = "Robust standard errors allow for it, but not for the bias of discriminations"
-    else:
-        errors = (
-            'Standard errors take them as independent; those of se="robust" do not, but '
-            "discriminations are biased as well, which no standard error covers"
-        )
-    return (
-        f"In {len(found):,} of {counted(pairs.count, 'pair')} of items, responses depend on each "
-        f"other beyond the ability (Q3), most surely in {first} with {second}. {errors}: see "
-        "local_dependence()."
-    )
-
-
-def _residuals(calibration: Calibration) -> Residuals | None:
-    """Residuals of some respondents at their abilities; None where they would be too many."""
     table, weights = calibration.responses, calibration.weights
     if table is None or table.tries is not None or table.items != calibration.item_names:
         return None
@@ -458,12 +407,22 @@ def _residuals(calibration: Calibration) -> Residuals | None:
     else:
         data = encode(table.cells[rows], model, collapsing=False)
         scored = score_abilities(data, model, coords, calibration.population, "eap")
-    return Residuals(
-        model,
-        coords,
-        table,
-        rows,
-        scored.ability,
-        np.where(np.isfinite(scored.se), scored.se, 0.0),
-        np.ones(rows.size) if weights is None else weights[rows],
+    se = np.where(np.isfinite(scored.se), scored.se, 0.0)
+    counts = np.ones(rows.size) if weights is None else weights[rows]
+    pairs = Pairs(Residuals(model, coords, table, rows, scored.ability, se, counts), LEAST_Z)
+    dependent = pairs.best[pairs.dependent]
+    if not len(dependent):
+        return None
+    first, second = (calibration.item_names[int(k)] for k in dependent[0, :2])
+    if getattr(calibration.fitted_by, "se", None) == "robust":
+        errors = "Robust standard errors allow for it, but not for the bias of discriminations"
+    else:
+        errors = (
+            'Standard errors take them as independent; those of se="robust" do not, but '
+            "discriminations are biased as well, which no standard error covers"
+        )
+    return (
+        f"In {len(dependent):,} of {counted(pairs.count, 'pair')} of items, responses depend on "
+        f"each other beyond the ability (Q3), most surely in {first} with {second}. {errors}: see "
+        "local_dependence()."
     )
