@@ -1,16 +1,13 @@
-"""Prediction errors of a replay; respondents beyond the observed range.
+"""Prediction errors of a replay, and respondents beyond the range of scores seen.
 
-Respondents beyond the range of scores from which a prediction was learned.
-
-Who is stronger than everybody seen so far cannot be predicted by a regression on those: it pulls
+A regression cannot predict respondents that are stronger than all it was learned from: it pulls
 towards them. The curve of an item over the score on all items can be extended, though. With all
-points reached, every response is the best possible, and curves average to the score itself, at
-the edge and at the end; so straight lines from the edge to the end do so in between. Choosing
-respondents by their score leaves these curves as they are, but not a regression of the score.
-The curves of a measurement model are another way to go on: hard items stay hard for longer. Which
-of both is right differs between benchmarks, so the responses of each respondent decide.
+points reached, every response is the best possible, and curves average to the score itself, at the
+edge and at the end; so straight lines from the edge to the end do so in between. The curves of a
+measurement model are another extension: hard items stay hard for longer. Which of both is right
+differs between benchmarks, so the responses of each respondent decide.
 
-RealError: how far predictions of a bank were off when recorded evaluations were replayed.
+`RealError` says how far predictions of a bank were off when recorded evaluations were replayed.
 """
 
 from __future__ import annotations
@@ -28,25 +25,29 @@ from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import conformal_quantile
 
-POINTS = 201  # of the score, from the worst to the best
-THIN = 5  # points between those that are kept where curves of all items are written
-DIGITS = 4
-NEAR = 0.005  # of the worst and the best response: nothing is impossible
-RARE = 500  # respondents of which one may lie beyond the edge
-LEAST_EDGE = 1e-3  # between an edge and the end
-LEAST_WIDTH = 0.01  # of the kernel
-LEAST_SPREAD, MOST_SPREAD = 0.05, 5.0  # of responses around curves, relative to right and wrong
+POINTS = 201  # number of scores on the grid, from the worst to the best
+THIN = 5  # every how many points curves of all items are written
+DIGITS = 4  # number of digits with which they are written
+NEAR = 0.005  # least distance of curves from the worst and the best response
+RARE = 500  # number of respondents of which one may lie beyond the edge
+LEAST_EDGE = 1e-3  # least distance between an edge and the end
+LEAST_WIDTH = 0.01  # least width of the kernel
+LEAST_SPREAD, MOST_SPREAD = 0.05, 5.0  # bounds of the variance around curves, relative to binary
 
 GRID: Floats = np.linspace(0.0, 1.0, POINTS)
 CURVES = ("curves", "modelled")
+LENGTHS = {"inside": POINTS, "edges": 2, "odds": 2, "spread": 1, "weight": 1}
+LARGEST = 1e12
+ADAPTIVE, FORM = "adaptive", "short form"  # ways to ask
+PARTS = ("misses", "weakest", "strongest")
 
 
 @dataclass(frozen=True, eq=False)
 class Placed:
     """Where respondents stand relative to the range, (n_respondents,) each.
 
-    `above` and `below` are chances to lie beyond the range, where new respondents are as rare there
-    as the edge suggests; `maybe_above` and `maybe_below` where each side is half as likely as the
+    `above` and `below` are chances to lie beyond the range, if new respondents are as rare there
+    as the edge suggests; `maybe_above` and `maybe_below` if each side is half as likely as the
     range. Beyond it, scores are expected at `if_above` and `if_below`. `top` and `bottom` are
     scores that are exceeded with the rest of the confidence, NaN if the side need not be feared.
     """
@@ -63,30 +64,32 @@ class Placed:
     def mixed(self, inside: Floats) -> Floats:
         """Return the expected score, from that of a respondent inside the range."""
         rest = 1.0 - self.above - self.below
-        return rest * inside + self.above * self.if_above + self.below * self.if_below
+        found: Floats = rest * inside + self.above * self.if_above + self.below * self.if_below
+        return found
 
     def raised(self, inside: Floats) -> Floats:
-        """Return the expected score if nobody lies below the range."""
-        return (1.0 - self.above) * inside + self.above * self.if_above
+        """Return the expected score if no respondent lies below the range."""
+        found: Floats = (1.0 - self.above) * inside + self.above * self.if_above
+        return found
 
     def rows(self, rows: np.ndarray) -> Placed:
         """Return some of the respondents."""
-        return Placed(*(each[rows] for each in _columns(self)))
+        return Placed(*(each[rows] for each in self.columns()))
 
     def scaled(self, low: float, high: float) -> Placed:
         """Return scores between `low` and `high` instead of shares."""
-        chances, scores = _columns(self)[:4], _columns(self)[4:]
-        return Placed(*chances, *(low + each * (high - low) for each in scores))
+        columns = self.columns()
+        return Placed(*columns[:4], *(low + each * (high - low) for each in columns[4:]))
 
     @classmethod
     def joined(cls, parts: Sequence[Placed]) -> Placed:
         """Put respondents one after the other."""
-        columns = zip(*(_columns(part) for part in parts), strict=True)
+        columns = zip(*(part.columns() for part in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns))
 
-
-def _columns(placed: Placed) -> list[Floats]:
-    return [getattr(placed, each.name) for each in fields(placed)]
+    def columns(self) -> list[Floats]:
+        """Return all arrays in the order of the fields."""
+        return [getattr(self, each.name) for each in fields(self)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,17 +116,17 @@ class ScoreRange:
         `responses` are (n_respondents, n_asked); `modelled` (POINTS, n_asked) are the responses
         that the measurement model expects at each score on all items.
         """
-        edges, width = score_edges(score), _width(score)
-        near = np.exp(-0.5 * ((GRID[:, None] - score) / width) ** 2).sum(axis=1)
-        near *= (edges[0] - 1 / POINTS <= GRID) & (edges[1] + 1 / POINTS >= GRID)
+        edges, width = score_edges(score), _kernel_width(score)
+        density = np.exp(-0.5 * ((GRID[:, None] - score) / width) ** 2).sum(axis=1)
+        density *= (edges[0] - 1 / POINTS <= GRID) & (edges[1] + 1 / POINTS >= GRID)
         curves = item_curves(responses, score, GRID)
-        seen = curves[np.rint(score * (POINTS - 1)).astype(int)]
-        noise = ((responses - seen) ** 2).sum() / (seen * (1 - seen)).sum()
-        seen_there = ((edges[0] <= GRID) & (edges[1] >= GRID))[:, None]
+        expected = curves[np.rint(score * (POINTS - 1)).astype(int)]
+        noise = ((responses - expected) ** 2).sum() / (expected * (1 - expected)).sum()
+        in_range = ((edges[0] <= GRID) & (edges[1] >= GRID))[:, None]
         return cls(
             curves,
-            np.where(seen_there, curves, np.clip(modelled, NEAR, 1 - NEAR)),
-            near / near.sum(),
+            np.where(in_range, curves, np.clip(modelled, NEAR, 1 - NEAR)),
+            density / density.sum(),
             edges,
             odds_beyond(score),
             float(np.clip(noise, LEAST_SPREAD, MOST_SPREAD)),
@@ -133,32 +136,24 @@ class ScoreRange:
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Floats]) -> ScoreRange:
         """Restore what `numbers` returned; curves are straight between points left out."""
-        return cls(
-            _at_all_points(numbers["curves"]),
-            _at_all_points(numbers["modelled"]),
-            numbers["inside"],
-            numbers["edges"],
-            numbers["odds"],
-            float(numbers["spread"][0]),
-            float(numbers["weight"][0]),
-        )
+        curves = []
+        for name in CURVES:
+            points = numbers[name]
+            if len(points) != POINTS:
+                at = np.linspace(0.0, 1.0, len(points))
+                points = np.stack([np.interp(GRID, at, curve) for curve in points.T], axis=1)
+            curves.append(points)
+        inside, edges, odds, spread, weight = (numbers[name] for name in LENGTHS)
+        return cls(*curves, inside, edges, odds, float(spread[0]), float(weight[0]))
 
     def numbers(self) -> dict[str, Floats]:
         """Return what was learned, as arrays."""
-        return {
-            "curves": self.curves,
-            "modelled": self.modelled,
-            "inside": self.inside,
-            "edges": self.edges,
-            "odds": self.odds,
-            "spread": np.array([self.spread]),
-            "weight": np.array([self.weight]),
-        }
+        return {each.name: np.atleast_1d(getattr(self, each.name)) for each in fields(self)}
 
     def thinned(self) -> dict[str, Floats]:
-        """The same with few points and digits of each curve, for banks of thousands of items."""
-        curves = {name: self.numbers()[name][::THIN].round(DIGITS) for name in CURVES}
-        return {**self.numbers(), **curves}
+        """Return few points and digits of each curve, for banks of thousands of items."""
+        numbers = self.numbers()
+        return {**numbers, **{name: numbers[name][::THIN].round(DIGITS) for name in CURVES}}
 
     def part(self, places: np.ndarray) -> ScoreRange:
         """Return some of the items; the score stays that on all of them."""
@@ -174,28 +169,28 @@ class ScoreRange:
     def place(self, responses: Floats, confidence: float) -> Placed:
         """Return where respondents stand; NaN for items that were not asked."""
         likely, scores, possible = self._likelihood(responses)
-        sides = [_Part.of(likely * density, scores, possible) for density in self._sides]
+        below, above = (_Side.of(likely * density, scores, possible) for density in self._sides)
         within = (likely * self.inside).sum(axis=(0, 2))
         chances = []
-        for odds in (self.odds, np.full(2, 0.5)):
-            mass = [odd * side.mass for odd, side in zip(odds, sides, strict=True)]
-            whole = within + mass[0] + mass[1]
-            chances.append([part / whole for part in mass])
-        (below, above), (maybe_below, maybe_above) = chances
+        for odds_below, odds_above in (self.odds, np.full(2, 0.5)):
+            mass_below, mass_above = odds_below * below.mass, odds_above * above.mass
+            whole = within + mass_below + mass_above
+            chances.append((mass_below / whole, mass_above / whole))
+        (is_below, is_above), (maybe_below, maybe_above) = chances
         tail = (1 - confidence) / 2
         return Placed(
-            above=above,
-            below=below,
+            above=is_above,
+            below=is_below,
             maybe_above=maybe_above,
             maybe_below=maybe_below,
-            if_above=sides[1].mean,
-            if_below=sides[0].mean,
-            top=np.fmax(*sides[1].beyond(maybe_above, 1 - tail / np.maximum(maybe_above, tail))),
-            bottom=np.fmin(*sides[0].beyond(maybe_below, tail / np.maximum(maybe_below, tail))),
+            if_above=above.mean,
+            if_below=below.mean,
+            top=np.fmax(*above.beyond(maybe_above, 1 - tail / np.maximum(maybe_above, tail))),
+            bottom=np.fmin(*below.beyond(maybe_below, tail / np.maximum(maybe_below, tail))),
         )
 
     def _likelihood(self, responses: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats]]:
-        """How likely each point is by either curves, and the score there, (2, n, POINTS) each.
+        """Return likelihoods of points by either curves, and the score there, (2, n, POINTS) each.
 
         The third are the lowest and the highest score that is possible, (n,) each.
 
@@ -207,18 +202,18 @@ class ScoreRange:
         given = np.where(asked, responses, 0.0)
         missed = np.where(asked, 1 - responses, 0.0)
         both = (self.curves, self.modelled)
-        ways = np.stack([given @ np.log(c).T + missed @ np.log1p(-c).T for c in both])
-        ways /= self.spread
-        likely: Floats = np.exp(ways - ways.max(axis=(0, 2), keepdims=True))
-        seen = given.sum(axis=1)
-        least = self.weight * seen
+        log_likely = np.stack([given @ np.log(c).T + missed @ np.log1p(-c).T for c in both])
+        log_likely /= self.spread
+        likely: Floats = np.exp(log_likely - log_likely.max(axis=(0, 2), keepdims=True))
+        reached = given.sum(axis=1)
+        least = self.weight * reached
         most = least + 1 - self.weight * asked.sum(axis=1)
-        moved = np.stack([GRID + self.weight * (seen[:, None] - asked @ c.T) for c in both])
+        moved = np.stack([GRID + self.weight * (reached[:, None] - asked @ c.T) for c in both])
         return likely, np.clip(moved, least[:, None], most[:, None]), (least, most)
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Side:
     """One side of the range, for each respondent."""
 
     mass: Floats  # (n_respondents,)
@@ -228,8 +223,8 @@ class _Part:
     possible: tuple[Floats, Floats]  # (n_respondents,) each: scores that responses leave possible
 
     @classmethod
-    def of(cls, weight: Floats, scores: Floats, possible: tuple[Floats, Floats]) -> _Part:
-        """Return `weight` and `scores` are (2, n_respondents, POINTS), one for either curves."""
+    def of(cls, weight: Floats, scores: Floats, possible: tuple[Floats, Floats]) -> _Side:
+        """Average both curves; `weight` and `scores` are (2, n_respondents, POINTS)."""
         at_points = weight.sum(axis=0)
         mass = at_points.sum(axis=1)
         safe = np.maximum(mass, 1e-300)
@@ -251,13 +246,6 @@ class _Part:
         return np.where(feared, np.clip(GRID[place], *self.possible), np.nan), score
 
 
-def _at_all_points(curves: Floats) -> Floats:
-    if len(curves) == POINTS:
-        return curves
-    at = np.linspace(0.0, 1.0, len(curves))
-    return np.stack([np.interp(GRID, at, curve) for curve in curves.T], axis=1)
-
-
 def score_edges(score: Floats) -> Floats:
     """Return the lowest and the highest score seen, (2,); one in five hundred may lie beyond."""
     ordered, rare = np.sort(score), len(score) // RARE
@@ -269,18 +257,18 @@ def odds_beyond(score: Floats) -> Floats:
     """Return share of new respondents below the lowest score seen, and above the highest, (2,).
 
     The density of scores goes on beyond an edge in the line in which it ends there, and falls to
-    none at the latest at the end. Where it thins out towards the edge, as in a sample, hardly
-    anybody lies beyond; where scores break off, many do.
+    none at the latest at the end. If it thins out towards the edge, as in a sample, hardly
+    any lie beyond; if scores break off, many do.
     """
-    edges, width = score_edges(score), 2 * _width(score)
-    found = []
+    edges, width = score_edges(score), 2 * _kernel_width(score)
+    odds = []
     for within, room in ((score - edges[0], edges[0]), (edges[1] - score, 1 - edges[1])):
         last = ((within >= 0) & (within <= width)).mean()
         before = ((within > width) & (within <= 2 * width)).mean()
         height = max(1.5 * last - 0.5 * before, 0.0) / width
         fall = (before - last) / width**2
-        found.append(height * (min(room, height / fall) if fall > 0 else room) / 2)
-    return np.array(found)
+        odds.append(height * (min(room, height / fall) if fall > 0 else room) / 2)
+    return np.array(odds)
 
 
 def item_curves(responses: Floats, score: Floats, points: Floats) -> Floats:
@@ -289,29 +277,24 @@ def item_curves(responses: Floats, score: Floats, points: Floats) -> Floats:
     Beyond the scores seen, curves go straight to the worst and the best response at the ends.
     """
     low, high = score_edges(score)
-    at, width = np.clip(points, low, high), _width(score)
-    apart = score - at[:, None]
-    weight = np.exp(-0.5 * (apart / width) ** 2) + 1e-12
-    total, first = weight.sum(axis=1), (weight * apart).sum(axis=1)
-    second = (weight * apart**2).sum(axis=1) + 0.1 * width**2 * total
-    level, lean = weight @ responses, (weight * apart) @ responses
+    at, width = np.clip(points, low, high), _kernel_width(score)
+    distance = score - at[:, None]
+    weight = np.exp(-0.5 * (distance / width) ** 2) + 1e-12
+    total, first = weight.sum(axis=1), (weight * distance).sum(axis=1)
+    second = (weight * distance**2).sum(axis=1) + 0.1 * width**2 * total
+    level, lean = weight @ responses, (weight * distance) @ responses
     slope = (total[:, None] * lean - first[:, None] * level) / (total * second - first**2)[:, None]
-    found = np.clip((level - slope * first[:, None]) / total[:, None], 0.0, 1.0)
+    curves = np.clip((level - slope * first[:, None]) / total[:, None], 0.0, 1.0)
     up = np.maximum(points - high, 0.0)[:, None] / (1 - high)
     down = np.maximum(low - points, 0.0)[:, None] / low
-    found = found + up * (1 - found)
-    found = found * (1 - down)
-    shares: Floats = np.clip(found, NEAR, 1 - NEAR)
-    return shares
+    curves = curves + up * (1 - curves)
+    curves = curves * (1 - down)
+    return np.asarray(np.clip(curves, NEAR, 1 - NEAR))
 
 
-def _width(score: Floats) -> float:
-    """Return width of the kernel over scores (Silverman's rule)."""
+def _kernel_width(score: Floats) -> float:
+    """Return the width of the kernel over scores by Silverman's rule."""
     return float(max(1.06 * score.std() * len(score) ** -0.2, LEAST_WIDTH))
-
-
-LARGEST = 1e12
-ADAPTIVE, FORM = "adaptive", "short form"  # ways to ask
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -366,21 +349,16 @@ class RealError:
         """Return how far down and up the interval of a predicted accuracy reaches."""
         unit = se + float(np.interp(asked, self.sizes, self.floors))
         plain = self.reach(asked, confidence) * unit
-        weak, strong = (
-            max(plain, self._of_extreme(misses, asked, confidence) * unit)
-            for misses in (self.weakest, self.strongest)
-        )
+        extremes = []
+        for misses in (self.weakest, self.strongest):
+            wide = [float(np.quantile(missed, confidence, method="higher")) for missed in misses]
+            needed = float(np.interp(asked, self.sizes, wide)) if wide else 0.0
+            extremes.append(max(plain, needed * unit))
+        weak, strong = extremes
         low, high = self.edges
         down = max(weak if accuracy - weak <= low else plain, strong if accuracy >= high else plain)
         up = max(strong if accuracy + strong >= high else plain, weak if accuracy <= low else plain)
         return down, up
-
-    def _of_extreme(self, misses: tuple[Floats, ...], asked: int, confidence: float) -> float:
-        """Return the reach that an extreme needed; 0 if it was not replayed."""
-        if not misses:
-            return 0.0
-        wide = [float(np.quantile(missed, confidence, method="higher")) for missed in misses]
-        return float(np.interp(asked, self.sizes, wide))
 
     def refuse_unless_for(self, items: tuple[str, ...], selector: str) -> None:
         """Refuse the error of another bank or selector, which does not apply."""
@@ -403,35 +381,38 @@ class RealError:
         return self.within.part(np.array([place[name] for name in items], dtype=np.intp))
 
     def said_of(self, size: int) -> str:
-        """Which way to ask so many items was better in the replay; empty if none was compared."""
+        """Say which way to ask so many items was better; empty if none was compared."""
         if size not in self.sizes or FORM not in self.compared:
             return ""
         own, form = (self.compared[way][self.sizes.index(size)] for way in (ADAPTIVE, FORM))
-        ways = "a fixed short form", "an adaptive test"
+        names = "a fixed short form", "an adaptive test"
         chosen = size in self.forms
-        better, other = ways if chosen else ways[::-1]
+        better, other = names if chosen else names[::-1]
         first, second = (form, own) if chosen else (own, form)
-        told = _compared_errors(first[0], second[0], "models like those seen")
+        errors = _compared_errors(first[0], second[0], "models like those seen")
         decides = ""
-        if first[1] == first[1] and second[1] == second[1]:
-            told += f" and {_compared_errors(first[1], second[1], 'stronger ones')}"
+        if not np.isnan([first[1], second[1]]).any():
+            errors += f" and {_compared_errors(first[1], second[1], 'stronger ones')}"
             mean, of_other = (first[0] + first[1]) / 2, (second[0] + second[1]) / 2
             decides = f"; the mean of both decides, {mean:.4f} against {of_other:.4f}"
         return (
             f"With {counted(size, 'item')}, {better} is asked rather than {other}: in a replay of "
-            f"this benchmark, its mean absolute error was {told}{decides}. This is a choice, not a "
-            "claim that they differ significantly."
+            f"this benchmark, its mean absolute error was {errors}{decides}. This is a choice, not "
+            "a claim that they differ significantly."
         )
 
     def document(self) -> dict[str, Any]:
         """Return what a bank writes of it; the items are those of the bank."""
+        within = None
+        if self.within is not None:
+            within = {name: values.tolist() for name, values in self.within.thinned().items()}
         return {
             "selector": self.selector,
             "sizes": list(self.sizes),
             "floors": list(self.floors),
             "edges": list(self.edges),
             **{name: [m.tolist() for m in getattr(self, name)] for name in PARTS},
-            "within": None if self.within is None else _lists(self.within.thinned()),
+            "within": within,
             "compared": {
                 way: [[None if np.isnan(each) else each for each in pair] for pair in pairs]
                 for way, pairs in self.compared.items()
@@ -446,9 +427,6 @@ def _compared_errors(mine: float, theirs: float, whom: str) -> str:
     return f"{side} for {whom} ({mine:.4f} against {theirs:.4f})"
 
 
-PARTS = ("misses", "weakest", "strongest")
-
-
 def real_error_from(document: Mapping[str, Any], items: Sequence[str]) -> RealError:
     """Restore what `RealError.document` returned."""
     sizes = tuple(int(written_number(size, "sizes", low=1)) for size in document["sizes"])
@@ -458,12 +436,18 @@ def real_error_from(document: Mapping[str, Any], items: Sequence[str]) -> RealEr
         name: tuple(np.array(_numbers(row, name, low=0.0)) for row in document[name])
         for name in PARTS
     }
-    if not len(sizes) == len(floors) == len(parts["misses"]) or not sizes or len(edges) != 2:
-        raise ValueError("the replayed errors do not fit their sizes.")
-    if any(len(rows) not in (0, len(sizes)) for rows in parts.values()):
+    counts_fit = all(len(rows) in (0, len(sizes)) for rows in parts.values())
+    fit = len(sizes) == len(floors) == len(parts["misses"]) and len(edges) == 2 and counts_fit
+    if not fit or not sizes:
         raise ValueError("the replayed errors do not fit their sizes.")
     if any(not row.size for rows in parts.values() for row in rows):
         raise ValueError("the replayed errors are empty.")
+    compared = {}
+    for way, pairs in document["compared"].items():  # null if the strongest were not replayed
+        rows = [[float("nan") if each is None else each for each in pair] for pair in pairs]
+        if len(rows) != len(sizes) or any(len(row) != 2 for row in rows):
+            raise ValueError("the errors compared do not fit their sizes.")
+        compared[str(way)] = tuple((float(row[0]), float(row[1])) for row in rows)
     return RealError(
         items=tuple(items),
         selector=written_text(document["selector"], "selector"),
@@ -471,44 +455,29 @@ def real_error_from(document: Mapping[str, Any], items: Sequence[str]) -> RealEr
         floors=tuple(floors),
         edges=(edges[0], edges[1]),
         **parts,
-        within=_within(document["within"], len(items)),
-        compared=_compared(document["compared"], len(sizes)),
+        within=_range_from(document["within"], len(items)),
+        compared=compared,
         forms={int(size): dict(form) for size, form in document["forms"].items()},
     )
 
 
-def _lists(numbers: Mapping[str, Floats]) -> dict[str, Any]:
-    return {name: values.tolist() for name, values in numbers.items()}
-
-
-def _within(written: Any, n_items: int) -> ScoreRange | None:
+def _range_from(written: Any, n_items: int) -> ScoreRange | None:
     """Return the accuracies that a bank has seen; curves lie between 0 and 1."""
     if written is None:
         return None
-    tall = POINTS // THIN + 1
     found = {name: np.array([_numbers(row, name) for row in written[name]]) for name in CURVES}
-    for name, count in {"inside": POINTS, "edges": 2, "odds": 2, "spread": 1, "weight": 1}.items():
+    for name, count in LENGTHS.items():
         found[name] = np.array(_numbers(written[name], name, low=0.0))
         if found[name].shape != (count,):
             raise ValueError(f"{name} has the wrong length.")
     for name in CURVES:
         curves = found[name]
-        if curves.shape != (tall, n_items) or not (curves.min() > 0 and curves.max() < 1):
+        fits = curves.shape == (POINTS // THIN + 1, n_items)
+        if not fits or not (curves.min() > 0 and curves.max() < 1):
             raise ValueError(f"the {name} of the accuracies seen do not fit the items.")
     if not (found["spread"][0] > 0 and found["weight"][0] > 0 and found["inside"].sum() > 0):
         raise ValueError("the accuracies seen are damaged.")
     return ScoreRange.from_numbers(found)
-
-
-def _compared(written: Any, n_sizes: int) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return errors of each way to ask by size; null where the strongest were not replayed."""
-    found = {}
-    for way, pairs in written.items():
-        rows = [[float("nan") if each is None else each for each in pair] for pair in pairs]
-        if len(rows) != n_sizes or any(len(row) != 2 for row in rows):
-            raise ValueError("the errors compared do not fit their sizes.")
-        found[str(way)] = tuple((float(row[0]), float(row[1])) for row in rows)
-    return found
 
 
 def _numbers(rows: Any, name: str, low: float = -LARGEST) -> list[float]:
