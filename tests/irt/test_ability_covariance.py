@@ -152,6 +152,6 @@ def test_a_narrow_root_has_the_same_matrix(subtests):
         "narrow": wide[:, :3],
     }.items():
         with subtests.test(name):
-            found = module.narrow(shared)
+            found = module._narrow(shared)
             assert found.shape[1] <= len(shared)
             np.testing.assert_allclose(found @ found.T, shared @ shared.T, atol=1e-12)

@@ -1,9 +1,4 @@
-"""Joint covariance of abilities, and their comparison.
-
-The joint covariance of abilities: what each respondent has alone, and what all share.
-
-Respondents compared: differences of abilities that share the items they rest on.
-"""
+"""Joint covariance of abilities, and comparisons of respondents that share its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ogive._validation import checked_share, one_of
+from ogive._validation import CONFIDENCE, checked_share, one_of
 from ogive.errors import InputError
 from ogive.irt.abilities import Abilities, score_abilities
 from ogive.irt.encoded_responses import Encoded
@@ -29,7 +24,7 @@ from ogive.irt.score_errors import (
     averaged_errors,
     averages,
 )
-from ogive.results.base import Result
+from ogive.results.base import Result, table
 from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import normal_reach
@@ -44,17 +39,20 @@ if TYPE_CHECKING:
     from ogive.data.responses import Responses
     from ogive.results.plots.figure import Display
 
-
-MOST_DENSE = 20_000  # respondents whose whole matrix is 3 GB
+MOST_DENSE = 20_000  # largest number of respondents of a whole matrix (3 GB)
+MOST_PAIRS = 1_000_000
+MOST_RIVALS = 500  # largest number of respondents of which all pairs are tested
+UNLINKED = "no item links them, directly or through others"
+COLUMNS = ("difference", "se", "low", "high", "p", "p_adjusted", "p_above")
 
 
 @dataclass(frozen=True, eq=False)
 class AbilityCovariance:
     """Mean square error of abilities, diag(own) + shared @ shared.T, without the matrix itself.
 
-    `shared` holds what the items that all answered, and the origin and unit of their scale, do
-    to all abilities at once: it cancels, in part, from differences. Its first column is `offset`,
-    how far the truth is expected from the reported abilities.
+    `shared` holds the errors that items, and the origin and unit of their scale, cause in all
+    abilities at once: they cancel, in part, from differences. Its first column is `offset`, the
+    expected distance of the truth from the reported abilities.
     """
 
     respondents: tuple[str, ...]
@@ -64,7 +62,7 @@ class AbilityCovariance:
 
     @property
     def offset(self) -> Floats:
-        """How far, and to which side, the truth is expected from the reported ability."""
+        """Expected truth less the reported ability."""
         return self.shared[:, 0]
 
     @property
@@ -79,15 +77,15 @@ class AbilityCovariance:
         return np.sqrt(self.variance)
 
     def difference_se(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
-        """Standard error of ability[first] - ability[second], by position; 0 with oneself."""
+        """Return errors of ability[first] - ability[second], by position; 0 with oneself."""
         first, second = np.broadcast_arrays(first, second)
         if first.size > len(self.own) and len(self.own) <= MOST_JOINT:
             both = self.shared @ self.shared.T  # smaller than one row per pair
             size = np.diag(both)
-            apart = np.maximum(size[first] + size[second] - 2 * both[first, second], 0.0)
+            shared = np.maximum(size[first] + size[second] - 2 * both[first, second], 0.0)
         else:
-            apart = ((self.shared[first] - self.shared[second]) ** 2).sum(axis=-1)
-        variance = self.own[first] + self.own[second] + apart
+            shared = ((self.shared[first] - self.shared[second]) ** 2).sum(axis=-1)
+        variance = self.own[first] + self.own[second] + shared
         return np.where(first == second, 0.0, np.sqrt(variance))
 
     def of(self, positions: NDArray[np.intp]) -> AbilityCovariance:
@@ -109,10 +107,10 @@ class AbilityCovariance:
         return np.diag(self.own) + self.shared @ self.shared.T
 
     def draw(self, n: int, random: np.random.Generator) -> Floats:
-        """Return `n` draws of where all respondents may stand, (n_respondents, n)."""
+        """Draw `n` sets of plausible abilities, (n_respondents, n)."""
         alone = np.sqrt(self.own)[:, None] * random.standard_normal((len(self.own), n))
-        sure = self.shared[:, 1:]
-        together = sure @ random.standard_normal((sure.shape[1], n))
+        directions = self.shared[:, 1:]
+        together = directions @ random.standard_normal((directions.shape[1], n))
         return (self.ability + self.offset)[:, None] + alone + together
 
 
@@ -126,15 +124,13 @@ def ability_covariance(
     errors: ItemErrors | None,
     respondents: tuple[str, ...] = (),
 ) -> AbilityCovariance:
-    """The covariance of the abilities `found` by `method`; without `errors`, items are known.
+    """Return the covariance of abilities `found` by `method`; `errors` None means known items.
 
-    Where there are many respondents, what single items do to several of them counts as each one's
-    own.
+    With many respondents, errors of single items count as each respondent's own.
     """
-    if errors is None:
-        nothing = np.zeros((found.se.size, 1))
-        return AbilityCovariance(respondents, found.ability, found.se**2, nothing)
     expected, own, offset = found, found.se**2, np.zeros((found.se.size, 1))
+    if errors is None:
+        return AbilityCovariance(respondents, found.ability, own, offset)
     if errors.coords is not coords and not np.array_equal(errors.coords, coords):
         expected = score_abilities(data, model, errors.coords, population, method)
         fixed = found.at_bound | expected.at_bound
@@ -145,46 +141,32 @@ def ability_covariance(
         alone, together = averaged_errors(data, model, errors, expected.ability, moving)
         own, directions = own + alone, [together]
     else:
-        slopes = ability_derivatives(data, model, errors.coords, population, method, expected)
-        added, directions = _through_items((part for _, part in slopes), errors, own.size)
-        own = own + added
+        joint = own.size <= MOST_JOINT
+        alone_by_block, together_by_block = [], []
+        for _, slopes in ability_derivatives(
+            data, model, errors.coords, population, method, expected
+        ):
+            through = errors.alone(slopes)
+            alone_by_block.append(through if joint else (through**2).sum(axis=1))
+            together_by_block.append(errors.together(slopes))
+        directions = [np.concatenate(together_by_block)]
+        if joint:
+            directions.append(_narrow(np.concatenate(alone_by_block)))
+        else:
+            own = own + np.concatenate(alone_by_block)
     shared = np.concatenate([offset, *directions], axis=1)
     return AbilityCovariance(respondents, found.ability, own, shared)
 
 
-def _through_items(
-    derivatives: Iterable[Floats], errors: ItemErrors, n_rows: int
-) -> tuple[Floats, list[Floats]]:
-    """Variance that counts as each one's own, (n_rows,), and the directions that all share."""
-    joint = n_rows <= MOST_JOINT
-    alone, together, added = [], [], []
-    for slopes in derivatives:
-        through = errors.alone(slopes)
-        together.append(errors.together(slopes))
-        if joint:
-            alone.append(through)
-        else:
-            added.append((through**2).sum(axis=1))
-    if not joint:
-        return np.concatenate(added), [np.concatenate(together)]
-    # A smaller root of the same matrix, where there are more items than respondents.
-    root = narrow(alone[0] if len(alone) == 1 else np.concatenate(alone))
-    return np.zeros(n_rows), [np.concatenate(together), root]
-
-
-def narrow(shared: Floats) -> Floats:
-    """Return a root of the same matrix with no more columns than rows."""
+def _narrow(shared: Floats) -> Floats:
+    """Return a root of shared @ shared.T with no more columns than rows."""
     if shared.shape[1] <= len(shared):
         return shared
     matrix = shared @ shared.T
     try:
         return np.asarray(np.linalg.cholesky(matrix), dtype=float)
-    except np.linalg.LinAlgError:  # respondents who rest on the same items in the same way
+    except np.linalg.LinAlgError:  # some respondents rest on the same items in the same way
         return root_of(matrix)
-
-
-MOST_PAIRS = 1_000_000
-MOST_RIVALS = 500  # of whom all pairs are tested to say who stands out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -205,15 +187,9 @@ class AbilityComparison(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair."""
-        import pandas as pd
-
         first, second = (np.array([pair[k] for pair in self.pairs], dtype=object) for k in (0, 1))
-        columns = {
-            "respondent": first,
-            "other": second,
-            **{name: getattr(self, name) for name in COLUMNS},
-        }
-        return pd.DataFrame(columns)
+        numbers = {name: getattr(self, name) for name in COLUMNS}
+        return table({"respondent": first, "other": second, **numbers})
 
     @property
     def meaning(self) -> str:
@@ -237,16 +213,12 @@ class AbilityComparison(Result):
         return f"{first} and {second} cannot be distinguished: they differ by {where}."
 
     def plot(self, **kw: Any) -> Display:
-        """Return each difference with its interval."""
+        """Plot each difference with its interval."""
         from ogive.results.plots.rankings import RankingDisplay
 
         frame = self.to_frame()
         names = frame["respondent"] + " − " + frame["other"]
         return RankingDisplay(frame.set_index(names), estimate="difference").plot(**kw)
-
-
-UNLINKED = "no item links them, directly or through others"
-COLUMNS = ("difference", "se", "low", "high", "p", "p_adjusted", "p_above")
 
 
 def compare_abilities(
@@ -261,22 +233,22 @@ def compare_abilities(
     """Return differences of all pairs of one of `a` and one of `b`; NaN across unlinked parts."""
     from scipy.special import ndtr
 
-    confidence = checked_share(confidence, "confidence", 0.95)
+    confidence = checked_share(confidence, "confidence", CONFIDENCE)
     one_of(correction, "correction", CORRECTIONS)
     names = _pairs(covariance.respondents, a, b)
     place = {name: k for k, name in enumerate(covariance.respondents)}
     first, second = (np.array([place[pair[k]] for pair in names]) for k in (0, 1))
-    apart = np.where(part[first] == part[second], 0.0, np.nan)
-    difference = covariance.ability[first] - covariance.ability[second] + apart
-    se = covariance.difference_se(first, second) + apart
+    unlinked = np.where(part[first] == part[second], 0.0, np.nan)
+    difference = covariance.ability[first] - covariance.ability[second] + unlinked
+    se = covariance.difference_se(first, second) + unlinked
     z = difference / np.maximum(se, 1e-300)
-    p, reach = 2 * ndtr(-np.abs(z)), normal_reach(confidence) * se
+    p, half = 2 * ndtr(-np.abs(z)), normal_reach(confidence) * se
     return AbilityComparison(
         pairs=tuple(names),
         difference=difference,
         se=se,
-        low=difference - reach,
-        high=difference + reach,
+        low=difference - half,
+        high=difference + half,
         p=p,
         p_adjusted=CORRECTIONS[correction](p),
         p_above=ndtr(z),
@@ -287,10 +259,10 @@ def compare_abilities(
 
 
 def level_with_strongest(covariance: AbilityCovariance) -> tuple[int, NDArray[np.bool_]]:
-    """Return who has the highest ability, and which others are not significantly below.
+    """Return the respondent of highest ability, and which others are not significantly below.
 
-    The strongest was chosen among all, so all pairs count; of very many respondents, each pair with
-    the strongest by itself, which takes no more memory than the respondents do.
+    The strongest was chosen among all, so the tests are corrected for all pairs; by Bonferroni for
+    many respondents, which takes no more memory than the respondents do.
     """
     from scipy.special import ndtri
 
@@ -307,15 +279,15 @@ def level_with_strongest(covariance: AbilityCovariance) -> tuple[int, NDArray[np
 
 
 def tied_with(
-    best: int, level: NDArray[np.bool_], ability: Floats, table: Responses
+    best: int, level: NDArray[np.bool_], ability: Floats, responses: Responses
 ) -> NDArray[np.intp]:
-    """Who shares the first place: of those level with the best, all that got the same in sum.
+    """Return who shares the first place: of those level with the best, all with the same result.
 
     That is the same sum of responses on the same items, or the same ability.
     """
     near = np.flatnonzero(level)
     rows = np.r_[best, near]
-    some = table.select(respondents=rows)
+    some = responses.select(respondents=rows)
     asked = some.observed
     same = (asked == asked[0]).all(axis=1)
     sums = np.round(np.nansum(as_floats(some.cells), axis=1), FINEST)

@@ -1,21 +1,14 @@
-"""Item errors propagated to scores, exactly or averaged.
+"""Item errors propagated to scores, exactly or averaged over the answers.
 
-What errors of the items, and of the scale they stand on, make of a respondent's score.
+A score that is computed from estimated items moves when they move. To first order its error is its
+derivative in the items' coordinates times theirs (the delta method), beside the error if the items
+were known. The derivative of a posterior mean is the posterior covariance of ability with the
+derivative of the log-likelihood, so that one more pass over the responses gives all of them. Items
+err alone, and all together where origin and unit of the scale are not known exactly.
 
-A score that is computed from estimated items moves when they move. To first order its error is
-its derivative in the items' coordinates times theirs (the delta method), beside what would be
-unknown if the items were known. The derivative of a posterior mean is the posterior covariance
-of ability with the derivative of the log-likelihood, so that one more pass over the responses
-gives all of them. Items err alone, and all together where origin and unit of the scale are not
-known exactly.
-
-What errors of the items do to many respondents: averaged over the answers they may give.
-
-With many respondents items are known well, and what is not known of them hardly moves an ability.
-How far it does depends on the responses of a row only through chance: at a given ability, its
-average over the responses that items may get there is as good, and it is a smooth function of
-ability. So it is computed on a few abilities and interpolated; respondents who were asked
-different items need one matrix product more.
+With many respondents, the effect of item errors on an ability is averaged over the responses that
+items may get at that ability. The average is a smooth function of ability, so it is computed for a
+few abilities and interpolated.
 """
 
 from __future__ import annotations
@@ -51,45 +44,48 @@ from ogive.stats.array_backend import (
 )
 from ogive.stats.newton import root_of
 
-CELLS = 1 << 20  # derivatives in one block of rows
+CELLS = 1 << 20  # number of derivatives in one block of rows
 NUDGE = 1e-4
-NOBODY = 1e-17  # part of the largest weight on a node, below which nobody is there
+EMPTY = 1e-17  # weight of a node, relative to the largest, below which it is left out
+MOST_JOINT = 500  # number of respondents beyond which errors of items are averaged
+POINTS = 33  # number of abilities at which averages are computed
+FINE = 4_097  # number of abilities to which they are interpolated
 
 
 @dataclass(frozen=True, eq=False)
 class ItemErrors:
-    """Errors of coordinates: each item's own, and what moves all of them together."""
+    """Errors of coordinates: each item's own, and directions that move all of them together."""
 
-    coords: Floats  # (n_items, width): where items are expected, which need not be their estimate
+    coords: Floats  # (n_items, width): expected coordinates, which need not be the estimates
     own: Floats  # (n_items, width, width): roots of each item's own covariance
     shared: Floats  # (n_shared, n_items, width): one standard error each, independent
 
     @classmethod
     def of(cls, coords: Floats, covariances: Floats, shared: Floats) -> ItemErrors:
-        """From the whole covariance of each item, of which `shared` directions are a part."""
+        """Split the whole covariance of each item into its own part and `shared` directions."""
         own = covariances - np.einsum("kni,knj->nij", shared, shared)
-        # In one order, whether they were just computed or read from a file: sums stay the same.
+        # One memory order, whether computed or read from a file, so that sums stay the same.
         return cls(coords, root_of(own), np.ascontiguousarray(shared))
 
     def alone(self, derivatives: Floats) -> Floats:
         """Return errors through single items, (n_rows, width x n_items), each of variance one."""
         n_rows, n_items, width = derivatives.shape
-        found = np.empty((n_rows, width, n_items))
-        for k in range(width):  # faster than einsum, since it is never wide
-            np.multiply(derivatives[..., 0], self.own[:, 0, k], out=found[:, k])
+        errors = np.empty((n_rows, width, n_items))
+        for k in range(width):  # faster than einsum, since width is small
+            np.multiply(derivatives[..., 0], self.own[:, 0, k], out=errors[:, k])
             for w in range(1, width):
-                found[:, k] += derivatives[..., w] * self.own[:, w, k]
-        return found.reshape(n_rows, -1)
+                errors[:, k] += derivatives[..., w] * self.own[:, w, k]
+        return errors.reshape(n_rows, -1)
 
     def together(self, derivatives: Floats) -> Floats:
         """Return errors through the scale, (n_rows, n_shared)."""
-        found = np.zeros((len(derivatives), len(self.shared)))
+        errors = np.zeros((len(derivatives), len(self.shared)))
         for w in range(derivatives.shape[2]):
-            found += derivatives[..., w] @ self.shared[..., w].T
-        return found
+            errors += derivatives[..., w] @ self.shared[..., w].T
+        return errors
 
     def variance(self, derivatives: Floats) -> Floats:
-        """Variance of scores with these `derivatives` (n_rows, n_items, width), (n_rows,)."""
+        """Return variance of scores with `derivatives` (n_rows, n_items, width), (n_rows,)."""
         alone, together = self.alone(derivatives), self.together(derivatives)
         found: Floats = (alone**2).sum(axis=1) + (together**2).sum(axis=1)
         return found
@@ -103,28 +99,33 @@ def ability_derivatives(
     method: str,
     found: Abilities,
 ) -> Iterator[tuple[slice, Floats]]:
-    """Yield how abilities change with the items, block by block: (n_rows, n_items, width).
+    """Yield derivatives of abilities in the items by blocks of rows, (n_rows, n_items, width).
 
     `found` are the abilities that `method` gave at `coords`; those at a bound do not move.
     """
     blocks = row_blocks(data.shape[0], max(1, CELLS // coords.size))
     if method.lower() == "eap" and not (model.normal and isinstance(population, NormalPopulation)):
         seen, reach = found.seen, population.reach(FARTHEST)
-        nodes = (
-            plan_nodes(model, coords, population, reach, often=data.often)
-            if seen is None
-            else seen.nodes
-        )
+        if seen is None:
+            nodes = plan_nodes(model, coords, population, reach, often=data.often)
+        else:
+            nodes = seen.nodes
         slopes = PosteriorSlopes(model, coords, nodes)
         for rows in blocks:
             block = data.block(rows)
             posterior = slopes.posterior(block)[0] if seen is None else seen.weights[rows]
-            apart = slopes.abilities - found.ability[rows, None]
-            yield rows, slopes.covariances(block, posterior * apart)
+            centred = slopes.abilities - found.ability[rows, None]
+            yield rows, slopes.covariances(block, posterior * centred)
         return
     for rows in blocks:
-        cross = _cross_slopes(data.block(rows), model, coords, found.ability[rows])
-        yield rows, cross * np.where(found.at_bound, 0.0, found.se**2)[rows, None, None]
+        block, ability = data.block(rows), found.ability[rows]
+        up, down = (model.term_slopes(coords, ability + step) for step in (NUDGE, -NUDGE))
+        terms = (up - down) / (2 * NUDGE)  # (width, n_terms, n_items, n_rows)
+        cross = block.asked.T * terms[:, 0]  # second derivatives in ability and item
+        for k, statistic in enumerate(block.statistics, start=1):
+            cross = cross + statistic.T * terms[:, k]
+        moved = np.where(found.at_bound, 0.0, found.se**2)[rows, None, None]
+        yield rows, np.transpose(cross, (2, 1, 0)) * moved
 
 
 class PosteriorSlopes:
@@ -144,19 +145,19 @@ class PosteriorSlopes:
         """Return derivatives of the log-likelihood averaged with `weights` on the nodes."""
         refine = self._nodes.interpolation
         coarse = weights if refine is None else weights @ refine.T
-        self._reach(coarse)
+        self._extend(coarse)
         shape = len(self._slopes), len(coarse), len(self._coords)
-        found = np.empty(shape)  # one coordinate after the other in memory
-        averaged_scores(block, self._slopes, coarse[:, self._span], found)
-        return np.moveaxis(found, 0, 2)
+        scores = np.empty(shape)  # one coordinate after the other in memory
+        averaged_scores(block, self._slopes, coarse[:, self._span], scores)
+        return np.moveaxis(scores, 0, 2)
 
-    def _reach(self, weights: Floats) -> None:
-        """Slopes wherever somebody may be; most nodes are there in case anyone stands far out."""
+    def _extend(self, weights: Floats) -> None:
+        """Compute slopes at nodes that carry weight; most nodes are for extreme respondents."""
         mass = np.abs(weights).max(axis=0)
-        somebody = np.flatnonzero(mass > NOBODY * mass.max())
-        if not somebody.size:
-            somebody = np.array([0])
-        first, last, span = int(somebody[0]), int(somebody[-1]) + 1, self._span
+        used = np.flatnonzero(mass > EMPTY * mass.max())
+        if not used.size:
+            used = np.array([0])
+        first, last, span = int(used[0]), int(used[-1]) + 1, self._span
         if span.start <= first and last <= span.stop:
             return
         if span.stop > span.start:
@@ -170,48 +171,24 @@ def averaged_scores(
 ) -> list[Array]:
     """Return derivatives of each response's log-likelihood, averaged over nodes with `weights`.
 
-    `slopes` are `model.term_slopes` at the nodes; one (n_rows, n_items) for each coordinate, in
-    `out` if there is one: large arrays that come and go cost more than what is done with them.
+    `slopes` are `model.term_slopes` at the nodes. The result has one (n_rows, n_items) for each
+    coordinate, written to `out` if given: allocating large arrays would cost more than the work.
     """
-    found = []
+    scores = []
     for k, slope in enumerate(slopes):
         score = weights @ slope[0].T if out is None else np.matmul(weights, slope[0].T, out=out[k])
         if block.observed is not None:
             score *= block.observed
         for statistic, own in zip(block.statistics, slope[1:], strict=True):
-            score += statistic * _averaged(weights, own)
-        found.append(score)
-    return found
-
-
-def _averaged(weights: Array, slope: Array) -> Array:
-    """`slope` (n_items, n_nodes) averaged with `weights`; in one column where items are alike.
-
-    In linear log-odds, what a response adds to a slope is the ability, whatever the item.
-    """
-    if bool((slope == slope[:1]).all()):
-        return weights @ slope[:1].T
-    return weights @ slope.T
-
-
-def _cross_slopes(block: Block, model: MeasurementModel, coords: Floats, ability: Floats) -> Floats:
-    """Derivative of each response's log-likelihood in ability and in the item, at the ability."""
-    up, down = (model.term_slopes(coords, ability + step) for step in (NUDGE, -NUDGE))
-    slopes = (up - down) / (2 * NUDGE)  # (width, n_terms, n_items, n_rows)
-    asked = block.asked.T
-    found = asked * slopes[:, 0]
-    for k, statistic in enumerate(block.statistics, start=1):
-        found = found + statistic.T * slopes[:, k]
-    return np.transpose(found, (2, 1, 0))
-
-
-MOST_JOINT = 500  # respondents; errors of single items hardly matter where there are more
-POINTS = 33
-FINE = 4_097  # abilities to which those are interpolated
+            # In linear log-odds, a response adds the ability to a slope, whatever the item.
+            alike = bool((own == own[:1]).all())
+            score += statistic * (weights @ (own[:1] if alike else own).T)
+        scores.append(score)
+    return scores
 
 
 def averages(model: MeasurementModel, n_respondents: int, tries: object) -> bool:
-    """Return True if there are so many respondents that an average does, and the model knows it."""
+    """Return True if there are enough respondents for averages, and the model is categorical."""
     return n_respondents > MOST_JOINT and tries is None and isinstance(model, Categorical)
 
 
@@ -222,7 +199,7 @@ def points_among(ability: Floats) -> Floats:
 
 
 def sums_at(data: Encoded, ability: Floats, points: Floats, tables: Array) -> Floats:
-    """Return σ over the items that a row was asked of `tables` at its ability, (n_rows, n_tables).
+    """Sum `tables` over the items that a row was asked, at its ability, (n_rows, n_tables).
 
     `tables` (n_tables, n_items, n_points) are known at `points`.
     """
@@ -232,34 +209,34 @@ def sums_at(data: Encoded, ability: Floats, points: Floats, tables: Array) -> Fl
     refine, nearest = _refined(ability, points)
     n_tables, n_items, n_points = tables.shape
     flat = xp.reshape(xp.permute_dims(tables, (1, 0, 2)), (n_items, -1))
-    found = np.empty((len(ability), n_tables))
+    sums = np.empty((len(ability), n_tables))
 
     def fill(rows: slice) -> None:
         part = xp.reshape(data.values(rows)[1] @ flat, (-1, n_tables, n_points))
         weights = like(refine.T[nearest[rows]], tables)  # (n_rows, n_points)
-        found[rows] = as_numpy(xp.sum(part * weights[:, None, :], axis=2))
+        sums[rows] = as_numpy(xp.sum(part * weights[:, None, :], axis=2))
 
     with workers() as run:
         list(run(fill, data.blocks(flat.shape[1])))
-    return found
+    return sums
 
 
 def whole_at(ability: Floats, points: Floats, tables: Array) -> Floats:
-    """Return the same over all items."""
+    """Sum `tables` over all items, at each ability, (n_rows, n_tables)."""
     refine, nearest = _refined(ability, points)
     whole: Floats = as_numpy(array_namespace(tables).sum(tables, axis=1)) @ refine
     return np.take(whole.T, nearest, axis=0)
 
 
 def _refined(ability: Floats, points: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """From `points` to many abilities between them, and which of those is nearest to each row's."""
+    """Return interpolation from `points` to many abilities, and the one nearest to each row."""
     fine = np.linspace(points[0], points[-1], FINE)
     nearest = np.rint((ability - fine[0]) / (fine[1] - fine[0])).astype(np.intp)
     return interpolation_matrix(points, fine), nearest
 
 
 def item_tables(model: Categorical, errors: ItemErrors, points: Floats, data: Encoded) -> Array:
-    """Return how far each item moves an ability that is known to a variance of one.
+    """Return the movement of an ability of variance one by each item.
 
     (1 + n_shared, n_items, n_points): the mean square through the item's own errors, and the mean
     through each shared one.
@@ -276,11 +253,10 @@ def item_tables(model: Categorical, errors: ItemErrors, points: Floats, data: En
 
 
 def curve_tables(model: Categorical, errors: ItemErrors, points: Floats, data: Encoded) -> Array:
-    """Return how far errors of an item move the response that is expected at a given ability.
+    """Return the movement of the expected response at an ability by errors of the item.
 
     (2 + n_shared, n_items, n_points): the square through the item's own errors, their product
-    with what they do to an ability that is known to a variance of one, and what each shared one
-    does.
+    with the movement of an ability of variance one, and the movement by each shared one.
     """
     xp = array_namespace(data.cells)
     cross, prob = _crossed(model, errors, points, data)
@@ -322,10 +298,10 @@ def averaged_errors(
     ability: Floats,
     variance: Floats,
 ) -> tuple[Floats, Floats]:
-    """Variance of abilities through single items, (n_rows,), and errors through all together.
+    """Return variance of abilities through single items, (n_rows,), and errors through all.
 
     The latter are (n_rows, n_shared). `variance` is that of each ability if items were known; it
-    is 0 where an ability does not move.
+    is 0 for an ability that does not move.
     """
     assert isinstance(model, Categorical)  # noqa: S101 - see `averages`
     points = points_among(ability)
