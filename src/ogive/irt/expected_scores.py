@@ -1,16 +1,14 @@
-"""True, total and completed scores, by blocks.
+"""True, total and completed scores, which weigh responses by what the items say.
 
-Scores that weigh responses by what the items say: true, total and completed scores.
-
-True, total and completed scores of many respondents, at a cost like that of their abilities.
-
-A sum over all items is a function of ability alone, so it is a spline through a few thousand
-places. What errors of the items do is averaged over the answers, as for abilities
-(`averaged_errors`). Blocks of respondents are shared by threads, or lie on the engine's device.
+Of few respondents, errors of the items count exactly. Of many, a sum over all items is a function
+of ability alone, so it is a spline through a few thousand abilities, and errors of the items are
+averaged over the answers (`score_errors`). Blocks of respondents are shared by threads, or lie on
+the engine's device.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -21,7 +19,7 @@ from ogive.irt.abilities import Abilities, score_abilities
 from ogive.irt.encoded_responses import Encoded
 from ogive.irt.models.base import MeasurementModel
 from ogive.irt.models.categorical import Categorical
-from ogive.irt.quadrature import FARTHEST, Nodes, Population, Posterior, plan_nodes
+from ogive.irt.quadrature import FARTHEST, Population, Posterior, plan_nodes
 from ogive.irt.response_codes import as_floats
 from ogive.irt.score_errors import (
     ItemErrors,
@@ -43,8 +41,13 @@ from ogive.stats.array_backend import (
     workers,
 )
 
-ROWS = 1024
+ROWS = 1024  # number of respondents at a time
 NUDGE = 1e-5
+PLACES = 4_097  # number of abilities between which a cubic spline is exact to 1e-7
+WIDTH = 8  # number of tables of a block of responses in memory at once
+CELLS = 1 << 18  # number of responses in one block
+
+Which = Literal["all", "asked", "open"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +62,18 @@ class ScoreSums:
 def true_scores(
     model: MeasurementModel, coords: Floats, ability: Floats, ability_se: Floats
 ) -> ScoreSums:
-    """Expected sum of the responses to all items; of binary ones, the expected number right."""
+    """Return the expected sum of the responses to all items; if binary, the number right."""
     parts = [_expected(model, coords, ability[rows]) for rows in row_blocks(ability.size, ROWS)]
     total = np.concatenate([value.sum(axis=0) for value, _ in parts])
     slope = np.concatenate([slope.sum(axis=0) for _, slope in parts])
-    return ScoreSums(
-        total, np.abs(slope) * ability_se, np.full(ability.size, float(coords.shape[0]))
-    )
+    n_items = np.full(ability.size, float(coords.shape[0]))
+    return ScoreSums(total, np.abs(slope) * ability_se, n_items)
 
 
 def total_scores(
     cells: Array, model: MeasurementModel, coords: Floats, ability: Floats, ability_se: Floats
 ) -> ScoreSums:
-    """Σ P over right responses minus Σ (1 - P) over wrong ones; items never asked count nothing.
+    """Return Σ P over right responses minus Σ (1 - P) over wrong ones, of items that were asked.
 
     The better the chance a respondent had, the more a hit earns and the less a miss costs. Other
     than binary responses count with their place between the worst and the best of the item.
@@ -95,7 +97,7 @@ def total_scores(
 def expected_sums(
     model: MeasurementModel, coords: Floats, found: Abilities, counted: Floats
 ) -> Floats:
-    """Return σ counted x expected response of each respondent, (n_rows,).
+    """Return Σ counted x expected response of each respondent, (n_rows,).
 
     `counted` is (n_items,), or (n_rows, n_items) where it differs.
     """
@@ -123,7 +125,7 @@ def sum_errors(
     """
     coords = errors.coords
     found = score_abilities(data, model, coords, population, method)
-    away = expected_sums(model, coords, found, counted) - reported
+    offset = expected_sums(model, coords, found, counted) - reported
     parts = []
     for rows, slopes in ability_derivatives(data, model, coords, population, method, found):
         weights, ability = np.broadcast_to(counted, data.shape)[rows], found.ability[rows]
@@ -131,7 +133,7 @@ def sum_errors(
         direct = np.transpose(model.expected_slopes(coords, ability), (2, 1, 0))
         moved = errors.variance(along[:, None, None] * slopes + weights[..., None] * direct)
         parts.append((along * found.se[rows]) ** 2 + moved)
-    return np.sqrt(np.concatenate(parts) + away**2)
+    return np.sqrt(np.concatenate(parts) + offset**2)
 
 
 def _expected(model: MeasurementModel, coords: Floats, ability: Floats) -> tuple[Floats, Floats]:
@@ -158,9 +160,8 @@ def completed_means(
 ) -> Completion:
     """Return mean response over all items, given some of them; `cells` are the responses as stored.
 
-    What was never asked is expected from the posterior of ability. The standard error holds both
-    parts of what is not known: where the respondent stands, and how single responses will fall.
-    A test that was asked whole has none.
+    Items that were never asked are expected from the posterior of ability. The standard error
+    holds the uncertainty of the ability and of single responses; it is 0 for a complete row.
     """
     return _completed(data, cells, model, coords, population, None)
 
@@ -173,7 +174,7 @@ def completed_errors(
     reported: Floats,
     errors: ItemErrors,
 ) -> Floats:
-    """Root of the mean square error of `reported` completed means, with that of the items."""
+    """Return errors of `reported` completed means, with those of the items."""
     found = _completed(data, cells, model, errors.coords, population, errors)
     return np.hypot(found.se, found.mean - reported)
 
@@ -187,8 +188,8 @@ def _completed(
     errors: ItemErrors | None,
 ) -> Completion:
     # Only items that somebody was asked can make a posterior narrow.
-    there = np.flatnonzero(~np.isnan(as_floats(cells)).all(axis=0))
-    asked_of = there if there.size else np.arange(len(coords))
+    asked_of = np.flatnonzero(~np.isnan(as_floats(cells)).all(axis=0))
+    asked_of = asked_of if asked_of.size else np.arange(len(coords))
     nodes = plan_nodes(
         model.of_items(asked_of),
         coords[asked_of],
@@ -219,16 +220,16 @@ def _completed(
     return Completion(total / len(coords), error / len(coords), asked)
 
 
-PLACES = 4_097  # between them, a cubic spline is exact to 1e-7 even where items are steps
-WIDTH = 8  # tables of a block of responses that are there at once
-CELLS = 1 << 18  # responses in one block
-
-Which = Literal["all", "asked", "open"]
+def _by_blocks(work: Callable[[slice], Sequence[Floats]], blocks: list[slice]) -> list[Floats]:
+    """Run `work` on blocks of respondents in threads, and join each of its results."""
+    with workers() as run:
+        parts = list(run(work, blocks))
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class Respondents:
-    """Many respondents, the items that they answered, and where they were found to stand."""
+    """Many respondents, the items that they answered, and their abilities."""
 
     data: Encoded
     cells: np.ndarray  # the responses as stored
@@ -237,11 +238,11 @@ class Respondents:
     population: Population
     method: str
     found: Abilities
-    errors: ItemErrors | None  # None where items are known
+    errors: ItemErrors | None  # None if items are known
 
     @cached_property
     def expected(self) -> Abilities:
-        """Abilities where items are expected, which need not be their estimate."""
+        """Abilities at the expected items, which need not be the estimated ones."""
         if self.errors is None or np.array_equal(self.errors.coords, self.coords):
             return self.found
         return score_abilities(
@@ -256,7 +257,7 @@ class Respondents:
         return ScoreSums(total, se, np.full(total.size, float(keep.size)))
 
     def total_scores(self, keep: np.ndarray) -> ScoreSums:
-        """Σ P over right responses minus Σ (1 - P) over wrong ones, of the items at `keep`."""
+        """Return Σ P over right responses minus Σ (1 - P) over wrong ones, of items at `keep`."""
         counted = self._counted(keep)
         low, high = (np.asarray(end, dtype=float) + 0 * counted for end in self.model.extent())
         weights = counted / (high - low)
@@ -278,7 +279,7 @@ class Respondents:
                 slope = self._sums(self.errors.coords, self.expected.ability, one, "open")[1]
                 moved = self._through_items(slope, one, "open")
                 error = np.sqrt(spread**2 + moved + (again - left) ** 2)
-            error = np.where(asked == one.size, 0.0, error)  # not what rounding leaves of it
+            error = np.where(asked == one.size, 0.0, error)  # without rounding errors
         return Completion(mean / one.size, error / one.size, asked)
 
     def _counted(self, keep: np.ndarray) -> Floats:
@@ -287,7 +288,7 @@ class Respondents:
         return counted
 
     def _answers(self, weights: Floats, *columns: Floats) -> list[Floats]:
-        """Σ weights x response of each row, and Σ of each of `columns` over what it was asked."""
+        """Return Σ weights x response of each row, and Σ of `columns` over items it was asked."""
 
         def add(rows: slice) -> list[Floats]:
             part = as_floats(self.cells[rows])
@@ -295,15 +296,12 @@ class Respondents:
             counts = [asked @ column for column in columns]
             return [np.where(asked, part, 0.0) @ weights, *counts]
 
-        blocks = row_blocks(len(self.cells), max(1, CELLS // self.cells.shape[1]))
-        with workers() as run:
-            parts = list(run(add, blocks))
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return _by_blocks(add, row_blocks(len(self.cells), max(1, CELLS // self.cells.shape[1])))
 
     def _sums(
         self, coords: Floats, ability: Floats, weights: Floats, which: Which
     ) -> tuple[Floats, Floats]:
-        """Return σ weights x expected response at each ability, and its derivative."""
+        """Return Σ weights x expected response at each ability, and its derivative."""
         if which == "all" or (which == "asked" and self.data.complete):
             return self._over_all(coords, ability, weights)
         asked = self._over_asked(coords, ability, weights)
@@ -324,7 +322,7 @@ class Respondents:
         return found[:, 0], found[:, 1]
 
     def _curve(self, coords: Floats, ability: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Return σ weights x expected response to all items, and its derivative, place by place."""
+        """Return Σ weights x expected response to all items, and its derivative, exactly."""
         parts = row_blocks(ability.size, max(1, CELLS // len(coords)))
         both = [self.model.expected_along(coords, ability[part]) for part in parts]
         value, slope = (
@@ -344,9 +342,7 @@ class Respondents:
             value, slope = (as_numpy(xp.sum(one.T * asked * counted, axis=1)) for one in both)
             return value, slope
 
-        with workers() as run:
-            parts = list(run(add, data.blocks(WIDTH * len(coords))))
-        value, slope = (np.concatenate(column) for column in zip(*parts, strict=True))
+        value, slope = _by_blocks(add, data.blocks(WIDTH * len(coords)))
         return value, slope
 
     def _errors(self, reported: Floats, slope: Floats, weights: Floats, which: Which) -> Floats:
@@ -360,9 +356,9 @@ class Respondents:
         return np.sqrt((along * self.expected.se) ** 2 + moved + (value - reported) ** 2)
 
     def _through_items(self, along: Floats, weights: Floats, which: Which) -> Floats:
-        """Variance of sums that move `along` with the ability, and with the items' own curves."""
+        """Return variance of sums that move `along` with the ability, and with the curves."""
         errors, data, ability = self.errors, self.data, self.expected.ability
-        assert errors is not None  # noqa: S101 - as those who ask know
+        assert errors is not None  # noqa: S101 - callers have checked it
         points = points_among(ability)
         moves = item_tables(self.model, errors, points, data)
         curves = curve_tables(self.model, errors, points, data)
@@ -383,9 +379,16 @@ class Respondents:
         return found
 
     def _left(self, coords: Floats) -> tuple[Floats, Floats]:
-        """Expected sum of what was not asked, and its standard deviation if items are known."""
+        """Return the expected sum of items not asked, and its sd if items are known."""
         data, here = self.data, like(coords, self.data.cells)
-        xp, nodes = array_namespace(here), self._nodes(coords)
+        # Only items that somebody was asked can make a posterior narrow.
+        seen = np.zeros(len(coords), dtype=bool)
+        for rows in row_blocks(len(self.cells), max(1, CELLS // self.cells.shape[1])):
+            seen |= ~np.isnan(as_floats(self.cells[rows])).all(axis=0)
+        asked = np.flatnonzero(seen) if seen.any() else np.arange(len(coords))
+        model, reach = self.model.of_items(asked), self.population.reach(FARTHEST)
+        nodes = plan_nodes(model, coords[asked], self.population, reach)
+        xp = array_namespace(here)
         fine = like(nodes.fine, here)
         posterior_of = Posterior(self.model.log_terms(here, like(nodes.coarse, here)), nodes)
         chance, noise = self.model.expected(here, fine), self.model.variance(here, fine)
@@ -398,16 +401,5 @@ class Respondents:
             apart = (left - expected[:, None]) ** 2 + left_open @ noise
             return as_numpy(expected), as_numpy(xp.sqrt(xp.sum(weights * apart, axis=1)))
 
-        with workers() as run:
-            parts = list(run(complete, data.blocks(3 * nodes.fine.size)))
-        expected, spread = (np.concatenate(column) for column in zip(*parts, strict=True))
+        expected, spread = _by_blocks(complete, data.blocks(3 * nodes.fine.size))
         return expected, spread
-
-    def _nodes(self, coords: Floats) -> Nodes:
-        """Return nodes for posteriors; only items that somebody was asked can make one narrow."""
-        seen = np.zeros(len(coords), dtype=bool)
-        for rows in row_blocks(len(self.cells), max(1, CELLS // self.cells.shape[1])):
-            seen |= ~np.isnan(as_floats(self.cells[rows])).all(axis=0)
-        asked = np.flatnonzero(seen) if seen.any() else np.arange(len(coords))
-        model, reach = self.model.of_items(asked), self.population.reach(FARTHEST)
-        return plan_nodes(model, coords[asked], self.population, reach)
