@@ -1,7 +1,7 @@
 """An item bank as a file: JSON to read, Parquet for many items; never a pickle.
 
 Both hold the same: a head (model, priors, population, how the fit went) and a table of items
-with their coordinates, covariances and flags. `bank_reading` reads what is written here.
+with their coordinates, covariances and flags. `banks` reads what is written here.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ import numpy as np
 from ogive._files import write_atomically, write_json
 from ogive.errors import InputError
 from ogive.irt.models.base import Beta, Normal, Prior
-from ogive.irt.quadrature import HistogramPopulation, Population
+from ogive.irt.quadrature import HistogramPopulation
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
     from ogive.irt.calibration import Calibration
 
-
 KIND = "calibration"
 VERSION = 4
-SUM = "sha256"  # of all else, to detect edits
+SUM = "sha256"  # key of the checksum of all else, which detects edits
 PRIORS: dict[str, type[Normal] | type[Beta]] = {"normal": Normal, "beta": Beta}
 HEAD_KEY = b"ogive.calibration"
 BANK_ENDINGS = (".json", ".parquet")
@@ -44,7 +43,15 @@ def save_bank(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
         write_json(target, KIND, VERSION, {**head, "items": items})
     elif target.suffix.lower() == ".parquet":
         document = {"schema": f"ogive/{KIND}", "version": VERSION, **head}
-        write_atomically(target, lambda file: _write_parquet(file, document, items))
+
+        def write(file: BinaryIO) -> None:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            metadata = {HEAD_KEY: json.dumps(document, allow_nan=False).encode()}
+            pq.write_table(pa.table(items).replace_schema_metadata(metadata), file)
+
+        write_atomically(target, write)
     else:
         raise InputError(
             f"Cannot save a calibration as '{target.name}': its ending is '{target.suffix}'. "
@@ -54,9 +61,9 @@ def save_bank(calibration: Calibration, path: str | os.PathLike[str]) -> Path:
 
 
 def sum_of(document: Mapping[str, Any]) -> str:
-    """Return checksum of a bank's head and items, whichever file they are in."""
-    told = {key: value for key, value in document.items() if key not in ("schema", "version", SUM)}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    """Return the checksum of a bank's head and items, whichever file they are in."""
+    rest = {key: value for key, value in document.items() if key not in ("schema", "version", SUM)}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def document_of(calibration: Calibration) -> dict[str, Any]:
@@ -72,9 +79,15 @@ def _head(calibration: Calibration) -> dict[str, Any]:
         if field.name != "coordinates"
     }
     priors = {c.name: _named_prior(c.prior) for c in model.coordinates}
+    population = calibration.population
+    if isinstance(population, HistogramPopulation):
+        columns = {"points": population.points.tolist(), "mass": population.mass.tolist()}
+        named_population: dict[str, Any] = {"histogram": columns}
+    else:
+        named_population = {"normal": {"mean": population.mean, "sd": population.sd}}
     return {
         "model": {"name": model.name, "options": options, "priors": priors},
-        "population": _named_population(calibration.population),
+        "population": named_population,
         "log_likelihood": None if math.isnan(likelihood) else likelihood,  # a part has none
         "n_respondents": calibration.n_respondents,
         "iterations": calibration.iterations,
@@ -107,13 +120,6 @@ def _by_item(values: Floats) -> list[Any]:
     return values.reshape(len(values), values[0].size).tolist()
 
 
-def _named_population(population: Population) -> dict[str, Any]:
-    if isinstance(population, HistogramPopulation):
-        columns = {"points": population.points.tolist(), "mass": population.mass.tolist()}
-        return {"histogram": columns}
-    return {"normal": {"mean": population.mean, "sd": population.sd}}
-
-
 def _named_prior(prior: Prior | None) -> dict[str, Any] | None:
     if prior is None:
         return None
@@ -123,11 +129,3 @@ def _named_prior(prior: Prior | None) -> dict[str, Any] | None:
     raise InputError(
         f"A prior of type {type(prior).__name__} cannot be saved. Use {', '.join(PRIORS)}."
     )
-
-
-def _write_parquet(file: BinaryIO, document: dict[str, Any], items: dict[str, list[Any]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    head = json.dumps(document, allow_nan=False).encode()
-    pq.write_table(pa.table(items).replace_schema_metadata({HEAD_KEY: head}), file)

@@ -1,9 +1,4 @@
-"""Item banks: read, written, joined.
-
-Item banks from files: every value of a document is checked before it is used.
-
-Banks that were not fitted as they are: known items, and two banks on one scale made one.
-"""
+"""Item banks from files, in which every value is checked; and banks made of known items."""
 
 from __future__ import annotations
 
@@ -28,14 +23,12 @@ from ogive._files import (
     written_text,
     written_texts,
 )
-from ogive.data.parquet_files import parquet_errors, read_columns, read_schema
 from ogive.errors import FileError, InputError
 from ogive.irt.bank_writing import HEAD_KEY, KIND, PRIORS, SUM, VERSION, sum_of
 from ogive.irt.calibration import Calibration
 from ogive.irt.item_covariances import (
     KnownCovariances,
     PooledItems,
-    Uncertainty,
     errors_of_items,
     pooled_items,
 )
@@ -43,16 +36,17 @@ from ogive.irt.models import MODELS, with_priors
 from ogive.irt.models.base import MeasurementModel, Prior
 from ogive.irt.quadrature import STANDARD, HistogramPopulation, NormalPopulation, Population
 from ogive.irt.replay_error import real_error_from
+from ogive.irt.response_matrix import from_data
 from ogive.stats.array_backend import Floats
 
 MOST_BYTES = 4 * 1024**3
-PYTHON_PER_ARROW = 16  # memory that lists need for one byte of the table, at most
-SUMMED = 4  # the first format with a checksum
-MOST_SHARED = 64  # directions in which all items err together; a bank of one fit has two
-ROUNDING = 1e-6  # of a covariance, relative to its largest eigenvalue
+PYTHON_PER_ARROW = 16  # largest memory of lists for one byte of the table
+SUMMED = 4  # first format with a checksum
+MOST_SHARED = 64  # largest number of shared directions of errors; one fit has two
+ROUNDING = 1e-6  # error of an eigenvalue of a covariance, relative to the largest
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 LARGEST = 1e60  # its square, and the sum of many, are still numbers
-FARTHEST = 1e6  # nothing on a scale that anybody uses lies farther out
+FARTHEST = 1e6  # largest coordinate or ability of a bank
 HEAD = (
     "model",
     "population",
@@ -74,35 +68,36 @@ def load_bank(
     check_version(file, document, VERSION)
     require_keys(file, document, (*HEAD, "items"))
     try:
-        found = _calibration(document)
+        bank = _calibration(document)
     except DAMAGED as error:
         raise FileError(
             f"'{file}' is not a calibration that this Ogive can use: {why_damaged(error)} "
             "If it was edited, restore a copy or save it again."
         ) from error
-    # Last, so that whoever edited a bank is told first what does not work.
+    # Checked last, so that errors in an edited bank are reported first.
     if document["version"] >= SUMMED and document.get(SUM) != sum_of(document):
         raise FileError(
             f"'{file}' was edited or damaged: its SHA-256 differs from that of the bank that was "
             "saved. Restore a copy, or save the bank again."
         )
-    return found
+    return bank
 
 
 def is_bank(path: str | os.PathLike[str]) -> bool:
-    """Return True if a file is meant as a bank: JSON always is, Parquet where its head says so."""
+    """Return True for a JSON file, and for a Parquet file whose metadata hold the key of a bank."""
     suffix = Path(path).suffix.lower()
     if suffix != ".parquet":
         return suffix == ".json"
     try:
-        schema = read_schema(readable_file(path, most_bytes(None, MOST_BYTES)))
+        file = readable_file(path, most_bytes(None, MOST_BYTES))
+        schema = from_data("parquet_files", "read_schema")(file)
     except FileError:
         return False
     return HEAD_KEY in (schema.metadata or {})
 
 
 def calibration_from(document: Mapping[str, Any]) -> Calibration:
-    """Return the bank that `document_of` gave; InputError where it is none."""
+    """Return the bank that `document_of` gave; raise InputError if it is none."""
     try:
         return _calibration(document)
     except DAMAGED as error:
@@ -124,7 +119,21 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
     flags = tuple(written_texts(words, "flags") for words in items["flags"])
     if len(flags) != len(names):
         raise ValueError("the columns of items have different lengths.")
-    told, replayed = document["log_likelihood"], document.get("replayed")
+    log_likelihood, replayed = document["log_likelihood"], document.get("replayed")
+    if not isinstance(document["converged"], bool):
+        raise ValueError(f"converged is {document['converged']!r:.40}, neither true nor false.")
+    pooled = None
+    if (rows := items.get("pooled")) is not None:
+        if not isinstance(rows, list) or len(rows) != len(names):
+            raise ValueError("the columns of items have different lengths.")
+        pooled_coords = np.array([_numbers(row, "pooled", coords.shape[1]) for row in rows])
+        if np.abs(pooled_coords).max(initial=0.0) > FARTHEST:
+            raise ValueError("pooled items lie too far out.")
+        pooled = PooledItems(
+            pooled_coords,
+            _covariances(items["pooled_covariance"], *coords.shape),
+            _shared(items["pooled_shared"], *coords.shape),
+        )
     return Calibration(
         model=model,
         item_names=names,
@@ -132,14 +141,16 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         uncertainty=KnownCovariances(
             _covariances(items["covariance"], *coords.shape),
             _shared(items.get("shared"), *coords.shape),
-            _pooled(items, *coords.shape),
+            pooled,
         ),
         population=_population(document["population"]),
-        log_likelihood=math.nan if told is None else written_number(told, "log_likelihood"),
+        log_likelihood=math.nan
+        if log_likelihood is None
+        else written_number(log_likelihood, "log_likelihood"),
         n_respondents=written_number(document["n_respondents"], "n_respondents", low=0),
         dependence=written_number(document.get("dependence", 0.0), "dependence", low=0, high=1),
         iterations=int(written_number(document["iterations"], "iterations", low=0)),
-        converged=_truth(document["converged"], "converged"),
+        converged=document["converged"],
         engine=written_text(document["engine"], "engine"),
         fit_notes=written_texts(document["notes"], "notes"),
         flags=flags,
@@ -159,22 +170,6 @@ def _covariances(rows: Any, n_items: int, width: int) -> Floats:
     if (lowest < -ROUNDING * highest).any():
         raise ValueError("a covariance is not positive semi-definite.")
     return found
-
-
-def _pooled(items: Mapping[str, Any], n_items: int, width: int) -> PooledItems | None:
-    if items.get("pooled") is None:
-        return None
-    rows = items["pooled"]
-    if not isinstance(rows, list) or len(rows) != n_items:
-        raise ValueError("the columns of items have different lengths.")
-    coords = np.array([_numbers(row, "pooled", width) for row in rows])
-    if np.abs(coords).max(initial=0.0) > FARTHEST:
-        raise ValueError("pooled items lie too far out.")
-    return PooledItems(
-        coords,
-        _covariances(items["pooled_covariance"], n_items, width),
-        _shared(items["pooled_shared"], n_items, width),
-    )
 
 
 def _shared(rows: Any, n_items: int, width: int) -> Floats:
@@ -213,12 +208,6 @@ def _numbers(values: Any, name: str, n: int, most: float = LARGEST_FLOAT) -> Flo
     return found
 
 
-def _truth(value: Any, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r:.40}, neither true nor false.")
-    return value
-
-
 def _model(written: Mapping[str, Any]) -> MeasurementModel:
     name = written_text(written["name"], "the model's name")
     if name not in MODELS:
@@ -228,35 +217,31 @@ def _model(written: Mapping[str, Any]) -> MeasurementModel:
     if set(written["options"]) - known:
         raise ValueError(f"the {model.name} model has no option {written['options']!r:.60}.")
     options = {key: _frozen(value) for key, value in written["options"].items()}
-    model = replace(model, **options, **_unshaped(model))  # type: ignore[type-var]
-    priors = {name: _prior(prior) for name, prior in written["priors"].items()}
+    if not type(model).coordinates:  # the options decide the coordinates
+        options["coordinates"] = ()
+    model = replace(model, **options)  # type: ignore[type-var]
+    priors: dict[str, Prior | None] = {}
+    for coordinate, prior in written["priors"].items():
+        priors[coordinate] = None
+        if prior is not None:
+            ((family, numbers),) = prior.items()
+            priors[coordinate] = PRIORS[family](**numbers)
     return with_priors(model, priors)
 
 
 def _frozen(value: Any) -> Any:
-    """Return lists, in which JSON keeps tuples, as tuples again."""
+    """Turn lists, in which JSON keeps tuples, into tuples again."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def _unshaped(model: MeasurementModel) -> dict[str, Any]:
-    """Return what makes a model choose its coordinates again, if its options decide them."""
-    return {} if type(model).coordinates else {"coordinates": ()}
-
-
-def _prior(written: Mapping[str, Any] | None) -> Prior | None:
-    if written is None:
-        return None
-    ((name, numbers),) = written.items()
-    return PRIORS[name](**numbers)
-
-
 def _read_parquet(file: Path, max_bytes: int) -> dict[str, Any]:
-    schema = read_schema(file)
+    schema = from_data("parquet_files", "read_schema")(file)
     head = (schema.metadata or {}).get(HEAD_KEY)
     if head is None:
         raise FileError(f"'{file}' is a Parquet file, but not a calibration that Ogive saved.")
+    read_columns = from_data("parquet_files", "read_columns")
     table = read_columns(file, list(schema), max_bytes // PYTHON_PER_ARROW, nested=True)
-    with parquet_errors(file):
+    with from_data("parquet_files", "parquet_errors")(file):
         items = table.to_pydict()
     return {**checked_document(file, head, KIND, VERSION), "items": items}
 
@@ -264,7 +249,7 @@ def _read_parquet(file: Path, max_bytes: int) -> dict[str, Any]:
 def known_items(
     model: MeasurementModel, coords: Floats, items: Sequence[str] | None = None, **settings: Any
 ) -> Calibration:
-    """Items at `coords` (see `model.from_parameters`), known exactly; standard normal population.
+    """Return items known exactly at `coords`, with a standard normal population.
 
     `settings` replace other fields of the calibration, such as `population` and `responses`.
     """
@@ -288,7 +273,7 @@ def known_items(
 
 
 def join_banks(first: Calibration, second: Calibration) -> Calibration:
-    """The items of `first`, then those of `second` that it lacks; population and fit of `first`.
+    """Return the items of `first`, then new ones of `second`; population and fit of `first`.
 
     Both must stand on one scale already. The bank keeps no responses and has no likelihood.
     """
@@ -302,6 +287,14 @@ def join_banks(first: Calibration, second: Calibration) -> Calibration:
     coords = [first.coords, second.coords[added]]
     errors = [first.uncertainty, errors_of_items(second.uncertainty, added)]
     covariances = [model.widened_covariances(part.covariances) for part in errors]
+    pooled = None
+    if any(part.pooled is not None for part in errors):
+        parts = [pooled_items(part, own) for part, own in zip(errors, coords, strict=True)]
+        pooled = PooledItems(
+            np.concatenate([model.widened(part.coords) for part in parts]),
+            np.concatenate([model.widened_covariances(part.covariances) for part in parts]),
+            _block_diagonal(*(model.widened_shared(part.shared) for part in parts)),
+        )
     return replace(
         bank,
         model=model,
@@ -309,30 +302,16 @@ def join_banks(first: Calibration, second: Calibration) -> Calibration:
         coords=np.concatenate([model.widened(part) for part in coords]),
         uncertainty=KnownCovariances(
             np.concatenate(covariances),
-            _beside(*(model.widened_shared(part.shared) for part in errors)),
-            _assembled_banks_pooled(model, errors, coords),
+            _block_diagonal(*(model.widened_shared(part.shared) for part in errors)),
+            pooled,
         ),
         converged=first.converged and second.converged,
         flags=(*first.flags, *(second.flags[k] for k in added)),
     )
 
 
-def _assembled_banks_pooled(
-    model: MeasurementModel, errors: Sequence[Uncertainty], coords: Sequence[Floats]
-) -> PooledItems | None:
-    """Return what both banks know of their items, given what those of each have in common."""
-    if all(part.pooled is None for part in errors):
-        return None
-    parts = [pooled_items(part, own) for part, own in zip(errors, coords, strict=True)]
-    return PooledItems(
-        np.concatenate([model.widened(part.coords) for part in parts]),
-        np.concatenate([model.widened_covariances(part.covariances) for part in parts]),
-        _beside(*(model.widened_shared(part.shared) for part in parts)),
-    )
-
-
-def _beside(first: Floats, second: Floats) -> Floats:
-    """Directions of two banks, each of which leaves the items of the other where they are."""
+def _block_diagonal(first: Floats, second: Floats) -> Floats:
+    """Join directions of two banks; each direction leaves the items of the other bank alone."""
     return np.concatenate(
         [
             np.pad(first, ((0, 0), (0, second.shape[1]), (0, 0))),

@@ -1,27 +1,15 @@
-"""Anchor respondents that fix direction; equal discriminations.
-
-A scale on which ability goes with being right, also where classifiers mostly differ in taste.
+"""Scales with constraints: a direction given by artificial respondents, or equal discriminations.
 
 Classifiers of a pool differ in how good they are and in how readily they choose each class. Where
 classes overlap, the second may differ more than the first: the scale then orders classifiers by the
-class they prefer, and the items of the other class discriminate negatively. Always choosing the
-preferred class would stand above being right everywhere.
+class they prefer, and the items of the other class discriminate negatively. Two artificial
+respondents then give the direction: one gets everything right, one everything wrong.
 
-Two artificial respondents then give the direction: one gets everything right, one everything wrong.
-
-The continuous model with one slope and one noise for all items, in closed form.
-
-The log-odds of a score are ability plus easiness plus noise, z = τ θ + m + σ ε: a two-way analysis
-of variance with random respondents. Abilities are then means of log-odds, pulled towards their
-centre by as much as they are uncertain. With free slopes, the first factor of the errors of
-regressors is how far predictions are drawn towards the middle, and not how good they are
-(benchmarks/regression.py); with equal slopes, ability follows the errors.
-
-How scores of errors are calibrated: by the continuous, the beta or the graded model.
-
-All instances have the same slope, or almost: with free slopes, the scale of regressors measures how
-far predictions are drawn towards the middle (`ogive.irt.constrained_scales`). The continuous
-model has a closed form; the other two are held together by a narrow prior.
+Scores of errors have the same slope for all items, or almost: with free slopes, the scale of
+regressors measures how far predictions are drawn towards the middle (benchmarks/regression.py). The
+continuous model has a closed form: the log-odds of a score are ability plus easiness plus noise,
+z = τ θ + m + σ ε, a two-way analysis of variance with random respondents. The beta and the graded
+model are held together by a narrow prior.
 """
 
 from __future__ import annotations
@@ -29,13 +17,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ogive._progress import Progress, silent
-from ogive.data.responses import Responses, Table, as_responses
 from ogive.errors import InputError
 from ogive.irt.banks import known_items
 from ogive.irt.calibrating import calibrate, find_engine
@@ -46,49 +33,55 @@ from ogive.irt.item_curves import NEVER_ASKED, SOLVED_BY_ALL, SOLVED_BY_NONE
 from ogive.irt.models import AUTO
 from ogive.irt.models.base import MeasurementModel, Normal
 from ogive.irt.models.continuous import Continuous
-from ogive.irt.quadrature import Population
+from ogive.irt.response_matrix import as_responses, new_responses
 from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
 
-# Weights of each artificial respondent, as shares of all: as light as will do. A twentieth did over
-# 36 imbalanced data sets.
+if TYPE_CHECKING:
+    from ogive.data.responses import Responses, Table
+
+# Weights of each artificial respondent that are tried in turn, as shares of all respondents. A
+# twentieth was enough for 36 imbalanced data sets.
 ANCHORS = (0.05, 0.4, 0.8)
-MOST_NEGATIVE = 0.25  # of informative items; more are hardly wrong labels
-FEW_NEGATIVE = 0.1  # of informative items; fewer leave the scale what it is, whatever their class
-UNLIKELY = 0.01  # a p-value
+MOST_NEGATIVE = 0.25  # share of informative items above which wrong labels are implausible
+FEW_NEGATIVE = 0.1  # share of informative items below which the scale is left as it is
+UNLIKELY = 0.01  # p-value below which the sign of discrimination follows the class
 FLAT = (SOLVED_BY_ALL, SOLVED_BY_NONE, NEVER_ASKED)
 POINTS = 241
+MAX_ROUNDS, CONVERGED = 500, 1e-10  # of alternating means if cells are missing
+LEAST = 1e-8  # smallest variance between respondents
+EDGE = 1e-6  # least distance of scores from 0 and 1
+GRADES = 5
+NARROW = 0.02  # prior sd of slopes around a common one
+BETA_SLOPE, GRADED_SLOPE = 0.5, 1.0
 
 
 @dataclass(frozen=True)
 class Preference:
-    """What shows that a scale measures something else than being right."""
+    """Evidence that a scale measures something else than being right."""
 
     negative: int
     informative: int
-    turned: str  # class of most negative items, "" where classes are not known
-    in_turned: int  # how many of the negative items are of that class
+    turned: str  # class of most negative items, "" if classes are not known
+    in_turned: int  # number of negative items of that class
     preferred: str  # class whose constant choice stands above being right, "" for none
 
     def opening(self) -> str:
-        """What is known of the scale: wrong labels of one class look as a preference does."""
+        """Return what is known of the scale: wrong labels of one class look like a preference."""
+        of_class = f", {self.in_turned:,} of them of class {self.turned}" if self.turned else ""
+        reason = (
+            f"{self.negative:,} of {self.informative:,} informative items discriminated "
+            f"negatively{of_class}"
+        )
         if self.preferred:
-            return f"By these respondents alone, the scale did not measure being right: {self}."
+            return (
+                f"By these respondents alone, the scale did not measure being right: {reason}, and "
+                f"always choosing {self.preferred} would have stood above being always right."
+            )
         most = self.turned and 2 * self.in_turned > self.negative
         cause = f" Labels of class {self.turned} may be wrong instead: check them." if most else ""
-        return f"By these respondents alone, the scale may not measure being right: {self}.{cause}"
-
-    def __str__(self) -> str:
-        """Return why, in words."""
-        of_class = f", {self.in_turned:,} of them of class {self.turned}" if self.turned else ""
-        above = (
-            f", and always choosing {self.preferred} would have stood above being always right"
-            if self.preferred
-            else ""
-        )
         return (
-            f"{self.negative:,} of {self.informative:,} informative items discriminated "
-            f"negatively{of_class}{above}"
+            f"By these respondents alone, the scale may not measure being right: {reason}.{cause}"
         )
 
 
@@ -114,7 +107,11 @@ def calibrate_by_rightness(
     for share in ANCHORS:
         engine = Anchored(find_engine("em", settings), share)
         found = calibrate(table, found.model.unfitted(), engine=engine)
-        settled = _nobody_above_right(found, labels)
+        # Being always right should stand above every respondent and every constant choice.
+        (right,) = _standing(found, [np.ones(len(found.item_names))])
+        above = labels is not None and _above_right(found, _classes(labels, len(found.coords)))
+        strongest = found.abilities(items_known=True)["ability"].max()
+        settled = not above and bool(strongest <= right)
         if settled:
             break
     short = "" if settled else " Even so, being always right does not stand above everyone."
@@ -135,11 +132,11 @@ def said_of_direction(calibration: Calibration) -> tuple[str, ...]:
 def class_preference(
     calibration: Calibration, labels: Sequence[Any] | None = None
 ) -> Preference | None:
-    """Return whether the scale of a binary calibration measures something else than being right.
+    """Return evidence that a binary calibration measures something else than being right.
 
-    With `labels` of the items, it does if choosing one class throughout would stand above being
+    With `labels` of the items, that is so if choosing one class throughout would stand above being
     right throughout, or if the sign of discrimination follows the class; without, if more than a
-    quarter of the informative items discriminate negatively.
+    quarter of the informative items discriminate negatively. None if there is no evidence.
     """
     if calibration.model.kind != "binary":
         return None
@@ -170,7 +167,7 @@ def _classes(labels: Sequence[Any], n_items: int) -> NDArray[Any]:
 
 
 def _sign_follows(negative: NDArray[np.bool_], classes: NDArray[Any]) -> bool:
-    """Return True if negative items are of some classes more often than chance would have it."""
+    """Return True if the sign of items and their class are dependent (chi-square test)."""
     from scipy.stats import chi2_contingency
 
     names = np.unique(classes)
@@ -183,7 +180,7 @@ def _sign_follows(negative: NDArray[np.bool_], classes: NDArray[Any]) -> bool:
 
 
 def _above_right(calibration: Calibration, classes: NDArray[Any]) -> str:
-    """The class whose constant choice stands highest, if that is above being always right."""
+    """Return the class whose constant choice stands highest, if above being always right."""
     names = sorted(set(classes.tolist()))
     right, *constant = _standing(
         calibration, [np.ones(len(classes)), *(classes == n for n in names)]
@@ -192,18 +189,10 @@ def _above_right(calibration: Calibration, classes: NDArray[Any]) -> str:
     return names[best] if len(names) > 1 and constant[best] > right else ""
 
 
-def _nobody_above_right(calibration: Calibration, labels: Sequence[Any] | None) -> bool:
-    """Whether being always right stands as high as every respondent and every constant choice."""
-    (right,) = _standing(calibration, [np.ones(len(calibration.item_names))])
-    if labels is not None and _above_right(calibration, _classes(labels, len(calibration.coords))):
-        return False
-    return bool(calibration.abilities(items_known=True)["ability"].max() <= right)
-
-
 def _standing(calibration: Calibration, rows: list[Any]) -> Floats:
     """Return abilities of respondents with these responses to all items."""
     cells = np.array(rows, dtype=np.int8)
-    table = Responses.from_codes(cells, None, list(calibration.item_names), "binary")
+    table = new_responses(cells, None, list(calibration.item_names), "binary")
     return calibration.score(table, items_known=True)["ability"].to_numpy()
 
 
@@ -228,7 +217,9 @@ class Anchored:
         *,
         tries: np.ndarray | None = None,
     ) -> Fit:
-        """Find the items; the log-likelihood is that of the real respondents."""
+        """Fit the items; the log-likelihood is that of the real respondents."""
+        from scipy.special import logsumexp
+
         counts = np.ones(len(cells)) if weights is None else weights
         ends = np.array([[1], [0]], dtype=cells.dtype).repeat(cells.shape[1], axis=1)
         extra = self.share * counts.sum()
@@ -242,29 +233,14 @@ class Anchored:
             progress,
             **given,
         )
-        artificial = _log_likelihoods_of_ends(model, found.coords, found.population).sum()
+        # Marginal log-likelihood of a respondent who is always right, and of one always wrong.
+        points = np.linspace(*found.population.reach(), POINTS)
+        log_weights = found.population.log_density(points) + np.log(points[1] - points[0])
+        right = np.clip(model.expected(found.coords, points), 1e-300, 1.0)
+        logs = np.log(right), np.log1p(-np.minimum(right, 1 - 1e-16))
+        of_ends = np.stack([each.sum(axis=0) for each in logs])
+        artificial = logsumexp(of_ends + log_weights, axis=1).sum()
         return replace(found, log_likelihood=found.log_likelihood - float(extra * artificial))
-
-
-def _log_likelihoods_of_ends(
-    model: MeasurementModel, coords: Floats, population: Population
-) -> Floats:
-    """Marginal log-likelihood of a respondent who is always right, and of one always wrong."""
-    from scipy.special import logsumexp
-
-    points = np.linspace(*population.reach(), POINTS)
-    log_weights = population.log_density(points) + np.log(points[1] - points[0])
-    right = np.clip(model.expected(coords, points), 1e-300, 1.0)
-    ends = np.stack(
-        [np.log(right).sum(axis=0), np.log1p(-np.minimum(right, 1 - 1e-16)).sum(axis=0)]
-    )
-    found: Floats = logsumexp(ends + log_weights, axis=1)
-    return found
-
-
-ROUNDS, CLOSE = 500, 1e-10  # of alternating means where cells are missing
-LEAST = 1e-8  # variance between respondents; less is none
-EDGE = 1e-6  # scores are read as at least so far from 0 and 1
 
 
 def calibrate_equal_slopes(responses: Responses) -> Calibration:
@@ -279,12 +255,17 @@ def calibrate_equal_slopes(responses: Responses) -> Calibration:
     scores = np.clip(responses.values, EDGE, 1 - EDGE)
     z = np.log(scores / (1 - scores))
     seen = ~np.isnan(z)
-    _check(seen)
+    if min(seen.shape) < 2 or not seen.any(axis=1).all() or not seen.any(axis=0).all():
+        raise InputError(
+            f"The table has {counted(seen.shape[0], 'respondent')} and "
+            f"{counted(seen.shape[1], 'item')}, some perhaps without a score, but at least two of "
+            "each with scores are needed."
+        )
     rows, columns, residual = _effects(z, seen)
     n_rows, n_columns = z.shape
     freedom = max(int(seen.sum()) - n_rows - n_columns + 1, 1)
     noise = max(float((residual[seen] ** 2).sum() / freedom), LEAST)
-    asked = 1 / np.mean(1 / seen.sum(axis=1))  # items per respondent, where some are missing
+    asked = 1 / np.mean(1 / seen.sum(axis=1))  # items per respondent, as some may be missing
     observed = float(rows.var(ddof=1))
     between = max(observed - noise / asked, LEAST)
     tau, sigma = np.sqrt(between), np.sqrt(noise)
@@ -318,49 +299,26 @@ def calibrate_equal_slopes(responses: Responses) -> Calibration:
 
 
 def _effects(z: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Effects of rows, with mean zero, and of columns, by least squares; and what is left."""
+    """Return effects of rows (mean zero) and columns by least squares, and residuals."""
     cells = np.where(seen, z, 0.0)
     per_row, per_column = seen.sum(axis=1), seen.sum(axis=0)
     rows, columns = np.zeros(len(z)), cells.sum(axis=0) / per_column
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         before = rows
         rows = (cells.sum(axis=1) - seen @ columns) / per_row
         rows = rows - rows.mean()
         columns = (cells.sum(axis=0) - seen.T @ rows) / per_column
-        if np.abs(rows - before).max() < CLOSE:
+        if np.abs(rows - before).max() < CONVERGED:
             break
     residual = np.where(seen, z - rows[:, None] - columns, np.nan)
     return rows, columns, residual
 
 
-def _check(seen: NDArray[np.bool_]) -> None:
-    if min(seen.shape) < 2 or not seen.any(axis=1).all() or not seen.any(axis=0).all():
-        raise InputError(
-            f"The table has {counted(seen.shape[0], 'respondent')} and "
-            f"{counted(seen.shape[1], 'item')}, some perhaps without a score, but at least two of "
-            "each with scores are needed."
-        )
-
-
-GRADES = 5
-NARROW = 0.02  # of slopes around a common one; origin and unit of the scale are left free
-BETA_SLOPE, GRADED_SLOPE = 0.5, 1.0
-
-
-def calibrate_beta(scores: Responses) -> Calibration:
-    """Return scores as draws from beta distributions."""
-    return _held_together(scores, "beta", BETA_SLOPE)
-
-
-def calibrate_grades(scores: Responses) -> Calibration:
-    """Return scores as grades from 0 to 4: fifths of all errors of the table, the largest first."""
-    return _held_together(error_grades(scores), "graded", GRADED_SLOPE)
-
-
 def error_grades(scores: Responses) -> Responses:
     """Return grades of scores, cut at quantiles of the whole table; fewer grades if many are equal.
 
-    >>> table = Responses(np.array([[0.1, 0.3, 0.5], [0.7, 0.9, 0.2]]), kind="continuous")
+    >>> import ogive as og
+    >>> table = og.Responses([[0.1, 0.3, 0.5], [0.7, 0.9, 0.2]], kind="continuous")
     >>> error_grades(table).values.tolist()
     [[0.0, 2.0, 3.0], [4.0, 4.0, 1.0]]
     """
@@ -371,18 +329,11 @@ def error_grades(scores: Responses) -> Responses:
         raise InputError("All scores of errors are equal, so there are no grades of them.")
     grades = np.searchsorted(cuts, values, side="right").astype(float)
     grades[np.isnan(values)] = np.nan
-    return Responses(grades, list(scores.respondents), list(scores.items), "graded")
-
-
-ERROR_MODELS: dict[str, Callable[[Responses], Calibration]] = {
-    "continuous": calibrate_equal_slopes,
-    "beta": calibrate_beta,
-    "graded": calibrate_grades,
-}
+    return new_responses(grades, list(scores.respondents), list(scores.items), "graded")
 
 
 def find_error_model(model: str) -> Callable[[Responses], Calibration]:
-    """Return how errors are calibrated by the model of this name."""
+    """Return the function that calibrates scores of errors by the model of this name."""
     if not isinstance(model, str) or model not in ERROR_MODELS:
         names = ", ".join(f"'{name}'" for name in ERROR_MODELS)
         raise InputError(
@@ -391,15 +342,23 @@ def find_error_model(model: str) -> Callable[[Responses], Calibration]:
     return ERROR_MODELS[model]
 
 
-def _held_together(table: Responses, model: str, slope: float) -> Calibration:
+def _nearly_equal_slopes(table: Responses, model: str, slope: float) -> Calibration:
+    """Calibrate with a narrow prior of slopes; origin and unit of the scale are free."""
     found = calibrate(table, model, priors={"discrimination": Normal(slope, NARROW)})
     slopes = found.items["discrimination"].to_numpy(dtype=float)
     away = int((np.abs(slopes - np.median(slopes)) > 0.5 * abs(np.median(slopes))).sum())
     notes = tuple(note for note in found.notes if "negative discrimination" not in note)
     if away:
-        said = (
+        note = (
             f"{counted(away, 'instance')} do not follow the common slope of the {model} model, so "
             "their difficulty means little."
         )
-        notes = (*notes, said)
+        notes = (*notes, note)
     return replace(found, fit_notes=notes)
+
+
+ERROR_MODELS: dict[str, Callable[[Responses], Calibration]] = {
+    "continuous": calibrate_equal_slopes,
+    "beta": lambda scores: _nearly_equal_slopes(scores, "beta", BETA_SLOPE),
+    "graded": lambda scores: _nearly_equal_slopes(error_grades(scores), "graded", GRADED_SLOPE),
+}

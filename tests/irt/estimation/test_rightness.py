@@ -51,7 +51,7 @@ def test_a_scale_of_preference_is_recognised_by_labels_and_without_them(tasteful
     assert why.preferred == ("no" if no > yes else "yes")
     assert why.turned != why.preferred
     assert why.in_turned > 0.9 * why.negative
-    assert f"always choosing {why.preferred}" in str(why)
+    assert f"always choosing {why.preferred}" in why.opening()
     blind = class_preference(plain)
     assert (blind.negative, blind.informative) == (why.negative, why.informative)
     assert blind.turned == blind.preferred == ""
