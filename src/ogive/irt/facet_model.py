@@ -20,10 +20,10 @@ from ogive.stats.array_backend import Floats
 
 Ints = NDArray[np.intp]
 
-FARTHEST = 5.0  # standard deviations of difficulties and peculiarities on the grids
-NARROWEST = 0.15  # standard deviation of peculiarities
+FARTHEST = 5.0  # range of the grids, in standard deviations of difficulties and peculiarities
+NARROWEST = 0.15  # least standard deviation of peculiarities
 MOST_NODES = 241
-# Standard deviations of weak priors: they only keep finite what the ratings leave open.
+# Standard deviations of weak priors, which keep parameters finite that the ratings leave open.
 PRIORS = {"ability": 5.0, "severity": 3.0, "consistency": 2.0, "step": 5.0, "log_sd": 2.0}
 
 
@@ -44,17 +44,17 @@ class Ratings:
     def of(
         cls, respondent: Ints, item: Ints, judge: Ints, category: Ints, sizes: tuple[int, ...]
     ) -> Ratings:
-        """Return from one entry per rating; `sizes`: respondents, items, judges, categories."""
+        """Gather one entry per rating; `sizes`: respondents, items, judges, categories."""
         from scipy.sparse import coo_array
 
         n_respondents, n_items, n_judges, n_categories = sizes
-        kinds, place = np.unique(respondent * n_items + item, return_inverse=True)
-        who, what = np.divmod(kinds, n_items)
-        cells = (place, judge * n_categories + category)
-        shape = (kinds.size, n_judges * n_categories)
-        counts = coo_array((np.ones(place.size), cells), shape=shape).tocsr()
-        starts = np.searchsorted(who, np.arange(n_respondents + 1))
-        return cls(who, what, counts, n_respondents, n_items, n_judges, n_categories, starts)
+        pairs, row = np.unique(respondent * n_items + item, return_inverse=True)
+        respondents, items = np.divmod(pairs, n_items)
+        cells = (row, judge * n_categories + category)
+        shape = (pairs.size, n_judges * n_categories)
+        counts = coo_array((np.ones(row.size), cells), shape=shape).tocsr()
+        starts = np.searchsorted(respondents, np.arange(n_respondents + 1))
+        return cls(respondents, items, counts, *sizes, starts)
 
     @property
     def to_items(self) -> Any:
@@ -67,7 +67,7 @@ class Ratings:
 
 @dataclass(frozen=True, eq=False)
 class FacetParameters:
-    """Where the parameters stand."""
+    """Parameters of the many-facet model."""
 
     ability: Floats  # (n_respondents,)
     severity: Floats  # (n_judges,); mean 0
@@ -87,14 +87,15 @@ class FacetParameters:
         return float(np.exp(self.log_response_sd))
 
     def vector(self) -> Floats:
-        """Return all numbers in a row."""
+        """Return all parameters as one array."""
         sds = [self.log_item_sd, self.log_response_sd]
         return np.concatenate([self.ability, self.severity, self.consistency, self.step, sds])
 
     def moved(self, step: Floats) -> FacetParameters:
-        """Return the same, `step` further."""
-        sizes = np.cumsum([x.size for x in (self.ability, self.severity, self.consistency)])
-        ends = [*sizes, sizes[-1] + self.step.size]
+        """Return the parameters moved by `step`."""
+        ends = np.cumsum(
+            [x.size for x in (self.ability, self.severity, self.consistency, self.step)]
+        )
         ability, severity, consistency, steps, sds = np.split(self.vector() + step, ends)
         return FacetParameters(ability, severity, consistency, steps, float(sds[0]), float(sds[1]))
 
@@ -104,8 +105,8 @@ class FacetParameters:
         slope = self.consistency if slope is None else slope
         x = np.arange(self.step.size + 1.0)
         passed = np.r_[0.0, np.cumsum(self.step)]
-        away = x[:, None] * (quality - severity[:, None, None]) - passed[:, None]
-        terms = slope[:, None, None] * away
+        logits = x[:, None] * (quality - severity[:, None, None]) - passed[:, None]
+        terms = slope[:, None, None] * logits
         terms = terms - terms.max(axis=1, keepdims=True)
         found: Floats = terms - np.log(np.exp(terms).sum(axis=1, keepdims=True))
         return found
@@ -135,18 +136,23 @@ class FacetLikelihood:
 
     @classmethod
     def at(cls, ratings: Ratings, parameters: FacetParameters) -> FacetLikelihood:
-        """Integrate; costs grow with responses × qualities × nodes."""
-        nodes, grid = _nodes(ratings), _grid(parameters)
+        """Integrate over difficulties and peculiarities on grids."""
+        # Difficulties in standard deviations, closer if many respondents answer an item.
+        most = int(np.bincount(ratings.item).max())
+        n_nodes = int(np.clip(35 * np.sqrt(most), 41, MOST_NODES))
+        nodes, grid = np.linspace(-FARTHEST, FARTHEST, n_nodes), _grid(parameters)
         table = parameters.log_chances(grid).reshape(-1, grid.size)
-        heights = ratings.counts @ table
-        top = heights.max(axis=1, keepdims=True)
-        likely = np.exp(heights - top)
+        log_likely = ratings.counts @ table
+        top = log_likely.max(axis=1, keepdims=True)
+        likely = np.exp(log_likely - top)
         inner = np.empty((likely.shape[0], nodes.size))
         for r in range(ratings.n_respondents):
-            mine = slice(ratings.starts[r], ratings.starts[r + 1])
-            inner[mine] = likely[mine] @ _kernel(parameters, r, nodes, grid)
+            own = slice(ratings.starts[r], ratings.starts[r + 1])
+            inner[own] = likely[own] @ _kernel(parameters, r, nodes, grid)
         inner = np.maximum(inner, 1e-300)
-        whole = ratings.to_items @ (np.log(inner) + top) + _log_normal(nodes)
+        heights = -(nodes**2) / 2
+        log_weights = heights - np.log(np.exp(heights).sum())  # standard normal
+        whole = ratings.to_items @ (np.log(inner) + top) + log_weights
         peak = whole.max(axis=1, keepdims=True)
         total = np.exp(whole - peak).sum(axis=1, keepdims=True)
         by_item = (np.log(total) + peak)[:, 0]
@@ -165,24 +171,24 @@ class FacetLikelihood:
         found, ratings = self.parameters, self.ratings
         share = self.weight[ratings.item] / self.inner
         to_items = ratings.to_items
-        own = np.zeros((ratings.item.size, ratings.n_respondents))
+        abilities = np.zeros((ratings.item.size, ratings.n_respondents))
         sds = np.zeros((ratings.item.size, 2))
         qualities = np.empty_like(self.likely)
         variance = found.response_sd**2
         for r in range(ratings.n_respondents):
-            mine = slice(ratings.starts[r], ratings.starts[r + 1])
+            rows = slice(ratings.starts[r], ratings.starts[r + 1])
             kernel = _kernel(found, r, self.nodes, self.grid)
             middle = found.ability[r] - found.item_sd * self.nodes
-            weights, part = share[mine], self.likely[mine]
+            weights, part = share[rows], self.likely[rows]
             mean, square = ((part * self.grid**k) @ kernel for k in (1, 2))
-            seen = self.weight[ratings.item[mine]]
-            away = weights * mean - seen * middle
-            own[mine, r] = away.sum(axis=1) / variance
-            sds[mine, 0] = -(away * found.item_sd * self.nodes).sum(axis=1) / variance
-            spread = weights * square - 2 * middle * weights * mean + seen * middle**2
-            sds[mine, 1] = spread.sum(axis=1) / variance - 1
-            qualities[mine] = part * (weights @ kernel.T)
-        parts = [own, *self._by_judges(qualities), sds]
+            posterior = self.weight[ratings.item[rows]]
+            residual = weights * mean - posterior * middle
+            abilities[rows, r] = residual.sum(axis=1) / variance
+            sds[rows, 0] = -(residual * found.item_sd * self.nodes).sum(axis=1) / variance
+            squares = weights * square - 2 * middle * weights * mean + posterior * middle**2
+            sds[rows, 1] = squares.sum(axis=1) / variance - 1
+            qualities[rows] = part * (weights @ kernel.T)
+        parts = [abilities, *self._by_judges(qualities), sds]
         return np.hstack([to_items @ each for each in parts])
 
     def _by_judges(self, qualities: Floats) -> list[Floats]:
@@ -193,15 +199,14 @@ class FacetLikelihood:
         passed = np.r_[0.0, np.cumsum(found.step)][:, None]
         slope = found.consistency[:, None, None]
 
-        def beyond(values: Floats) -> Floats:
-            found: Floats = values - (chance * values).sum(axis=1, keepdims=True)
-            return found
+        def centred(values: Floats) -> Floats:
+            return np.asarray(values - (chance * values).sum(axis=1, keepdims=True))
 
-        away = x * (self.grid - found.severity[:, None, None]) - passed
-        tables = [-slope * beyond(np.broadcast_to(x, chance.shape)), beyond(away)]
+        logits = x * (self.grid - found.severity[:, None, None]) - passed
+        tables = [-slope * centred(np.broadcast_to(x, chance.shape)), centred(logits)]
         for k in range(1, ratings.n_categories):
-            over = np.broadcast_to((x >= k).astype(float), chance.shape)
-            tables.append(-slope * beyond(over))
+            above = np.broadcast_to((x >= k).astype(float), chance.shape)
+            tables.append(-slope * centred(above))
         shape = (ratings.item.size, ratings.n_judges, ratings.n_categories)
         given = ratings.counts.toarray()
         sums = [
@@ -219,33 +224,20 @@ class FacetLikelihood:
 
 
 def free_directions(ratings: Ratings) -> Floats:
-    """Directions in which parameters may move: severities, consistencies and steps keep means."""
+    """Return directions of parameters; severities, consistencies and steps keep their means."""
     from scipy.linalg import block_diag
 
-    n_steps = ratings.n_categories - 1
-    blocks = [
-        np.eye(ratings.n_respondents),
-        _centred(ratings.n_judges),
-        _centred(ratings.n_judges),
-        _centred(n_steps),
-        np.eye(2),
-    ]
-    return np.asarray(block_diag(*blocks))
+    judges = _centred_basis(ratings.n_judges)
+    steps = _centred_basis(ratings.n_categories - 1)
+    return np.asarray(block_diag(np.eye(ratings.n_respondents), judges, judges, steps, np.eye(2)))
 
 
-def _centred(n: int) -> Floats:
+def _centred_basis(n: int) -> Floats:
     """Return an orthonormal basis of the vectors with mean 0, (n, n - 1)."""
     if n == 1:
         return np.zeros((1, 0))
     basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, :-1]]))[0]
     return np.asarray(basis[:, 1:])
-
-
-def _nodes(ratings: Ratings) -> Floats:
-    """Return difficulties in standard deviations, closer where many respondents answer an item."""
-    most = int(np.bincount(ratings.item).max())
-    n = int(np.clip(35 * np.sqrt(most), 41, MOST_NODES))
-    return np.linspace(-FARTHEST, FARTHEST, n)
 
 
 def _grid(parameters: FacetParameters) -> Floats:
@@ -257,13 +249,6 @@ def _grid(parameters: FacetParameters) -> Floats:
     return np.linspace(low, high, int(np.clip((high - low) / width, 40, 600)) + 1)
 
 
-def _log_normal(nodes: Floats) -> Floats:
-    """Log weights of nodes of a standard normal, which sum to one."""
-    heights = -(nodes**2) / 2
-    found: Floats = heights - np.log(np.exp(heights).sum())
-    return found
-
-
 def _kernel(parameters: FacetParameters, r: int, nodes: Floats, grid: Floats) -> Floats:
     """Return weights of qualities at each difficulty, (n_qualities, n_nodes)."""
     middle = parameters.ability[r] - parameters.item_sd * nodes
@@ -273,7 +258,7 @@ def _kernel(parameters: FacetParameters, r: int, nodes: Floats, grid: Floats) ->
 
 
 def start_of(ratings: Ratings, severity: Floats, signs: Floats, ability: Floats) -> FacetParameters:
-    """Where to begin: rough abilities and severities, and judges that agree or contradict."""
+    """Return starting values from rough abilities and severities, and signs of judges."""
     consistency = signs + (1 - signs.mean())
     steps = np.zeros(ratings.n_categories - 1)
     return FacetParameters(ability, severity - severity.mean(), consistency, steps, 0.0, 0.0)
@@ -290,7 +275,7 @@ class FacetFit:
 
 
 def fit_facets(ratings: Ratings, begin: FacetParameters) -> FacetFit:
-    """Climb by L-BFGS, then by Newton's method; errors over items, which are a sample."""
+    """Maximize by L-BFGS, then by Newton's method; errors are over items, which are a sample."""
     from scipy.optimize import minimize
 
     basis = free_directions(ratings)
@@ -312,12 +297,15 @@ def fit_facets(ratings: Ratings, begin: FacetParameters) -> FacetFit:
         by_item = FacetLikelihood.at(ratings, begin.moved(basis @ z)).slopes()
         return np.asarray(by_item @ basis[:, free])
 
-    bends = _bends(slopes, z, free)
+    # Information that each item gives, (n_items, n_free, n_free), by differences of slopes.
+    steps = 1e-4 * np.eye(width)[free]
+    halves = np.stack([(slopes(z - step) - slopes(z + step)) / 2e-4 for step in steps], axis=1)
+    by_item = np.asarray((halves + halves.transpose(0, 2, 1)) / 2)
     priors = basis.T @ (pulls(begin)[0][:, None] * basis)
-    bend = bends.sum(axis=0) + priors[np.ix_(free, free)]
-    z, left = _polished(loss, z, free, bend)
-    inverse = np.linalg.inv(bend)
-    scores = _left_out(slopes(z), bends, inverse)
+    information = by_item.sum(axis=0) + priors[np.ix_(free, free)]
+    z, left = _newton(loss, z, free, information)
+    inverse = np.linalg.inv(information)
+    scores = _jackknifed(slopes(z), by_item, inverse)
     inner = np.zeros((width, width))
     inner[np.ix_(free, free)] = inverse @ (scores.T @ scores) @ inverse
     parameters = begin.moved(basis @ z)
@@ -325,36 +313,31 @@ def fit_facets(ratings: Ratings, begin: FacetParameters) -> FacetFit:
     return FacetFit(parameters, basis @ inner @ basis.T, float(here.by_item.sum()), left < 1e-3)
 
 
-def _left_out(slopes: Floats, bends: Floats, inverse: Floats) -> Floats:
-    """Return slopes of items as they would be had the item not drawn the estimates to itself.
+def _jackknifed(slopes: Floats, by_item: Floats, inverse: Floats) -> Floats:
+    """Return slopes of items at estimates without that item.
 
     Estimates without an item differ by its slope and by its share of the information: this is the
     jackknife over items, to first order (CR3 of Bell and McCaffrey, 2002).
     """
     n, width = slopes.shape
-    own = np.eye(width) - bends @ inverse
+    own = np.eye(width) - by_item @ inverse
     found = np.linalg.solve(own, (slopes - slopes.mean(axis=0))[:, :, None])[:, :, 0]
     jackknifed: Floats = found * np.sqrt((n - 1) / n)
     return jackknifed
 
 
-def _polished(loss: Any, z: Floats, free: NDArray[np.bool_], bend: Floats) -> tuple[Floats, float]:
-    """Return a few steps of Newton's method; also the slope that is left."""
+def _newton(
+    loss: Any, z: Floats, free: NDArray[np.bool_], information: Floats
+) -> tuple[Floats, float]:
+    """Take a few steps of Newton's method; return also the largest slope that is left."""
     value, slope = loss(z)
     for _ in range(6):
         step = np.zeros_like(z)
-        step[free] = np.linalg.solve(bend, slope[free])
+        step[free] = np.linalg.solve(information, slope[free])
         if np.abs(step).max() < 1e-8:
             break
-        new, turned = loss(z - step)
+        new, new_slope = loss(z - step)
         if np.abs(step).max() > 1.0 or new > value + 1e-9 * abs(value):
             break
-        z, value, slope = z - step, new, turned
+        z, value, slope = z - step, new, new_slope
     return z, float(np.abs(slope[free]).max())
-
-
-def _bends(slopes: Any, z: Floats, free: NDArray[np.bool_]) -> Floats:
-    """Information that each item gives, (n_items, n_free, n_free), by differences of slopes."""
-    steps = 1e-4 * np.eye(z.size)[free]
-    found = np.stack([(slopes(z - step) - slopes(z + step)) / 2e-4 for step in steps], axis=1)
-    return np.asarray((found + found.transpose(0, 2, 1)) / 2)

@@ -1,10 +1,10 @@
 """First and second moments of the responses to items, as a model implies them.
 
-What is compared with the observed table are means of single features of an item's response (its
-score, or whether it lies in a category) and means of products of features of two items. At a
-given ability items are independent, so that the covariance of all these means is one matrix
-product over the nodes, corrected where two moments share an item. Margins of Maydeu-Olivares and
-Joe (2006), of Cai and Hansen (2013) and of Cai and Monro (2014).
+The moments are means of single features of an item's response (its score, or whether it lies in a
+category), and means of products of features of two items. At a given ability items are independent,
+so that the covariance of all these means is one matrix product over the nodes, corrected for
+moments that share an item. Margins of Maydeu-Olivares and Joe (2006), Cai and Hansen (2013), and
+Cai and Monro (2014).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ogive.stats.array_backend import Floats, row_blocks
 
 Ints = NDArray[np.signedinteger[Any]]
 
-LEAST_VARIANCE = 1e-12  # a moment that varies less is fixed: nothing can deviate from it
-LEAST_DIRECTION = 1e-8  # of the longest; a shorter direction is one that the numbers cannot take
+LEAST_VARIANCE = 1e-12  # variance below which a moment counts as fixed
+LEAST_DIRECTION = 1e-8  # least length of a direction, relative to the longest
 ROWS_AT_A_TIME = 4096
 TRIANGLE_ROWS = 128
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Response probabilities on nodes, and how the free numbers of a model move them."""
+    """Response probabilities on nodes, and their derivatives in the coordinates of the items."""
 
     prob: Floats  # (n_categories, n_items, n_nodes)
     slopes: Floats  # (width, n_categories, n_items, n_nodes): derivatives of prob
@@ -37,7 +37,7 @@ class Family:
 
     @property
     def n_free(self) -> int:
-        """How many numbers are free."""
+        """Number of free parameters."""
         return sum(
             1 if common else int(self.free[:, k].sum()) for k, common in enumerate(self.shared)
         )
@@ -45,9 +45,9 @@ class Family:
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Which moments are compared: each is the mean of feature `left` times feature `right`.
+    """Moments that are compared: each is the mean of feature `left` times feature `right`.
 
-    The last feature is the constant one, which stands at the right of a single feature.
+    The last feature is the constant one, the right factor of a single feature.
     """
 
     owner: Ints  # (n_features,): the item of each feature
@@ -57,17 +57,8 @@ class Margins:
 
     @property
     def size(self) -> int:
-        """How many moments there are."""
+        """Number of moments."""
         return int(self.left.size)
-
-    @property
-    def one(self) -> int:
-        """The position of the constant feature."""
-        return self.owner.size
-
-    def of_feature(self, values: Floats) -> Floats:
-        """Return `values` of the features, with a last row for the constant one."""
-        return np.concatenate([values, np.ones((1, *values.shape[1:]))])
 
 
 def margins(statistic: str, n_items: int, n_categories: int) -> Margins:
@@ -92,7 +83,7 @@ def margins(statistic: str, n_items: int, n_categories: int) -> Margins:
 
 
 def n_moments(statistic: str, n_items: int, n_categories: int) -> int:
-    """Return how many moments a statistic compares, without listing them."""
+    """Return the number of moments of a statistic, without listing them."""
     each, pairs = n_categories - 1, n_items * (n_items - 1) // 2
     if statistic == "m2":
         return n_items * each + pairs * each**2
@@ -114,7 +105,7 @@ def observed_moments(cells: Ints, weights: Floats, chosen: Margins) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Implied:
-    """What a model says of the moments: their means, covariance in one row, slopes."""
+    """Moments under a model: their means, covariance in one row, derivatives."""
 
     means: Floats  # (n_moments,)
     covariance: Floats  # (n_moments, n_moments)
@@ -123,7 +114,9 @@ class Implied:
 
 def implied_moments(family: Family, chosen: Margins) -> Implied:
     """Return moments under the model, with their covariance and derivatives."""
-    features = _conditional_means(family.prob, chosen)
+    # Mean of each feature at each node, the constant one last, (n_features + 1, n_nodes).
+    features = np.einsum("gk,kgq->gq", chosen.value, family.prob[:, chosen.owner])
+    features = np.concatenate([features, np.ones((1, features.shape[1]))])
     products = features[chosen.left] * features[chosen.right]
     values = products @ family.weights
     products -= values[:, None]
@@ -132,21 +125,19 @@ def implied_moments(family: Family, chosen: Margins) -> Implied:
     return Implied(values, covariance, _jacobian(family, chosen, features))
 
 
-def _conditional_means(prob: Floats, chosen: Margins) -> Floats:
-    """Mean of each feature at each node, the constant one last, (n_features + 1, n_nodes)."""
-    means = np.einsum("gk,kgq->gq", chosen.value, prob[:, chosen.owner])
-    return chosen.of_feature(means)
-
-
 def _add_shared_items(
     covariance: Floats, family: Family, chosen: Margins, features: Floats
 ) -> None:
-    """Add what two moments have in common because they share one item, or both."""
+    """Add the covariance of moments that share one item, or both."""
     owner = np.append(chosen.owner, -1)
     spread = {}
     for item in range(family.prob.shape[1]):
         own = np.flatnonzero(chosen.owner == item).tolist()
-        place, other = _moments_of(own, chosen)
+        place, other = {}, {}  # of each feature: its moments, and the other feature there
+        for g in own:
+            left, right = np.flatnonzero(chosen.left == g), np.flatnonzero(chosen.right == g)
+            place[g] = np.concatenate([left, right])
+            other[g] = np.concatenate([chosen.right[left], chosen.left[right]])
         for g in own:
             for h in own:
                 both = (chosen.value[g] * chosen.value[h]) @ family.prob[:, item]
@@ -156,7 +147,7 @@ def _add_shared_items(
     pair = owner[chosen.left] * (family.prob.shape[1] + 1) + owner[chosen.right]
     order = np.argsort(pair, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
-        if chosen.right[group[0]] == chosen.one:
+        if chosen.right[group[0]] == chosen.owner.size:
             continue
         left, right = chosen.left[group], chosen.right[group]
         for a, place in enumerate(group):
@@ -167,20 +158,10 @@ def _add_shared_items(
             covariance[place, group] += shared
 
 
-def _moments_of(own: list[int], chosen: Margins) -> tuple[dict[int, Ints], dict[int, Ints]]:
-    """Return for each feature: the moments it enters, and the feature that it meets there."""
-    place, other = {}, {}
-    for g in own:
-        left, right = np.flatnonzero(chosen.left == g), np.flatnonzero(chosen.right == g)
-        place[g] = np.concatenate([left, right])
-        other[g] = np.concatenate([chosen.right[left], chosen.left[right]])
-    return place, other
-
-
 def _jacobian(family: Family, chosen: Margins, features: Floats) -> Floats:
     """Return derivatives of the moments in the free numbers, (n_moments, n_free)."""
     n_items, moments = family.prob.shape[1], np.arange(chosen.size)
-    paired = chosen.right != chosen.one
+    paired = chosen.right != chosen.owner.size
     columns = []
     for k, common in enumerate(family.shared):
         moved = np.einsum("gk,kgq->gq", chosen.value, family.slopes[k][:, chosen.owner])
@@ -196,8 +177,8 @@ def _jacobian(family: Family, chosen: Margins, features: Floats) -> Floats:
 def quadratic_form(residual: Floats, implied: Implied, count: float) -> tuple[float, int]:
     """Return the statistic and its degrees of freedom.
 
-    What the free numbers could explain is projected out of the residuals, so that the result is
-    chi-square whatever consistent estimate the numbers come from.
+    Directions of the free parameters are projected out of the residuals, so that the result is
+    chi-square for any consistent estimate.
     """
     deviation = np.sqrt(np.maximum(np.diag(implied.covariance), 0.0))
     kept = np.flatnonzero(deviation > np.sqrt(LEAST_VARIANCE))
@@ -207,7 +188,13 @@ def quadratic_form(residual: Floats, implied: Implied, count: float) -> tuple[fl
     correlation /= scale
     columns = np.column_stack([residual[kept], implied.jacobian[kept]]) / scale[:, None]
     white = _whitened(correlation, columns)
-    directions = _basis(white[:, 1:])
+    slopes = white[:, 1:]
+    length = np.sqrt((slopes**2).sum(axis=0))
+    moving = slopes[:, length > 0] / length[length > 0]
+    directions = np.zeros((slopes.shape[0], 0))  # an orthonormal basis
+    if moving.size:
+        left, size, _ = np.linalg.svd(moving, full_matrices=False)
+        directions = left[:, size > LEAST_DIRECTION * size[0]]
     rest = white[:, 0] - directions @ (directions.T @ white[:, 0])
     return count * float(rest @ rest), white.shape[0] - directions.shape[1]
 
@@ -216,19 +203,12 @@ def _whitened(correlation: Floats, columns: Floats) -> Floats:
     """Return `columns` in coordinates in which the moments are uncorrelated with variance one."""
     try:
         lower: Floats = np.linalg.cholesky(correlation).astype(float, copy=False)
-        return _solved(lower, columns)
     except np.linalg.LinAlgError:  # some moments follow from others: keep the directions that vary
         values, vectors = np.linalg.eigh(correlation)
         kept = values > LEAST_DIRECTION * values[-1]
         projected: Floats = (vectors[:, kept] / np.sqrt(values[kept])).T @ columns
         return projected
-
-
-def _solved(lower: Floats, columns: Floats) -> Floats:
-    """Return the solution of a lower triangular system, block by block.
-
-    SciPy has a routine for this, but it brings a BLAS of its own, whose threads nobody holds.
-    """
+    # Solve the triangular system in blocks: SciPy would use the unlimited threads of its own BLAS.
     found = np.empty_like(columns)
     for rows in row_blocks(lower.shape[0], TRIANGLE_ROWS):
         before = slice(0, rows.start)
@@ -237,20 +217,10 @@ def _solved(lower: Floats, columns: Floats) -> Floats:
     return found
 
 
-def _basis(columns: Floats) -> Floats:
-    """Return orthonormal columns that span the same directions."""
-    length = np.sqrt((columns**2).sum(axis=0))
-    moving = columns[:, length > 0] / length[length > 0]
-    if not moving.size:
-        return np.zeros((columns.shape[0], 0))
-    left, size, _ = np.linalg.svd(moving, full_matrices=False)
-    return left[:, size > LEAST_DIRECTION * size[0]]
-
-
 def independence(
     cells: Ints, weights: Floats, statistic: str, n_categories: int
 ) -> tuple[float, int]:
-    """The statistic of a model of independent items with the observed shares, and its degrees.
+    """Return the statistic of independent items with the observed shares, and its freedom.
 
     Products of residuals of independent items are uncorrelated, so that it is a sum over pairs:
     of squared correlations, or for M2 of Pearson's chi-square of each table of two items.
@@ -284,7 +254,7 @@ def _shares(places: NDArray[np.bool_], weights: Floats) -> Floats:
 
 
 def implied_correlations(family: Family) -> Floats:
-    """Correlations of the items' scores under the model, (n_items, n_items); NaN for a constant."""
+    """Return correlations of the items' scores under the model; NaN for a constant."""
     grades = np.arange(family.prob.shape[0], dtype=float)
     means = np.einsum("k,kiq->iq", grades, family.prob)
     centred = means - (means @ family.weights)[:, None]

@@ -1,36 +1,40 @@
 """Accuracy of each respondent on a set of items, with its interval.
 
-Where not everybody was asked everything, the measurement model predicts the missing responses. One
-ability seldom explains all tasks, and the model cannot tell by how much it is wrong. So
-respondents who answered nearly everything are masked like the others, which shows the error of
-such predictions.
+The measurement model predicts missing responses. One ability seldom explains all tasks, and the
+model cannot tell by how much it is wrong. So respondents who answered nearly everything are masked
+like the others, which shows the error of such predictions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ogive.data.responses import Responses
-from ogive.data.study_tables import PERCENT, like_percentages
+from ogive._validation import CONFIDENCE
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import calibrate_by_rightness
 from ogive.irt.estimation.identifiability import common_factor
 from ogive.irt.models.base import MeasurementModel
+from ogive.irt.response_matrix import from_data
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import Grouping, Means, clustered_means, t_reach, wilson_limits
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ogive.data.responses import Responses
+
 LONGEST = 100  # iterations: abilities from few responses are imprecise anyway
-LEAST = 3  # respondents needed for a scale
-SMALLEST = 1e-12  # standard error; anything below is rounding
-NEARLY_ALL = 0.9  # share of items answered by respondents who are masked
-LEAST_MASKED = 5  # respondents needed to estimate the error of predictions
-MOST_MASKED = 40  # respondents; more would add little
-MOST_PATTERNS = 100  # patterns of missing responses tried; the rest get the worst error of these
+LEAST = 3  # smallest number of respondents for a scale
+SMALLEST = 1e-12  # standard error below which differences are rounding
+NEARLY_ALL = 0.9  # least share of items answered by respondents who are masked
+LEAST_MASKED = 5  # smallest number of respondents that show the error of predictions
+MOST_MASKED = 40  # largest number of masked respondents
+MOST_PATTERNS = 100  # number of patterns of missing responses tried; others get the worst error
 
 Ints = NDArray[np.intp]
 
@@ -46,9 +50,8 @@ class Reached:
     n: Ints
 
     def of(self, rows: Ints) -> Reached:
-        """Return the same for some respondents, in this order."""
-        mean, se, low, high = (x[rows] for x in (self.mean, self.se, self.low, self.high))
-        return Reached(mean, se, low, high, self.n[rows])
+        """Select some respondents, in this order."""
+        return Reached(*(getattr(self, each.name)[rows] for each in fields(self)))
 
     def columns(self) -> dict[str, Floats]:
         """Return columns of accuracy with its standard error and interval."""
@@ -61,18 +64,18 @@ class Expectation:
     """What the model expects of each respondent on each item, (n_respondents, n_items) each."""
 
     mean: Floats
-    sway: Floats  # change of the mean per standard error of the ability
+    sway: Floats  # change of the mean by one standard error of the ability
     noise: Floats  # variance of the response around the mean
 
     def of(
         self, respondents: Ints | slice = slice(None), items: Ints | slice = slice(None)
     ) -> Expectation:
-        """Return the same for some respondents and items."""
+        """Select some respondents and items."""
         parts = (x[respondents][:, items] for x in (self.mean, self.sway, self.noise))
         return Expectation(*parts)
 
     def left_open(self, values: Floats, weights: Floats) -> Floats:
-        """Variance of the mean due to missing responses; `weights` of all items sum to one."""
+        """Return variance of the mean due to missing responses; weights of items sum to one."""
         left = np.isnan(values) * weights
         of_ability = (left * self.sway).sum(axis=1) ** 2
         found: Floats = of_ability + (left**2 * self.noise).sum(axis=1)
@@ -137,7 +140,7 @@ def _limits(
     *,
     ended: bool,
 ) -> tuple[Floats, Floats]:
-    """Student's interval; where scores have two ends, Wilson's with the effective number of items.
+    """Return Student's interval; Wilson's with the effective number of items for bounded scores.
 
     A respondent whose responses are all the same shows no spread: within the `extent` of all
     responses, its interval is Wilson's, too.
@@ -158,16 +161,16 @@ def _limits(
 
 
 def ends_of(table: Responses) -> tuple[float, float]:
-    """Bounds that intervals keep to: the ends of grades and of what looks like percentages."""
-    if like_percentages(table):
-        return 0.0, PERCENT
+    """Return bounds of intervals: the ends of grades, and of what looks like percentages."""
+    if from_data("study_tables", "like_percentages")(table):
+        return 0.0, from_data("study_tables", "PERCENT")
     values = table.values
     seen = float(np.nanmin(values)), float(np.nanmax(values))
     return seen if table.kind == "graded" and seen[0] < seen[1] else (-np.inf, np.inf)
 
 
 def check_known(known: object, table: Responses) -> None:
-    """Refuse a calibration that is not of this table: its abilities would be of others."""
+    """Refuse a calibration of other respondents or items than those of this table."""
     if known is None:
         return
     if not isinstance(known, Calibration):
@@ -188,9 +191,9 @@ def check_known(known: object, table: Responses) -> None:
 def ability_scale(
     table: Responses, model: str | MeasurementModel, known: Calibration | None = None
 ) -> tuple[Calibration | None, list[str]]:
-    """Return the calibration that abilities come from, if there is one, and notes on it.
+    """Return the calibration for abilities, or None, and notes on it.
 
-    It is the one that is `known`, if it was fitted to this very table.
+    The `known` one is used if it was fitted to this very table.
     """
     if table.n_respondents < LEAST:
         return None, [f"Abilities are not estimated: at least {LEAST} respondents are needed."]
@@ -210,17 +213,15 @@ def ability_scale(
 
 
 def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:
-    """What the model expects of the respondents of a table; None if the table is complete."""
-    if table.complete:
-        return None
-    # Items stand on the same scale, so that its error cancels; what errors of single items add to
-    # predictions is measured by masking.
-    scored = scale.abilities(items_known=True)
-    return expected_at(scale, scored["ability"].to_numpy(), scored["se"].to_numpy())
+    """Return what the model expects of the respondents of a table; None if it is complete."""
+    # Items stand on the same scale, so that its error cancels; errors of single items are
+    # measured by masking.
+    return None if table.complete else _expected(scale, scale.abilities(items_known=True))
 
 
-def expected_at(scale: Calibration, ability: Floats, se: Floats) -> Expectation:
+def _expected(scale: Calibration, scored: pd.DataFrame) -> Expectation:
     """Return what the model expects of respondents with these abilities on all items."""
+    ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
     mean, low, high = (
         scale.model.expected(scale.coords, at).T for at in (ability, ability - se, ability + se)
     )
@@ -240,10 +241,10 @@ class Whole:
     bounded: bool
 
     def masked(self) -> tuple[Floats, int]:
-        """Return error of predicted accuracy, (n_respondents,), and how many respondents showed it.
+        """Return errors of predicted accuracy, (n_respondents,), and the number of masked ones.
 
-        NaN for respondents who were asked nearly all items or none, and for everybody where fewer
-        than five were.
+        NaN for respondents who were asked nearly all items or none, and for all if fewer than five
+        respondents can be masked.
         """
         found = np.full(self.table.n_respondents, np.nan)
         if self.scale is None or self.expectation is None or self.parts[0].any():
@@ -255,13 +256,12 @@ class Whole:
         if known.size < LEAST_MASKED or not open_.size:
             return found, 0
         truth = self._mean(self.table.values, self.expectation)
-        known = _evenly_chosen(known, truth[known])
+        order = known[np.argsort(truth[known], kind="stable")]  # evenly, from worst to best
+        places = np.linspace(0, known.size - 1, min(known.size, MOST_MASKED)).round().astype(int)
+        known = np.sort(order[places])
         patterns, which = np.unique(seen[open_], axis=0, return_inverse=True)
         tried = patterns[np.argsort(patterns.sum(axis=1), kind="stable")[:MOST_PATTERNS]]
-        errors = {
-            mask.tobytes(): _masked_error(self.scale, self.table, known, truth, mask, self._mean)
-            for mask in tried
-        }
+        errors = {mask.tobytes(): self._masked_error(known, truth, mask) for mask in tried}
         worst = max(errors.values())
         each = np.array([errors.get(mask.tobytes(), worst) for mask in patterns])
         found[open_] = each[which.ravel()]
@@ -273,18 +273,18 @@ class Whole:
         found = np.empty((4, self.table.n_respondents))
         asked = np.empty(self.table.n_respondents, dtype=np.intp)
         for part in range(int(rows.max()) + 1):
-            mine, items = np.flatnonzero(rows == part), np.flatnonzero(columns == part)
-            expectation = None if self.expectation is None else self.expectation.of(mine, items)
-            values = self.table.values[np.ix_(mine, items)]
-            of_part = self._on(items, values, expectation, confidence, (masked[0][mine], masked[1]))
-            found[:, mine] = of_part.mean, of_part.se, of_part.low, of_part.high
-            asked[mine] = of_part.n
+            own, items = np.flatnonzero(rows == part), np.flatnonzero(columns == part)
+            expectation = None if self.expectation is None else self.expectation.of(own, items)
+            values = self.table.values[np.ix_(own, items)]
+            of_part = self._on(items, values, expectation, confidence, (masked[0][own], masked[1]))
+            found[:, own] = of_part.mean, of_part.se, of_part.low, of_part.high
+            asked[own] = of_part.n
         mean, se, low, high = found
         return Reached(mean, se, low, high, asked)
 
     def _mean(self, values: Floats, expectation: Expectation) -> Floats:
         """Return mean response to all items, from responses with gaps."""
-        return self._on(np.arange(self.table.n_items), values, expectation, 0.95).mean
+        return self._on(np.arange(self.table.n_items), values, expectation, CONFIDENCE).mean
 
     def _on(
         self,
@@ -306,27 +306,13 @@ class Whole:
             masked=masked,
         )
 
-
-def _evenly_chosen(rows: Ints, truth: Floats) -> Ints:
-    """Return at most forty respondents, from the worst to the best."""
-    order = rows[np.argsort(truth, kind="stable")]
-    places = np.linspace(0, rows.size - 1, min(rows.size, MOST_MASKED)).round().astype(int)
-    return np.asarray(np.sort(order[places]))
-
-
-def _masked_error(
-    scale: Calibration,
-    table: Responses,
-    rows: Ints,
-    truth: Floats,
-    mask: NDArray[np.bool_],
-    estimate: Callable[[Floats, Expectation], Floats],
-) -> float:
-    """Root mean square error for the respondents `rows`, seen on the items of a mask only."""
-    items = np.flatnonzero(mask)
-    asked = table.select(respondents=rows, items=items)
-    scored = scale.of_items([table.items[k] for k in items]).score(asked, items_known=True)
-    expectation = expected_at(scale, scored["ability"].to_numpy(), scored["se"].to_numpy())
-    values = np.where(mask, table.values[rows], np.nan)
-    off = estimate(values, expectation) - truth[rows]
-    return float(np.sqrt(np.nanmean(off**2)))
+    def _masked_error(self, rows: Ints, truth: Floats, mask: NDArray[np.bool_]) -> float:
+        """Return root mean square error for the respondents `rows`, seen on masked items only."""
+        assert self.scale is not None  # noqa: S101 - checked by the caller
+        items = np.flatnonzero(mask)
+        asked = self.table.select(respondents=rows, items=items)
+        part = self.scale.of_items([self.table.items[k] for k in items])
+        expectation = _expected(self.scale, part.score(asked, items_known=True))
+        values = np.where(mask, self.table.values[rows], np.nan)
+        off = self._mean(values, expectation) - truth[rows]
+        return float(np.sqrt(np.nanmean(off**2)))

@@ -1,17 +1,13 @@
-"""Nodes, populations, posteriors, sufficient scores.
+"""Posteriors of ability: nodes, populations, likelihoods, and sufficient scores.
 
-The posterior of abilities: nodes, population, and the likelihood of responses.
+Equally spaced nodes integrate a bell curve to 1e-7 if their spacing is at most 1.1 of its standard
+deviation, and better than Gauss-Hermite nodes once posteriors are narrow. Long tests make
+posteriors so narrow that many nodes are needed; then the log-likelihood, which is smooth, is
+computed on coarse nodes and interpolated to the fine ones.
 
-Equally spaced nodes integrate a bell curve to 1e-7 when their spacing is at most 1.1 of its
-standard deviation, and better than Gauss-Hermite nodes once posteriors are narrow. Long tests
-make posteriors so narrow that the nodes would be many; then the log-likelihood, which is
-smooth, is computed on coarse nodes and interpolated to the fine ones.
-
-Where log-odds are linear in ability and no response is missing: one number says all of a row.
-
-s = Σ a x, the number right weighted with the slopes, is sufficient for ability. Responses enter
-through one matrix-vector product; the posterior is that of s. With many rows it is computed on a
-grid of scores, and what is needed of it is interpolated.
+If log-odds are linear in ability and no response is missing, s = Σ a x, the number right weighted
+with the slopes, is sufficient for ability, and the posterior is that of s. With many rows it is
+computed on a grid of scores and interpolated.
 """
 
 from __future__ import annotations
@@ -30,25 +26,27 @@ from ogive.irt.models.base import MeasurementModel
 from ogive.stats.array_backend import Array, Floats, array_namespace, like
 from ogive.stats.special_functions import log_fall, sigmoid_pair
 
-WIDEST_STEP = 1.1  # in standard deviations of the narrowest posterior
+WIDEST_STEP = 1.1  # largest step, in standard deviations of the narrowest posterior
 COARSE_NODES = 121
 MOST_FINE_NODES = 10_000  # only items without noise would need more
-MOST_COARSE_NODES = 321  # for the steepest curves: interpolation wants more of them
-STEEPEST_STEP = 1.2  # in log-odds; a sum over a logistic curve is then exact to 1e-7
-SMOOTHEST_STEP = 0.5  # in log-odds; its logarithm is then interpolated to 1e-5
+MOST_COARSE_NODES = 321  # the steepest curves need more nodes for interpolation
+STEEPEST_STEP = 1.2  # largest step in log-odds for sums over a logistic curve exact to 1e-7
+SMOOTHEST_STEP = 0.5  # largest step in log-odds for its logarithm to be interpolated to 1e-5
 STENCIL = 8
-REACH = 6.0  # standard normal mass beyond: 2e-9
-FARTHEST = 10.0  # standard deviations; where no finite estimate of ability exists, it stands here
-LOWEST = 1_000.0  # nats below the best node at which a place no longer counts
-PROBES = 121  # where information is looked at; a steep item must not hide between two
-FINER = 0.5  # steps, so that a population narrower than the usual one leaves enough of them
+REACH = 6.0  # range in standard deviations; the standard normal mass beyond is 2e-9
+FARTHEST = 10.0  # range in standard deviations if no finite estimate of ability exists
+LOWEST = 1_000.0  # nats below the best node at which likelihoods are cut off
+PROBES = 121  # number of abilities at which information is evaluated
+FINER = 0.5  # coarsening of steps for populations narrower than the usual one
+TABLE_CELLS = 1 << 25  # size of the largest table of posteriors
+TABLE_STEP = 0.0625  # step in s for which cubic interpolation is exact to 1e-9 per respondent
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Where integrals are evaluated: `coarse` carries the responses, `fine` the posterior.
+    """Abilities of an integral: `coarse` for the likelihood, `fine` for the posterior.
 
-    `interpolation` maps values on `coarse` to `fine`; None where the two are the same.
+    `interpolation` maps values on `coarse` to `fine`; None if the two are the same.
     """
 
     coarse: Array  # (n_coarse,)
@@ -62,16 +60,13 @@ class Nodes:
         return float(self.fine[1] - self.fine[0])
 
     def beside(self, other: Array) -> Nodes:
-        """Return the same nodes where `other` lies, brought there once."""
+        """Return the nodes on the device of `other`, copied there once."""
         if isinstance(other, np.ndarray):
             return self
         if other.device not in self._copies:
-            self._copies[other.device] = Nodes(
-                like(self.coarse, other),
-                like(self.fine, other),
-                like(self.log_weights, other),
-                None if self.interpolation is None else like(self.interpolation, other),
-            )
+            arrays = self.coarse, self.fine, self.log_weights, self.interpolation
+            copies = (None if array is None else like(array, other) for array in arrays)
+            self._copies[other.device] = Nodes(*copies)
         return self._copies[other.device]
 
     @cached_property
@@ -87,11 +82,10 @@ def plan(
     steepest: float = 1.0,
     coarsening: float = 1.0,
 ) -> Nodes:
-    """Nodes on [low, high], fine enough for posteriors of standard deviation `narrowest` or wider.
+    """Return nodes on [low, high] for posteriors of standard deviation `narrowest` or wider.
 
-    `steepest` is the largest change of log-odds by a unit of ability that a curve has; between
-    nodes too far apart, a steep curve would go unseen. With a `coarsening` above 1, steps are
-    that much longer: good enough to find the way, not to arrive.
+    `steepest` is the largest change of log-odds by a unit of ability. With a `coarsening` above 1,
+    steps are that much longer: enough for early iterations, not for the result.
     """
     step = coarsening * min(WIDEST_STEP * narrowest, STEEPEST_STEP / steepest)
     intervals = ceil(min(max(60 / coarsening, (high - low) / step), MOST_FINE_NODES))
@@ -113,9 +107,9 @@ def interpolation_matrix(coarse: Floats, fine: Floats, stencil: int = STENCIL) -
     values_on_fine = values_on_coarse @ matrix.
     """
     n = coarse.size
-    place = (fine - coarse[0]) / (coarse[1] - coarse[0])
-    first = np.clip(np.floor(place).astype(int) - stencil // 2 + 1, 0, n - stencil)
-    offset = place - first
+    position = (fine - coarse[0]) / (coarse[1] - coarse[0])
+    first = np.clip(np.floor(position).astype(int) - stencil // 2 + 1, 0, n - stencil)
+    offset = position - first
     matrix = np.zeros((n, fine.size))
     for i in range(stencil):
         others = [k for k in range(stencil) if k != i]
@@ -247,7 +241,7 @@ class HistogramPopulation:
         return HistogramPopulation(points, self.mass)
 
     def _split(self, points: Floats) -> tuple[Floats, Floats]:
-        """Return the nearest place on the histogram, and how far beyond it a point lies."""
+        """Return the nearest point of the histogram, and the distance beyond it."""
         inside = np.clip(points, self.points[0], self.points[-1])
         return inside, points - inside
 
@@ -266,7 +260,7 @@ def scale_scores(population: Population, points: Floats) -> tuple[Floats, Floats
     """Return derivatives of the log-density in the population's origin and log-unit, at `points`.
 
     Scores (n_points, 2), and minus the second derivatives (n_points, 3): origin twice, both,
-    unit twice. Moving every item is the same as moving the population the other way.
+    unit twice. Moving all items is the same as moving the population the other way.
     """
     t = points - population.mean
     slope, bend = population.slope(points), population.curvature(points)
@@ -297,9 +291,9 @@ class LogLikelihood:
 
 
 def normalised(joint: Array) -> tuple[Array, Array]:
-    """Return rows of log weights into rows that sum to one, and the log of what they summed to.
+    """Turn rows of log weights into rows that sum to one; return also the log of their sums.
 
-    Works in place: `joint` is used up.
+    Works in place: `joint` is overwritten.
     """
     xp = array_namespace(joint)
     top = xp.max(joint, axis=1, keepdims=True)
@@ -311,10 +305,9 @@ def normalised(joint: Array) -> tuple[Array, Array]:
 
 
 class Posterior:
-    """Where respondents may stand, on nodes, given the items.
+    """Posterior of ability on nodes, given the items, in the precision of `terms`.
 
-    Responses meet the items on the coarse nodes; the posterior lives on the fine ones. All is
-    computed in the precision of `terms`.
+    The likelihood is computed on the coarse nodes, the posterior on the fine ones.
     """
 
     def __init__(self, terms: Array, nodes: Nodes) -> None:
@@ -332,7 +325,7 @@ class Posterior:
         """Return posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""
         joint = self._likelihood(block)
         if self._refine is not None:
-            # What is all but impossible must not swamp the rest between the nodes.
+            # Very low likelihoods would distort the interpolation between the nodes.
             xp = array_namespace(joint)
             floor = xp.max(joint, axis=1, keepdims=True) - LOWEST
             in_place = {"out": joint} if isinstance(joint, np.ndarray) else {}
@@ -359,45 +352,41 @@ def plan_nodes(
 ) -> Nodes:
     """Return nodes fine enough for the narrowest posterior that these items can give.
 
-    `often` says how many answers to each item there may be, if that is more than one.
+    `often` is the largest number of answers to each item, if that is more than one.
     """
     xp = array_namespace(coords)
     low, high = reach or population.reach()
     probe = like(np.linspace(low, high, PROBES), coords)
     information = model.information(coords, probe)
-    told = information if often is None else information * like(often, coords)[:, None]
-    most = model.surprise * float(xp.max(xp.sum(told, axis=0)))
+    total = information if often is None else information * like(often, coords)[:, None]
+    most = model.surprise * float(xp.max(xp.sum(total, axis=0)))
     narrowest = 1 / sqrt(1 / population.sd**2 + most)
-    steepest = 2 * sqrt(float(xp.max(information)))  # a logistic curve tells at most slope² / 4
+    steepest = 2 * sqrt(float(xp.max(information)))  # logistic: information is at most slope² / 4
     return plan(narrowest, low, high, population.log_density, max(steepest, 1e-6), coarsening)
 
 
 def likelihood_on_nodes(
     data: Encoded, model: MeasurementModel, coords: Floats, population: Population
 ) -> tuple[Floats, Floats]:
-    """Equally spaced abilities, and the log-likelihood of each row there, (n_rows, n_nodes)."""
+    """Return equally spaced abilities, and log-likelihoods there, (n_rows, n_nodes)."""
     nodes = plan_nodes(model, coords, population, coarsening=FINER, often=data.often)
     log_likelihood = LogLikelihood(model.log_terms(coords, nodes.coarse))
     parts = []
     for rows in data.blocks(nodes.fine.size):
         found = log_likelihood(data.block(rows))
         if nodes.interpolation is not None:
-            # As in the posterior: what is all but impossible must not swamp the rest.
+            # As in the posterior, very low likelihoods would distort the interpolation.
             floor = found.max(axis=1, keepdims=True) - LOWEST
             found = np.maximum(found, floor) @ nodes.interpolation
         parts.append(found)
     return nodes.fine, np.concatenate(parts)
 
 
-TABLE_CELLS = 1 << 25  # largest table of posteriors
-TABLE_STEP = 0.0625  # in s; cubic interpolation between is then exact to 1e-9 a respondent
-
-
 @dataclass(frozen=True, eq=False)
 class LinearCurves:
-    """Items on the coarse nodes, and the posterior of whoever has a given score on the fine ones.
+    """Items on the coarse nodes, and the posterior given a score on the fine ones.
 
-    Where curves are too steep for the coarse nodes, items are on the fine ones, too.
+    If curves are too steep for the coarse nodes, items are on the fine ones, too.
     """
 
     abilities: Array  # (n_fine,)
@@ -436,7 +425,7 @@ class LinearCurves:
 
 
 def posterior_of_scores(scores: Array, abilities: Array, log_base: Array) -> tuple[Array, Array]:
-    """Return the same from what it takes of the curves."""
+    """Return posterior weights of scores, and log-likelihoods, from parts of the curves."""
     return normalised(scores[:, None] * abilities + log_base)
 
 
@@ -459,12 +448,12 @@ class ScoreGrid:
         return n_rows > 2 * self.size and self.size * n_nodes < TABLE_CELLS
 
     def points(self, other: Array) -> Array:
-        """Return the scores themselves, where `other` lies."""
+        """Return the scores on the device of `other`."""
         xp = array_namespace(other)
         return self.low + TABLE_STEP * xp.arange(self.size, dtype=other.dtype, device=other.device)
 
     def near(self, scores: Array) -> tuple[Array, Array]:
-        """The four points about each score, by position, and their shares; both (4, n_scores)."""
+        """Return positions of the four points about each score, and their shares, (4, n_scores)."""
         xp = array_namespace(scores)
         place = (scores - self.low) / TABLE_STEP
         index = xp.astype(place, xp.int64)
@@ -474,7 +463,7 @@ class ScoreGrid:
 
 
 def cubic_weights(u: Array) -> tuple[Array, Array, Array, Array]:
-    """Return lagrange weights of the points -1, 0, 1, 2 for a place `u` in [0, 1)."""
+    """Return Lagrange weights of the points -1, 0, 1, 2 for a position `u` in [0, 1)."""
     v, w = u - 1, u - 2
     outer = u * v / 6
     inner = (u + 1) * w / 2

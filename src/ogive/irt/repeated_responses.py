@@ -1,7 +1,7 @@
-"""Repeated answers: how many tries stand behind a cell, and how much they differ.
+"""Repeated answers: the number of tries behind each cell, and their standard deviation.
 
 A cell of repeated right or wrong answers holds the share that was right, one of repeated scores
-their mean. Beside it stand the number of tries and, for scores, their standard deviation.
+their mean.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ogive.irt.response_codes import LARGEST, NEVER_ASKED, Kind, Where, coded
 from ogive.results.numbers import shown
 
 Tries = NDArray[np.int32]
-MOST_TRIES = 1_000_000  # of one cell
-_ROUNDING = 1e-6  # of a number of right answers, where shares were written with few digits
+MOST_TRIES = 1_000_000  # largest number of tries of one cell
+_ROUNDING = 1e-6  # error of a number of right answers if shares have few digits
 
 
 class Repeats(NamedTuple):
@@ -28,7 +28,7 @@ class Repeats(NamedTuple):
     spread: NDArray[np.float64] | None  # None for right and wrong: the share tells it
 
     def of(self, rows: Any, columns: Any) -> Repeats:
-        """Return the same of some rows and columns."""
+        """Select some rows and columns."""
         part = np.ix_(rows, columns)
         return Repeats(self.tries[part], None if self.spread is None else self.spread[part])
 
@@ -51,11 +51,20 @@ def checked_repeats(
     found = np.where(seen, counts, 0).astype(np.int32)
     if found.max(initial=0) < 2:
         return None
-    return Repeats(found, _checked_spread(spread, found, where))
+    if spread is None:
+        return Repeats(found, None)
+    deviations = np.asarray(spread, dtype=np.float64)
+    if deviations.shape != found.shape:
+        raise InputError(
+            f"spread has shape {deviations.shape}, but there should be one standard deviation per "
+            f"cell, {found.shape}."
+        )
+    check_spread(deviations, where)
+    return Repeats(found, np.where(found > 1, deviations, np.nan))
 
 
 def check_tries(counts: NDArray[Any], seen: NDArray[np.bool_], where: Where) -> None:
-    """Refuse numbers of tries that are none; where nothing was seen, 0 is one."""
+    """Refuse invalid numbers of tries; 0 is valid for cells without a response."""
     wrong = np.flatnonzero(
         (counts < 0) | (counts > MOST_TRIES) | (counts != np.floor(counts)) | (seen & (counts < 1))
     )
@@ -67,23 +76,8 @@ def check_tries(counts: NDArray[Any], seen: NDArray[np.bool_], where: Where) -> 
         )
 
 
-def _checked_spread(
-    spread: ArrayLike | None, tries: Tries, where: Where
-) -> NDArray[np.float64] | None:
-    if spread is None:
-        return None
-    found = np.asarray(spread, dtype=np.float64)
-    if found.shape != tries.shape:
-        raise InputError(
-            f"spread has shape {found.shape}, but there should be one standard deviation per cell, "
-            f"{tries.shape}."
-        )
-    check_spread(found, where)
-    return np.where(tries > 1, found, np.nan)
-
-
 def check_spread(found: NDArray[np.float64], where: Where) -> None:
-    """Refuse standard deviations that are none."""
+    """Refuse invalid standard deviations."""
     wrong = np.flatnonzero((found < 0) | (found > LARGEST))
     if wrong.size:
         raise InputError(
@@ -123,18 +117,15 @@ def repeated_cells(
     told = repeats.spread is not None
     found = kind_of_repeated(cells, repeats.tries, kind, where, told=told)
     if found == "binary":
-        return exact_shares(cells, repeats.tries), found, Repeats(repeats.tries, None)
+        tries = repeats.tries
+        asked = np.maximum(tries, 1)  # shares are made exact, as files may have rounded them
+        shares = np.where(tries > 0, np.rint(cells * asked) / asked, np.nan)
+        return shares, found, Repeats(tries, None)
     return cells, found, repeats
 
 
-def exact_shares(values: NDArray[Any], tries: Tries) -> NDArray[np.float64]:
-    """Return shares without what rounding did to them on their way through a file."""
-    asked = np.maximum(tries, 1)
-    return np.where(tries > 0, np.rint(values * asked) / asked, np.nan)
-
-
 def spread_of_shares(shares: NDArray[np.float64], tries: Tries) -> NDArray[np.float64]:
-    """Standard deviation of right and wrong answers within each cell; NaN with a single try."""
+    """Return the sd of right and wrong answers within each cell; NaN for a single try."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: NDArray[np.float64] = np.where(
             tries > 1, np.sqrt(shares * (1.0 - shares) * tries / (tries - 1.0)), np.nan
@@ -145,7 +136,7 @@ def spread_of_shares(shares: NDArray[np.float64], tries: Tries) -> NDArray[np.fl
 def without_single_tries(
     cells: NDArray[Any], kind: Kind, repeats: Repeats | None
 ) -> tuple[NDArray[Any], Repeats | None]:
-    """Cells and tries as they are kept: where nothing repeats, as in a table of single answers."""
+    """Return cells and tries as they are stored; without tries if no cell has more than one."""
     if repeats is None or repeats.tries.max(initial=0) > 1:
         return cells, repeats
     if kind == "continuous":
@@ -154,7 +145,7 @@ def without_single_tries(
 
 
 def tries_or_one(tries: Tries | None, observed: NDArray[np.bool_]) -> Tries:
-    """Return the tries of each cell, also where there is one everywhere."""
+    """Return the tries of each cell; 1 for each response if `tries` is None."""
     return observed.astype(np.int32) if tries is None else tries
 
 

@@ -1,14 +1,4 @@
-"""Kinds, integer codes, counts per item (mergeable).
-
-How responses are stored: their kind, their range, and the code for "never asked".
-
-How often each item got each response: one pass over a table, and all that is asked of it.
-
-What was seen of each item of a table, block by block, and nothing more.
-
-A few rows that hold every grade of every item, or the outermost scores, look to a model like the
-table itself: its grades, its bounds, and the items that all answered alike.
-"""
+"""How responses are stored: kinds, integer codes, and what each item was seen with."""
 
 from __future__ import annotations
 
@@ -38,16 +28,19 @@ def number(cell: object) -> float | None:
 
 
 Kind = Literal["binary", "graded", "continuous", "nominal"]
-Where = Callable[[int], str]  # position in C order -> the cell, in words
+Where = Callable[[int], str]  # describes the cell at a position in C order
 
 NOMINAL: Kind = "nominal"  # options without order; 0 is the right one
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NEVER_ASKED = -1  # in binary and graded cells; continuous cells hold NaN
 HIGHEST_INFERRED_GRADE = 20
-LARGEST = 1e70  # of a score: its fourth power is still a number
+LARGEST = 1e70  # largest score: its fourth power is still a number
 HIGHEST_GRADE = int(np.iinfo(np.int16).max)
+FOLDED = 127  # number of rows whose ones sum to what one byte holds
+BLOCK_CELLS = 1 << 22
+MOST_GRADES = 128  # number of grades that one byte holds
 
-_BLOCK_BYTES = 1 << 23  # read at a time in a pass over a large table
+_BLOCK_BYTES = 1 << 23  # bytes read at a time in a pass over a large table
 _EXPECTED = {
     "binary": "binary responses are 0 or 1",
     "graded": f"grades are whole numbers from 0 to {HIGHEST_GRADE:,}",
@@ -68,14 +61,10 @@ class Extent:
 
 def checked_kind(kind: str | None) -> Kind | None:
     """Return the kind, if it is a known one or None."""
-    for known in KINDS:
-        if kind == known:
-            return known
-    if kind is None:
-        return None
+    if kind is None or kind in KINDS:
+        return kind  # type: ignore[return-value]
     raise InputError(
-        f"kind is {shown(kind)}, but it should be 'binary', 'graded', 'continuous' or "
-        "'nominal'. "
+        f"kind is {shown(kind)}, but it should be 'binary', 'graded', 'continuous' or 'nominal'. "
         "Leave it out to have it inferred."
     )
 
@@ -100,27 +89,21 @@ def as_numbers(values: NDArray[Any], where: Where) -> NDArray[Any]:
 
 def refuse_text(cell: str, value: object, n_more: int = 0, hint: str = "") -> NoReturn:
     """Raise an error: this cell holds something that is not a number."""
-    raise InputError(
-        f"{cell} holds {shown(value)}, which is not a number{_and_more(n_more)}. "
-        f"{_how_to_write(value)}{hint}"
-        f"Give 0 and 1, grades or scores as numbers. {_HOW_TO_MISS}."
-    )
-
-
-def _how_to_write(value: object) -> str:
-    """Return what to do about a number as spreadsheets show it."""
-    text = str(value).strip()
+    text, advice = str(value).strip(), ""  # on numbers as spreadsheets show them
     if _PERCENT.fullmatch(text):
         share = float(text.rstrip("% ").replace(",", ".")) / 100
-        return f"Write shares without the percent sign, as {share:g}. "
-    if _COMMA.fullmatch(text):
-        point = f"Write numbers with a decimal point, as {text.replace(',', '.')}"
+        advice = f"Write shares without the percent sign, as {share:g}. "
+    elif _COMMA.fullmatch(text):
+        advice = f"Write numbers with a decimal point, as {text.replace(',', '.')}"
         if len(text.rpartition(",")[2]) == 3:  # it may separate thousands
-            point += f", or as {text.replace(',', '')} if that is meant"
-        return f"{point}. "
-    if text.startswith("#"):
-        return "This is what a spreadsheet shows for an error: correct its formula. "
-    return ""
+            advice += f", or as {text.replace(',', '')} if that is meant"
+        advice += ". "
+    elif text.startswith("#"):
+        advice = "This is what a spreadsheet shows for an error: correct its formula. "
+    raise InputError(
+        f"{cell} holds {shown(value)}, which is not a number{_and_more(n_more)}. {advice}{hint}"
+        f"Give 0 and 1, grades or scores as numbers. {_HOW_TO_MISS}."
+    )
 
 
 def coded(values: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArray[Any], Kind]:
@@ -147,7 +130,7 @@ def coded(values: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArra
 
 
 def recoded(compact: NDArray[Any], kind: Kind | None, where: Where) -> tuple[NDArray[Any], Kind]:
-    """Like `coded`, for whole numbers in which -1 already means never asked; they are kept."""
+    """Keep whole numbers in which -1 already means never asked, and infer their kind."""
     extent = Extent(0.0, float(compact.max(initial=0)), True)
     kind = kind or _inferred(extent, compact, where)
     if kind == "continuous":
@@ -212,10 +195,16 @@ def extent_of(values: NDArray[Any], where: Where) -> Extent:
     """Return the range of the responses; infinite and immense ones are refused."""
     if not values.size:
         return Extent()
-    read = _extent if values.dtype.kind == "f" else _extent_of_integers
-    lowest, highest, all_whole = zip(
-        *in_threads(lambda rows: read(values[rows]), _blocks(values)), strict=True
-    )
+
+    def of_block(rows: slice) -> tuple[float, float, bool]:
+        block = values[rows]
+        if block.dtype.kind != "f":
+            return float(block.min()), float(block.max()), True
+        low = float(np.fmin.reduce(block, axis=None, initial=math.inf))
+        high = float(np.fmax.reduce(block, axis=None, initial=-math.inf))
+        return low, high, bool(((block == np.floor(block)) | np.isnan(block)).all())
+
+    lowest, highest, all_whole = zip(*in_threads(of_block, _blocks(values)), strict=True)
     low, high, whole = min(lowest), max(highest), all(all_whole)
     if low < -LARGEST or high > LARGEST:
         first, n_more = _first(values, lambda block: np.abs(block) > np.float64(LARGEST))
@@ -226,16 +215,6 @@ def extent_of(values: NDArray[Any], where: Where) -> Extent:
             f"below {LARGEST:g}. Correct the cell. {_HOW_TO_MISS}."
         )
     return Extent(low, high, whole)
-
-
-def _extent(block: NDArray[Any]) -> tuple[float, float, bool]:
-    low = float(np.fmin.reduce(block, axis=None, initial=math.inf))
-    high = float(np.fmax.reduce(block, axis=None, initial=-math.inf))
-    return low, high, bool(((block == np.floor(block)) | np.isnan(block)).all())
-
-
-def _extent_of_integers(block: NDArray[Any]) -> tuple[float, float, bool]:
-    return float(block.min()), float(block.max()), True
 
 
 def _inferred(extent: Extent, values: NDArray[Any], where: Where) -> Kind:
@@ -342,19 +321,16 @@ def check_shape(shape: tuple[int, ...]) -> None:
         )
 
 
-FOLDED = 127  # rows whose ones sum to what one byte holds
-BLOCK_CELLS = 1 << 22
-
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What a table holds of each item, and who answered nothing."""
+    """Responses of a table by item, and the rows without any response."""
 
     n_rows: int
     asked: Counts  # (n_items,)
-    lowest: NDArray[np.float64]  # (n_items,): infinite where nobody was asked
+    lowest: NDArray[np.float64]  # (n_items,): infinite if nobody was asked
     highest: NDArray[np.float64]
     unasked: NDArray[np.intp]  # rows without any response
     counts: Counts | None  # (n_items, n_codes) of codes from 0; None for scores
@@ -373,8 +349,23 @@ class Tally:
         if cells.dtype.kind == "f":
             return cls._of_scores(cells, blocks)
         n_codes = max(0, *in_threads(lambda part: int(cells[part].max()), blocks)) + 1
-        found = in_threads(lambda part: _counted(cells[part], n_codes), blocks)
-        counts = np.sum([count for count, _ in found], axis=0)
+
+        def count(part: slice) -> tuple[Counts, NDArray[np.intp]]:
+            """Return how often each item got each code, and the rows of a block without any."""
+            block = cells[part]
+            counts = np.zeros((n_items, n_codes), dtype=np.int64)
+            complete = bool(block.min() >= 0)
+            if complete and n_codes == 2:
+                counts[:, 1] = _ones(block)
+                counts[:, 0] = len(block) - counts[:, 1]
+            else:
+                for code in range(n_codes):
+                    counts[:, code] = _ones(block == code)
+            empty = np.flatnonzero(block.max(axis=1) < 0) if not complete else np.zeros(0, np.intp)
+            return counts, empty
+
+        found = in_threads(count, blocks)
+        counts = np.sum([each for each, _ in found], axis=0)
         seen = counts > 0
         some = seen.any(axis=1)
         lowest = np.where(some, seen.argmax(axis=1), np.inf)
@@ -402,21 +393,6 @@ class Tally:
         )
 
 
-def _counted(block: NDArray[Any], n_codes: int) -> tuple[Counts, NDArray[np.intp]]:
-    """Return how often each item got each code, and the rows of a block without any."""
-    n_rows, n_items = block.shape
-    counts = np.zeros((n_items, n_codes), dtype=np.int64)
-    complete = bool(block.min() >= 0)
-    if complete and n_codes == 2:
-        counts[:, 1] = _ones(block)
-        counts[:, 0] = n_rows - counts[:, 1]
-    else:
-        for code in range(n_codes):
-            counts[:, code] = _ones(block == code)
-    nothing = np.array([], dtype=np.intp)
-    return counts, nothing if complete else np.flatnonzero(block.max(axis=1) < 0)
-
-
 def _ones(block: NDArray[Any]) -> Counts:
     """Return column sums of zeros and ones; bytes are added up to where they would overflow."""
     n_rows, n_items = block.shape
@@ -434,15 +410,13 @@ def _places(blocks: list[slice], found: list[Any]) -> NDArray[np.intp]:
     return np.concatenate(parts)
 
 
-MOST_GRADES = 128  # that one byte holds
-
-
 @dataclass(frozen=True, eq=False)
 class SeenCells:
-    """How many rows, which responses each item got, and who got none.
+    """Number of rows, and the responses that each item got, to be joined block by block.
 
-    `counts` has one column for each grade, -1 first; of scores it is None, and `outermost` has
-    the two lowest and the two highest of each item, (4, n_items).
+    `counts` has one column for each grade, -1 first; for scores it is None, and `outermost` has
+    the two lowest and the two highest of each item, (4, n_items). A few rows with these look to a
+    model like the table itself.
     """
 
     n_rows: int
@@ -453,7 +427,7 @@ class SeenCells:
 
     @classmethod
     def of_codes(cls, cells: NDArray[np.int8]) -> SeenCells:
-        """Return what is seen of a block of grades, (n_rows, n_items)."""
+        """Count a block of grades, (n_rows, n_items)."""
         n_rows, n_items = cells.shape
         counts = np.zeros((n_items, 1 + MOST_GRADES), dtype=np.int64)
         if not n_rows:
@@ -466,13 +440,13 @@ class SeenCells:
 
     @classmethod
     def of_scores(cls, cells: Floats) -> SeenCells:
-        """Return what is seen of a block of scores, (n_rows, n_items)."""
+        """Find the outermost of a block of scores, (n_rows, n_items)."""
         missing = np.isnan(cells)
         n_empty = int(missing.all(axis=1).sum())
         return cls(len(cells), int(missing.sum()), n_empty, outermost=_outermost(cells))
 
     def joined(self, other: SeenCells) -> SeenCells:
-        """Return what is seen of both."""
+        """Join two blocks of rows."""
         counts = outermost = None
         if self.counts is not None and other.counts is not None:
             counts = self.counts + other.counts
@@ -493,7 +467,7 @@ class SeenCells:
         return int(np.flatnonzero(self.counts.any(axis=0)).max(initial=0)) - 1
 
     def rows(self) -> NDArray[np.int8] | Floats:
-        """Return rows that hold, column by column, what each item was seen with."""
+        """Return rows that hold, column by column, the responses that each item got."""
         if self.counts is None:
             assert self.outermost is not None  # noqa: S101 - one of the two is always there
             return self.outermost
@@ -502,12 +476,12 @@ class SeenCells:
         return np.where(seen, grades[:, None], np.int8(NEVER_ASKED)).astype(np.int8)
 
     def kind(self) -> Kind:
-        """The kind that responses without a declared one are taken for, from their grades."""
+        """Return the kind of grades if none was declared."""
         return "binary" if self.highest <= 1 else "graded"
 
 
 def _outermost(cells: Floats) -> Floats:
-    """The two lowest and the two highest distinct scores of each column; NaN where there is none.
+    """Return the two lowest and highest distinct scores of each column; NaN if there is none.
 
     A single score is both the lowest and the highest.
     """

@@ -1,17 +1,13 @@
-"""Lord-Wingersky recursion, and division for long tests.
+"""Distribution of a summed score, together with each item's response (Lord and Wingersky, 1984).
 
-Distribution of a summed score, together with each item's response (Lord and Wingersky, 1984).
-
-Number right on all items but one, for long tests of right and wrong answers.
-
-The distribution of the number right is made once for all items; dividing its polynomial by that of
-one item gives the distribution without it. A division from the lowest score upwards multiplies its
-error by p / (1 - p) × f(s - 1) / f(s) at each step, one downwards by the inverse. Since f is
-log-concave, the first is at most 1 up to some score and the second beyond it, so that each
-direction is used where it is stable, and no digit is lost in either tail.
+For long binary tests, the distribution of the number right is made once for all items; dividing its
+polynomial by that of one item gives the distribution without it. A division from the lowest score
+upwards multiplies its error by p / (1 - p) × f(s - 1) / f(s) at each step, one downwards by the
+inverse. Since f is log-concave, the first is at most 1 up to some score and the second beyond it,
+so that each direction is used where it is stable.
 
 The quotient depends on the item only through p, and for all but the rarest scores smoothly: it is
-made at a few Chebyshev points of p, and items are interpolated by one matrix product.
+computed at a few Chebyshev points of p, and items are interpolated by one matrix product.
 """
 
 from __future__ import annotations
@@ -23,17 +19,27 @@ import numpy as np
 
 from ogive.stats.array_backend import Floats, row_blocks
 
-LEAF = 32  # items whose scores are joined to the rest by matrix products
+LEAF = 32  # number of items whose scores are joined to the rest by matrix products
+REST_SCORES_LEAF = 64  # number of items whose scores come from the recursion, before convolutions
+NODES_AT_A_TIME = 64
+LONG = 1000  # number of items beyond which chances below LEAST of the highest are left out
+LEAST = 1e-60
+FARTHEST = 17.0  # standard deviations from the mean beyond which chances are below LEAST
+N_POINTS = (12, 24, 48, 96)  # numbers of Chebyshev points that are tried
+PRECISE = 1e-12  # largest last terms of a series, relative to the chance of its score
+NEGLIGIBLE = 1e-18  # share of a score's chance below which nodes are left out
+SCORES_AT_A_TIME = 32
+ITEMS_AT_A_TIME = 512
+CELLS_AT_A_TIME = 1 << 22
 
 
 def joint_with_score(
     prob: Floats, weights: Floats, scores: np.ndarray | None = None
 ) -> Iterator[tuple[int, Floats]]:
-    """Yield of each item, its position and the probability of score and category together.
+    """Yield the position of each item, and the probability of score and category together.
 
     `prob` is (n_categories, n_items, n_nodes), `weights` (n_nodes,); an array of the result is
-    (n_scores, n_categories), where the score counts the item itself. With `scores`, only these:
-    a few respondents have few of them.
+    (n_scores, n_categories), where the score counts the item itself. `scores` selects some.
     """
     n_categories, n_items, n_nodes = prob.shape
     if scores is None:
@@ -56,9 +62,9 @@ def _add_outside(sums: Floats, inside: Floats, outside: Floats, scores: np.ndarr
     for score in range(n_inside):
         for category in range(n_categories):
             rest = scores - score - category
-            there = np.flatnonzero((rest >= 0) & (rest < len(outside)))
-            if there.size:
-                sums[:, category, there] += inside[:, category, score] @ outside[rest[there]].T
+            valid = np.flatnonzero((rest >= 0) & (rest < len(outside)))
+            if valid.size:
+                sums[:, category, valid] += inside[:, category, score] @ outside[rest[valid]].T
 
 
 def _outside(
@@ -94,21 +100,8 @@ def convolved(left: Floats, right: Floats) -> Floats:
     return total
 
 
-REST_SCORES_LEAF = 64  # items whose scores are found together, before distributions are convolved
-NODES_AT_A_TIME = 64
-LONG = 1000  # items; in longer tests, chances below LEAST of the highest are left out
-LEAST = 1e-60
-FARTHEST = 17.0  # standard deviations from the mean: what lies beyond is below LEAST
-N_POINTS = (12, 24, 48, 96)
-PRECISE = 1e-12  # of the last terms of a series, relative to the chance of its score
-NEGLIGIBLE = 1e-18  # share of a score's chance that nodes may add without being asked
-SCORES_AT_A_TIME = 32
-ITEMS_AT_A_TIME = 512
-CELLS_AT_A_TIME = 1 << 22
-
-
 def number_right(right: Floats) -> Floats:
-    """Distribution of the number right, (n_items + 1, n_nodes), from chances (n_items, n_nodes)."""
+    """Return the distribution of the number right, (n_items + 1, n_nodes), from chances."""
     n_items, n_nodes = right.shape
     least = LEAST if n_items > LONG else 0.0
     whole = np.zeros((n_items + 1, n_nodes))
@@ -122,12 +115,10 @@ def number_right(right: Floats) -> Floats:
 
 
 def _leaves(right: Floats) -> Floats:
-    """Distributions of `LEAF` items each, (n_leaves, LEAF + 1, n_nodes), by the plain recursion."""
+    """Return distributions of leaves of items, (n_leaves, n + 1, n_nodes), by the recursion."""
     n_items, n_nodes = right.shape
     n_leaves = -(-n_items // REST_SCORES_LEAF)
-    padded = np.zeros(
-        (n_leaves * REST_SCORES_LEAF, n_nodes)
-    )  # an item that nobody solves adds nothing
+    padded = np.zeros((n_leaves * REST_SCORES_LEAF, n_nodes))  # unsolved items add nothing
     padded[:n_items] = right
     chances = padded.reshape(n_leaves, REST_SCORES_LEAF, n_nodes)
     found = np.zeros((n_leaves, REST_SCORES_LEAF + 1, n_nodes))
@@ -141,7 +132,7 @@ def _leaves(right: Floats) -> Floats:
 
 
 def _convolved(parts: list[Floats], least: float) -> tuple[int, Floats]:
-    """Distribution of the sum of independent scores: its first score, and chances from there."""
+    """Return the distribution of a sum of scores: its first score, and chances from there."""
     found = [_trimmed(0, part, least) for part in parts]
     while len(found) > 1:
         pairs = zip(found[::2], found[1::2], strict=False)
@@ -165,7 +156,7 @@ def without_one(whole: Floats, right: Floats, scores: np.ndarray) -> Floats:
     found = np.zeros((len(scores), *right.shape))
     place = {int(score): k for k, score in enumerate(scores)}
     upwards, rest = right < 1, np.zeros_like(right)
-    done = np.zeros(right.shape, dtype=np.intp)  # scores that were found upwards
+    done = np.zeros(right.shape, dtype=np.intp)  # number of scores divided upwards
     divisor = np.where(upwards, wrong, 1.0)
     for score in range(len(whole) - 1):
         if score:
@@ -179,7 +170,7 @@ def without_one(whole: Floats, right: Floats, scores: np.ndarray) -> Floats:
     rest = np.zeros_like(right)
     divisor = np.where(right > 0, right, 1.0)
     last = int(done.min())
-    with np.errstate(over="ignore"):  # where the division is upwards, and the result not used
+    with np.errstate(over="ignore"):  # in results that are not used
         for score in range(len(whole) - 2, max(last, int(scores[0])) - 1, -1):
             downwards = done <= score
             rest = np.where(downwards, (whole[score + 1] - wrong * rest) / divisor, 0.0)
@@ -191,12 +182,16 @@ def without_one(whole: Floats, right: Floats, scores: np.ndarray) -> Floats:
 def joint_with_number_right(
     right: Floats, weights: Floats, scores: np.ndarray
 ) -> Iterator[tuple[slice, Floats]]:
-    """Yield of blocks of items, the chance of a number right together with each response.
+    """Yield blocks of items, and the chance of a number right together with each response.
 
     `right` is (n_items, n_nodes), `weights` (n_nodes,), and `scores` rise, from 1 to n_items - 1.
     The arrays are (2, n_scores, items in the block): first the item is wrong, then it is right.
     """
-    right, weights = _within_reach(right, weights, scores)
+    if len(right) > LONG:  # leave out nodes at which no such score can be expected
+        mean, sd = right.sum(axis=0), np.sqrt((right * (1 - right)).sum(axis=0))
+        near = np.abs(scores[:, None] - mean).min(axis=0) <= FARTHEST * sd + 1
+        if near.any():
+            right, weights = right[:, near], weights[near]
     whole = number_right(right)
     chance = whole[scores] * weights
     series, left = _series(whole, right, weights, scores, chance)
@@ -231,7 +226,7 @@ class _Series:
     """Chebyshev series in p of the chances of some scores without an item."""
 
     rows: np.ndarray  # which of the scores
-    nodes: slice  # those that matter to them
+    nodes: slice  # those that are relevant to them
     at: Floats  # terms of the scores, (n_points, n_rows, n_nodes)
     before: Floats  # and of the scores that are lower by one
     low: Floats  # lowest chance at each node
@@ -255,13 +250,13 @@ class _Series:
 def _series(
     whole: Floats, right: Floats, weights: Floats, scores: np.ndarray, chance: Floats
 ) -> tuple[list[_Series], np.ndarray]:
-    """Series of scores, with more points where they are needed; and scores that have none."""
+    """Return series of scores, with more points if needed; and scores without a series."""
     found: list[_Series] = []
     left = np.flatnonzero(chance.sum(axis=1) > 0)
     for n_points in N_POINTS:
         if not left.size or 2 * n_points > len(right):
             break
-        nodes = _mattering(chance[left])
+        nodes = _relevant_nodes(chance[left])
         low = right[:, nodes].min(axis=0)
         width = right[:, nodes].max(axis=0) - low
         asked = np.union1d(scores[left], scores[left] - 1)
@@ -287,34 +282,24 @@ def _terms(whole: Floats, low: Floats, width: Floats, asked: np.ndarray, n_point
     return np.tensordot(change, found, (1, 1))
 
 
-def _within_reach(right: Floats, weights: Floats, scores: np.ndarray) -> tuple[Floats, Floats]:
-    """Leave out nodes at which no such score can be expected; there are many in long tests."""
-    if len(right) <= LONG:
-        return right, weights
-    mean, sd = right.sum(axis=0), np.sqrt((right * (1 - right)).sum(axis=0))
-    nearest = np.abs(scores[:, None] - mean).min(axis=0)
-    near = nearest <= FARTHEST * sd + 1
-    return (right[:, near], weights[near]) if near.any() else (right, weights)
-
-
-def _mattering(chance: Floats) -> slice:
-    """Return the nodes that matter to scores, from their chances (n_scores, n_nodes)."""
+def _relevant_nodes(chance: Floats) -> slice:
+    """Return the nodes that are relevant to scores, from their chances (n_scores, n_nodes)."""
     share = chance / chance.sum(axis=1, keepdims=True)
     nodes = np.flatnonzero(share.max(axis=0) > NEGLIGIBLE)
     return slice(int(nodes[0]), int(nodes[-1]) + 1)
 
 
 def _parts(chance: Floats, rows: np.ndarray) -> list[tuple[np.ndarray, slice]]:
-    """Return scores that are worked on together, and the nodes that matter to them."""
+    """Return blocks of scores, and the nodes that are relevant to each block."""
     blocks = [rows[block] for block in row_blocks(len(rows), SCORES_AT_A_TIME)]
-    return [(block, _mattering(chance[block])) for block in blocks if len(block)]
+    return [(block, _relevant_nodes(chance[block])) for block in blocks if len(block)]
 
 
 def _polynomials(x: Floats, count: int) -> Floats:
-    """Return chebyshev polynomials of x, in a first axis."""
-    found = np.empty((count, *x.shape))
-    found[0], found[1] = 1.0, x
+    """Return Chebyshev polynomials of x, (count, ...)."""
+    basis = np.empty((count, *x.shape))
+    basis[0], basis[1] = 1.0, x
     for k in range(2, count):
-        np.multiply(2 * x, found[k - 1], out=found[k])
-        found[k] -= found[k - 2]
-    return found
+        np.multiply(2 * x, basis[k - 1], out=basis[k])
+        basis[k] -= basis[k - 2]
+    return basis
