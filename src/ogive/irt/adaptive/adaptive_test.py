@@ -1,8 +1,6 @@
-"""Test, session, saved test.
+"""AdaptiveTest: a calibration and four parts; AdaptiveSession: one respondent, item by item.
 
-An adaptive test as JSON: the items it asks from, and its parts by name with their settings.
-
-AdaptiveTest: a calibration and four parts; AdaptiveSession: one respondent, item by item.
+A saved test is JSON: its items, and its parts by name with their settings.
 """
 
 from __future__ import annotations
@@ -61,10 +59,10 @@ from ogive.stats.array_backend import Bools, Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-
 KIND, VERSION = "adaptive-test", 1
 ROLES = ("initializer", "selector", "estimator", "stopper")
-KEYS = ("calibration", *ROLES, "random_state")
+MAX_RESPONDENT = 2**63 - 1  # respondent numbers are positions in a random stream
+COLUMNS = ("step", "item", "response", "ability", "se", "information")
 PARTS: dict[str, type] = {
     part.__name__: part
     for part in (
@@ -77,39 +75,8 @@ PARTS: dict[str, type] = {
 }
 
 
-def save_test(test: AdaptiveTest, path: PathLike) -> Path:
-    """Write a test whose parts are all those of this package."""
-    target = Path(path)
-    if target.suffix.lower() != ".json":
-        raise InputError(
-            f"Cannot save an adaptive test as '{target.name}': its ending is '{target.suffix}'. "
-            "Use .json."
-        )
-    document = {
-        "calibration": document_of(test.calibration),
-        **{role: _written(getattr(test, role), role) for role in ROLES},
-        "random_state": int(test.random_state),
-    }
-    write_json(target, KIND, VERSION, document)
-    return target
-
-
-def settings_from(file: Path, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the `AdaptiveTest` that `save_test` wrote."""
-    check_version(file, document, VERSION)
-    require_keys(file, document, KEYS)
-    try:
-        return {
-            "calibration": calibration_from(document["calibration"]),
-            **{role: _restored(document[role], role) for role in ROLES},
-            "random_state": document["random_state"],
-        }
-    except DAMAGED as error:
-        raise not_usable(file, error) from error
-
-
-def not_usable(file: Path, error: Exception) -> FileError:
-    """Say why a file does not hold a test that can be used."""
+def _not_usable(file: Path, error: Exception) -> FileError:
+    """Return the error for a file that does not hold a usable test."""
     return FileError(
         f"'{file}' is not an adaptive test that this Ogive can use: {why_damaged(error)} "
         "If it was edited, restore a copy or save it again."
@@ -128,16 +95,15 @@ def _written(given: Any, role: str) -> Any:
             f"The {role} is a {name}, which is not a part of Ogive, so this test cannot be "
             "saved. Use a named part, or build the test in code each time."
         )
-    settings = {field.name: getattr(given, field.name) for field in fields(given)}
-    return {name: {key: _setting(value, role) for key, value in settings.items()}}
-
-
-def _setting(value: Any, role: str) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, bool | int | float | str):
-        return value
-    return value.item() if hasattr(value, "item") else _written(value, role)
+    settings = {}
+    for field in fields(given):
+        value = getattr(given, field.name)
+        if isinstance(value, Mapping):
+            value = dict(value)
+        elif not isinstance(value, bool | int | float):
+            value = value.item() if hasattr(value, "item") else _written(value, role)
+        settings[field.name] = value
+    return {name: settings}
 
 
 def _restored(written: Any, role: str) -> Any:
@@ -150,18 +116,12 @@ def _restored(written: Any, role: str) -> Any:
     ((name, settings),) = written.items()
     if name not in PARTS or not isinstance(settings, dict):
         raise InputError(f"its {role} is {name!r:.40}, which is unknown here")
-    return PARTS[name](**{key: _restored_setting(value, role) for key, value in settings.items()})
-
-
-def _restored_setting(value: Any, role: str) -> Any:
-    """A part is stored under the name of its class; other mappings are settings themselves."""
-    if isinstance(value, list) or (isinstance(value, dict) and set(value) <= set(PARTS)):
-        return _restored(value, role)
-    return value
-
-
-MAX_RESPONDENT = 2**63 - 1  # respondent numbers are positions in a random stream
-COLUMNS = ("step", "item", "response", "ability", "se", "information")
+    restored = {}
+    for key, value in settings.items():
+        # A part is stored under the name of its class; other mappings are settings themselves.
+        is_part = isinstance(value, list) or (isinstance(value, dict) and set(value) <= set(PARTS))
+        restored[key] = _restored(value, role) if is_part else value
+    return PARTS[name](**restored)
 
 
 class Parts(NamedTuple):
@@ -215,7 +175,7 @@ class AdaptiveTest:
                 f"The budget is {most:,} items, but the calibration has "
                 f"{len(self.calibration.item_names):,}. Give a smaller budget."
             )
-        self.choose(self.begin(np.zeros(1, dtype=np.int64)))  # parts that do not fit fail here
+        self.choose(self.begin(np.zeros(1, dtype=np.int64)))  # refuse parts that do not fit
 
     @cached_property
     def parts(self) -> Parts:
@@ -237,7 +197,19 @@ class AdaptiveTest:
 
         Parts that are not from this package cannot be saved.
         """
-        return save_test(self, path)
+        target = Path(path)
+        if target.suffix.lower() != ".json":
+            raise InputError(
+                f"Cannot save an adaptive test as '{target.name}': its ending is "
+                f"'{target.suffix}'. Use .json."
+            )
+        document = {
+            "calibration": document_of(self.calibration),
+            **{role: _written(getattr(self, role), role) for role in ROLES},
+            "random_state": int(self.random_state),
+        }
+        write_json(target, KIND, VERSION, document)
+        return target
 
     @cached_property
     def items(self) -> Bank:
@@ -245,7 +217,7 @@ class AdaptiveTest:
         return Bank(self.calibration, self.parts.stopper.limit or len(self.calibration.item_names))
 
     def begin(self, respondents: Ints, free: Bools | None = None) -> State:
-        """Return the state before the first item; `free` (n, n_items) says what may be asked."""
+        """Return the state before the first item; `free` (n, n_items) is True for usable items."""
         bank, n = self.items, respondents.size
         start = self.parts.initializer.begin(bank)
         state = State(
@@ -265,22 +237,23 @@ class AdaptiveTest:
 
     def choose(self, state: State) -> Ints:
         """Return the next item of each row by its position; each row has a free one."""
-        found = np.asarray(self.parts.selector.choose(state, state.free))
+        chosen = np.asarray(self.parts.selector.choose(state, state.free))
         n, n_items = state.free.shape
-        places = found.shape == (n,) and found.dtype.kind in "iu"
-        if not (places and ((found >= 0) & (found < n_items)).all()):
+        who = f"The selector {type(self.parts.selector).__name__}"
+        positions = chosen.shape == (n,) and chosen.dtype.kind in "iu"
+        if not (positions and ((chosen >= 0) & (chosen < n_items)).all()):
             raise InputError(
-                f"{self._selector} should choose a position for each of {n:,} rows, whole "
-                f"numbers from 0 to {n_items - 1:,}; it gave {found.dtype} of shape {found.shape}."
+                f"{who} should choose a position for each of {n:,} rows, whole numbers from 0 to "
+                f"{n_items - 1:,}; it gave {chosen.dtype} of shape {chosen.shape}."
             )
-        taken = ~state.free[np.arange(n), found]
+        taken = ~state.free[np.arange(n), chosen]
         if taken.any():
-            name = self.items.names[int(found[taken][0])]
+            name = self.items.names[int(chosen[taken][0])]
             raise InputError(
-                f"{self._selector} chose {name!r}, which cannot be asked any more. Choose items "
+                f"{who} chose {name!r}, which cannot be asked any more. Choose items "
                 "for which `free` is true: no item is asked twice."
             )
-        return found
+        return chosen
 
     def choose_several(self, state: State, count: int) -> Ints:
         """Choose `count` different items for each row at once, (n, count); each row has enough.
@@ -300,10 +273,6 @@ class AdaptiveTest:
             asked = np.column_stack([seen.items, items])
             seen = replace(seen, items=asked, responses=np.column_stack([seen.responses, nothing]))
         return seen.items[:, state.step :]
-
-    @property
-    def _selector(self) -> str:
-        return f"The selector {type(self.parts.selector).__name__}"
 
     def advance(self, state: State, items: Ints, values: Floats, statistics: list[Floats]) -> State:
         """Return the state after each row has answered its item; do not use the old one again."""
@@ -325,18 +294,24 @@ class AdaptiveTest:
         bank = self.calibration
         model = bank.model.name, [np.asarray(end).tolist() for end in bank.model.extent()]
         known = model, bank.item_names, bank.population.reach(), self.parts, self.random_state
-        with np.printoptions(legacy="1.21"):  # a NumPy number reads as the number that a file holds
+        with np.printoptions(legacy="1.21"):  # NumPy numbers are written as plain numbers
             whole = repr(known).encode() + bank.coords.tobytes()
         return hashlib.sha256(whole).hexdigest()[:16]
 
 
 def load_test(file: Path, document: Mapping[str, Any]) -> AdaptiveTest:
     """Restore the test that `AdaptiveTest.save` wrote."""
-    settings = settings_from(file, document)
+    check_version(file, document, VERSION)
+    require_keys(file, document, ("calibration", *ROLES, "random_state"))
     try:
-        return AdaptiveTest(**settings)
+        settings = {role: _restored(document[role], role) for role in ROLES}
+        calibration = calibration_from(document["calibration"])
+    except DAMAGED as error:
+        raise _not_usable(file, error) from error
+    try:
+        return AdaptiveTest(calibration, **settings, random_state=document["random_state"])
     except OgiveError as error:
-        raise not_usable(file, error) from error
+        raise _not_usable(file, error) from error
 
 
 class AdaptiveSession:
@@ -433,13 +408,13 @@ class AdaptiveSession:
             )
         read = bank.read(place, response)
         statistics = [table[:, place] for table in bank.statistics(read)]
-        told = bank.information(place, state.target.item())
-        where, value = np.array([place]), read[:, place].astype(float)
-        self._state = self.test.advance(state, where, value, statistics)
+        information = bank.information(place, state.target.item())
+        value = read[:, place].astype(float)
+        self._state = self.test.advance(state, np.array([place]), value, statistics)
         self._next = None
         number = float(response)
         kept = number if bank.model.kind == "continuous" else int(number)
-        self._rows.append((self._state.step, item, kept, self.ability, self.se, told))
+        self._rows.append((self._state.step, item, kept, self.ability, self.se, information))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the responses so far as JSON values; `from_dict` continues from them."""

@@ -1,11 +1,4 @@
-"""Where to begin, how to estimate, when to stop.
-
-Where on the scale a test begins.
-
-The ability of a respondent after each response, and where the next item should lie.
-
-When a test is over, and why.
-"""
+"""Rules of an adaptive test: where to begin, how to estimate ability, when to stop."""
 
 from __future__ import annotations
 
@@ -25,10 +18,10 @@ from ogive.stats.array_backend import Floats
 
 
 class Initializer(Protocol):
-    """Says where the first item should lie."""
+    """Rule for the target of the first item."""
 
     def begin(self, bank: Bank) -> float:
-        """Return a place on the scale."""
+        """Return an ability."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +69,9 @@ INITIALIZERS: dict[str, Callable[[], Initializer]] = {
 }
 
 
-TURNS = 6
+NEWTON_STEPS = 6
 FLATTEST = 1e-9  # least curvature of a log-posterior at its best node
-LEAST_DRAW = 2.0**-54
+LEAST_DRAW = 2.0**-54  # least uniform random number, whose normal quantile is finite
 
 
 class Standing(NamedTuple):
@@ -115,22 +108,22 @@ class PosteriorMode:
     """MAP: the mode of the posterior, and a standard error from its curvature."""
 
     def estimate(self, state: State) -> Standing:
-        """Return a polynomial through the five nodes around the best one."""
+        """Maximize a polynomial through the five nodes around the best one."""
         nodes, height = state.bank.nodes, state.log_posterior
         middle = height.argmax(axis=1).clip(2, nodes.size - 3)
         a, b, c, d, e = np.take_along_axis(height, middle[:, None] + np.arange(-2, 3), axis=1).T
         first = (a - 8 * b + 8 * d - e) / 12
         second = np.minimum((16 * (b + d) - 30 * c - a - e) / 12, -FLATTEST)
         third, fourth = (e - a) / 2 - (d - b), a - 4 * b + 6 * c - 4 * d + e
-        away = np.zeros_like(first)
-        bend = second
-        for _ in range(TURNS):
-            slope = first + away * (second + away * (third / 2 + away * fourth / 6))
-            away = np.clip(away - slope / bend, -1.0, 1.0)
-            bend = np.minimum(second + away * (third + away * fourth / 2), 0.1 * second)
+        offset = np.zeros_like(first)
+        curvature = second
+        for _ in range(NEWTON_STEPS):
+            slope = first + offset * (second + offset * (third / 2 + offset * fourth / 6))
+            offset = np.clip(offset - slope / curvature, -1.0, 1.0)
+            curvature = np.minimum(second + offset * (third + offset * fourth / 2), 0.1 * second)
         step = nodes[1] - nodes[0]
-        mode = nodes[middle] + step * away
-        return Standing(mode, step / np.sqrt(-bend), mode)
+        mode = nodes[middle] + step * offset
+        return Standing(mode, step / np.sqrt(-curvature), mode)
 
 
 @dataclass(frozen=True)
@@ -167,8 +160,8 @@ class StepRule:
         wrong = length - right
         ability = state.bank.difficulty[state.items].sum(axis=1) / length + np.log(right / wrong)
         up = np.where(state.responses[:, -1] > 0, 1.0, -1.0)
-        stray = self.noise * ndtri(np.maximum(state.draws("estimator"), LEAST_DRAW))
-        target = state.target + up * self.first / 2 ** (length - 1) + stray
+        noise = self.noise * ndtri(np.maximum(state.draws("estimator"), LEAST_DRAW))
+        target = state.target + up * self.first / 2 ** (length - 1) + noise
         return Standing(ability, np.sqrt(length / (right * wrong)), target)
 
 

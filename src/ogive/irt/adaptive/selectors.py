@@ -15,9 +15,9 @@ from ogive.irt.adaptive.state import Bank, Ints, State, find_part, refuse_unless
 from ogive.results.numbers import listed
 from ogive.stats.array_backend import Bools, Floats
 
-SAME = 1e-9  # difficulties, or relative gains, closer than this are equal
-SLACK = 8  # items ranked beyond those that may have been asked
-MIN_VARIANCE = 1e-12  # an item whose response is certain is not informative
+SAME = 1e-9  # largest difference of difficulties, or relative gains, that count as equal
+SLACK = 8  # number of items ranked beyond those that may have been asked
+MIN_VARIANCE = 1e-12  # least variance of a response in the gain of an item
 
 
 class Selector(Protocol):
@@ -60,9 +60,8 @@ class NearestDifficulty:
 
     def choose(self, state: State, free: Bools) -> Ints:
         """Return the nearest free item."""
-        away = np.abs(state.bank.difficulty - state.target[:, None])
-        found: Ints = np.where(free, away, np.inf).argmin(axis=1)
-        return found
+        distance = np.abs(state.bank.difficulty - state.target[:, None])
+        return np.where(free, distance, np.inf).argmin(axis=1)
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,11 @@ class NearestByLot:
 
     def choose(self, state: State, free: Bools) -> Ints:
         """Return a free item of each row."""
-        away = np.abs(state.bank.difficulty - state.target[:, None])
-        away = np.where(free, away, np.inf)
+        distance = np.abs(state.bank.difficulty - state.target[:, None])
+        distance = np.where(free, distance, np.inf)
         last = np.minimum(self.among, free.sum(axis=1)) - 1
-        limit = np.sort(np.partition(away, last.max(), axis=1)[:, : last.max() + 1], axis=1)
-        near = away <= limit[np.arange(len(away)), last][:, None] + SAME
+        limit = np.sort(np.partition(distance, last.max(), axis=1)[:, : last.max() + 1], axis=1)
+        near = distance <= limit[np.arange(len(distance)), last][:, None] + SAME
         nth = (state.draws("selector") * near.sum(axis=1)).astype(int)
         found: Ints = (np.cumsum(near, axis=1) > nth[:, None]).argmax(axis=1)
         return found
@@ -151,17 +150,17 @@ class ContentBalance:
 
 
 def _best(state: State, free: Bools, nth: Ints) -> Ints:
-    """Of the free items in the order of information at the target, the nth of each row, from 0."""
+    """Return the nth free item of each row in the order of information at the target, from 0."""
     found = np.zeros(nth.size, dtype=np.int64)
     left = np.arange(nth.size)
     width = state.step + int(nth.max(initial=0)) + SLACK
     while left.size:
         order = state.bank.ranking(state.target[left], width)
         passed = np.cumsum(np.take_along_axis(free[left], order, axis=1), axis=1)
-        there = passed[:, -1] > nth[left]
+        enough = passed[:, -1] > nth[left]
         column = (passed > nth[left, None]).argmax(axis=1)
-        found[left[there]] = order[there, column[there]]
-        left, width = left[~there], 4 * width
+        found[left[enough]] = order[enough, column[enough]]
+        left, width = left[~enough], 4 * width
     return found
 
 
@@ -187,14 +186,20 @@ class FullScore:
         a batch does not ask the same thing twice. Every row has enough free items.
         """
         bank, rows = state.bank, np.arange(len(free))
-        weights = _posterior(state)
+        weights = np.exp(state.log_posterior - state.log_posterior.max(axis=1, keepdims=True))
+        weights = weights / weights.sum(axis=1, keepdims=True)  # (n, n_nodes)
         mean = weights @ bank.expected.T
         noise = weights @ bank.noise.T
         variance = weights @ (bank.expected**2).T - mean**2 + noise
-        with_sum = _with_sum(state, weights) + noise
+        unanswered = np.ones(free.shape)
+        np.put_along_axis(unanswered, state.items, 0.0, axis=1)
+        left = unanswered @ bank.expected
+        left = left - (weights * left).sum(axis=1, keepdims=True)
+        # Covariance of each response with the sum over unanswered items.
+        with_sum = (weights * left) @ bank.expected.T + noise
         open_ = free.copy()
         chosen: list[Ints] = []
-        told: list[Floats] = []
+        revealed: list[Floats] = []  # covariances with the items chosen so far
         for _ in range(count):
             gain = with_sum**2 / np.maximum(variance, MIN_VARIANCE)
             gain = np.where(open_, gain, -1.0)
@@ -203,33 +208,16 @@ class FullScore:
             if len(chosen) == count:
                 break
             open_[rows, best] = False
-            away = bank.expected[best] - mean[rows, best][:, None]
-            shared = (weights * away) @ bank.expected.T
+            centred = bank.expected[best] - mean[rows, best][:, None]
+            shared = (weights * centred) @ bank.expected.T
             shared[rows, best] += noise[rows, best]
-            shared -= sum(one * one[rows, best][:, None] for one in told)
+            shared -= sum(one * one[rows, best][:, None] for one in revealed)
             sd = np.sqrt(np.maximum(variance[rows, best], MIN_VARIANCE))[:, None]
             step = shared / sd
-            told.append(step)
+            revealed.append(step)
             with_sum = with_sum - step * with_sum[rows, best][:, None] / sd
             variance = variance - step**2
         return np.stack(chosen, axis=1)
-
-
-def _posterior(state: State) -> Floats:
-    """Return posterior weights of the nodes, (n, n_nodes)."""
-    weights = np.exp(state.log_posterior - state.log_posterior.max(axis=1, keepdims=True))
-    found: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return found
-
-
-def _with_sum(state: State, weights: Floats) -> Floats:
-    """Return covariance of each item's expectation with that of the sum over unanswered items."""
-    unanswered = np.ones(state.free.shape)
-    np.put_along_axis(unanswered, state.items, 0.0, axis=1)
-    left = unanswered @ state.bank.expected
-    away = left - (weights * left).sum(axis=1, keepdims=True)
-    found: Floats = (weights * away) @ state.bank.expected.T
-    return found
 
 
 SELECTORS: dict[str, Callable[[], Selector]] = {

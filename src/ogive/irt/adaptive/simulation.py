@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ogive._validation import one_of
-from ogive.data.responses import Responses, Table, as_responses
 from ogive.errors import InputError
 from ogive.irt.adaptive.adaptive_test import AdaptiveTest
 from ogive.irt.adaptive.rules import Estimator, Initializer, Rules
@@ -18,17 +17,18 @@ from ogive.irt.adaptive.selectors import Selector
 from ogive.irt.adaptive.state import USES, Ints, State
 from ogive.irt.calibration import Calibration
 from ogive.irt.item_curves import as_abilities
-from ogive.results.base import Draw, Result
+from ogive.irt.response_matrix import as_responses
+from ogive.results.base import Draw, Result, table
 from ogive.results.numbers import counted
 from ogive.stats.array_backend import Bools, Floats, row_blocks, workers
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ogive.data.responses import Responses, Table
     from ogive.results.plots.figure import Display
 
-
-CELLS_AT_A_TIME = 1 << 20  # responses or posterior weights held in memory at once
+CELLS_AT_A_TIME = 1 << 20  # number of responses or posterior weights in memory at once
 FIGURES = ("error", "exposure")
 
 
@@ -72,16 +72,16 @@ class AdaptiveSimulation(Result):
         return {kind: partial(self.plot, kind) for kind in FIGURES}
 
     def plot(self, kind: str = "error", **kw: Any) -> Display:
-        """Return `kind` is "error", by groups of true ability, or "exposure" of the items asked."""
+        """Draw errors by groups of true ability, or ("exposure") how often items are asked."""
         from ogive.results.plots import DISPLAYS
 
         one_of(kind, "kind", FIGURES)
         histogram: Any = DISPLAYS["histogram"]
-        display: Display = (
-            histogram(self.items[self.items["exposure"] > 0], value="exposure")
-            if kind == "exposure"
-            else histogram(self._errors(), value="error", group="group")
-        )
+        if kind == "exposure":
+            asked = self.items[self.items["exposure"] > 0]
+            display: Display = histogram(asked, value="exposure")
+            return display.plot(**kw)
+        display = histogram(self._errors(), value="error", group="group")
         return display.plot(**kw)
 
     def _errors(self) -> pd.DataFrame:
@@ -126,9 +126,9 @@ def simulate_adaptive(
     if (abilities is None) == (responses is None):
         raise InputError("Give either abilities, from which responses are simulated, or responses.")
     if responses is not None:
-        table = as_responses(responses, calibration.model.kind)
-        scored = calibration.score(table, items_known=True)
-        cells = calibration.cells(table)
+        observed = as_responses(responses, calibration.model.kind)
+        scored = calibration.score(observed, items_known=True)
+        cells = calibration.cells(observed)
         notes = ("The true ability is the one estimated from all responses of the table (EAP).",)
         truth = scored["ability"].to_numpy()
         return _summed(test, scored.index, truth, lambda rows: cells[rows], notes)
@@ -138,22 +138,16 @@ def simulate_adaptive(
     names = getattr(abilities, "index", None)
     if not hasattr(names, "dtype"):  # a list has an index too: a method
         names = [f"respondent_{k + 1}" for k in range(truth.size)]
-    return _summed(test, names, truth, lambda rows: _drawn(test, truth, rows), ())
 
+    def simulated(rows: slice) -> np.ndarray:
+        """Draw responses to all items, as engines read them, with a generator per respondent."""
+        model, parts = test.items.model, []
+        for k in range(rows.start, rows.stop):
+            random = np.random.default_rng([test.random_state, USES["responses"], k])
+            parts.append(model.draw(test.items.coords, truth[k : k + 1], random)[:, 0])
+        return np.asarray(model.read(np.stack(parts)))
 
-def _drawn(test: AdaptiveTest, truth: Floats, rows: slice) -> np.ndarray:
-    """Simulated responses to all items, as engines read them; one generator per respondent."""
-    bank = test.items
-    parts = [
-        bank.model.draw(
-            bank.coords,
-            truth[k : k + 1],
-            np.random.default_rng([test.random_state, USES["responses"], k]),
-        )[:, 0]
-        for k in range(rows.start, rows.stop)
-    ]
-    read: np.ndarray = bank.model.read(np.stack(parts))
-    return read
+    return _summed(test, names, truth, simulated, ())
 
 
 def _summed(
@@ -164,32 +158,34 @@ def _summed(
     notes: tuple[str, ...],
 ) -> AdaptiveSimulation:
     """Run the test for one block of respondents after another, and summarise."""
-    import pandas as pd
-
     bank, n = test.items, truth.size
-    frame = pd.DataFrame({"truth": truth}, index=pd.Index(names, name="respondent"))
     ability, se, used = np.empty(n), np.empty(n), np.empty(n, dtype=int)
     reason, asked = np.empty(n, dtype=object), np.zeros(len(bank.names))
     at_a_time = max(1, CELLS_AT_A_TIME // max(len(bank.names), bank.nodes.size))
     for rows in row_blocks(n, at_a_time):
-        for place, part, why in _served(test, np.arange(rows.start, rows.stop), responses_of(rows)):
+        block = np.arange(rows.start, rows.stop)
+        for place, part, why in _finished(test, block, responses_of(rows)):
             ability[place], se[place], reason[place] = part.ability, part.se, why
             used[place] = part.step
             asked += np.bincount(part.items.reshape(-1), minlength=asked.size)
-    frame = frame.assign(ability=ability, se=se, items_used=used, reason=reason)
-    items = pd.DataFrame(
-        {"difficulty": bank.difficulty, "exposure": asked / n},
-        index=pd.Index(bank.names, name="item"),
-    )
+    columns = {
+        "truth": truth,
+        "ability": ability,
+        "se": se,
+        "items_used": used,
+        "reason": reason,
+    }
+    frame = table(columns, names, "respondent")
+    items = table({"difficulty": bank.difficulty, "exposure": asked / n}, bank.names, "item")
     return AdaptiveSimulation(
         frame, items, **_figures(frame), population_sd=bank.population.sd, notes=notes
     )
 
 
-def _served(
+def _finished(
     test: AdaptiveTest, respondents: Ints, read: np.ndarray
 ) -> list[tuple[Ints, State, Any]]:
-    """Rows that are finished, with their last state and the reason, in order of finishing."""
+    """Return finished rows with their last state and the reason, in order of finishing."""
     bank = test.items
     free = _observed(read)
     statistics = bank.statistics(read)
@@ -203,8 +199,8 @@ def _served(
             continue
         items, rows = test.choose(state), state.respondents - respondents[0]
         values = read[rows, items].astype(float)
-        told = [table[rows, items] for table in statistics]
-        state = test.advance(state, items, values, told)
+        given = [part[rows, items] for part in statistics]
+        state = test.advance(state, items, values, given)
     return ended
 
 
@@ -246,7 +242,7 @@ def _figures(frame: pd.DataFrame) -> dict[str, float]:
 def asked_of_recorded(
     test: AdaptiveTest, responses: Responses, count: int, batch_size: int = 1
 ) -> Ints:
-    """The first `count` items each respondent is asked, (n, count), as positions in the bank.
+    """Return the first `count` items each respondent is asked, (n, count), by position.
 
     Respondent k is asked as by `AdaptiveTest.start(k)`, ignoring the stopper, and only items with a
     recorded response; every respondent needs `count` of these. A smaller count gives the first
@@ -254,25 +250,17 @@ def asked_of_recorded(
     """
     cells = test.calibration.cells(responses)
     at_a_time = max(1, CELLS_AT_A_TIME // max(len(test.items.names), test.items.nodes.size))
+
+    def ask(block: slice) -> Ints:
+        """Ask one block of respondents in step."""
+        read = cells[block]
+        statistics, rows = test.items.statistics(read), np.arange(len(read))
+        state = test.begin(np.arange(block.start, block.stop), _observed(read))
+        while state.step < count:
+            for items in test.choose_several(state, min(batch_size, count - state.step)).T:
+                given = [part[rows, items] for part in statistics]
+                state = test.advance(state, items, read[rows, items].astype(float), given)
+        return state.items
+
     with workers(1) as run:  # one thread, since the bank fills its tables on demand
-        parts = run(
-            lambda rows: _asked(
-                test, np.arange(rows.start, rows.stop), cells[rows], count, batch_size
-            ),
-            row_blocks(len(cells), at_a_time),
-        )
-        return np.concatenate(list(parts))
-
-
-def _asked(
-    test: AdaptiveTest, respondents: Ints, read: np.ndarray, count: int, batch_size: int
-) -> Ints:
-    """Return one block of respondents, in step."""
-    free = _observed(read)
-    statistics, rows = test.items.statistics(read), np.arange(len(read))
-    state = test.begin(respondents, free)
-    while state.step < count:
-        for items in test.choose_several(state, min(batch_size, count - state.step)).T:
-            told = [table[rows, items] for table in statistics]
-            state = test.advance(state, items, read[rows, items].astype(float), told)
-    return state.items
+        return np.concatenate(list(run(ask, row_blocks(len(cells), at_a_time))))

@@ -1,9 +1,4 @@
-"""Items on nodes; respondents so far.
-
-What an adaptive test knows: its items on nodes of ability, and the respondents so far.
-
-Parts of an adaptive test by name.
-"""
+"""What an adaptive test knows: its items on nodes of ability, and the respondents so far."""
 
 from __future__ import annotations
 
@@ -17,16 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ogive._validation import as_number
-from ogive.data.responses import Responses
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
-from ogive.irt.models.base import MeasurementModel
-from ogive.irt.quadrature import FARTHEST, PROBES, Nodes, Population, plan
+from ogive.irt.quadrature import FARTHEST, PROBES, plan
+from ogive.irt.response_matrix import new_responses
 from ogive.stats.array_backend import Bools, Floats
 
 Ints = NDArray[np.int64]
-PLACES = 100  # per population standard deviation; closer abilities share one ranking of items
-WIDEST = 0.12  # population standard deviations; the mode is interpolated from five nodes
+PLACES = 100  # number of rankings of items per population standard deviation
+WIDEST = 0.12  # widest step of nodes, in population sds: the mode is interpolated from five nodes
 CELLS_AT_A_TIME = 1 << 21
 Use = Literal["selector", "estimator", "responses"]
 USES: dict[Use, int] = {"selector": 1, "estimator": 2, "responses": 3}
@@ -45,9 +39,17 @@ class Bank:
         self.names, self.population = calibration.item_names, calibration.population
         self.place_of = {name: k for k, name in enumerate(self.names)}
         self.difficulty: Floats = self.model.parameters(self.coords)["difficulty"]
-        nodes = _nodes(self.model, self.coords, self.population, longest)
-        self.nodes, self.log_prior = nodes.fine, nodes.log_weights
         low, high = self.population.reach(FARTHEST)
+        # Nodes for the narrowest posterior after the best `longest` items.
+        information = self.model.information(self.coords, np.linspace(low, high, PROBES))
+        best = np.sort(information, axis=0)[-longest:]
+        most = self.model.surprise * float(best.sum(axis=0).max())
+        steepest = 2 * sqrt(float(best.max()))  # logistic: information is at most slope² / 4
+        sd = self.population.sd
+        narrowest = min(1 / sqrt(1 / sd**2 + most), WIDEST * sd)
+        density = self.population.log_density
+        nodes = plan(narrowest, low, high, density, max(steepest, 1e-6))
+        self.nodes, self.log_prior = nodes.fine, nodes.log_weights
         self._abilities = np.linspace(low, high, round(2 * FARTHEST * PLACES) + 1)
         # Untouched memory costs nothing, so both tables may be large.
         self._order = np.empty((self._abilities.size, len(self.names)), dtype=np.int32)
@@ -56,7 +58,7 @@ class Bank:
         self._termed = np.zeros(len(self.names), dtype=bool)
 
     def terms(self, items: Ints) -> Floats:
-        """The model's log terms of each of `items` on the nodes, (n, 1 + n_statistics, n_nodes)."""
+        """Return log terms of `items` on the nodes, (n, 1 + n_statistics, n_nodes)."""
         new = np.unique(items[~self._termed[items]])
         if new.size:
             part = self.model.of_items(new).log_terms(self.coords[new], self.nodes)
@@ -99,8 +101,8 @@ class Bank:
     def information(self, item: int, ability: float) -> float:
         """Return information of one item at an ability."""
         one = np.array([item])
-        told = self.model.of_items(one).information(self.coords[one], np.array([ability]))
-        return float(told.item())
+        found = self.model.of_items(one).information(self.coords[one], np.array([ability]))
+        return float(found.item())
 
     def place(self, item: object) -> int:
         """Return position of an item in the bank."""
@@ -133,26 +135,14 @@ class Bank:
                 f"The response to {name!r} is {response!r}; the {self.model.name} model needs "
                 f"{what} from {low:g} to {high:g}."
             )
-        return self.calibration.cells(Responses([[number]], items=[name], kind=self.model.kind))
+        single = new_responses(np.array([[number]]), items=[name], kind=self.model.kind)
+        return self.calibration.cells(single)
 
     def statistics(self, read: NDArray[np.generic]) -> list[Floats]:
         """Return statistics of responses that were read, each (n, n_items)."""
         with np.errstate(invalid="ignore"):  # scores of items that were not asked stay NaN, unused
             found: list[Floats] = self.model.statistics(read, np.float64)
         return found
-
-
-def _nodes(model: MeasurementModel, coords: Floats, population: Population, longest: int) -> Nodes:
-    """Return nodes fine enough for the narrowest posterior after the best `longest` items."""
-    low, high = population.reach(FARTHEST)
-    information = model.information(coords, np.linspace(low, high, PROBES))
-    best = np.sort(information, axis=0)[-longest:]
-    most = model.surprise * float(best.sum(axis=0).max())
-    steepest = 2 * sqrt(
-        float(best.max())
-    )  # the information of a logistic curve is at most slope² / 4
-    narrowest = min(1 / sqrt(1 / population.sd**2 + most), WIDEST * population.sd)
-    return plan(narrowest, low, high, population.log_density, max(steepest, 1e-6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +192,7 @@ class State:
         )
 
     def draws(self, use: Use) -> Floats:
-        """One uniform random number per row; it depends on seed, use, step and respondent only."""
+        """Draw a uniform number per row, which depends on seed, use, step and respondent only."""
         bits = np.random.PCG64(np.random.SeedSequence([self.seed, USES[use], self.step]))
         first = int(self.respondents.min())
         bits.advance(first)
@@ -230,12 +220,10 @@ def refuse_unless_number(
     """Refuse a setting that is not a number between two bounds; `ends` includes the bounds."""
     value = as_number(number)
     if not (low < value < high or (ends and value in (low, high) and isfinite(value))):
-        raise InputError(f"{name} is {number!r}; give a number {_reach(low, high, ends=ends)}.")
-
-
-def _reach(low: float, high: float, *, ends: bool) -> str:
-    if isinf(low) and isinf(high):
-        return "that is finite"
-    if isinf(high):
-        return f"of at least {low:g}" if ends else f"above {low:g}"
-    return f"from {low:g} to {high:g}" if ends else f"between {low:g} and {high:g}"
+        if isinf(low) and isinf(high):
+            bounds = "that is finite"
+        elif isinf(high):
+            bounds = f"of at least {low:g}" if ends else f"above {low:g}"
+        else:
+            bounds = f"from {low:g} to {high:g}" if ends else f"between {low:g} and {high:g}"
+        raise InputError(f"{name} is {number!r}; give a number {bounds}.")
