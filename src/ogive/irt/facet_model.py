@@ -54,7 +54,9 @@ class Ratings:
         shape = (pairs.size, n_judges * n_categories)
         counts = coo_array((np.ones(row.size), cells), shape=shape).tocsr()
         starts = np.searchsorted(respondents, np.arange(n_respondents + 1))
-        return cls(respondents, items, counts, *sizes, starts)
+        return cls(
+            respondents, items, counts, n_respondents, n_items, n_judges, n_categories, starts
+        )
 
     @property
     def to_items(self) -> Any:

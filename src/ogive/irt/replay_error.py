@@ -144,7 +144,8 @@ class ScoreRange:
                 points = np.stack([np.interp(GRID, at, curve) for curve in points.T], axis=1)
             curves.append(points)
         inside, edges, odds, spread, weight = (numbers[name] for name in LENGTHS)
-        return cls(*curves, inside, edges, odds, float(spread[0]), float(weight[0]))
+        straight, modelled = curves
+        return cls(straight, modelled, inside, edges, odds, float(spread[0]), float(weight[0]))
 
     def numbers(self) -> dict[str, Floats]:
         """Return what was learned, as arrays."""

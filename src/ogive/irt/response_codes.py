@@ -62,7 +62,7 @@ class Extent:
 def checked_kind(kind: str | None) -> Kind | None:
     """Return the kind, if it is a known one or None."""
     if kind is None or kind in KINDS:
-        return kind  # type: ignore[return-value]
+        return kind
     raise InputError(
         f"kind is {shown(kind)}, but it should be 'binary', 'graded', 'continuous' or 'nominal'. "
         "Leave it out to have it inferred."

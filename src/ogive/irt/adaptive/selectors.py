@@ -61,7 +61,7 @@ class NearestDifficulty:
     def choose(self, state: State, free: Bools) -> Ints:
         """Return the nearest free item."""
         distance = np.abs(state.bank.difficulty - state.target[:, None])
-        return np.where(free, distance, np.inf).argmin(axis=1)
+        return np.asarray(np.where(free, distance, np.inf).argmin(axis=1))
 
 
 @dataclass(frozen=True)
