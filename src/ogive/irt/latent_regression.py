@@ -23,12 +23,8 @@ import numpy as np
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.encoded_responses import encode
-from ogive.irt.estimation.m_step import (
-    log_penalty,
-    moved_covariances,
-    moved_directions,
-    penalty_slopes,
-)
+from ogive.irt.estimation.latent_scale import moved_covariances, moved_directions
+from ogive.irt.estimation.m_step import log_prior, prior_derivatives
 from ogive.irt.item_covariances import KnownCovariances
 from ogive.irt.quadrature import (
     LOWEST,
@@ -258,8 +254,8 @@ class _PopulationObjective:
         parts = []
         if self.joint:
             share = 1 / len(coords)  # of many priors: together they count as one
-            value += share * float(log_penalty(self.model, coords).sum())
-            item_grad = item_grad + share * penalty_slopes(self.model, coords)[0]
+            value += share * float(log_prior(self.model, coords).sum())
+            item_grad = item_grad + share * prior_derivatives(self.model, coords)[0]
             parts = [item_grad[:, self.shared].sum(axis=0), item_grad[self.own]]
         parts.append(np.concatenate(population_grad)[self.free_population])
         return -value, -np.concatenate(parts)

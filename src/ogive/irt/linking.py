@@ -382,7 +382,7 @@ def _population_table(
         The scale, and their prior with it, was then moved to these respondents.
         """
         population, own = bank.population, bank.responses
-        if own is None or own.n_respondents >= FEW:
+        if own is None or own.n_respondents >= FEW_RESPONDENTS:
             return population.mean, population.sd
         scored = bank.abilities(items_known=True)
         ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()

@@ -22,7 +22,7 @@ import numpy as np
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.differential_functioning import mean_and_trend
-from ogive.irt.estimation.m_step import moved_covariances, moved_directions
+from ogive.irt.estimation.latent_scale import moved_covariances, moved_directions
 from ogive.irt.item_covariances import KnownCovariances, PooledItems, Uncertainty
 from ogive.irt.item_curves import NOMINAL
 from ogive.irt.models.base import MeasurementModel
