@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ogive as og
+from ogive import irt
 from ogive.irt.abilities import score_abilities
 from ogive.irt.encoded_responses import encode
 from ogive.irt.item_covariances import pooled_items
@@ -160,3 +161,7 @@ def test_errors_are_those_of_many_draws_of_the_items(model, n_respondents, n_ite
     assert np.median(ratio) == pytest.approx(1.0, abs=0.03)
     assert np.median(np.sqrt(apart / far)) == pytest.approx(1.0, abs=0.03)
     assert np.quantile(np.abs(ratio - 1), 0.95) < 0.1
+
+
+def test_records_are_frozen_and_those_of_arrays_are_equal_to_themselves_alone(records):
+    records(irt)

@@ -1,4 +1,4 @@
-"""The item bank as a file: what was saved comes back, and what is broken is explained."""
+"""Banks come back as they were saved, and damaged ones are refused."""
 
 import json
 from itertools import product
@@ -11,10 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ogive import Beta, Normal, OnePL, Responses, calibrate, load, simulate
+import ogive as og
+from ogive import Beta, Normal, OnePL, Responses, TwoPL, calibrate, load, simulate
 from ogive._load import load_only
 from ogive.errors import FileError, InputError
 from ogive.irt.bank_writing import HEAD_KEY, SUM, sum_of
+from ogive.irt.banks import known_items
 from ogive.irt.models import MODELS
 from ogive.irt.models.beta import BetaResponse
 from ogive.irt.models.continuous import Continuous
@@ -511,3 +513,39 @@ def test_numbers_whose_squares_are_none_are_refused(written, subtests):
 
             with pytest.raises(FileError, match=rf"{column} has values that are not finite"):
                 load(written(bend))
+
+
+def test_a_bank_of_known_items_is_saved_and_loaded(tmp_path):
+    bank = known_items(TwoPL(), np.array([[1.0, 0.5], [2.0, -1.0]]))
+    bank.save(tmp_path / "bank.json")
+    again = load(tmp_path / "bank.json")
+    np.testing.assert_array_equal(again.coords, bank.coords)
+    assert list(again.items["flag"]) == ["", ""]
+
+
+CASES = [
+    ("graded", "categories", [2147483648] * 3),
+    ("graded", "categories", [2, 2]),
+    ("graded", "categories", "many"),
+    ("graded", "lowest", "x"),
+    ("graded", "lowest", 10**400),
+    ("gpcm", "lowest", [None] * 3),
+    ("continuous", "inside", [[0, 1], [0, 1]]),
+    ("continuous", "bounds", [[0, 1], [0, 1]]),
+    ("continuous", "bounds", [1, 0]),
+    ("beta", "inside", [-1, 0.5]),
+    ("beta", "inside", [0.5, 2.5]),
+    ("beta", "bounds", [0, 10]),
+]
+
+
+def test_an_option_that_cannot_be_is_refused_on_loading(tmp_path, subtests):
+    for model, option, value in CASES:
+        with subtests.test(model=model, option=option, value=value):
+            responses = og.simulate(model, 40, 3, random_state=1).responses
+            path = og.calibrate(responses, model).save(tmp_path / "bank.json")
+            document = json.loads(path.read_text())
+            document["model"]["options"][option] = value
+            path.write_text(json.dumps(document))
+            with pytest.raises(FileError, match="is not a calibration that this Ogive can use"):
+                og.load(path)

@@ -1,7 +1,0 @@
-"""What is returned stays as it is."""
-
-from ogive import irt
-
-
-def test_records_are_frozen_and_those_of_arrays_are_equal_to_themselves_alone(records):
-    records(irt)
