@@ -68,8 +68,7 @@ class AbilityCovariance:
     @property
     def variance(self) -> Floats:
         """Mean square error of each ability."""
-        found: Floats = self.own + (self.shared**2).sum(axis=1)
-        return found
+        return np.asarray(self.own + (self.shared**2).sum(axis=1))
 
     @property
     def se(self) -> Floats:
@@ -281,7 +280,7 @@ def level_with_strongest(covariance: AbilityCovariance) -> tuple[int, NDArray[np
 def tied_with(
     best: int, level: NDArray[np.bool_], ability: Floats, responses: Responses
 ) -> NDArray[np.intp]:
-    """Return who shares the first place: of those level with the best, all with the same result.
+    """Return positions of respondents level with the best that have the same result.
 
     That is the same sum of responses on the same items, or the same ability.
     """

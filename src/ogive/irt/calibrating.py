@@ -199,7 +199,7 @@ def _given_responses(
 
 
 def _rows_of(table: Responses | ScannedResponses, engine: Engine) -> Any:
-    """Return what an engine reads: the cells, or rows that stay where they are."""
+    """Return the cells for an engine, or rows that stay where they are."""
     if not is_scanned(table):
         return table.cells
     if not isinstance(engine, EM):
@@ -222,10 +222,10 @@ def model_for(
     *,
     sharing: bool = True,
 ) -> tuple[str | MeasurementModel, list[str]]:
-    """What "auto" means for a table, and why; a model that was asked for is returned as it is.
+    """Return the model that "auto" means for a table, and a note; or the model that was given.
 
-    Whoever calibrates parts of a table asks this of the whole, so that parts have one model. Not
-    every engine can fit items that are `sharing` a parameter.
+    For parts of a table, call this with the whole table, so that parts have one model. Without
+    `sharing`, items never share a parameter, which not every engine can fit.
     """
     if not is_auto(model):
         return model, []
@@ -239,10 +239,10 @@ def model_for(
 def model_with_slopes(
     model: str | MeasurementModel, table: Responses, verb: str, least: int = 0
 ) -> tuple[str | MeasurementModel, list[str]]:
-    """The same for what needs a discrimination of each item: to be "judged" by it, or "chosen".
+    """Return a model with a discrimination of each item, by which items are "judged" or "chosen".
 
-    With 40 to 80 respondents, items chosen by it predict accuracy better than without; with fewer
-    than a `HANDFUL`, which is then `least`, the error is about half without.
+    With 40 to 80 respondents, items chosen by discrimination predict accuracy better; with fewer
+    than a `HANDFUL` (`least`), a common discrimination halves the error.
     """
     usual, picked = model_for(model, table)
     if not (picked and usual == OF_FEW[0]) or table.n_respondents < least:

@@ -133,9 +133,9 @@ class Calibration(ScoredRespondents, Result):
         return table(columns, self.item_names, "item")
 
     def of_items(self, items: Sequence[str]) -> Calibration:
-        """Return the same scale with some of the items only; their parameters stay as they are.
+        """Select some of the items; their parameters stay as they are.
 
-        The log-likelihood was that of all items, so that a part has none.
+        A part has no log-likelihood.
         """
         places = self._positions(items)
         return replace(
@@ -192,7 +192,7 @@ class Calibration(ScoredRespondents, Result):
         return curves_of(self, self._positions(items), self._axis(abilities))
 
     def category_curves(self, item: str, abilities: Any = None) -> CategoryCurves:
-        """Return how likely each grade of one item is along the scale, ready to plot."""
+        """Return the probability of each grade of one item along the scale, ready to plot."""
         return category_curves_of(self, self._positions([item])[0], self._axis(abilities))
 
     def test_information(self, abilities: Any = None) -> TestInformation:
@@ -300,7 +300,7 @@ class Calibration(ScoredRespondents, Result):
 
 
 def once(calibration: Calibration, name: str, compute: Callable[[], T]) -> T:
-    """Return what `compute` gives, computed when first asked for under this `name`.
+    """Return the value of `compute`, kept with the calibration under this `name`.
 
     A calibration is frozen, so that values that follow from it alone can be kept with it.
     """

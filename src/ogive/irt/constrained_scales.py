@@ -67,7 +67,7 @@ class Preference:
     preferred: str  # class whose constant choice stands above being right, "" for none
 
     def opening(self) -> str:
-        """Return what is known of the scale: wrong labels of one class look like a preference."""
+        """Describe the evidence; wrong labels of one class look like a preference."""
         of_class = f", {self.in_turned:,} of them of class {self.turned}" if self.turned else ""
         reason = (
             f"{self.negative:,} of {self.informative:,} informative items discriminated "

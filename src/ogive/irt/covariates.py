@@ -45,8 +45,7 @@ class Columns:
 
     def values(self, name: str) -> Floats:
         """Return one column."""
-        found: Floats = self.matrix[:, self.names.index(name)]
-        return found
+        return np.asarray(self.matrix[:, self.names.index(name)])
 
     def along(self, name: str, axis: Floats) -> pd.DataFrame:
         """Return rows in which one fact moves; others are at their mean or most frequent word."""

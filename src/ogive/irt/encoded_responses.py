@@ -152,7 +152,7 @@ class Encoded:
         return fold(run, self.cut(width, rows), over(self, run), lanes, combine)
 
     def counted(self, rows: slice) -> Array:
-        """Return how many respondents each of some rows stands for."""
+        """Return the weights of some rows."""
         found = self.weights[rows]
         # One number may stand for the weights of all rows; matrix products want one each.
         return np.ascontiguousarray(found) if isinstance(found, np.ndarray) else found
@@ -231,7 +231,7 @@ class Encoded:
         return xp.float32 if self.single else xp.float64
 
     def in_single(self) -> Encoded:
-        """Return the same categories, read in float32.
+        """Return the rows with tables in float32, if they are categories on the CPU.
 
         Scores stay in float64, because their statistics cancel. So do tables on a GPU, which sums
         too many rows at once.

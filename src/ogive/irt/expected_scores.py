@@ -375,8 +375,7 @@ class Respondents:
         change = along * np.where(self.expected.at_bound, 0.0, self.expected.se**2)
         alone = change**2 * asked[:, 0] + 2 * change * product + own
         together = change[:, None] * asked[:, 1:] + shared
-        found: Floats = np.maximum(alone, 0.0) + (together**2).sum(axis=1)
-        return found
+        return np.asarray(np.maximum(alone, 0.0) + (together**2).sum(axis=1))
 
     def _left(self, coords: Floats) -> tuple[Floats, Floats]:
         """Return the expected sum of items not asked, and its sd if items are known."""

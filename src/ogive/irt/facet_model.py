@@ -110,8 +110,7 @@ class FacetParameters:
         logits = x[:, None] * (quality - severity[:, None, None]) - passed[:, None]
         terms = slope[:, None, None] * logits
         terms = terms - terms.max(axis=1, keepdims=True)
-        found: Floats = terms - np.log(np.exp(terms).sum(axis=1, keepdims=True))
-        return found
+        return np.asarray(terms - np.log(np.exp(terms).sum(axis=1, keepdims=True)))
 
 
 def pulls(parameters: FacetParameters) -> tuple[Floats, Floats]:
@@ -324,8 +323,7 @@ def _jackknifed(slopes: Floats, by_item: Floats, inverse: Floats) -> Floats:
     n, width = slopes.shape
     own = np.eye(width) - by_item @ inverse
     found = np.linalg.solve(own, (slopes - slopes.mean(axis=0))[:, :, None])[:, :, 0]
-    jackknifed: Floats = found * np.sqrt((n - 1) / n)
-    return jackknifed
+    return np.asarray(found * np.sqrt((n - 1) / n))
 
 
 def _newton(

@@ -1,4 +1,4 @@
-"""How surely items are known: covariances of their coordinates."""
+"""Covariances of the coordinates of items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ogive.stats.array_backend import Floats
 
 @dataclass(frozen=True, eq=False)
 class PooledItems:
-    """Where items lie, given what all items of the test have in common, and how surely."""
+    """Coordinates of items given all items of the test, and their covariances."""
 
     coords: Floats  # (n_items, width)
     covariances: Floats  # (n_items, width, width)
@@ -21,7 +21,7 @@ class PooledItems:
 
 
 class Uncertainty(Protocol):
-    """Whatever knows the covariances of the items' coordinates."""
+    """Covariances of the items' coordinates, computed or to be computed."""
 
     @property
     def covariances(self) -> Floats:
@@ -32,12 +32,12 @@ class Uncertainty(Protocol):
         """Directions in which all items err together, (n_shared, n_items, width).
 
         Each is one standard error long and independent of the others. They are part of
-        `covariances`, and all that two items' errors have in common: origin and unit of the scale.
+        `covariances`; errors of two items share nothing else.
         """
 
     @property
     def pooled(self) -> PooledItems | None:
-        """What respondents' errors are computed from where few respondents leave items vague."""
+        """Items for the errors of respondents, if few respondents leave items vague."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class KnownCovariances:
 
 
 def known(uncertainty: Uncertainty) -> KnownCovariances:
-    """Return the same, computed: what it comes from is let go."""
+    """Compute the covariances, without keeping what they are computed from."""
     return KnownCovariances(uncertainty.covariances, uncertainty.shared, uncertainty.pooled)
 
 
@@ -71,7 +71,7 @@ def errors_of_items(
 
 
 def pooled_items(uncertainty: Uncertainty, coords: Floats) -> PooledItems:
-    """What respondents' errors are computed from; items as they were found where none is vague."""
+    """Return the items for errors of respondents: pooled ones, or the items as estimated."""
     if uncertainty.pooled is not None:
         return uncertainty.pooled
     return PooledItems(coords, uncertainty.covariances, uncertainty.shared)

@@ -113,8 +113,7 @@ class TestInformation(_Curve):
     @property
     def se(self) -> Floats:
         """Standard error of a maximum-likelihood ability."""
-        found: Floats = 1 / np.sqrt(np.maximum(self.information, 1e-12))
-        return found
+        return np.asarray(1 / np.sqrt(np.maximum(self.information, 1e-12)))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per ability."""
@@ -271,8 +270,7 @@ def told_parameters(items: pd.DataFrame) -> pd.DataFrame:
 
 def below_zero(items: pd.DataFrame) -> np.ndarray:
     """Return items of negative discrimination; of constant ones, the sign has no meaning."""
-    found: np.ndarray = (items["discrimination"] < 0).to_numpy(bool) & ~nominal_items(items)
-    return found
+    return np.asarray((items["discrimination"] < 0).to_numpy(bool) & ~nominal_items(items))
 
 
 def _strongest(calibration: Calibration, responses: Responses) -> str:

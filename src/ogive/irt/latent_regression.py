@@ -99,8 +99,7 @@ class ExplainedPopulation:
     @property
     def means(self) -> Floats:
         """Expected ability of each respondent, given its facts."""
-        found: Floats = self.facts.columns @ self.coefficients
-        return found
+        return np.asarray(self.facts.columns @ self.coefficients)
 
 
 def explain_population(calibration: Calibration, facts: Facts) -> ExplainedPopulation:

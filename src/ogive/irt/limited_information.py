@@ -99,8 +99,7 @@ def observed_moments(cells: Ints, weights: Floats, chosen: Margins) -> Floats:
         for g in range(n_features):
             table[g] = chosen.value[g, cells[rows, chosen.owner[g]]]
         products += (table * weights[rows]) @ table.T
-    found: Floats = products[chosen.left, chosen.right] / weights.sum()
-    return found
+    return np.asarray(products[chosen.left, chosen.right] / weights.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +205,7 @@ def _whitened(correlation: Floats, columns: Floats) -> Floats:
     except np.linalg.LinAlgError:  # some moments follow from others: keep the directions that vary
         values, vectors = np.linalg.eigh(correlation)
         kept = values > LEAST_DIRECTION * values[-1]
-        projected: Floats = (vectors[:, kept] / np.sqrt(values[kept])).T @ columns
-        return projected
+        return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ columns)
     # Solve the triangular system in blocks: SciPy would use the unlimited threads of its own BLAS.
     found = np.empty_like(columns)
     for rows in row_blocks(lower.shape[0], TRIANGLE_ROWS):
@@ -249,8 +247,7 @@ def independence(
 
 def _shares(places: NDArray[np.bool_], weights: Floats) -> Floats:
     """Return weighted share of the rows that are in each place, (n_places,)."""
-    found: Floats = places @ weights / weights.sum()
-    return found
+    return np.asarray(places @ weights / weights.sum())
 
 
 def implied_correlations(family: Family) -> Floats:
@@ -279,5 +276,4 @@ def observed_correlations(cells: Ints, weights: Floats) -> Floats:
 def _as_correlations(covariance: Floats) -> Floats:
     variance = np.diag(covariance)
     deviation = np.sqrt(np.where(variance > LEAST_VARIANCE, variance, np.nan))
-    correlations: Floats = covariance / np.outer(deviation, deviation)
-    return correlations
+    return np.asarray(covariance / np.outer(deviation, deviation))

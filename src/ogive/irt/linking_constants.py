@@ -86,8 +86,7 @@ class Line:
 
     def moved(self, model: MeasurementModel, coords: Floats) -> Floats:
         """Move coordinates from the new scale to the old one."""
-        found: Floats = model.rescale(coords, self.shift, self.scale)
-        return found
+        return np.asarray(model.rescale(coords, self.shift, self.scale))
 
     def jacobian(self, model: MeasurementModel, coords: Floats) -> Floats:
         """Return derivatives of moved coordinates in slope and intercept, (2, n_items, width)."""
@@ -102,8 +101,7 @@ class Line:
         """Return covariances on the old scale, including the uncertainty of the line."""
         moved = moved_covariances(model, coords, own, self.shift, self.scale)
         jacobian = self.jacobian(model, coords)
-        found: Floats = moved + np.einsum("mni,ml,lnj->nij", jacobian, self.covariance, jacobian)
-        return found
+        return np.asarray(moved + np.einsum("mni,ml,lnj->nij", jacobian, self.covariance, jacobian))
 
     def errors(
         self, model: MeasurementModel, coords: Floats, known: Uncertainty

@@ -134,8 +134,7 @@ class Pairs:
         """Two-sided p-values of the pairs kept."""
         from scipy.special import ndtr
 
-        found: Floats = 2 * ndtr(-np.abs(self.best[:, 3]))
-        return found
+        return np.asarray(2 * ndtr(-np.abs(self.best[:, 3])))
 
     @cached_property
     def p_adjusted(self) -> Floats:
@@ -339,8 +338,7 @@ def _compared(residuals: Residuals, left: slice, right: slice) -> tuple[Floats, 
 
 def are_dependent(p_adjusted: Floats, q3_adjusted: Floats) -> np.ndarray:
     """Return True for pairs that are significant, and strong enough to matter."""
-    found: np.ndarray = (p_adjusted < ALPHA) & (q3_adjusted >= STRONG)
-    return found
+    return np.asarray((p_adjusted < ALPHA) & (q3_adjusted >= STRONG))
 
 
 def dependence(

@@ -78,8 +78,7 @@ class Expectation:
         """Return variance of the mean due to missing responses; weights of items sum to one."""
         left = np.isnan(values) * weights
         of_ability = (left * self.sway).sum(axis=1) ** 2
-        found: Floats = of_ability + (left**2 * self.noise).sum(axis=1)
-        return found
+        return np.asarray(of_ability + (left**2 * self.noise).sum(axis=1))
 
 
 def reached(
@@ -213,14 +212,14 @@ def ability_scale(
 
 
 def expectation_of(scale: Calibration, table: Responses) -> Expectation | None:
-    """Return what the model expects of the respondents of a table; None if it is complete."""
+    """Return expected responses of the respondents of a table; None if it is complete."""
     # Items stand on the same scale, so that its error cancels; errors of single items are
     # measured by masking.
     return None if table.complete else _expected(scale, scale.abilities(items_known=True))
 
 
 def _expected(scale: Calibration, scored: pd.DataFrame) -> Expectation:
-    """Return what the model expects of respondents with these abilities on all items."""
+    """Return expected responses of respondents with these abilities to all items."""
     ability, se = scored["ability"].to_numpy(), scored["se"].to_numpy()
     mean, low, high = (
         scale.model.expected(scale.coords, at).T for at in (ability, ability - se, ability + se)

@@ -225,8 +225,7 @@ class HistogramPopulation:
     def slope(self, points: Floats) -> Floats:
         """Return derivative of the log-density."""
         inside, beyond = self._split(points)
-        found: Floats = self._spline(inside, 1) - beyond / self.sd**2
-        return found
+        return np.asarray(self._spline(inside, 1) - beyond / self.sd**2)
 
     def curvature(self, points: Floats) -> Floats:
         """Return minus the second derivative of the log-density."""

@@ -194,7 +194,7 @@ def combined(
 
 
 def tries_in_words(tries: Tries) -> str:
-    """Return how many tries stand behind the cells: 5 tries per cell, or 1 to 5."""
+    """Describe the numbers of tries: 5 tries per cell, or 1 to 5."""
     asked = tries[tries > 0]
     low, high = int(asked.min()), int(asked.max())
     return f"{low:,} tries per cell" if low == high else f"{low:,} to {high:,} tries per cell"

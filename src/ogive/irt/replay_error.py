@@ -64,13 +64,11 @@ class Placed:
     def mixed(self, inside: Floats) -> Floats:
         """Return the expected score, from that of a respondent inside the range."""
         rest = 1.0 - self.above - self.below
-        found: Floats = rest * inside + self.above * self.if_above + self.below * self.if_below
-        return found
+        return np.asarray(rest * inside + self.above * self.if_above + self.below * self.if_below)
 
     def raised(self, inside: Floats) -> Floats:
         """Return the expected score if no respondent lies below the range."""
-        found: Floats = (1.0 - self.above) * inside + self.above * self.if_above
-        return found
+        return np.asarray((1.0 - self.above) * inside + self.above * self.if_above)
 
     def rows(self, rows: np.ndarray) -> Placed:
         """Return some of the respondents."""
@@ -148,7 +146,7 @@ class ScoreRange:
         return cls(straight, modelled, inside, edges, odds, float(spread[0]), float(weight[0]))
 
     def numbers(self) -> dict[str, Floats]:
-        """Return what was learned, as arrays."""
+        """Return all fields as arrays."""
         return {each.name: np.atleast_1d(getattr(self, each.name)) for each in fields(self)}
 
     def thinned(self) -> dict[str, Floats]:
@@ -168,7 +166,7 @@ class ScoreRange:
         return below / max(below.sum(), 1e-300), above / max(above.sum(), 1e-300)
 
     def place(self, responses: Floats, confidence: float) -> Placed:
-        """Return where respondents stand; NaN for items that were not asked."""
+        """Place respondents relative to the range; NaN for items that were not asked."""
         likely, scores, possible = self._likelihood(responses)
         below, above = (_Side.of(likely * density, scores, possible) for density in self._sides)
         within = (likely * self.inside).sum(axis=(0, 2))
@@ -347,7 +345,7 @@ class RealError:
     def reaches(
         self, asked: int, accuracy: float, se: float, confidence: float
     ) -> tuple[float, float]:
-        """Return how far down and up the interval of a predicted accuracy reaches."""
+        """Return the lengths of the interval of a predicted accuracy, down and up."""
         unit = se + float(np.interp(asked, self.sizes, self.floors))
         plain = self.reach(asked, confidence) * unit
         extremes = []
@@ -403,7 +401,7 @@ class RealError:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return what a bank writes of it; the items are those of the bank."""
+        """Return a JSON document for a bank; the items are those of the bank."""
         within = None
         if self.within is not None:
             within = {name: values.tolist() for name, values in self.within.thinned().items()}

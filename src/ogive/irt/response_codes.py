@@ -351,7 +351,7 @@ class Tally:
         n_codes = max(0, *in_threads(lambda part: int(cells[part].max()), blocks)) + 1
 
         def count(part: slice) -> tuple[Counts, NDArray[np.intp]]:
-            """Return how often each item got each code, and the rows of a block without any."""
+            """Return counts of each code by item, and the rows of a block without any response."""
             block = cells[part]
             counts = np.zeros((n_items, n_codes), dtype=np.int64)
             complete = bool(block.min() >= 0)
@@ -400,8 +400,7 @@ def _ones(block: NDArray[Any]) -> Counts:
     whole = n_rows // FOLDED * FOLDED
     folded = small[:whole].reshape(-1, FOLDED, n_items).sum(axis=1, dtype=np.int8)
     rest = small[whole:].sum(axis=0, dtype=np.int64)
-    found: Counts = folded.sum(axis=0, dtype=np.int64) + rest
-    return found
+    return np.asarray(folded.sum(axis=0, dtype=np.int64) + rest)
 
 
 def _places(blocks: list[slice], found: list[Any]) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ UNKNOWN_GROUP = "unknown"  # group of a respondent or item whose fact is missing
 
 
 def from_data(module: str, name: str) -> Any:
-    """Return what `ogive.data.<module>` calls `name`."""
+    """Return the object `name` of `ogive.data.<module>`."""
     return getattr(import_module(f"ogive.data.{module}"), name)
 
 

@@ -87,8 +87,7 @@ class ItemErrors:
     def variance(self, derivatives: Floats) -> Floats:
         """Return variance of scores with `derivatives` (n_rows, n_items, width), (n_rows,)."""
         alone, together = self.alone(derivatives), self.together(derivatives)
-        found: Floats = (alone**2).sum(axis=1) + (together**2).sum(axis=1)
-        return found
+        return np.asarray((alone**2).sum(axis=1) + (together**2).sum(axis=1))
 
 
 def ability_derivatives(

@@ -263,8 +263,7 @@ class AdaptiveTest:
         """
         several = getattr(self.parts.selector, "choose_several", None)
         if several is not None:
-            found: Ints = several(state, state.free, count)
-            return found
+            return np.asarray(several(state, state.free, count))
         seen = replace(state, free=state.free.copy())
         nothing = np.full((len(state.free), 1), np.nan)
         for _ in range(count):

@@ -85,8 +85,7 @@ class NearestByLot:
         limit = np.sort(np.partition(distance, last.max(), axis=1)[:, : last.max() + 1], axis=1)
         near = distance <= limit[np.arange(len(distance)), last][:, None] + SAME
         nth = (state.draws("selector") * near.sum(axis=1)).astype(int)
-        found: Ints = (np.cumsum(near, axis=1) > nth[:, None]).argmax(axis=1)
-        return found
+        return np.asarray((np.cumsum(near, axis=1) > nth[:, None]).argmax(axis=1))
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,7 @@ class RandomItem:
     def choose(self, state: State, free: Bools) -> Ints:
         """Return a free item."""
         nth = (state.draws("selector") * free.sum(axis=1)).astype(int)
-        found: Ints = (np.cumsum(free, axis=1) > nth[:, None]).argmax(axis=1)
-        return found
+        return np.asarray((np.cumsum(free, axis=1) > nth[:, None]).argmax(axis=1))
 
 
 @dataclass(frozen=True)

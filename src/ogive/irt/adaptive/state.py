@@ -72,14 +72,12 @@ class Bank:
     @cached_property
     def expected(self) -> Floats:
         """Expected response to each item on the nodes, (n_items, n_nodes)."""
-        found: Floats = self.model.expected(self.coords, self.nodes)
-        return found
+        return np.asarray(self.model.expected(self.coords, self.nodes))
 
     @cached_property
     def noise(self) -> Floats:
         """Variance of the response to each item on the nodes, (n_items, n_nodes)."""
-        found: Floats = self.model.variance(self.coords, self.nodes)
-        return found
+        return np.asarray(self.model.variance(self.coords, self.nodes))
 
     def ranking(self, abilities: Floats, width: int) -> NDArray[np.int32]:
         """Return the `width` most informative items near each ability, the best first, (n, width).
