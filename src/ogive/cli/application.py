@@ -1,9 +1,4 @@
-"""Application.
-
-Help of commands as plain text: examples first, no type names, choices never broken.
-
-`ogive` and the table of its commands: listed without imports, run with readable errors.
-"""
+"""The command line: plain help, commands that are loaded when they run, readable errors."""
 
 from __future__ import annotations
 
@@ -31,19 +26,24 @@ from ogive._progress import heartbeat, hushed
 from ogive._studies import STUDIES
 from ogive.cli.command_syntax import in_command_prose, in_command_words
 from ogive.cli.output import at_the_end, csv_wanted, own_words, tell
-from ogive.cli.registry import examples_of
+from ogive.cli.registry import (
+    GROUPS,
+    HOMES,
+    SYNONYMS,
+    WITHOUT_TABLE,
+    contents,
+    examples_of,
+)
 from ogive.errors import OgiveError
 from ogive.results.numbers import meant
 from ogive.results.text_table import harmless
 
 WIDEST = 100  # signs of a line; longer ones are hard to read
 FLAGS = 28  # signs of the column of flags
-MARGIN = 2
+MARGIN = 2  # signs before a name
 CSV, DEBUG = "--csv", "--debug"
 OPTIONS = "[OPTIONS]"
 CSV_HELP = "Print the table as CSV, also in a terminal."
-# Commands whose result is no single table.
-WITHOUT_TABLE = frozenset({"difficulty fit", "gate fit", "read", "report", "serve", "view"})
 
 
 class HelpedCommand(TyperCommand):
@@ -208,110 +208,6 @@ EXIT_CODES = (
     "Exit codes: 0 fine; 2 wrong usage; 3 bad input, explained on stderr; "
     "4 result written, but not converged; 130 interrupted."
 )
-CONTENTS: dict[str, dict[str, str]] = {
-    "One scale for items and respondents": {
-        "calibrate": "Put the items and respondents of a table on one scale.",
-        "score": "Place new respondents on the scale of an item bank.",
-        "diagnose": "Diagnose the calibration of a table.",
-        "simulate": "Simulate responses from a model with known parameters.",
-    },
-    "Classifiers and benchmarks": {
-        "decode": "Decode a benchmark: which data sets are hard, which instances are suspect, "
-        "who is strongest.",
-        "tournament": "Rate respondents by Glicko-2: every item is a round robin, the higher "
-        "score wins.",
-        "confusion": "Look inside the confusion matrix: which items each of several classifiers "
-        "gets right.",
-        "difficulty": "Predict the difficulty of items from their features.",
-    },
-    "Language models": {
-        "read": "Read evaluation logs of language models into one table of responses.",
-        "shorten": "Choose a few items that predict the score on all of them, and measure the "
-        "error.",
-        "adapt": "Replay recorded responses adaptively: how well a few items predict the score "
-        "on all items.",
-        "evaluate": "Ask a model the most informative items, in Inspect or lm-eval, and predict "
-        "its accuracy.",
-        "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
-    },
-    "Algorithms": {
-        "portfolio": "Compare algorithms on problems: who is consistent, who leads where, and "
-        "which few to keep.",
-    },
-    "Models in use": {
-        "capability": "Find up to what case difficulty a classifier can be trusted, class by "
-        "class, with few cases.",
-        "gate": "Let a model decide the cases it is capable of, and people the others.",
-        "serve": "Serve a gate over HTTP: which cases the model may decide, and which go to a "
-        "person.",
-    },
-    "Results": {
-        "report": "Make one page of results that opens anywhere: headline, tables, figures, item "
-        "explorer.",
-        "view": "Explore responses, logs or an item bank in the browser, while they are still "
-        "written.",
-        "demo": "Decode the data sets of scikit-learn, some of their labels changed on purpose.",
-    },
-}
-
-# The module of each command that is written by hand, and its name there if it differs.
-HOMES = {
-    "adapt": "evaluation_commands",
-    "calibrate": "scale_commands",
-    "capability": "capability_commands",
-    "confusion": "confusion_commands",
-    "decode": "decode_commands",
-    "demo": "decode_commands",
-    "diagnose": "scale_commands",
-    "difficulty": "difficulty_commands:group",
-    "evaluate": "programs",
-    "gate": "programs:group",
-    "link": "evaluation_commands",
-    "portfolio": "portfolio_commands",
-    "portfolio evaluate": "selection_commands:evaluate",
-    "portfolio select": "selection_commands:select",
-    "read": "programs",
-    "report": "report_commands",
-    "score": "scale_commands",
-    "serve": "programs",
-    "shorten": "evaluation_commands",
-    "simulate": "scale_commands",
-    "tournament": "tournament_commands",
-    "view": "programs",
-}
-
-# What people may call a command, where the name that looks most alike is another one.
-SAID = {
-    **dict.fromkeys(("compare", "rank", "ranking", "board", "significance"), "leaderboard"),
-    **dict.fromkeys(("fit", "irt", "estimate", "model", "train"), "calibrate"),
-    **dict.fromkeys(("arena", "elo", "battles", "bradley-terry", "pairwise"), "preferences"),
-    **dict.fromkeys(("abilities", "ability", "place"), "score"),
-    **dict.fromkeys(("adaptive", "cat", "replay"), "adapt"),
-    **dict.fromkeys(("app", "explore", "explorer", "open", "show", "watch"), "view"),
-    **dict.fromkeys(("check", "fitness"), "diagnose"),
-    **dict.fromkeys(("convert", "import", "logs"), "read"),
-    **dict.fromkeys(("equate", "anchor"), "link"),
-    **dict.fromkeys(("example", "tutorial"), "demo"),
-    **dict.fromkeys(("fairness", "bias", "dif"), "differential"),
-    **dict.fromkeys(("generate", "sample"), "simulate"),
-    **dict.fromkeys(("glicko", "ratings"), "tournament"),
-    **dict.fromkeys(("html", "page"), "report"),
-    **dict.fromkeys(("judge", "judges", "raters"), "facets"),
-    **dict.fromkeys(("labels", "suspects", "mislabels"), "decode"),
-    **dict.fromkeys(("power", "samplesize"), "plan"),
-    **dict.fromkeys(("short", "subset", "select"), "shorten"),
-    **dict.fromkeys(("algorithms", "solvers"), "portfolio"),
-    **dict.fromkeys(("handoff", "triage", "reject"), "gate"),
-}
-
-
-def contents() -> dict[str, dict[str, str]]:
-    """Return all commands by heading: those written by hand, and those of the registry."""
-    found = {panel: dict(lines) for panel, lines in CONTENTS.items()}
-    for study in STUDIES.values():
-        if study.command:
-            found.setdefault(study.panel, {}).setdefault(study.command, study.help)
-    return found
 
 
 class Contents(HelpedGroup):
@@ -334,32 +230,43 @@ class Contents(HelpedGroup):
         """Return the command itself, once it is asked for by name."""
         asked, known = args[0], self.list_commands(ctx)
         if asked not in known and not asked.startswith("-"):
-            ctx.fail(f"No such command '{asked}'.{meant(SAID.get(asked.lower(), asked), known)}")
-        name, found, rest = super().resolve_command(ctx, args)
+            meaning = SYNONYMS.get(asked.lower(), asked)
+            ctx.fail(f"No such command '{asked}'.{meant(meaning, known)}")
+        name, command, rest = super().resolve_command(ctx, args)
         two_words = f"{name} {rest[0]}" if rest else ""
-        if two_words in HOMES:
+        if name not in GROUPS and two_words in HOMES:
             return two_words, loaded(two_words), rest[1:]
-        return name, found if name is None else loaded(name), rest
+        return name, command if name is None else loaded(name), rest
 
 
 def loaded(name: str) -> Any:
     """Return a command, or a group of commands."""
-    alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+    group = name in GROUPS
+    if group:
+        line = next(lines[name] for lines in contents().values() if name in lines)
+        made = typer.Typer(cls=HelpedGroup, add_completion=False, no_args_is_help=True, help=line)
+        for each in HOMES:
+            if each.startswith(f"{name} "):
+                made.command(each.split()[1], cls=HelpedCommand)(_callback(each))
+    else:
+        made = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+        made.command(name, cls=HelpedCommand, epilog=EXIT_CODES)(_callback(name))
+    command = typer.main.get_command(made)
+    command.name, command.epilog = name, EXIT_CODES
+    return command
+
+
+def _callback(name: str) -> Callable[..., None]:
+    """Return the function of a command, by its module or as a study."""
     if name in HOMES:
-        module, _, member = HOMES[name].partition(":")
-        found = getattr(import_module(f"ogive.cli.{module}"), member or name)
-        if isinstance(found, typer.Typer):
-            alone = found
-        else:
-            alone.command(name, cls=HelpedCommand, epilog=EXIT_CODES)(found)
+        module = import_module(f"ogive.cli.{HOMES[name]}")
+        command = getattr(module, name.replace(" ", "_"))
     else:
         from ogive.cli.signature import study_command
 
-        function = next(each for each, study in STUDIES.items() if study.command == name)
-        alone.command(name, cls=HelpedCommand, epilog=EXIT_CODES)(study_command(function))
-    made = typer.main.get_command(alone)
-    made.name, made.epilog = name, EXIT_CODES
-    return made
+        command = study_command(next(k for k, each in STUDIES.items() if each.command == name))
+    callback: Callable[..., None] = command.callback()
+    return callback
 
 
 BOTH = {DEBUG, CSV}  # options that may follow any command

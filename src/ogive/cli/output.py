@@ -1,9 +1,4 @@
-"""A result as text, CSV, JSON, folder, page, exit code.
-
-Output of commands: results on stdout, progress on stderr.
-
-How long a command will take on a large table, said before it begins.
-"""
+"""A result as text, CSV, JSON, folder and page: results on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -21,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ogive._files import write_bytes
 from ogive._progress import Progress, lasting, lines, resumed, silent, terminal_bar
 from ogive.results.text_table import ACCURACY, harmless, terminal_table, wrapped
 
@@ -30,29 +26,16 @@ if TYPE_CHECKING:
     from ogive.data.responses import Responses
     from ogive.results.base import Result
 
-
 ALL = "Add --csv for all."
+NOT_CONVERGED = 4  # exit code of a command whose result is written, but has not converged
+PAGE = "report.html"  # name of the page in a folder
+
 # Whether --csv was given: tables as CSV, also in a terminal.
 csv_wanted: ContextVar[bool] = ContextVar("csv_wanted", default=False)
 # How the command that runs says what a sentence suggests in Python.
 own_words: ContextVar[Callable[[str], str]] = ContextVar("own_words", default=str)
 # What is done when the command that runs ends, however it ends.
 at_the_end: ContextVar[ExitStack | None] = ContextVar("at_the_end", default=None)
-
-
-def with_own_words(results: Sequence[Any]) -> list[Any]:
-    """Return the results with reasons why some are missing in the words of the command."""
-    return [_with_own_reasons(each) for each in results]
-
-
-def _with_own_reasons(each: Any) -> Any:
-    missing = getattr(each, "missing", None)
-    if not isinstance(missing, dict):
-        return each
-    said = {name: own_words.get()(str(reason)) for name, reason in missing.items()}
-    if is_dataclass(each) and not isinstance(each, type):
-        return replace(each, missing=said)
-    return each._replace(missing=said)
 
 
 @dataclass(frozen=True)
@@ -80,22 +63,31 @@ class Console:
         rest: str = "",
         accuracy: str = ACCURACY,
     ) -> None:
-        """Print a table as people read it, and where the rest of it, or of a whole one, lies."""
-        if not (self.quiet or self.json):
-            _show(frame, whole, rest, accuracy)
+        """Print a table as people read it, and say what of `whole` it leaves out.
+
+        The table is as wide as the terminal. `rest` says how to get what is left out; `accuracy`
+        is what headings call the accuracy.
+        """
+        if self.quiet or self.json:
+            return
+        lines, missing = terminal_table(frame, _width(), whole, accuracy)
+        tell("\n".join(lines))
+        if missing:
+            tell(f"  Not shown: {'; '.join(missing)}.{f' {rest}' if rest else ''}")
 
     def table(
         self, frame: pd.DataFrame, shown: pd.DataFrame | None = None, accuracy: str = ACCURACY
     ) -> None:
-        """Print the table of a command that writes no file.
+        """Print the table of a command that writes no file, also if it is quiet.
 
-        A person sees the first rows, of the few columns `shown` if they are given, with headings
-        that call `accuracy` so; a pipe, and who asks for --csv, gets all of it as CSV.
+        A person sees the first rows, of the few columns `shown` if they are given; a pipe gets all
+        of it as CSV, and so does a person who asks for --csv.
         """
         if self.json:
             return
         if for_people():
-            _show(frame if shown is None else shown, frame, ALL, accuracy)
+            few = frame if shown is None else shown
+            Console().show(few, whole=frame, rest=ALL, accuracy=accuracy)
         else:
             from ogive.results.csv_text import csv_text
 
@@ -103,17 +95,20 @@ class Console:
             tell(csv_text(frame, index=named), nl=False, whole=True)
 
     def gives_csv(self, out: Path | None) -> bool:
-        """Whether stdout carries the table as CSV: unless a person reads it or `out` has it all."""
+        """Return True if stdout carries the table: no person reads it, and `out` has it not."""
         return csv_wanted.get() or (out is None and not sys.stdout.isatty())
 
     def speaker(self, out: Path | None) -> Callable[[str], None]:
-        """Return what prints sentences: on stderr where stdout carries the table."""
+        """Return the function that prints sentences: on stderr if stdout carries the table."""
         return self.remark if self.gives_csv(out) else self.say
 
     def document(self, content: Mapping[str, Any]) -> None:
         """Print the JSON document of `--json`; frames become lists of records."""
         if self.json:
-            known = {name: None if _unknown(value) else value for name, value in content.items()}
+            known = {
+                name: None if isinstance(value, float) and math.isnan(value) else value
+                for name, value in content.items()
+            }
             tell(json.dumps(known, default=_plain, indent=1, ensure_ascii=False), whole=True)
 
     def finding(
@@ -128,12 +123,11 @@ class Console:
         beside: Sequence[Result] = (),
         **more: Any,
     ) -> None:
-        """Print the result of a command; `more` goes into the document that --json asks for.
+        """Print a result, its sentences followed by those of the results `beside` it.
 
-        What results `beside` it say follows what it says.
+        `more` goes into the document of --json.
         """
-        words = own_words.get()
-        results = (found, *beside)
+        words, results = own_words.get(), (found, *beside)
         unsettled = [words(text) for text in unsettled_scales(results)]
         said = [words(text) for each in results for text in each.sentences()] + unsettled
         measure = str(getattr(found, "measure", ACCURACY))
@@ -152,11 +146,10 @@ class Console:
         written: Mapping[str, Path | None] | None = None,
         accuracy: str = ACCURACY,
     ) -> None:
-        """Print what was found: the verdict, a table, other sentences, and where the rest lies.
+        """Print the verdict, a table, the other sentences, and the files that were written.
 
-        Without `out`, a terminal shows the head of the `table`; a pipe, and who asks for --csv,
-        gets all of it on stdout, and the sentences on stderr. With `out`, the few columns `shown`
-        are printed, and the files `written` by what they are.
+        Without `out`, a terminal shows the head of the `table`; a pipe gets all of it on stdout,
+        and the sentences on stderr. With `out`, the few columns `shown` are printed.
         """
         csv, speak = self.gives_csv(out), self.speaker(out)
         for sentence in sentences[:1]:
@@ -185,18 +178,6 @@ class Console:
                 yield report
 
 
-def unsettled_scales(results: Sequence[Result]) -> list[str]:
-    """Return why scales behind results have not converged, unless the results say so themselves."""
-    said = {note for each in results for note in getattr(each, "notes", ())}
-    banks = {name: bank for each in results for name, bank in each.banks().items()}
-    return [
-        note if len(banks) == 1 else f"{name}: {note}"
-        for name, bank in banks.items()
-        for note in getattr(bank, "notes", ())
-        if note.startswith("Not converged") and note not in said
-    ]
-
-
 @dataclass(frozen=True)
 class _Harmless:
     """Reports progress without control codes."""
@@ -210,36 +191,6 @@ class _Harmless:
         resumed(self.report, steps)
 
 
-def for_people() -> bool:
-    """Return True if a person reads stdout, who did not ask for CSV."""
-    return sys.stdout.isatty() and not csv_wanted.get()
-
-
-def _show(
-    frame: pd.DataFrame, whole: pd.DataFrame | None, rest: str, accuracy: str = ACCURACY
-) -> None:
-    """Print a table as wide as the terminal, what it does not show, and where that is."""
-    lines, missing = terminal_table(frame, _width(), whole, accuracy)
-    tell("\n".join(lines))
-    if missing:
-        tell(f"  Not shown: {'; '.join(missing)}.{f' {rest}' if rest else ''}")
-
-
-def with_counts(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows shown of a board, with `n_items` where respondents answered unlike many."""
-    count = "n_items"
-    if "respondent" not in table.index.names or count not in table or count in shown:
-        return shown
-    items = table[count]
-    if not items.index.is_unique or bool((items == items.iloc[0]).all()):
-        return shown
-    return shown.assign(**{count: items.reindex(shown.index)})
-
-
-def _width() -> int:
-    return shutil.get_terminal_size().columns
-
-
 def tell(text: str, *, err: bool = False, nl: bool = True, whole: bool = False) -> None:
     """Write text unchanged to a file or a pipe, and without control codes to a terminal.
 
@@ -250,12 +201,18 @@ def tell(text: str, *, err: bool = False, nl: bool = True, whole: bool = False) 
     typer.echo(text, err=err, nl=nl, color=True)
 
 
-def _unknown(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def for_people() -> bool:
+    """Return True if a person reads stdout, and has not asked for CSV."""
+    return sys.stdout.isatty() and not csv_wanted.get()
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "to_json"):  # NaN and infinity, which JSON lacks, become null
+    """Return a value that JSON has: frames as records, with null for NaN and infinity."""
+    if hasattr(value, "to_json"):
         return json.loads(value.reset_index().to_json(orient="records", double_precision=15))
     return str(value)
 
@@ -265,9 +222,137 @@ def typed() -> str:
     return shlex.join(["ogive", *sys.argv[1:]])
 
 
-LONG = 30.0  # seconds; what takes less needs no warning
-# CPU seconds: always, per item, per response, and per pair of respondents, as benchmarks/at_size.py
-# measures them.
+def with_own_words(result: Any) -> Any:
+    """Return the result with reasons why parts are missing in the words of the command."""
+    missing = getattr(result, "missing", None)
+    if not isinstance(missing, dict):
+        return result
+    reasons = {name: own_words.get()(str(reason)) for name, reason in missing.items()}
+    if is_dataclass(result) and not isinstance(result, type):
+        return replace(result, missing=reasons)
+    return result._replace(missing=reasons)
+
+
+def unsettled_scales(results: Sequence[Result]) -> list[str]:
+    """Return why scales behind results have not converged, unless the results say so themselves."""
+    said = {note for each in results for note in getattr(each, "notes", ())}
+    banks = {name: bank for each in results for name, bank in each.banks().items()}
+    return [
+        note if len(banks) == 1 else f"{name}: {note}"
+        for name, bank in banks.items()
+        for note in getattr(bank, "notes", ())
+        if note.startswith("Not converged") and note not in said
+    ]
+
+
+# Files, pages, and the end of a command.
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame with its index atomically, as .csv or .parquet."""
+    if path.suffix.lower() == ".parquet":
+        write_bytes(path, frame.reset_index().to_parquet(index=False))
+    else:
+        from ogive.results.csv_text import csv_text
+
+        write_bytes(path, csv_text(frame).encode())
+
+
+def write_files(
+    files: Mapping[str, tuple[Path | None, Callable[[], Any]]],
+) -> dict[str, Path | None]:
+    """Make and write the tables, figures and results that have a path; return all paths."""
+    for path, make in files.values():
+        if path is not None:
+            made = make()
+            if hasattr(made, "save"):
+                made.save(path)
+            else:
+                write_table(made, path)
+    return {name: path for name, (path, _) in files.items()}
+
+
+def write_page(
+    folder: Path, results: Any, title: str, settings: Mapping[str, Any], instances: Any = None
+) -> Path:
+    """Write the page of a command next to its tables and figures."""
+    from ogive.reporting.page import write_report
+
+    return write_report(
+        folder / PAGE,
+        results,
+        title=title,
+        settings=settings,
+        instances=instances,
+        command=typed(),
+    )
+
+
+def finish(
+    console: Console,
+    found: Result,
+    folder: Path | None,
+    title: str,
+    settings: Mapping[str, Any],
+    beside: Sequence[Result] = (),
+    *,
+    named: bool = True,
+    **more: Any,
+) -> None:
+    """End a command that shows one result: files, text, JSON, and the exit code.
+
+    With a `folder`, tables, figures, item banks and a page are written to it, also of the results
+    `beside`; without, or if nobody `named` the folder, the main table is printed as CSV in a
+    pipe. `more` goes into the document of --json.
+    """
+    from ogive.reporting.exports import Contents, write_folder
+
+    contents, files = Contents.of(found, beside), []
+    first = next(iter(contents.tables.values()))
+    if folder is not None:
+        with console.progress("Drawing"):
+            files = write_folder(contents, folder)
+            files.append(write_page(folder, [found, *beside], title, settings))
+    console.finding(
+        found,
+        first,
+        folder if named else None,
+        shown=_with_counts(found.preview(), first),
+        written={"Tables and figures": folder, "Report": folder and folder / PAGE},
+        files=files,
+        beside=beside,
+        out=folder,
+        **found.key_facts(),
+        **contents.tables,
+        **more,
+    )
+    shown = [found, *beside]
+    fits = [*shown, *(bank for each in shown for bank in each.banks().values())]
+    end(*(getattr(each, "converged", True) for each in fits))
+
+
+def _with_counts(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows shown of a board, with `n_items` if respondents answered unlike many."""
+    count = "n_items"
+    if "respondent" not in table.index.names or count not in table or count in shown:
+        return shown
+    items = table[count]
+    if not items.index.is_unique or bool((items == items.iloc[0]).all()):
+        return shown
+    return shown.assign(**{count: items.reindex(shown.index)})
+
+
+def end(*converged: bool) -> None:
+    """End a command with `NOT_CONVERGED` unless all its fits have converged."""
+    if not all(converged):
+        raise typer.Exit(NOT_CONVERGED)
+
+
+# Commands that take long say so before they begin.
+
+LONG = 30.0  # seconds; a shorter command needs no warning
+# CPU seconds as benchmarks/at_size.py measures them: always, per item, per response, and per pair
+# of respondents.
 COSTS = {
     "diagnose": (4.0, 1.2e-3, 1.6e-6, 0.0),
     "report": (4.0, 1.2e-3, 1.6e-6, 0.0),

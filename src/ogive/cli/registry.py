@@ -1,7 +1,102 @@
-"""Two examples of each command, as its help shows them."""
+"""Every command: its heading, its line in the table of contents, its module and two examples.
+
+Nothing is imported here, so that `ogive --help` answers at once.
+"""
 
 from __future__ import annotations
 
+from ogive._studies import STUDIES
+
+CONTENTS: dict[str, dict[str, str]] = {
+    "One scale for items and respondents": {
+        "calibrate": "Put the items and respondents of a table on one scale.",
+        "score": "Place new respondents on the scale of an item bank.",
+        "diagnose": "Diagnose the calibration of a table.",
+        "simulate": "Simulate responses from a model with known parameters.",
+    },
+    "Classifiers and benchmarks": {
+        "decode": "Decode a benchmark: which data sets are hard, which instances are suspect, "
+        "who is strongest.",
+        "tournament": "Rate respondents by Glicko-2: every item is a round robin, the higher "
+        "score wins.",
+        "confusion": "Look inside the confusion matrix: which items each of several classifiers "
+        "gets right.",
+        "difficulty": "Predict the difficulty of items from their features.",
+    },
+    "Language models": {
+        "read": "Read evaluation logs of language models into one table of responses.",
+        "shorten": "Choose a few items that predict the score on all of them, and measure the "
+        "error.",
+        "adapt": "Replay recorded responses adaptively: how well a few items predict the score "
+        "on all items.",
+        "evaluate": "Ask a model the most informative items, in Inspect or lm-eval, and predict "
+        "its accuracy.",
+        "link": "Put a new version of a benchmark, or new items, on the scale of an old item bank.",
+    },
+    "Algorithms": {
+        "portfolio": "Compare algorithms on problems: who is consistent, who leads where, and "
+        "which few to keep.",
+    },
+    "Models in use": {
+        "capability": "Find up to what case difficulty a classifier can be trusted, class by "
+        "class, with few cases.",
+        "gate": "Let a model decide the cases it is capable of, and people the others.",
+        "serve": "Serve a gate over HTTP: which cases the model may decide, and which go to a "
+        "person.",
+    },
+    "Results": {
+        "report": "Make one page of results that opens anywhere: headline, tables, figures, item "
+        "explorer.",
+        "view": "Explore responses, logs or an item bank in the browser, while they are still "
+        "written.",
+        "demo": "Decode the data sets of scikit-learn, some of their labels changed on purpose.",
+    },
+}
+
+# The commands of each module. Their functions have the same names, with _ for a space; those that
+# are no study of STUDIES are here.
+MODULES = {
+    "response_commands": ("adapt", "calibrate", "diagnose", "link", "score", "shorten", "simulate"),
+    "benchmark_commands": (
+        *("confusion", "decode", "demo", "tournament"),
+        *("portfolio", "portfolio evaluate", "portfolio select"),
+    ),
+    "model_commands": (
+        *("capability", "gate fit", "gate decide", "gate compare"),
+        *("difficulty fit", "difficulty predict", "difficulty evaluate", "difficulty alarm"),
+    ),
+    "programs": ("evaluate", "read", "report", "serve", "view"),
+}
+HOMES = {name: module for module, names in MODULES.items() for name in names}
+GROUPS = ("gate", "difficulty")  # whose commands have two words; those of others are commands, too
+# Commands whose result is no single table.
+WITHOUT_TABLE = frozenset({"difficulty fit", "gate fit", "read", "report", "serve", "view"})
+
+# What people may call a command, if the name that looks most alike is another one.
+SYNONYMS = {
+    **dict.fromkeys(("compare", "rank", "ranking", "board", "significance"), "leaderboard"),
+    **dict.fromkeys(("fit", "irt", "estimate", "model", "train"), "calibrate"),
+    **dict.fromkeys(("arena", "elo", "battles", "bradley-terry", "pairwise"), "preferences"),
+    **dict.fromkeys(("abilities", "ability", "place"), "score"),
+    **dict.fromkeys(("adaptive", "cat", "replay"), "adapt"),
+    **dict.fromkeys(("app", "explore", "explorer", "open", "show", "watch"), "view"),
+    **dict.fromkeys(("check", "fitness"), "diagnose"),
+    **dict.fromkeys(("convert", "import", "logs"), "read"),
+    **dict.fromkeys(("equate", "anchor"), "link"),
+    **dict.fromkeys(("example", "tutorial"), "demo"),
+    **dict.fromkeys(("fairness", "bias", "dif"), "differential"),
+    **dict.fromkeys(("generate", "sample"), "simulate"),
+    **dict.fromkeys(("glicko", "ratings"), "tournament"),
+    **dict.fromkeys(("html", "page"), "report"),
+    **dict.fromkeys(("judge", "judges", "raters"), "facets"),
+    **dict.fromkeys(("labels", "suspects", "mislabels"), "decode"),
+    **dict.fromkeys(("power", "samplesize"), "plan"),
+    **dict.fromkeys(("short", "subset", "select"), "shorten"),
+    **dict.fromkeys(("algorithms", "solvers"), "portfolio"),
+    **dict.fromkeys(("handoff", "triage", "reject"), "gate"),
+}
+
+# Two examples of each command, without `ogive` and its name.
 EXAMPLES: dict[str, tuple[str, str]] = {
     "": ("report scores.csv", "leaderboard scores.csv --out board"),
     "adapt": ("scores.csv", "bank.json --replay new_models.csv --budget 25 --budget 100"),
@@ -93,6 +188,15 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "tournament": ("scores.csv", "scores.csv --order by_difficulty --bump bump.png"),
     "view": ("scores.parquet", "logs --no-browser --port 8000"),
 }
+
+
+def contents() -> dict[str, dict[str, str]]:
+    """Return the line of each command by heading: those of `CONTENTS`, and those of studies."""
+    panels = {panel: dict(lines) for panel, lines in CONTENTS.items()}
+    for study in STUDIES.values():
+        if study.command:
+            panels.setdefault(study.panel, {}).setdefault(study.command, study.help)
+    return panels
 
 
 def examples_of(name: str) -> list[str]:

@@ -1,80 +1,131 @@
-"""Arguments that commands share: their options, and the files that they check, read and write."""
+"""Parameters that commands share, and how the files that they name are checked and read."""
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ogive._files import (
+    PathLike,
     check_present,
     check_writable,
     make_folder,
+    most_bytes,
+    readable_file,
     real_path,
     tidy_folder,
-    write_bytes,
 )
-from ogive.cli.output import Console, at_the_end, typed, with_counts
+from ogive.cli.output import Console, at_the_end
 from ogive.data.column_roles import LAYOUTS
+from ogive.data.text_files import text_lines
 from ogive.errors import FileError, InputError
 from ogive.irt.models import AUTO, MODELS
-from ogive.irt.response_codes import KINDS
+from ogive.irt.response_codes import KINDS, number
 from ogive.results.numbers import listed, meant
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.data.responses import Responses
     from ogive.irt.calibration import Calibration
-    from ogive.results.base import Result
+
+# Values, or where they are ("module:name"), or a function that imports and returns them.
+Names = Collection[str] | Callable[[], Collection[str]]
+UNSET: Any = object()  # a type or default that is that of the function which a command calls
+SHORT = {"out": "-o", "model": "-m", "regressor": "-r", "epsilon": "-e"}  # flags of one letter
+FILE, SOURCE = "file", "data set"  # what a parameter reads: a file, or a source of a data set
 
 
-def _one_of(names: Collection[str]) -> Callable[[str], str]:
-    def checked(value: str) -> str:
-        if value.lower() not in names:
+@dataclass(frozen=True)
+class Parameter:
+    """An argument or option of a command."""
+
+    text: str
+    kind: Any = UNSET
+    default: Any = UNSET
+    names: Names = ()  # values that it may have
+    flags: tuple[str, ...] = ()  # by default --name, and its flag of one letter
+    argument: bool = False
+    reads: str = ""  # FILE or SOURCE if it names what is read
+    endings: tuple[str, ...] = ()  # endings of the file to write that it names
+    settings: Mapping[str, Any] = field(default_factory=dict)  # further settings for typer
+
+    def annotation(self, name: str) -> Any:
+        """Return the annotation from which typer makes the parameter."""
+        kind = self.kind | None if self.default is None else self.kind
+        if self.argument:
+            return Annotated[kind, typer.Argument(help=self.text, **self.settings)]
+        flags = self.flags
+        if not flags and kind is not bool:  # typer itself adds --no-name to a switch
+            flags = (f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []))
+        names = resolve_name(self.names) if isinstance(self.names, str) else self.names
+        names = names() if callable(names) else names
+        choice = _choice_settings(names) if names else {}
+        return Annotated[kind, typer.Option(*flags, help=self.text, **choice, **self.settings)]
+
+
+def _choice_settings(names: Collection[str]) -> dict[str, Any]:
+    """Return settings of an option that takes one of some names, or several if it is repeated."""
+
+    def checked(value: Any) -> Any:
+        if isinstance(value, str) and value.lower() not in names:
             raise typer.BadParameter(
                 f"{value!r} is not one of {', '.join(names)}.{meant(value, names)}"
             )
-        return value.lower()
+        if isinstance(value, list):
+            return [checked(each) for each in value]
+        return None if value is None else value.lower()
 
-    return checked
-
-
-def choice(*flags: str, names: Collection[str], text: str, **settings: Any) -> Any:
-    """Return an option that takes one of some names, or nothing if its default is None."""
-    checked = _one_of(names)
-    return _named(
-        *flags,
-        names=names,
-        text=text,
-        callback=lambda value: None if value is None else checked(value),
-        **settings,
-    )
+    return {
+        "metavar": "|".join(names),
+        "autocompletion": lambda: list(names),
+        "callback": checked,
+    }
 
 
-def choices(*flags: str, names: Collection[str], text: str, show_default: str = "all") -> Any:
-    """Return an option that may be repeated, each time with one of some names."""
-    checked = _one_of(names)
-    return _named(
-        *flags,
-        names=names,
-        text=text,
-        callback=lambda values: [checked(value) for value in values or ()],
-        show_default=show_default,
-    )
+def argument(text: str, kind: Any = Path, default: Any = UNSET, **settings: Any) -> Parameter:
+    """Return an argument; a path names a file to read."""
+    reads = FILE if kind in (Path, list[Path]) else ""
+    return Parameter(text, kind, default, argument=True, reads=reads, settings=settings)
 
 
-def _named(*flags: str, names: Collection[str], text: str, **settings: Any) -> Any:
-    return typer.Option(
-        *flags,
-        metavar="|".join(names),
-        autocompletion=lambda: list(names),
-        help=text,
-        **settings,
-    )
+def option(
+    text: str,
+    kind: Any = UNSET,
+    default: Any = None,
+    names: Names = (),
+    *flags: str,
+    **settings: Any,
+) -> Parameter:
+    """Return an option; without a `kind`, type and default are those of the function called."""
+    default = UNSET if kind is UNSET else default
+    return Parameter(text, kind, default, names, flags, settings=settings)
+
+
+def switch(text: str, *flags: str, default: bool = False) -> Parameter:
+    """Return an option without a value."""
+    return Parameter(text, bool, default, flags=flags)
+
+
+def input_file(text: str, default: Any = None, **settings: Any) -> Parameter:
+    """Return an option that names a file to read."""
+    return Parameter(text, Path, default, reads=FILE, settings=settings)
+
+
+def output_file(text: str, endings: Sequence[str], default: Any = None) -> Parameter:
+    """Return an option that names a file to write; `UNSET` as its default makes it required."""
+    return Parameter(text, Path, default, endings=tuple(endings))
+
+
+def output_folder(text: str, default: str | None = None) -> Parameter:
+    """Return an option that names a folder to write; help shows its default."""
+    return Parameter(text, Path, None, settings={"show_default": default} if default else {})
 
 
 def _workers(value: int) -> int:
@@ -83,130 +134,90 @@ def _workers(value: int) -> int:
     return value
 
 
-Scores = Annotated[
-    Path, typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl; see --layout.")
-]
-OptionalScores = Annotated[
-    Path | None,
-    typer.Argument(help="Responses: .csv, .tsv, .parquet or .jsonl.", show_default=False),
-]
-Bank = Annotated[Path, typer.Argument(help="Item bank that `ogive calibrate` wrote.")]
-Model = Annotated[
-    str, choice("--model", "-m", names=MODELS, text="Measurement model of the items.")
-]
-ModelOrAuto = Annotated[
-    str,
-    choice("--model", "-m", names=[AUTO, *MODELS], text="Measurement model of the items."),
-]
-Priors = Annotated[
-    str,
-    choice(
-        "--priors",
-        names=("default", "none"),
-        text="Priors of item parameters; none: plain maximum likelihood.",
-    ),
-]
-Layout = Annotated[
-    str,
-    choice(
-        "--layout",
-        names=LAYOUTS,
-        text="Layout of the table, if it is not recognised; items: one row per item.",
-    ),
-]
-Kind = Annotated[
-    str | None,
-    typer.Option(
-        "--kind",
-        metavar="|".join(KINDS),
-        help="Kind of responses, if it is not recognised, such as whole numbers that are scores.",
-    ),
-]
-By = Annotated[
-    str | None, typer.Option("--by", help="Fact of the items that groups them, such as task.")
-]
-ByPrefix = Annotated[
-    str | None,
-    typer.Option(
-        "--by-prefix", help="Group items by the part of their names before this, such as /."
-    ),
-]
-Items = Annotated[
-    Path | None,
-    typer.Option(
-        "--items", help="Table of facts of the items: a column item, and one column per fact."
-    ),
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs", "-j", callback=_workers, help="Number of parallel workers; -1 uses all cores."
-    ),
-]
-RandomState = Annotated[
-    int, typer.Option(min=0, help="Seed of random numbers: same seed, same result.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON document, and nothing else on standard output."),
-]
-
-
-def _as_csv(frame: pd.DataFrame) -> bytes:
-    from ogive.results.csv_text import csv_text
-
-    return csv_text(frame).encode()
-
-
-_WRITERS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
-    ".csv": _as_csv,
-    ".parquet": lambda frame: frame.reset_index().to_parquet(index=False),
-}
-
-NOT_CONVERGED = 4  # exit code
-REPORT = "report.html"  # what commands call their page
 FIGURE = (".png", ".svg", ".pdf")
 BANK = (".json", ".parquet")
-TABLE = tuple(_WRITERS)
+TABLE = (".csv", ".parquet")
 RESPONSES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+
+SCORES = argument("Responses: .csv, .tsv, .parquet or .jsonl; see --layout.")
+BANK_FILE = argument("Item bank that `ogive calibrate` wrote.")
+MODEL = option("Measurement model of the items.", str, AUTO, (AUTO, *MODELS))
+METHOD = option("Ability estimate.", str, "eap", "ogive.irt.abilities:METHODS")
+PRIORS = option(
+    "Priors of item parameters; none: plain maximum likelihood.",
+    str,
+    "default",
+    ("default", "none"),
+)
+SELECTOR = option("How items are chosen.", str, "score", "ogive.irt.adaptive.selectors:SELECTORS")
+CONFIDENCE = option("Confidence level of the intervals, between 0 and 1.", float, 0.95)
+LAYOUT = option(
+    "Layout of the table, if it is not recognised; items: one row per item.", str, "auto", LAYOUTS
+)
+KIND = option(
+    "Kind of responses, if it is not recognised, such as whole numbers that are scores.",
+    str,
+    metavar="|".join(KINDS),
+)
+BY = option("Fact of the items that groups them, such as task.", str)
+BY_PREFIX = option("Group items by the part of their names before this, such as /.", str)
+ITEMS = input_file("Table of facts of the items: a column item, and one column per fact.")
+JOBS = option(
+    "Number of parallel workers; -1 uses all cores.", int, -1, (), "--jobs", "-j", callback=_workers
+)
+SEED = option("Seed of random numbers: same seed, same result.", int, 0, min=0)
+QUIET = switch("Show no progress and no summary.", "--quiet", "-q")
+JSON = switch("Print one JSON document, and nothing else on standard output.", "--json")
+
+
+def check_files(parameters: Mapping[str, Parameter], given: Mapping[str, Any]) -> None:
+    """Check what is read and written before packages are loaded and work begins."""
+    sources: list[Path] = []
+    for name, parameter in parameters.items():
+        if parameter.reads == FILE and given[name] is not None:
+            sources += given[name] if isinstance(given[name], list) else [given[name]]
+    datasets = [file_of(given[name]) for name, each in parameters.items() if each.reads == SOURCE]
+    targets = {
+        f"--{name}": (given[name], each.endings)
+        for name, each in parameters.items()
+        if each.endings
+    }
+    check_targets(targets, [*sources, *datasets])
+    for source in sources:
+        check_present(source)
 
 
 def check_targets(
-    targets: Mapping[str, tuple[Path | None, Sequence[str]]],
-    sources: Sequence[Path] = (),
-    *,
-    present: bool = True,
+    targets: Mapping[str, tuple[Path | None, Sequence[str]]], sources: Sequence[Path]
 ) -> None:
-    """Check that sources exist, and that targets can be written and are not sources.
+    """Check that files can be written and are neither a source nor written twice.
 
-    `targets` maps an option to its path, if it was given, and the endings it may have. Without
-    `present`, a source need not be a file.
+    `targets` maps an option to its path, if it was given, and the endings it may have.
     """
     taken = {real_path(source): "the input" for source in sources}
-    for option, (path, endings) in targets.items():
+    for flag, (path, endings) in targets.items():
         if path is None:
             continue
         if not path.name.lower().endswith(tuple(endings)):
             raise InputError(
-                f"{option} is '{path}', but it must end in {' or '.join(endings)}. "
-                "Change its ending."
+                f"{flag} is '{path}', but it must end in {' or '.join(endings)}. Change its ending."
             )
-        _check_place(option, path)
+        if path.is_dir():
+            raise FileError(f"{flag} is '{path}', which is a directory. Add a file name.")
+        if not path.parent.is_dir():
+            raise FileError(
+                f"{flag} is '{path}', but there is no directory '{path.parent}'. "
+                "Create it first, or correct the path."
+            )
+        try:
+            check_writable(path)
+        except FileError as error:
+            raise FileError(f"{flag}: {error}") from error
         if real_path(path) in taken:
             raise InputError(
-                f"{option} is '{path}', which is also {taken[real_path(path)]}. Name another file."
+                f"{flag} is '{path}', which is also {taken[real_path(path)]}. Name another file."
             )
-        taken[real_path(path)] = option
-    if present:
-        check_sources(*sources)
-
-
-def check_sources(*sources: Path | None) -> None:
-    """Check that files exist, before packages are loaded."""
-    for source in sources:
-        if source is not None:
-            check_present(source)
+        taken[real_path(path)] = flag
 
 
 def out_folder(out: Path) -> Path:
@@ -215,8 +226,10 @@ def out_folder(out: Path) -> Path:
     return make_folder(out) if running is None else running.enter_context(tidy_folder(out))
 
 
-def report_folder(out: Path, source: Path | None, *, present: bool = True) -> Path:
+def report_folder(out: Path | None, source: Path | None) -> Path | None:
     """Return the folder of a report, checked to be writable and not that of the input."""
+    if out is None:
+        return None
     if source is not None and real_path(out) in (real_path(source), real_path(source).parent):
         raise InputError(
             f"--out is '{out}', the folder of the input, which a table might replace. Name another."
@@ -225,13 +238,19 @@ def report_folder(out: Path, source: Path | None, *, present: bool = True) -> Pa
         raise InputError(
             f"--out is '{out}', but several files are written. Name a folder, without an ending."
         )
-    if present:
-        check_sources(source)
     from ogive.reporting.exports import SUMMARY
 
     folder = out_folder(out)
     check_writable(folder / SUMMARY)
     return folder
+
+
+def read_bank(path: Path) -> Calibration:
+    """Read an item bank."""
+    from ogive._load import load_only
+
+    bank: Calibration = load_only("calibration", path)
+    return bank
 
 
 def bank_or_responses(path: Path, layout: str, kind: str | None) -> Calibration | Responses:
@@ -242,98 +261,13 @@ def bank_or_responses(path: Path, layout: str, kind: str | None) -> Calibration 
     return read_bank(path) if is_bank(path) else read_responses(path, layout=layout, kind=kind)
 
 
-def read_bank(path: Path) -> Calibration:
-    """Read an item bank."""
-    from ogive._load import load_only
-
-    found: Calibration = load_only("calibration", path)
-    return found
+def file_of(source: str) -> Path:
+    """Return the path in `data.csv#target`."""
+    path, mark, _ = source.rpartition("#")
+    return Path(path if mark and not Path(source).exists() else source)
 
 
-def page_of(folder: Path | None) -> Path | None:
-    """Return the path of the page in a folder."""
-    return None if folder is None else folder / REPORT
-
-
-def write_page(
-    folder: Path, results: Any, title: str, settings: Mapping[str, Any], instances: Any = None
-) -> Path:
-    """Write the page of a command next to its tables and figures."""
-    from ogive.reporting.page import write_report
-
-    return write_report(
-        folder / REPORT,
-        results,
-        title=title,
-        settings=settings,
-        instances=instances,
-        command=typed(),
-    )
-
-
-def finish(
-    console: Console,
-    found: Result,
-    folder: Path | None,
-    title: str,
-    settings: Mapping[str, Any],
-    beside: Sequence[Result] = (),
-    *,
-    named: bool = True,
-    **more: Any,
-) -> None:
-    """End a command that shows one result: files, text, JSON, and the exit code.
-
-    With a `folder`, tables, figures, item banks and a page are written to it, also of the results
-    `beside`; without, or where nobody `named` the folder, the main table is printed as CSV in a
-    pipe. `more` goes into the document of --json.
-    """
-    from ogive.reporting.exports import Contents, write_folder
-
-    contents, files = Contents.of(found, beside), []
-    tables = contents.tables
-    first = next(iter(tables.values()))
-    if folder is not None:
-        with console.progress("Drawing"):
-            files = write_folder(contents, folder)
-            files.append(write_page(folder, [found, *beside], title, settings))
-    console.finding(
-        found,
-        first,
-        folder if named else None,
-        shown=with_counts(found.preview(), first),
-        written={"Tables and figures": folder, "Report": page_of(folder)},
-        files=files,
-        beside=beside,
-        out=folder,
-        **found.key_facts(),
-        **tables,
-        **more,
-    )
-    shown = [found, *beside]
-    fits = [*shown, *(bank for each in shown for bank in each.banks().values())]
-    if not all(getattr(each, "converged", True) for each in fits):
-        raise typer.Exit(NOT_CONVERGED)
-
-
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame with its index atomically."""
-    write_bytes(path, _WRITERS[path.suffix.lower()](frame))
-
-
-def _check_place(option: str, path: Path) -> None:
-    if path.is_dir():
-        raise FileError(f"{option} is '{path}', which is a directory. Add a file name.")
-    if not path.parent.is_dir():
-        raise FileError(
-            f"{option} is '{path}', but there is no directory '{path.parent}'. "
-            "Create it first, or correct the path."
-        )
-    try:
-        check_writable(path)
-    except FileError as error:
-        raise FileError(f"{option}: {error}") from error
-
+# Facts of items and respondents.
 
 TASK = "task"
 SEPARATORS = ("/", ":", "__", "_", "-", ".")  # of a task and the rest of a name
@@ -343,7 +277,7 @@ def read_grouped(
     path: Path,
     layout: str,
     kind: str | None,
-    items: Path | None,
+    items: Path | None = None,
     by: str | None = None,
     by_prefix: str | None = None,
     console: Console | None = None,
@@ -357,18 +291,24 @@ def read_grouped(
     from ogive.data.response_files import read_responses
 
     table = with_facts(read_responses(path, layout=layout, kind=kind), items)
-    if by_prefix is not None:
-        grouped = _by_prefix(table, by_prefix)
-        left = [name for name in table.items if by_prefix not in name]
-        if left and console is not None:
-            console.remark(
-                f"--by-prefix '{by_prefix}' groups all but {listed(left, 'item')} without it in "
-                "the name: the task of these is 'unknown'."
-            )
-        return grouped, TASK
-    if by is not None:
-        check_facts(table, [by], "--by")
-    return table, by
+    if by_prefix is None:
+        if by is not None:
+            check_facts(table, [by], "--by")
+        return table, by
+    parts = [name.partition(by_prefix) if by_prefix else (name, "", "") for name in table.items]
+    left = [name for name, mark, _ in parts if not mark]
+    if len(left) == len(parts):
+        raise InputError(
+            f"--by-prefix is '{by_prefix}', which no item name contains; the first name is "
+            f"'{table.items[0]}'. Give what separates the task from the rest."
+        )
+    if left and console is not None:
+        console.remark(
+            f"--by-prefix '{by_prefix}' groups all but {listed(left, 'item')} without it in "
+            "the name: the task of these is 'unknown'."
+        )
+    tasks = [task if mark else None for task, mark, _ in parts]
+    return table.described(items={TASK: tasks}), TASK
 
 
 def with_facts(table: Responses, items: Path | None) -> Responses:
@@ -379,9 +319,10 @@ def with_facts(table: Responses, items: Path | None) -> Responses:
 
     frame = read_table(items)
     if "item" not in frame:
-        there = ", ".join(map(str, frame.columns[:10]))
+        columns = ", ".join(map(str, frame.columns[:10]))
         raise InputError(
-            f"--items is '{items}', which has no column 'item' to name them. Its columns: {there}."
+            f"--items is '{items}', which has no column 'item' to name them. Its columns: "
+            f"{columns}."
         )
     try:
         return table.described(
@@ -391,27 +332,22 @@ def with_facts(table: Responses, items: Path | None) -> Responses:
         raise InputError(f"--items is '{items}'. {error}") from error
 
 
-def check_facts(table: Responses, names: Sequence[str], option: str) -> None:
-    """Check that facts are known; the error says how to give them."""
+def check_facts(table: Responses, names: Sequence[str], flag: str) -> None:
+    """Check that facts of items are known; the error says how to give them."""
     known = [str(name) for name in table.item_facts]
+    mark = common_separator(table.items) if flag == "--by" else None
+    prefixes = "" if mark is None else f" Or group items by their names: --by-prefix {mark}."
     for name in names:
         if name not in known:
             raise InputError(
-                f"Items have no fact '{name}', which {option} names; known facts: "
+                f"Items have no fact '{name}', which {flag} names; known facts: "
                 f"{', '.join(known) or 'none'}. Give a table of them with --items (columns item, "
-                f"{name}), or a .parquet file that keeps them.{_on_prefixes(table, option)}"
-                f"{meant(name, known)}"
+                f"{name}), or a .parquet file that keeps them.{prefixes}{meant(name, known)}"
             )
 
 
-def _on_prefixes(table: Responses, option: str) -> str:
-    """Return that names of items tell groups, where they do."""
-    mark = common_separator(table.items) if option == "--by" else None
-    return "" if mark is None else f" Or group items by their names: --by-prefix {mark}."
-
-
 def common_separator(names: Sequence[str]) -> str | None:
-    """What separates a group from the rest in all names, if that makes groups of several items.
+    """Return what separates a group from the rest in all names, if groups have several items.
 
     >>> common_separator(["sums/1", "sums/2", "maps/1", "maps/2"])
     '/'
@@ -423,12 +359,69 @@ def common_separator(names: Sequence[str]) -> str | None:
     return None
 
 
-def _by_prefix(table: Responses, separator: str) -> Responses:
-    """Return the table with the part of each item name before the separator as its task."""
-    parts = [name.partition(separator) for name in table.items]
-    if not separator or not any(mark for _, mark, _ in parts):
+def groups_named(table: Responses, given: str) -> Any:
+    """Return the fact of the respondents, or the groups that a table gives them."""
+    if given in (known := list(table.respondent_facts)):
+        return given
+    if not Path(given).is_file():
         raise InputError(
-            f"--by-prefix is '{separator}', which no item name contains; the first name is "
-            f"'{table.items[0]}'. Give what separates the task from the rest."
+            f"--groups is '{given}', which is neither a file nor a fact of the respondents; known "
+            f"facts: {', '.join(map(str, known)) or 'none'}. "
+            "Give a table with the columns respondent and group."
         )
-    return table.described(items={TASK: [task if mark else None for task, mark, _ in parts]})
+    from ogive.data.table_files import read_table
+
+    frame = read_table(Path(given))
+    if not {"respondent", "group"} <= set(frame.columns):
+        raise InputError(
+            f"'{given}' has the columns {', '.join(map(str, frame.columns[:10]))}; --groups needs "
+            "respondent and group."
+        )
+    return dict(zip(frame["respondent"].astype(str), frame["group"], strict=True))
+
+
+# Files that list or order items.
+
+HEADINGS = ("item", "name", "dataset", "data set", "data_set")
+MOST_ITEMS = 1_000_000
+
+
+def read_order(path: PathLike, *, max_bytes: int | None = None) -> list[str] | dict[str, float]:
+    """Return the names in a file, one per line, or the numbers after them by name.
+
+    A first line that begins with item, name or dataset is a heading.
+    """
+    most = most_bytes(max_bytes, 64 * 1024**2)
+    with text_lines(readable_file(path, most), most) as lines:
+        try:
+            rows = [
+                [cell.strip() for cell in row]
+                for row in islice(csv.reader(lines), MOST_ITEMS)
+                if any(cell.strip() for cell in row)
+            ]
+        except csv.Error as error:
+            raise FileError(f"'{path}' is not CSV: {error}. Write one name per line.") from error
+    if rows and rows[0][0].lower() in HEADINGS:
+        rows = rows[1:]
+    if not rows:
+        raise InputError(f"'{path}' names no item. Write one name per line.")
+    widths = {len(row) for row in rows}
+    if widths == {1}:
+        return [row[0] for row in rows]
+    if widths != {2}:
+        raise InputError(
+            f"'{path}' has lines of {min(widths)} to {max(widths)} fields, but each should hold a "
+            "name, or a name and a number. Correct the lines; quote names that hold commas."
+        )
+    values: dict[str, float] = {}
+    for name, text in rows:
+        value = number(text)
+        if value is None:
+            raise InputError(
+                f"'{path}' gives {name!r:.60} the value {text!r:.40}, which is not a number. "
+                "Correct it."
+            )
+        if name in values:
+            raise InputError(f"'{path}' names {name!r:.60} more than once. Keep one line.")
+        values[name] = value
+    return values
