@@ -59,12 +59,12 @@ class Resampling(Diagnosis):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per number: estimate, bias, standard error and interval, and `failed`."""
-        seen = np.isfinite(self.resamples)
+        finite = np.isfinite(self.resamples)
         enough = len(self.resamples) - self.failed >= LEAST_FITS
         kept = np.where(enough, self.resamples, np.nan)
-        n = np.where(enough, seen.sum(axis=0), np.nan)
-        mean = np.where(seen & enough, kept, 0.0).sum(axis=0) / n
-        squares = np.where(seen & enough, kept - mean, 0.0) ** 2
+        n = np.where(enough, finite.sum(axis=0), np.nan)
+        mean = np.where(finite & enough, kept, 0.0).sum(axis=0) / n
+        squares = np.where(finite & enough, kept - mean, 0.0) ** 2
         low, high = _basic_intervals(kept, self.estimate, self.confidence)
         columns = {
             "estimate": self.estimate,
@@ -307,7 +307,7 @@ def _basic_intervals(
     ends = np.full((2, estimate.size), np.nan)
     tails = [0.5 + confidence / 2, 0.5 - confidence / 2]
     for k, (column, middle) in enumerate(zip(resamples.T, estimate, strict=True)):
-        seen = column[np.isfinite(column)]
-        if seen.size and np.isfinite(middle):
-            ends[:, k] = 2 * middle - np.quantile(seen, tails, method="weibull")
+        finite = column[np.isfinite(column)]
+        if finite.size and np.isfinite(middle):
+            ends[:, k] = 2 * middle - np.quantile(finite, tails, method="weibull")
     return ends[0], ends[1]

@@ -50,11 +50,11 @@ CLEARLY = 0.01  # p of a second dimension that is more than narrowly beyond chan
 
 
 def comparison(
-    values: Floats, n_factors: int, n_resamples: int, random: np.random.Generator, found: Floats
+    values: Floats, n_factors: int, n_resamples: int, random: np.random.Generator, actual: Floats
 ) -> Floats:
     """Return eigenvalues of tables that hold `n_factors` dimensions, (n_tables, n_items).
 
-    There are more tables where the next of the eigenvalues `found` is near the level.
+    There are more tables where the next of the eigenvalues `actual` is near the level.
     """
     ordered = np.sort(values, axis=0)  # what was never asked comes last
     loadings = _latent_loadings(values, ordered, n_factors, random)
@@ -64,7 +64,7 @@ def comparison(
         return np.array([eigenvalues(table) for table in tables])
 
     first = drawn(n_resamples)
-    if n_factors == len(found) or not _is_near(found[n_factors], first[:, n_factors]):
+    if n_factors == len(actual) or not _is_near(actual[n_factors], first[:, n_factors]):
         return first
     return np.concatenate([first, drawn((TIMES - 1) * n_resamples)])
 
@@ -332,11 +332,11 @@ def dimensionality(
         raise InputError(f"random_state is {random_state!r}: {error}.") from error
     values, notes = _selected_values(table)
     with workers(1):  # many small matrices: threads would only wait for each other
-        found = eigenvalues(values)
-        shuffled = comparison(values, 0, n_resamples, random, found)
-        criteria, n_dimensions = _compared(values, found, shuffled, n_resamples, random)
+        actual = eigenvalues(values)
+        shuffled = comparison(values, 0, n_resamples, random, actual)
+        criteria, n_dimensions = _compared(values, actual, shuffled, n_resamples, random)
     return Dimensionality(
-        eigenvalues=found,
+        eigenvalues=actual,
         to_exceed=criteria[0],
         shuffled=_criterion(shuffled),
         by_chance=criteria[1],
@@ -350,14 +350,14 @@ def dimensionality(
 
 
 def _compared(
-    values: Floats, found: Floats, shuffled: Floats, n_resamples: int, random: np.random.Generator
+    values: Floats, actual: Floats, shuffled: Floats, n_resamples: int, random: np.random.Generator
 ) -> tuple[Floats, int]:
     """Return criterion, mean and p of each eigenvalue, and how many exceed theirs in sequence."""
-    to_exceed, by_chance, p = np.empty((3, len(found)))
+    to_exceed, by_chance, p = np.empty((3, len(actual)))
     tables = shuffled
-    for k in range(min(MOST_DIMENSIONS, len(found)) + 1):
+    for k in range(min(MOST_DIMENSIONS, len(actual)) + 1):
         if k > 0:
-            tables = comparison(values, k, n_resamples, random, found)
+            tables = comparison(values, k, n_resamples, random, actual)
         # Dimensions after the first that does not exceed its criterion keep these tables.
         # Curves that are no straight lines, as of items that can be guessed, pass for dimensions
         # beside tables of straight ones; so each has to exceed what shuffled tables have, too.
@@ -365,9 +365,9 @@ def _compared(
         to_exceed[k:] = np.maximum(*(_criterion(each) for each in both))
         by_chance[k:] = np.maximum(*(each.mean(axis=0) for each in both))
         p[k:] = np.maximum(
-            *((1 + (each >= found[k:]).sum(axis=0)) / (len(each) + 1) for each in both)
+            *((1 + (each >= actual[k:]).sum(axis=0)) / (len(each) + 1) for each in both)
         )
-        if k == len(found) or found[k] <= to_exceed[k]:
+        if k == len(actual) or actual[k] <= to_exceed[k]:
             break
     else:
         k = MOST_DIMENSIONS

@@ -117,19 +117,19 @@ def duplicate_items(
     )
 
 
-def duplicate_notes(found: DuplicateItems, n_respondents: int, share: float) -> list[str]:
+def duplicate_notes(duplicates: DuplicateItems, n_respondents: int, share: float) -> list[str]:
     """Return notes on how well near-duplicates can be detected with these respondents."""
     notes = []
     n_effective, alike = round(share * n_respondents), ""
     if n_effective < n_respondents:
         count = counted(max(n_effective, 1), "independent respondent")
         alike = f"; their errors are correlated, so they count as {count}"
-    if found.n_pairs and found.least_p * found.n_pairs > ALPHA:
+    if duplicates.n_pairs and duplicates.least_p * duplicates.n_pairs > ALPHA:
         notes.append(
             f"There are too few respondents ({n_respondents:,}{alike}) to detect near-duplicates "
-            f"among {counted(found.n_pairs, 'pair')}: some patterns coincide by chance."
+            f"among {counted(duplicates.n_pairs, 'pair')}: some patterns coincide by chance."
         )
-    seen, expected = found.coincidences
+    seen, expected = duplicates.coincidences
     if seen and expected == expected:  # not NaN
         notes.append(
             f"{counted(seen, 'pair')} of items {'is' if seen == 1 else 'are'} answered alike by "
@@ -183,30 +183,30 @@ class _Search:
         other = one if left == right else self._strip(self._kept[right])
         differ = one.right.T @ other.wrong + one.wrong.T @ other.right
         model = one.chance.T @ other.miss + one.miss.T @ other.chance
-        pair = np.arange(left.start, left.stop)[:, None] < np.arange(right.start, right.stop)
-        pair &= model > 0  # at least one respondent was asked both
-        n_alike = int(np.count_nonzero(pair & (differ < 0.5)))
+        once = np.arange(left.start, left.stop)[:, None] < np.arange(right.start, right.stop)
+        once &= model > 0  # at least one respondent was asked both
+        n_alike = int(np.count_nonzero(once & (differ < 0.5)))
         few = len(self._ability) <= FEW_RESPONDENTS
-        n_expected = float(_identical(one, other)[pair].sum()) if few else 0.0
-        rows, columns = np.nonzero(pair & (differ <= MOST_DIFFERENT * model))
+        n_expected = float(_identical(one, other)[once].sum()) if few else 0.0
+        rows, columns = np.nonzero(once & (differ <= MOST_DIFFERENT * model))
         seen = np.round(differ[rows, columns].astype(float))
         mean = model[rows, columns].astype(float)
         # Chernoff's bound for a Poisson variable, which also bounds the sum of trials.
         bound = share * (seen - mean - seen * np.log(np.maximum(seen, 1e-9) / mean))
-        found = np.stack([rows + left.start, columns + right.start, seen, mean, bound], axis=1)
-        return found[bound <= SCREEN / SLACK], n_alike, n_expected
+        pairs = np.stack([rows + left.start, columns + right.start, seen, mean, bound], axis=1)
+        return pairs[bound <= SCREEN / SLACK], n_alike, n_expected
 
     def log_chances(self, pairs: np.ndarray, differ: Floats) -> Floats:
         """Return log-probability of so few differences, or a bound of it, (n_pairs,)."""
-        found = np.empty(len(pairs))
+        log_p = np.empty(len(pairs))
         for rows in row_blocks(len(pairs), max(1, CELLS // len(self._ability))):
             items, index = np.unique(self._kept[pairs[rows]], return_inverse=True)
             strip = self._strip(items)
             first, second = index.reshape(-1, 2).T
             different = strip.chance[:, first] * strip.miss[:, second]
             different += strip.miss[:, first] * strip.chance[:, second]
-            found[rows] = _log_chance(different.T.astype(float), differ[rows])
-        return found
+            log_p[rows] = _log_chance(different.T.astype(float), differ[rows])
+        return log_p
 
     def described(self, candidates: Floats, p: Floats, p_adjusted: Floats) -> pd.DataFrame:
         """Return the pairs by name, with observed and expected agreement."""
@@ -240,10 +240,10 @@ class _Search:
 
 def _identical(one: _Strip, other: _Strip) -> NDArray[np.float32]:
     """Return the probability that each pair is answered alike by every respondent."""
-    found = np.ones((one.chance.shape[1], other.chance.shape[1]), dtype=np.float32)
+    probability = np.ones((one.chance.shape[1], other.chance.shape[1]), dtype=np.float32)
     for p, q, p_other, q_other in zip(one.chance, one.miss, other.chance, other.miss, strict=True):
-        found *= 1 - (np.outer(p, q_other) + np.outer(q, p_other))
-    return found
+        probability *= 1 - (np.outer(p, q_other) + np.outer(q, p_other))
+    return probability
 
 
 def _log_chance(different: Floats, seen: Floats) -> Floats:
@@ -263,15 +263,15 @@ def _log_chance(different: Floats, seen: Floats) -> Floats:
 
 def _originals(pairs: pd.DataFrame, items: tuple[str, ...]) -> tuple[str, ...]:
     """Return the earliest item that each item duplicates, preferably one that is no duplicate."""
-    place = {name: k for k, name in enumerate(items)}
+    position = {name: k for k, name in enumerate(items)}
     earlier: dict[str, list[str]] = {}
     for item, other in zip(pairs["item"], pairs["other"], strict=True):
         earlier.setdefault(other, []).append(item)  # the first has the smallest p-value
-    found: dict[str, str] = {}
-    for name in sorted(earlier, key=place.__getitem__):
-        roots = [each for each in earlier[name] if each not in found]
-        found[name] = min(roots, key=place.__getitem__) if roots else earlier[name][0]
-    return tuple(found.get(name, "") for name in items)
+    original: dict[str, str] = {}
+    for name in sorted(earlier, key=position.__getitem__):
+        roots = [each for each in earlier[name] if each not in original]
+        original[name] = min(roots, key=position.__getitem__) if roots else earlier[name][0]
+    return tuple(original.get(name, "") for name in items)
 
 
 @dataclass(frozen=True)

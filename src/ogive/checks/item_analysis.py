@@ -153,9 +153,9 @@ def judged_keys(
         )
         return pd.DataFrame(columns=[*PAIR_COLUMNS]), [note]
     share = effective_share(calibration, table, ability)
-    found = duplicate_items(calibration, table, ability, share)
-    items["duplicate_of"] = list(found.original)
-    return found.pairs, duplicate_notes(found, table.n_respondents, share)
+    duplicates = duplicate_items(calibration, table, ability, share)
+    items["duplicate_of"] = list(duplicates.original)
+    return duplicates.pairs, duplicate_notes(duplicates, table.n_respondents, share)
 
 
 def _write_keys(calibration: Calibration, table: Responses, items: pd.DataFrame) -> None:

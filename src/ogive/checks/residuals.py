@@ -443,13 +443,13 @@ def _newton_step(ability: Floats, right: Floats, wrong: Floats) -> Floats:
 def _without_own(ability: Floats, log_weights: Floats, right: Floats, wrong: Floats) -> Floats:
     """Return probability and slope of each respondent on each item, from all other answers."""
     together = _log_likelihood(ability, right, wrong) + log_weights
-    found = np.empty((2, *right.shape))
+    probabilities = np.empty((2, *right.shape))
     for row, at in enumerate(ability):
         own = _log_likelihood(np.array([at]), right[[row]], wrong[[row]])
         by_others = _softmax(together - own)
         here, above, below = (by_others @ _curves(np.array([at, at + STEP, at - STEP]))).T
-        found[:, row] = here, (above - below) / (2 * STEP)
-    return found
+        probabilities[:, row] = here, (above - below) / (2 * STEP)
+    return probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -494,12 +494,14 @@ def judged_together(
     for rows, items in _linked(table):
         if rows.size > LEAST_OTHERS:
             part = np.ix_(rows, items)
-            found = probabilities_by_others(shares[part], n_effective[part])
-            yield JudgedPart(rows, items, shares[part], n_effective[part], partial(_rows_of, found))
+            probabilities = probabilities_by_others(shares[part], n_effective[part])
+            yield JudgedPart(
+                rows, items, shares[part], n_effective[part], partial(_rows_of, probabilities)
+            )
 
 
-def _rows_of(found: Floats, rows: slice) -> tuple[Floats, Floats]:
-    return found[0, rows], found[1, rows]
+def _rows_of(probabilities: Floats, rows: slice) -> tuple[Floats, Floats]:
+    return probabilities[0, rows], probabilities[1, rows]
 
 
 def unjudged_notes(calibration: Calibration, table: Responses) -> list[str]:

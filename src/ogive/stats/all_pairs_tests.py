@@ -73,15 +73,15 @@ class ExactPairs:
     """McNemar's exact tests of right and wrong responses, on the items that both answered."""
 
     def __init__(self, values: Floats) -> None:
-        seen = ~np.isnan(values)
-        right = np.where(seen, values, 0.0).astype(np.float32)  # counts are exact up to 2^24
-        self._right, self._wrong = right, seen.astype(np.float32) - right
-        self._complete = bool(seen.all())
+        answered = ~np.isnan(values)
+        right = np.where(answered, values, 0.0).astype(np.float32)  # counts are exact up to 2^24
+        self._right, self._wrong = right, answered.astype(np.float32) - right
+        self._complete = bool(answered.all())
         self.n_tested = len(values) * (len(values) - 1) // 2
         if not self._complete:
             self.n_tested = 0
             for rows in row_blocks(len(values), ROWS):
-                shared = seen[rows].astype(np.float32) @ seen[rows.start :].T > 0
+                shared = answered[rows].astype(np.float32) @ answered[rows.start :].T > 0
                 self.n_tested += int((shared & _upper(shared.shape)).sum())
 
     def ahead(self, limit: float) -> Iterator[Block]:
@@ -159,9 +159,9 @@ class GappyPairs:
     def __init__(self, values: Floats, clusters: NDArray[np.intp]) -> None:
         order = np.argsort(clusters, kind="stable")
         cells, codes = values[:, order], clusters[order]
-        self._seen = (~np.isnan(cells)).astype(float)
+        self._answered = (~np.isnan(cells)).astype(float)
         # Differences do not depend on how easy an item is, but sums of their squares lose digits.
-        count = np.maximum(self._seen.sum(axis=0), 1.0)
+        count = np.maximum(self._answered.sum(axis=0), 1.0)
         self._x = np.where(np.isnan(cells), 0.0, cells - np.nansum(cells, axis=0) / count)
         ends = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1], True])
         self._parts = [slice(a, b) for a, b in pairwise(ends)]
@@ -196,15 +196,18 @@ class GappyPairs:
     def _sums(self, rows: slice, part: slice) -> tuple[Floats, Floats]:
         """Return the number of shared items among some columns, and the sum of differences."""
         rest = slice(rows.start, None)
-        seen, x = self._seen[rows, part], self._x[rows, part]
-        count = seen @ self._seen[rest, part].T
-        return count, x @ self._seen[rest, part].T - seen @ self._x[rest, part].T
+        answered, x = self._answered[rows, part], self._x[rows, part]
+        count = answered @ self._answered[rest, part].T
+        return count, x @ self._answered[rest, part].T - answered @ self._x[rest, part].T
 
     def _over_items(self, rows: slice) -> _Moments:
         """Return the moments if each item is a cluster of its own, by sums of squares."""
         rest, whole = slice(rows.start, None), slice(None)
         count, total = self._sums(rows, whole)
-        square = self._x[rows] ** 2 @ self._seen[rest].T + self._seen[rows] @ (self._x[rest] ** 2).T
+        square = (
+            self._x[rows] ** 2 @ self._answered[rest].T
+            + self._answered[rows] @ (self._x[rest] ** 2).T
+        )
         square -= 2 * self._x[rows] @ self._x[rest].T
         n = np.maximum(count, 1.0)
         left = square - total**2 / n

@@ -177,9 +177,9 @@ def cluster_pulls(values: Floats, grouping: Grouping) -> tuple[Floats, Floats, F
     the difference of their influences.
     """
     cells = values[:, grouping.order]
-    seen = ~np.isnan(cells)
-    size = np.add.reduceat(seen.astype(float), grouping.starts, axis=1)
-    total = np.add.reduceat(np.where(seen, cells, 0.0), grouping.starts, axis=1)
+    observed = ~np.isnan(cells)
+    size = np.add.reduceat(observed.astype(float), grouping.starts, axis=1)
+    total = np.add.reduceat(np.where(observed, cells, 0.0), grouping.starts, axis=1)
     task_size = np.add.reduceat(size, grouping.task_starts, axis=1)
     n_tasks = (task_size > 0).sum(axis=1)
     task, asked = grouping.task, size > 0

@@ -29,9 +29,9 @@ def linked_parts(observed: NDArray[np.bool_]) -> tuple[Parts, Parts]:
     row, column = np.nonzero(observed)
     links = coo_array((np.ones(row.size, dtype=np.int8), (row, column + n)), shape=(n + m, n + m))
     label = connected_components(links, directed=False)[1]
-    seen = np.concatenate([observed.any(axis=1), observed.any(axis=0)])
-    size = np.bincount(label[:n][seen[:n]], minlength=int(label.max()) + 1)
-    parts = np.where(seen, numbered_by_size(label, size), 0)
+    has_entry = np.concatenate([observed.any(axis=1), observed.any(axis=0)])
+    size = np.bincount(label[:n][has_entry[:n]], minlength=int(label.max()) + 1)
+    parts = np.where(has_entry, numbered_by_size(label, size), 0)
     return parts[:n], parts[n:]
 
 
@@ -44,8 +44,8 @@ def numbered_by_size(label: NDArray[np.int32], size: NDArray[np.intp]) -> Parts:
 
 def _all_linked(observed: NDArray[np.bool_]) -> bool:
     """Return True if a walk from the fullest row reaches every row: cheap, and nearly always so."""
-    seen = observed.any(axis=1)
-    if not seen.any():
+    has_entry = observed.any(axis=1)
+    if not has_entry.any():
         return True
     start = int(np.argmax(observed.sum(axis=1)))
     columns = observed[start]
@@ -56,7 +56,7 @@ def _all_linked(observed: NDArray[np.bool_]) -> bool:
     while new.any():
         rows = observed[:, new].any(axis=1) & ~reached
         reached |= rows
-        if reached[seen].all():
+        if reached[has_entry].all():
             return True
         new = observed[rows].any(axis=0) & ~columns
         columns = columns | new

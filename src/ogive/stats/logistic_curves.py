@@ -194,9 +194,9 @@ def logistic_curves(
     `cells` (n_rows, n_columns) holds 0, 1, a share of ones, or NaN for none; `along` (n_columns,)
     must vary, or the slope is 0. A cell counts `weights` (n_columns,) times.
     """
-    seen = (~np.isnan(cells)).astype(np.float64)
+    count = (~np.isnan(cells)).astype(np.float64)
     if weights is not None:
-        seen = seen * weights
+        count = count * weights
     right = np.where(np.isnan(cells), 0.0, cells)
     # The axis is standardised.
     middle, unit = float(along.mean()), float(along.std()) or 1.0
@@ -205,7 +205,7 @@ def logistic_curves(
     if start is not None:
         curves = np.stack([start[:, 0] + start[:, 1] * middle, start[:, 1] * unit], axis=1)
     for _ in range(MAX_ITER):
-        step = _scoring_step(curves, x, right, seen)
+        step = _scoring_step(curves, x, right, count)
         curves = curves + step
         if np.abs(step).max(initial=0.0) < TOLERANCE:
             break
@@ -213,19 +213,19 @@ def logistic_curves(
     return np.stack([curves[:, 0] - slope * middle, slope], axis=1)
 
 
-def _scoring_step(curves: Floats, x: Floats, right: Floats, seen: Floats) -> Floats:
+def _scoring_step(curves: Floats, x: Floats, right: Floats, count: Floats) -> Floats:
     """Return a step of scoring on the penalised likelihood, of limited length.
 
     The penalty adds `leverage` cells to each, half of them right: with such counts, the score is
     exact, and the information keeps the step stable.
     """
     rise, fall = sigmoid_pair(curves[:, :1] + curves[:, 1:] * x)
-    first, cross, second, determinant = information(seen * rise * fall, x)
+    first, cross, second, determinant = information(count * rise * fall, x)
     quadratic = second[:, None] - 2 * cross[:, None] * x + first[:, None] * x**2
     leverage = rise * fall * quadratic / determinant[:, None]
-    score = seen * (right - rise + leverage * (0.5 - rise))
+    score = count * (right - rise + leverage * (0.5 - rise))
     in_intercept, in_slope = score.sum(axis=1), score @ x
-    first, cross, second, determinant = information(seen * (1 + leverage) * rise * fall, x)
+    first, cross, second, determinant = information(count * (1 + leverage) * rise * fall, x)
     step = np.stack(
         [second * in_intercept - cross * in_slope, first * in_slope - cross * in_intercept], axis=1
     )

@@ -100,16 +100,16 @@ def is_constant(values: Floats) -> bool:
     return values.size > 0 and bool(values.min() == values.max())
 
 
-def prediction_figures(found: Floats, truth: Floats) -> dict[str, float]:
-    """Return how well `found` predicts `truth`; NaN if the truth does not vary.
+def prediction_figures(predicted: Floats, truth: Floats) -> dict[str, float]:
+    """Return how well `predicted` predicts `truth`; NaN if the truth does not vary.
 
     `nrmse` is the root mean squared error divided by the standard deviation of the truth (1: no
     better than its mean), `spearman` the rank correlation.
     """
     if is_constant(truth):
         return {"nrmse": np.nan, "spearman": np.nan}
-    error = float(np.sqrt(((found - truth) ** 2).mean()) / truth.std())
-    return {"nrmse": error, "spearman": float(spearman(found, truth))}
+    error = float(np.sqrt(((predicted - truth) ** 2).mean()) / truth.std())
+    return {"nrmse": error, "spearman": float(spearman(predicted, truth))}
 
 
 def runs_within(ascending: Floats, reach: float) -> list[tuple[int, int]]:
@@ -257,8 +257,8 @@ def sums_by_bin(cells: Floats, bins: NDArray[np.intp], n_bins: int) -> tuple[Flo
     NaN cells do not count. `bins` is the bin of each column; columns at -1 are left out.
     """
     member = (bins[:, None] == np.arange(n_bins)).astype(np.float64)
-    seen = ~np.isnan(cells)
-    return seen.astype(np.float64) @ member, np.where(seen, cells, 0.0) @ member
+    observed = ~np.isnan(cells)
+    return observed.astype(np.float64) @ member, np.where(observed, cells, 0.0) @ member
 
 
 def error_unit(target: Floats) -> float:

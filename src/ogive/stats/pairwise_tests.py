@@ -130,10 +130,10 @@ def differences_over_units(
 
 def _t_tests(differences: Floats, n_units: int | None) -> Floats:
     """Return the mean of each row and the p-value that it is zero, (2, n_rows)."""
-    seen = ~np.isnan(differences)
-    count = seen.sum(axis=1)
-    mean = np.where(seen, differences, 0.0).sum(axis=1) / np.maximum(count, 1)
-    centred = np.where(seen, differences - mean[:, None], 0.0)
+    answered = ~np.isnan(differences)
+    count = answered.sum(axis=1)
+    mean = np.where(answered, differences, 0.0).sum(axis=1) / np.maximum(count, 1)
+    centred = np.where(answered, differences - mean[:, None], 0.0)
     sd = np.sqrt((centred**2).sum(axis=1) / np.maximum(count - 1, 1))
     n = count if n_units is None else np.minimum(count, n_units)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -184,10 +184,10 @@ def differences_of_games(
 
 def right_alone(right: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the numbers of items of each pair right for the first or second only, and shared."""
-    seen = ~np.isnan(right)
-    known, upper = np.where(seen, right, 0.0), np.triu_indices(len(right), 1)
-    alone = known @ (seen - known).T  # (i, j): items that i has right and j wrong
-    shared = seen.astype(float) @ seen.T.astype(float)
+    answered = ~np.isnan(right)
+    known, upper = np.where(answered, right, 0.0), np.triu_indices(len(right), 1)
+    alone = known @ (answered - known).T  # (i, j): items that i has right and j wrong
+    shared = answered.astype(float) @ answered.T.astype(float)
     return alone[upper], alone.T[upper], shared[upper]
 
 

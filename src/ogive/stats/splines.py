@@ -107,17 +107,17 @@ def fit_splines(
         return _level_lines(places, series)
     knots = np.quantile(distinct, np.linspace(0.0, 1.0, n_knots))
     basis, penalty = _basis(places, knots), _penalty(knots)
-    seen = ~np.isnan(series)
+    observed = ~np.isnan(series)
     with workers(1):
-        if seen.all():
+        if observed.all():
             return _fit(knots, basis, penalty, series, smoothing)
         level = _level_lines(places, series).level
-        whole = _fit(knots, basis, penalty, np.where(seen, series, level), smoothing)
+        whole = _fit(knots, basis, penalty, np.where(observed, series, level), smoothing)
         # Columns with gaps each by itself, in the directions that the whole table has.
         parts: dict[str, Any] = {name: np.array(getattr(whole, name)) for name in PER_SERIES}
-        for column in np.flatnonzero(~seen.all(axis=0)):
+        for column in np.flatnonzero(~observed.all(axis=0)):
             values: tuple[Any, ...] = (np.nan, np.nan, 0.0, np.nan, 1.0)
-            if seen[:, column].any():
+            if observed[:, column].any():
                 values = _fit_alone(whole, basis, penalty, series[:, column], smoothing)
             for name, value in zip(PER_SERIES, values, strict=True):
                 parts[name][..., column] = value
@@ -158,8 +158,8 @@ def _fit_alone(
     Its own directions are centred elsewhere, so that level and weights move; their errors are then
     no longer independent, and the small part that this adds is left out.
     """
-    seen = ~np.isnan(column)
-    own = _fit(whole.knots, basis[seen], penalty, column[seen, None], smoothing)
+    observed = ~np.isnan(column)
+    own = _fit(whole.knots, basis[observed], penalty, column[observed, None], smoothing)
     if not own.weights.any():
         zeros = np.zeros(whole.weights.shape[0])
         return own.level.item(), own.level_se.item(), zeros, zeros, 1.0
@@ -174,10 +174,10 @@ def _fit_alone(
 
 def _level_lines(places: Floats, series: Floats) -> Splines:
     """Return level lines: there are too few distinct places for a curve."""
-    seen = ~np.isnan(series)
-    count = np.where(seen.any(axis=0), seen.sum(axis=0), np.nan)
-    level = np.where(seen, series, 0.0).sum(axis=0) / count
-    centred = np.where(seen, series - level, 0.0)
+    observed = ~np.isnan(series)
+    count = np.where(observed.any(axis=0), observed.sum(axis=0), np.nan)
+    level = np.where(observed, series, 0.0).sum(axis=0) / count
+    centred = np.where(observed, series - level, 0.0)
     sd = np.sqrt((centred**2).sum(axis=0) / np.clip(count - 1, 1.0, None))
     no_weights = np.zeros((0, series.shape[1]))
     return Splines(
