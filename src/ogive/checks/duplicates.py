@@ -25,10 +25,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtr, gammaincc
 
+from ogive.checks.residuals import effective_rows
 from ogive.data.responses import Responses
 from ogive.irt.calibration import Calibration
 from ogive.results.numbers import counted
-from ogive.stats.array_backend import Floats, row_blocks, workers
+from ogive.stats.array_backend import Floats, evenly_spaced, row_blocks, workers
 from ogive.stats.multiplicity import benjamini_hochberg
 
 ALPHA = 0.05  # share of false discoveries among the pairs called duplicates
@@ -74,17 +75,15 @@ def effective_share(calibration: Calibration, table: Responses, ability: Floats)
     If residuals are independent, the largest eigenvalue of their covariance matrix is about
     (1 + √(respondents / items))² times the mean one (Marchenko and Pastur).
     """
-    rows = np.unique(np.linspace(0, table.n_respondents - 1, MOST_ROWS).round().astype(int))
-    items = np.unique(np.linspace(0, table.n_items - 1, MOST_ITEMS).round().astype(int))
+    rows = evenly_spaced(table.n_respondents, MOST_ROWS)
+    items = evenly_spaced(table.n_items, MOST_ITEMS)
     cells = table.cells[np.ix_(rows, items)]
     model, coords = calibration.model.of_items(items), calibration.coords[items]
     residual = np.where(cells >= 0, cells - model.expected(coords, ability[rows]).T, 0.0)
-    wide = residual.shape[0] <= residual.shape[1]
-    products = residual @ residual.T if wide else residual.T @ residual
-    largest = float(np.linalg.eigvalsh(products)[-1])
-    if largest <= 0:
+    n_effective = effective_rows(residual)
+    if not n_effective:
         return 1.0
-    n_effective = np.trace(products) / largest * (1 + np.sqrt(len(rows) / len(items))) ** 2
+    n_effective *= (1 + np.sqrt(len(rows) / len(items))) ** 2
     return float(min(n_effective, len(rows)) / table.n_respondents)
 
 

@@ -32,7 +32,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from ogive.checks.residuals import informative, own_or_given, population_nodes, ratio
+from ogive.checks.residuals import (
+    effective_rows,
+    informative,
+    own_or_given,
+    population_nodes,
+    ratio,
+)
 from ogive.data.responses import Responses, Table
 from ogive.errors import InputError
 from ogive.irt.calibrating import calibrate
@@ -222,23 +228,16 @@ class RaschScale:
         return [(float(k.real), float(k.imag)) for k in kinds], kind_of.reshape(pairs.shape)
 
     def _effective_respondents(self) -> float:
-        """Return the number of independent respondents whose errors would be as diverse.
-
-        Residuals of independent respondents have no direction in common: the largest eigenvalue
-        of their covariances is the mean one, except for chance.
-        """
+        """Return the number of independent respondents whose errors would be as diverse."""
         rows = evenly_spaced(self.table.n_respondents, MOST_ROWS)
         items = evenly_spaced(self.table.n_items, MOST_ITEMS)
         shares, tries = self.answers(rows, items)
         nearest = np.searchsorted(self.nodes, self.ability[rows]).clip(0, len(self.nodes) - 1)
         right = np.exp(self.log_prob[1][items])[:, nearest].T
         residual = np.sqrt(tries) * (shares - right)
-        wide = residual.shape[0] <= residual.shape[1]
-        products = residual @ residual.T if wide else residual.T @ residual
-        largest = float(np.linalg.eigvalsh(products)[-1])
-        if largest <= 0:
+        n = effective_rows(residual)
+        if not n:
             return float(len(rows))
-        n = np.trace(products) / largest
         return float(min(n * marchenko_pastur_correction(len(rows), len(items), n), len(rows)))
 
 

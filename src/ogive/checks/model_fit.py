@@ -402,20 +402,18 @@ class ModelComparison(Diagnosis):
 
     def _cautions(self) -> str:
         fits = self.calibrations.items()
-        unconverged = [name for name, cal in fits if not cal.converged]
-        at_bound = [name for name, cal in fits if not _is_inside(cal)]
-        penalised = [name for name, cal in fits if not _is_maximum(cal)]
-        text = ""
-        if unconverged:
-            named = ", ".join(unconverged)
-            text = f"; not converged, so that what they gain may be spurious: {named}"
-        elif at_bound:
-            named = ", ".join(at_bound)
-            text = f"; with items that became steps, what they gain may be spurious: {named}"
-        if penalised:
-            named = ", ".join(penalised)
-            text += f"; not at their maximum likelihood, hence without tests: {named}"
-        return text
+        late = [name for name, cal in fits if not cal.converged]
+        cautions = {
+            "not converged, so that what they gain may be spurious": late,
+            "with items that became steps, what they gain may be spurious": (
+                [] if late else [name for name, cal in fits if not _is_inside(cal)]
+            ),
+            "not at their maximum likelihood, hence without tests": [
+                name for name, cal in fits if not _is_maximum(cal)
+            ],
+        }
+        texts = [f"; {text}: {', '.join(names)}" for text, names in cautions.items() if names]
+        return "".join(texts)
 
 
 def compare_models(

@@ -339,6 +339,18 @@ def item_responses(
     return part, table, scored
 
 
+def effective_rows(residual: Floats) -> float:
+    """Return how many independent rows would have so large a common direction; 0 if none has.
+
+    Residuals of independent rows have no direction in common: the largest eigenvalue of their
+    covariances is the mean one, except for chance.
+    """
+    wide = residual.shape[0] <= residual.shape[1]
+    products = residual @ residual.T if wide else residual.T @ residual
+    largest = float(np.linalg.eigvalsh(products)[-1])
+    return float(np.trace(products) / largest) if largest > 0 else 0.0
+
+
 # Probabilities of right answers from the answers of all other respondents.
 #
 # With few respondents, the curve of an item follows single answers: one that is fitted to eight
