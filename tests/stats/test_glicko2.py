@@ -149,39 +149,6 @@ def test_a_period_without_games_changes_no_rating(results):
     assert (after.deviation > FOUR.deviation).all()
 
 
-@given(seed=st.integers(0, 10_000), count=st.integers(2, 15))
-@settings(max_examples=40, deadline=None)
-def test_the_order_of_players_does_not_matter(seed, count):
-    random = np.random.default_rng(seed)
-    before, outcomes = some_players(random, count), some_outcomes(random, count, 0.8)
-    order = random.permutation(count)
-    moved = Ratings(before.rating[order], before.deviation[order], before.volatility[order])
-    after = rate_period(before, outcomes)
-    again = rate_period(moved, outcomes[np.ix_(order, order)])
-    same(Ratings(*(x[order] for x in (after.rating, after.deviation, after.volatility))), again)
-
-
-@given(seed=st.integers(0, 10_000), count=st.integers(2, 15))
-@settings(max_examples=40, deadline=None)
-def test_losses_for_wins_mirror_the_ratings(seed, count):
-    random = np.random.default_rng(seed)
-    before, outcomes = some_players(random, count), some_outcomes(random, count)
-    mirror = Ratings(3000 - before.rating, before.deviation, before.volatility)
-    after, again = rate_period(before, outcomes), rate_period(mirror, 1 - outcomes)
-    same(Ratings(3000 - after.rating, after.deviation, after.volatility), again)
-
-
-@given(seed=st.integers(0, 10_000), shift=st.floats(-2000, 2000))
-@settings(max_examples=40, deadline=None)
-def test_only_differences_of_ratings_count(seed, shift):
-    random = np.random.default_rng(seed)
-    before, outcomes = some_players(random, 6), some_outcomes(random, 6)
-    moved = Ratings(before.rating + shift, before.deviation, before.volatility)
-    after, again = rate_period(before, outcomes), rate_period(moved, outcomes)
-    np.testing.assert_allclose(again.rating, after.rating + shift, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(again.volatility, after.volatility, rtol=1e-8)
-
-
 @given(
     gap=st.floats(0, 1e5),
     deviation=st.floats(1e-3, 1e4),

@@ -67,16 +67,6 @@ def test_a_separated_sample_still_has_finite_curves():
     assert curves.weight @ curves.slope > 2
 
 
-def test_shift_and_scale_of_difficulty_change_no_forecast():
-    difficulty, right = drawn(300, 1.0, 1.0)
-    new = np.linspace(-2.0, 2.0, 50)
-    here = predicted_right(curves_of(points(difficulty, right), 0.0), new, np.ones(50))
-    moved = curves_of(points(10 * difficulty - 7, right), 0.0)
-    there = predicted_right(moved, 10 * new - 7, np.ones(50))
-    assert here.expected == pytest.approx(there.expected, abs=1e-4)
-    assert here.p(20) == pytest.approx(there.p(20), rel=0.01)
-
-
 def test_large_samples_are_taken_together_without_losing_a_response():
     difficulty, right = drawn(12_345, 0.0, 1.0)
     found = points(difficulty, right)
@@ -183,19 +173,6 @@ def test_weights_are_cells_that_are_there_more_often_and_nan_ones_that_are_not(s
     hidden = logistic_curves(np.where(counts == 0, np.nan, cells), x, np.maximum(counts, 1.0))
     np.testing.assert_allclose(weighted, repeated, atol=1e-5)
     np.testing.assert_allclose(hidden, weighted, atol=1e-5)
-
-
-@given(st.integers(0, 10_000), st.floats(0.01, 1000.0), st.floats(-1000.0, 1000.0))
-@settings(max_examples=30, deadline=None)
-def test_another_unit_and_origin_give_the_same_curve(seed, unit, origin):
-    random = np.random.default_rng(seed)
-    x = random.normal(size=15)
-    cells = random.integers(0, 2, (2, 15)).astype(float)
-    plain, moved = logistic_curves(cells, x), logistic_curves(cells, unit * x + origin)
-    np.testing.assert_allclose(moved[:, 1] * unit, plain[:, 1], atol=1e-5)
-    np.testing.assert_allclose(
-        moved[:, 0] + moved[:, 1] * origin, plain[:, 0], atol=1e-5 * (1 + abs(origin / unit))
-    )
 
 
 def test_rows_that_tell_little_stay_finite(subtests):
