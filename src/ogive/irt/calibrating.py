@@ -170,11 +170,11 @@ def calibrate(
             cells = _rows_of(table, runner)
             return runner.fit(cells, chosen, counts, report, *given, **repeats)
 
-        fitted, alike = _fitted(fit, table, chosen, counts)
+        fitted, correlation = _fitted(fit, table, chosen, counts)
     if held is not None:
         notes = [held_note(held, fitted.population.mean, fitted.population.sd)]
     mask = None if held is None else held.mask
-    found = _calibration(table, chosen, fitted, counts, runner, notes, alike, mask)
+    found = _calibration(table, chosen, fitted, counts, runner, notes, correlation, mask)
     return at_own_origins(found) if held is None else found
 
 
@@ -316,10 +316,12 @@ def _fitted(
     if is_scanned(table) or table.tries is None or model.kind != "binary":
         return fit(), 0.0
     first = fit(tries=table.tries)
-    alike = dependence(table.cells, table.tries, model, first.coords, first.population, counts)
-    if alike < NEGLIGIBLE:
+    correlation = dependence(
+        table.cells, table.tries, model, first.coords, first.population, counts
+    )
+    if correlation < NEGLIGIBLE:
         return first, 0.0
-    return fit(tries=effective_tries(table.tries, alike)), alike
+    return fit(tries=effective_tries(table.tries, correlation)), correlation
 
 
 def _calibration(
@@ -329,7 +331,7 @@ def _calibration(
     counts: Floats | None,
     engine: Engine,
     notes: list[str],
-    alike: float,
+    correlation: float,
     held: np.ndarray | None,
 ) -> Calibration:
     """Return the result of an engine, with all notes; the given ones come first."""
@@ -341,8 +343,8 @@ def _calibration(
             repeats = [
                 f"The {model.name} model takes the mean of repeated answers as one response."
             ]
-        elif alike:
-            repeats = [said_of_dependence(alike, table.tries)]
+        elif correlation:
+            repeats = [said_of_dependence(correlation, table.tries)]
     fit_notes = (
         *notes,
         *fit.notes,
@@ -372,7 +374,7 @@ def _calibration(
         encoded=fit.encoded,
         weights=counts,
         fitted_by=engine,
-        dependence=alike,
+        dependence=correlation,
     )
 
 

@@ -346,12 +346,12 @@ def _nearly_equal_slopes(table: Responses, model: str, slope: float) -> Calibrat
     """Calibrate with a narrow prior of slopes; origin and unit of the scale are free."""
     found = calibrate(table, model, priors={"discrimination": Normal(slope, NARROW)})
     slopes = found.items["discrimination"].to_numpy(dtype=float)
-    away = int((np.abs(slopes - np.median(slopes)) > 0.5 * abs(np.median(slopes))).sum())
+    n_deviant = int((np.abs(slopes - np.median(slopes)) > 0.5 * abs(np.median(slopes))).sum())
     notes = tuple(note for note in found.notes if "negative discrimination" not in note)
-    if away:
+    if n_deviant:
         note = (
-            f"{counted(away, 'instance')} do not follow the common slope of the {model} model, so "
-            "their difficulty means little."
+            f"{counted(n_deviant, 'instance')} do not follow the common slope of the {model} "
+            "model, so their difficulty means little."
         )
         notes = (*notes, note)
     return replace(found, fit_notes=notes)

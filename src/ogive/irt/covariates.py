@@ -181,10 +181,10 @@ def _check(matrix: Floats, names: Sequence[str], noun: str) -> None:
     inner = inner / inner.std(axis=0)
     _, sizes, directions = np.linalg.svd(inner, full_matrices=False)
     if sizes[-1] < COLLINEAR * sizes[0]:
-        alike = [names[1 + int(k)] for k in np.flatnonzero(np.abs(directions[-1]) > 0.05)]
+        collinear = [names[1 + int(k)] for k in np.flatnonzero(np.abs(directions[-1]) > 0.05)]
         raise InputError(
-            f"{joined(alike)} tell the same: one follows from the others, so that their effects "
-            "cannot be distinguished. Leave one out."
+            f"{joined(collinear)} tell the same: one follows from the others, so that their "
+            "effects cannot be distinguished. Leave one out."
         )
 
 

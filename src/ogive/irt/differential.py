@@ -451,7 +451,7 @@ def differential(
             alpha=alpha,
             correction=correction,
             anchors=_trusted(anchors, names),
-            told=lambda k, done: report(done, len(names), f"round {k + 1}"),
+            progress=lambda k, done: report(done, len(names), f"round {k + 1}"),
         )
     return Differential(
         reference=split.names[0],
@@ -482,9 +482,9 @@ def _comparable_items(
     for group, was_asked in zip(split.names, asked, strict=True):
         if not was_asked.all():
             notes.append(f"{group} has no response to {named(~was_asked)}: left out.")
-    alike = asked.all(axis=0) & ~differ
-    if alike.any():
-        notes.append(f"Everybody answered {named(alike)} alike: left out.")
+    constant = asked.all(axis=0) & ~differ
+    if constant.any():
+        notes.append(f"Everybody answered {named(constant)} alike: left out.")
     use: np.ndarray = asked.all(axis=0) & differ
     items = bank.items
     above = items["discrimination"] + HALF_WIDTH * items["discrimination_se"].fillna(0.0)

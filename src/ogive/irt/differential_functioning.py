@@ -110,13 +110,13 @@ class GroupEffects:
     """How the curve of a group differs from that of the first group, where both have respondents.
 
     The two effects of each item are the mean difference of the expected response and its trend
-    along the scale; `ways` are the differences that a shift and a stretch of the group's scale
-    would make.
+    along the scale; `scale_effects` are the differences that a shift and a stretch of
+    the group's scale would make.
     """
 
     effects: Floats  # (n_items, 2)
     covariances: Floats  # (n_items, 2, 2)
-    ways: Floats  # (n_items, 2, 2)
+    scale_effects: Floats  # (n_items, 2, 2)
 
 
 def match(
@@ -154,7 +154,7 @@ def fit_curves(
     matching: Matching,
     values: Floats,
     highest: Floats,
-    told: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> GroupCurves:
     """Fit the curves of all items; `highest` is the best response to each."""
     n_items, width = values.shape[1], matching.basis.shape[1]
@@ -164,7 +164,7 @@ def fit_curves(
     common, ratio = np.full((n_items, width), np.nan), np.full(n_items, np.nan)
     common_covariances = covariances.copy()
     for j in range(n_items):
-        told(j)
+        progress(j)
         item = _ItemResponses.of(matching, values[:, j], float(highest[j]), j)
         if item is None:
             continue
@@ -197,8 +197,8 @@ def group_effects(curves: GroupCurves, group: int) -> GroupEffects:
         "ncp,npq,ndq->ncd", influence, curves.common_covariances[:, own, own], influence
     )
     rise = np.gradient(middle, matching.place, axis=1)
-    ways = np.stack([rise @ contrasts.T, (rise * matching.place) @ contrasts.T], axis=2)
-    return GroupEffects(gap @ contrasts.T, covariances, ways)
+    by_scale = np.stack([rise @ contrasts.T, (rise * matching.place) @ contrasts.T], axis=2)
+    return GroupEffects(gap @ contrasts.T, covariances, by_scale)
 
 
 def mean_and_trend(points: Floats, weights: Floats) -> Floats:
@@ -377,7 +377,7 @@ def group_differences(
     alpha: float,
     correction: str = "bh",
     anchors: np.ndarray | None = None,
-    told: Callable[[int, int], None] = lambda *_: None,
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> GroupDifferences:
     """Compare every group, numbered from 0, with group 0 on every item.
 
@@ -394,10 +394,10 @@ def group_differences(
             match(values, groups, calibration, used),
             values,
             highest,
-            lambda done, k=k: told(k, done),  # type: ignore[misc]
+            lambda done, k=k: progress(k, done),  # type: ignore[misc]
         )
         effects = [group_effects(curves, g) for g in range(1, curves.matching.n_groups)]
-        found = tuple(stand_out(e.effects, e.covariances, e.ways) for e in effects)
+        found = tuple(stand_out(e.effects, e.covariances, e.scale_effects) for e in effects)
         p = np.stack([tests.p for tests in found])
         p_adjusted = CORRECTIONS[correction](p.ravel()).reshape(p.shape)
         differs = np.nan_to_num(p_adjusted, nan=1.0) < alpha

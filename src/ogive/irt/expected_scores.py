@@ -397,8 +397,8 @@ class Respondents:
             (weights, _), left_open = posterior_of(block), 1 - block.asked
             left = left_open @ chance
             expected = xp.sum(weights * left, axis=1)
-            apart = (left - expected[:, None]) ** 2 + left_open @ noise
-            return as_numpy(expected), as_numpy(xp.sqrt(xp.sum(weights * apart, axis=1)))
+            variance = (left - expected[:, None]) ** 2 + left_open @ noise
+            return as_numpy(expected), as_numpy(xp.sqrt(xp.sum(weights * variance, axis=1)))
 
         expected, spread = _by_blocks(complete, data.blocks(3 * nodes.fine.size))
         return expected, spread

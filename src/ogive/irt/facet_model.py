@@ -164,8 +164,8 @@ class FacetLikelihood:
     def value(self) -> float:
         """Log-likelihood with the weak priors."""
         precision, centre = pulls(self.parameters)
-        away = self.parameters.vector() - centre
-        return float(self.by_item.sum() - (precision * away**2).sum() / 2)
+        difference = self.parameters.vector() - centre
+        return float(self.by_item.sum() - (precision * difference**2).sum() / 2)
 
     def slopes(self) -> Floats:
         """Return slope of each item's log-likelihood, (n_items, n_parameters), without priors."""
@@ -253,9 +253,9 @@ def _grid(parameters: FacetParameters) -> Floats:
 def _kernel(parameters: FacetParameters, r: int, nodes: Floats, grid: Floats) -> Floats:
     """Return weights of qualities at each difficulty, (n_qualities, n_nodes)."""
     middle = parameters.ability[r] - parameters.item_sd * nodes
-    away = (grid[:, None] - middle) / parameters.response_sd
+    z = (grid[:, None] - middle) / parameters.response_sd
     width = (grid[1] - grid[0]) / (parameters.response_sd * np.sqrt(2 * np.pi))
-    return np.asarray(np.exp(-(away**2) / 2) * width)
+    return np.asarray(np.exp(-(z**2) / 2) * width)
 
 
 def start_of(ratings: Ratings, severity: Floats, signs: Floats, ability: Floats) -> FacetParameters:

@@ -73,12 +73,12 @@ def margins(statistic: str, n_items: int, n_categories: int) -> Margins:
     owner = np.concatenate([part[0] for part in parts])
     first, last = np.arange(parts[0][0].size), np.arange(owner.size)[-parts[-1][0].size :]
     left, right = (last[place] for place in np.triu_indices(last.size, 1))
-    apart = owner[left] < owner[right]
+    different_items = owner[left] < owner[right]
     return Margins(
         owner,
         np.concatenate([part[1] for part in parts]),
-        np.concatenate([first, left[apart]]),
-        np.concatenate([np.full(first.size, owner.size), right[apart]]),
+        np.concatenate([first, left[different_items]]),
+        np.concatenate([np.full(first.size, owner.size), right[different_items]]),
     )
 
 

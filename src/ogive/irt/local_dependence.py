@@ -59,7 +59,7 @@ class Part:
     asked: Floats  # one column if everything was asked
     residual: Floats
     variance: Floats
-    pull: Floats  # change of the residual by one standard error of the ability
+    shift: Floats  # change of the residual by one standard error of the ability
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +85,9 @@ class Residuals:
         rise = model.expected(coords, ability + step) - model.expected(coords, ability - step)
         residual = np.where(asked, values - model.expected(coords, ability).T, 0.0)
         variance = np.where(asked, model.variance(coords, ability).T, 0.0)
-        pull = np.where(asked, rise.T * (se / (2 * step))[:, None], 0.0)
+        shift = np.where(asked, rise.T * (se / (2 * step))[:, None], 0.0)
         whole = np.ones((len(ability), 1))
-        return Part(whole if self.table.complete else asked * 1.0, residual, variance, pull)
+        return Part(whole if self.table.complete else asked * 1.0, residual, variance, shift)
 
     @property
     def constant(self) -> np.ndarray:
@@ -235,9 +235,9 @@ class _ScaledResiduals:
     residual: Floats  # less its mean
     square: Floats  # the squared residual
     variance: Floats
-    pull: Floats
+    shift: Floats
     size: Floats  # root of the sum of squares of each residual
-    products: np.ndarray  # residual and pull side by side, in single precision
+    products: np.ndarray  # residual and shift side by side, in single precision
     variances: np.ndarray  # in single precision
 
     @classmethod
@@ -250,14 +250,14 @@ class _ScaledResiduals:
         for items in row_blocks(n_items, STRIP):
             part = residuals.part(slice(0, n_rows), items)
             centred = part.residual - (root**2 * part.residual).sum(axis=0) / n
-            for k, each in enumerate((centred, part.residual**2, part.variance, part.pull)):
+            for k, each in enumerate((centred, part.residual**2, part.variance, part.shift)):
                 kinds[k, items] = (root * each).T
         size = np.sqrt((kinds[0] ** 2).sum(axis=1))
         usable = np.flatnonzero(~constant & (size > 0) & (n >= LEAST_COMMON))
-        residual, square, variance, pull = (each[usable] for each in kinds)
-        products = np.concatenate([residual, pull], axis=1, dtype=np.float32)
+        residual, square, variance, shift = (each[usable] for each in kinds)
+        products = np.concatenate([residual, shift], axis=1, dtype=np.float32)
         single = variance.astype(np.float32)
-        return cls(usable, n, residual, square, variance, pull, size[usable], products, single)
+        return cls(usable, n, residual, square, variance, shift, size[usable], products, single)
 
     def total(self) -> tuple[int, float]:
         """Return the number of pairs, and the sum of their Q3."""
@@ -296,7 +296,7 @@ class _ScaledResiduals:
         covariance = sums(self.residual)
         q3 = np.clip(covariance / (self.size[rows] * self.size[columns]), -1, 1)
         error = np.sqrt(np.maximum(sums(self.square), sums(self.variance)))
-        numerator = covariance + sums(self.pull)
+        numerator = covariance + sums(self.shift)
         return q3, np.divide(numerator, error, out=np.zeros_like(numerator), where=error > 0)
 
 
@@ -319,10 +319,10 @@ def _compared(residuals: Residuals, left: slice, right: slice) -> tuple[Floats, 
             asked @ other.residual**2,
             square @ other.residual**2,
             (weights * one.variance).T @ other.variance,
-            (weights * one.pull).T @ other.pull,
+            (weights * one.shift).T @ other.shift,
         ]
         totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
-    n, cross, mean_one, mean_other, square_one, square_other, squares, variance, pull = totals
+    n, cross, mean_one, mean_other, square_one, square_other, squares, variance, shift = totals
     common = np.maximum(n, 1.0)
     covariance = cross - mean_one * mean_other / common
     scale = (square_one - mean_one**2 / common) * (square_other - mean_other**2 / common)
@@ -332,7 +332,7 @@ def _compared(residuals: Residuals, left: slice, right: slice) -> tuple[Floats, 
         q3 = np.where(enough, np.clip(covariance / np.sqrt(np.abs(scale)), -1, 1), np.nan)
         # The error of the ability estimate ties residuals together: their products come to
         # -variance of the estimate × slope × slope, to first order.
-        z = np.where(enough, (covariance + pull) / error, 0.0)
+        z = np.where(enough, (covariance + shift) / error, 0.0)
     return q3, z, np.broadcast_to(n, q3.shape)
 
 

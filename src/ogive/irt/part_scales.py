@@ -73,12 +73,12 @@ def _moved_errors(
     def moved(covariances: Floats, shared: Floats, at: Floats) -> tuple[Floats, Floats]:
         covariances, shared = covariances.copy(), shared.copy()
         for k in np.flatnonzero(shift):
-            mine = np.flatnonzero(items == k)
-            where = model.of_items(mine), at[mine]
+            own = np.flatnonzero(items == k)
+            selected = model.of_items(own), at[own]
             by = float(shift[k]), 1.0
-            covariances[mine] = moved_covariances(*where, covariances[mine], *by)
+            covariances[own] = moved_covariances(*selected, covariances[own], *by)
             if len(shared):
-                shared[:, mine] = moved_directions(*where, shared[:, mine], *by)
+                shared[:, own] = moved_directions(*selected, shared[:, own], *by)
         return covariances, shared
 
     def compute() -> KnownCovariances:

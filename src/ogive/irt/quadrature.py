@@ -262,10 +262,12 @@ def scale_scores(population: Population, points: Floats) -> tuple[Floats, Floats
     unit twice. Moving all items is the same as moving the population the other way.
     """
     t = points - population.mean
-    slope, bend = population.slope(points), population.curvature(points)
+    slope, second = population.slope(points), population.curvature(points)
     scores = np.stack([-slope * population.sd, -slope * t - 1], axis=1)
-    both = (bend * t - slope) * population.sd
-    curvature = np.stack([bend * population.sd**2 + 0 * t, both, bend * t**2 - slope * t], axis=1)
+    both = (second * t - slope) * population.sd
+    curvature = np.stack(
+        [second * population.sd**2 + 0 * t, both, second * t**2 - slope * t], axis=1
+    )
     return scores, curvature
 
 

@@ -87,9 +87,9 @@ def check_spread(found: NDArray[np.float64], where: Where) -> None:
 
 
 def kind_of_repeated(
-    values: NDArray[Any], tries: Tries, kind: Kind | None, where: Where, *, told: bool
+    values: NDArray[Any], tries: Tries, kind: Kind | None, where: Where, *, with_spread: bool
 ) -> Kind:
-    """Return binary if every share is a whole number of tries, and no spread was `told`."""
+    """Return binary if every share is a whole number of tries, and no spread was given."""
     right = values * tries
     with np.errstate(invalid="ignore"):
         whole = np.abs(right - np.rint(right)) <= _ROUNDING * np.maximum(tries, 1)
@@ -106,7 +106,7 @@ def kind_of_repeated(
             "repeated right or wrong answers are shares of their tries, from 0 to 1. Correct the "
             "cell, or pass kind='continuous'."
         )
-    return kind or ("continuous" if wrong.size or told else "binary")
+    return kind or ("continuous" if wrong.size or with_spread else "binary")
 
 
 def repeated_cells(
@@ -114,8 +114,9 @@ def repeated_cells(
 ) -> tuple[NDArray[np.float64], Kind, Repeats]:
     """Return cells of repeated answers, which are floats whatever their kind."""
     cells, _ = coded(values, "continuous", where)
-    told = repeats.spread is not None
-    found = kind_of_repeated(cells, repeats.tries, kind, where, told=told)
+    found = kind_of_repeated(
+        cells, repeats.tries, kind, where, with_spread=repeats.spread is not None
+    )
     if found == "binary":
         tries = repeats.tries
         asked = np.maximum(tries, 1)  # shares are made exact, as files may have rounded them
@@ -177,9 +178,9 @@ def combined(
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     place = rank[place.reshape(-1)]
-    told = ~np.isnan(scores)
-    counts = told.astype(np.float64) if tries is None else np.where(told, tries, 0.0)
-    filled = np.where(told, scores, 0.0)
+    known = ~np.isnan(scores)
+    counts = known.astype(np.float64) if tries is None else np.where(known, tries, 0.0)
+    filled = np.where(known, scores, 0.0)
     size = order.size
     number = np.bincount(place, counts, size)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -187,7 +188,7 @@ def combined(
         squares = counts * (filled - mean[place]) ** 2
         if spread is not None:
             squares = squares + np.where(counts > 1, (counts - 1) * spread**2, 0.0)
-        within = np.sqrt(np.bincount(place, np.where(told, squares, 0.0), size) / (number - 1))
+        within = np.sqrt(np.bincount(place, np.where(known, squares, 0.0), size) / (number - 1))
     return Combined(
         first[order], mean, number.astype(np.int32), np.where(number > 1, within, np.nan)
     )

@@ -376,10 +376,10 @@ class Tally:
     def _of_scores(cls, cells: NDArray[Any], blocks: list[slice]) -> Tally:
         def read(part: slice) -> tuple[Any, ...]:
             block = cells[part]
-            there = ~np.isnan(block)
+            known = ~np.isnan(block)
             low = np.fmin.reduce(block, axis=0, initial=np.inf)
             high = np.fmax.reduce(block, axis=0, initial=-np.inf)
-            return (there.sum(axis=0), low, high), np.flatnonzero(~there.any(axis=1))
+            return (known.sum(axis=0), low, high), np.flatnonzero(~known.any(axis=1))
 
         found = in_threads(read, blocks)
         asked, low, high = zip(*(part for part, _ in found), strict=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from ogive.data.responses import Responses, Table
-    from ogive.data.scan import ScannedResponses
+    from ogive.data.scan import OpenedRows, ScannedResponses
 
 UNKNOWN_GROUP = "unknown"  # group of a respondent or item whose fact is missing
 
@@ -44,4 +44,9 @@ def is_responses(table: object) -> TypeIs[Responses]:
 
 def is_scanned(table: object) -> TypeIs[ScannedResponses]:
     """Return True for responses that are read from files in blocks."""
-    return isinstance(table, from_data("scan", "ScannedResponses"))
+    return hasattr(type(table), "opened")  # opening would read the files
+
+
+def is_opened(rows: object) -> TypeIs[OpenedRows]:
+    """Return True for the rows of scanned responses, instead of an array of cells."""
+    return hasattr(rows, "seen")

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from ogive._progress import Progress, silent
-from ogive.data.scan import OpenedRows
 from ogive.errors import InputError
 from ogive.irt.encoded_responses import Encoded, encode, encode_stored
 from ogive.irt.estimation.cluster import check_client, sent
@@ -57,8 +56,12 @@ from ogive.irt.estimation.standard_errors import Inverse, in_unit, observed_inve
 from ogive.irt.item_covariances import KnownCovariances, PooledItems
 from ogive.irt.models.base import MeasurementModel
 from ogive.irt.quadrature import HistogramPopulation, Nodes, NormalPopulation
+from ogive.irt.response_matrix import is_opened
 from ogive.stats.array_backend import Array, Floats, as_numpy, workers
 from ogive.stats.newton import Anderson
+
+if TYPE_CHECKING:
+    from ogive.data.scan import OpenedRows
 
 # Keep the parameters of up to this many items on the CPU: GPU launch overhead would dominate.
 MAX_ITEMS_ON_HOST = 4_000
@@ -141,7 +144,7 @@ class EM:
         with workers(self.n_jobs) as run:
             if self.client is not None:
                 cells = self._sent(cells, tries)
-            if isinstance(cells, OpenedRows):
+            if is_opened(cells):
                 complete = cells.seen.n_missing == 0
                 data = encode_stored(cells.rows, model, weights, self.device, complete=complete)
                 base = gathered_base(data, model, run)
@@ -175,7 +178,7 @@ class EM:
     def _sent(self, cells: np.ndarray | OpenedRows, tries: np.ndarray | None) -> OpenedRows:
         """Return the rows on the workers of the cluster."""
         check_client(self.client)
-        if isinstance(cells, OpenedRows):
+        if is_opened(cells):
             return cells
         if tries is not None:
             raise InputError(

@@ -9,11 +9,10 @@ distribution of scores, and any pattern of missing cells.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ogive.data.responses import Responses
-from ogive.data.scan import ScannedResponses
 from ogive.irt.estimation.engine import Fit
 from ogive.irt.item_curves import (
     CONSTANT,
@@ -28,8 +27,13 @@ from ogive.irt.linkage import note_on_parts
 from ogive.irt.models.base import MeasurementModel
 from ogive.irt.models.categorical import Categorical
 from ogive.irt.response_codes import Tally
+from ogive.irt.response_matrix import is_scanned
 from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Floats
+
+if TYPE_CHECKING:
+    from ogive.data.responses import Responses
+    from ogive.data.scan import ScannedResponses
 
 LEAST_RESPONDENTS = 10  # fewest respondents whose scores can show a common factor
 ALPHA = 0.05
@@ -239,8 +243,8 @@ def table_notes(
     held: np.ndarray | None = None,
 ) -> list[str]:
     """Return what the table as a whole cannot support; `held` are items on the scale of a bank."""
-    scanned = isinstance(table, ScannedResponses)
-    sample = table.sample(MAX_ROWS_READ) if isinstance(table, ScannedResponses) else table
+    scanned = is_scanned(table)
+    sample = table.sample(MAX_ROWS_READ) if is_scanned(table) else table
     notes = [] if scanned else model.remarks(sample.cells)
     if model.kind == "continuous":
         note = common_factor(sample, model, None if scanned else weights).note
@@ -259,7 +263,7 @@ def table_notes(
         notes.append(
             "Only one item: its discrimination cannot be distinguished from its difficulty."
         )
-    if isinstance(table, ScannedResponses):
+    if is_scanned(table):
         n_empty = table.opened.seen.n_empty
         empty = counted(n_empty, "respondent")
         return [*notes, f"{empty} without any response: placed at the mean."] if n_empty else notes

@@ -12,10 +12,10 @@ deviation on the scale of the bank.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ogive.data.responses import Responses
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.estimation.engine import Engine
@@ -26,6 +26,9 @@ from ogive.irt.models.base import Coordinate, MeasurementModel
 from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Array, Floats, array_namespace, as_numpy, like
 from ogive.stats.newton import root_of
+
+if TYPE_CHECKING:
+    from ogive.data.responses import Responses
 
 LEAST_SD, MOST_SD = 0.2, 5.0  # limits of the population's first sd, in units of the bank
 MEAN_SD, LOG_SD_SD = 5.0, 1.0  # sd of the priors of the population's mean and log sd, about 0
