@@ -10,6 +10,7 @@ from typing import Any
 from ogive.errors import InputError
 
 CONFIDENCE = 0.95  # level of intervals, unless the caller gives another
+HALF_WIDTH = 1.96  # half-width of such an interval in standard errors, rounded
 
 
 def as_number(value: object) -> float:

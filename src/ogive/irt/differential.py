@@ -53,7 +53,7 @@ STEP = 1e-4  # step of a coefficient in numerical derivatives
 FLATTEST = 0.05  # least slope of log-odds per unit of ability; a flatter curve has no difficulty
 DELTA = -2.35  # factor from log odds ratio to the delta scale of ETS (Holland and Thayer, 1985)
 NEGLIGIBLE, LARGE = 1.0, 1.5  # limits of classes A, B and C of ETS, on its delta scale
-HALF_WIDTH = normal_reach(CONFIDENCE)  # half-width of intervals, in standard errors
+QUANTILE = normal_reach(CONFIDENCE)  # half-width of intervals, in standard errors
 FIGURES = ("differential", "group_curves")
 MANY = 0.25  # share of differing items above which anchors cannot be told from the rest
 FEWEST_ITEMS = 3  # smallest number of items that can be compared
@@ -181,8 +181,8 @@ def _difference_frame(
             "differs": found.differs[g - 1],
             "difficulty_difference": sizes.pop("difficulty_difference"),
             "difficulty_difference_se": sizes.pop("difficulty_difference_se"),
-            "low": difference - HALF_WIDTH * error,
-            "high": difference + HALF_WIDTH * error,
+            "low": difference - QUANTILE * error,
+            "high": difference + QUANTILE * error,
             **sizes,
             "p": tests.p,
             "statistic": tests.statistic,
@@ -235,7 +235,7 @@ def _curve_frame(
         here = np.flatnonzero((below >= 0.01) & (below <= 0.99))
         here = here if here.size > 1 else np.argsort(-matching.densities[g])[:2]
         log_odds, error = found.curves.log_odds(g)[:, here], found.curves.log_odds_se(g)[:, here]
-        ends = np.clip(log_odds + HALF_WIDTH * error * np.array([0, -1, 1])[:, None, None], -40, 40)
+        ends = np.clip(log_odds + QUANTILE * error * np.array([0, -1, 1])[:, None, None], -40, 40)
         share, low, high = expit(ends)
         columns = {
             "item": np.repeat(np.array(names, dtype=object), here.size),
@@ -302,7 +302,7 @@ class Differential(Result):
             )
         rows = self.items[self.items["differs"]]
         worst = rows.loc[[differing[0]]].sort_values("p", kind="stable").iloc[0]
-        size, error = 100 * abs(worst["difference"]), 100 * HALF_WIDTH * worst["difference_se"]
+        size, error = 100 * abs(worst["difference"]), 100 * QUANTILE * worst["difference_se"]
         points = f"{size:.0f} ({size - error:.0f} to {min(size + error, 100):.0f}) points"
         side = "higher" if worst["difference"] > 0 else "lower"
         return (
@@ -325,7 +325,7 @@ class Differential(Result):
         parts = []
         for name, row in rows.drop(index=self.reference).iterrows():
             shift = (row["mean"] - base["mean"]) / base["sd"]
-            half = HALF_WIDTH * float(np.hypot(row["mean_se"], base["mean_se"])) / base["sd"]
+            half = QUANTILE * float(np.hypot(row["mean_se"], base["mean_se"])) / base["sd"]
             parts.append(
                 f"the mean of {name} is {with_interval(abs(shift), half)} standard deviations "
                 f"{'above' if shift >= 0 else 'below'} that of {self.reference}"
@@ -487,7 +487,7 @@ def _comparable_items(
         notes.append(f"Everybody answered {named(constant)} alike: left out.")
     use: np.ndarray = asked.all(axis=0) & differ
     items = bank.items
-    above = items["discrimination"] + HALF_WIDTH * items["discrimination_se"].fillna(0.0)
+    above = items["discrimination"] + QUANTILE * items["discrimination_se"].fillna(0.0)
     backward = use & np.asarray(above.to_numpy() < 0)
     if backward.any():
         notes.append(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ogive._validation import HALF_WIDTH
 from ogive.errors import InputError
 from ogive.irt.ability_covariance import level_with_strongest, tied_with
 from ogive.irt.models.categorical import Categorical
@@ -297,7 +298,7 @@ def _strongest(calibration: Calibration, responses: Responses) -> str:
             "abilities cannot be distinguished"
         )
     else:
-        ability = with_interval(float(found.ability[best]), 1.96 * float(found.se[best]))
+        ability = with_interval(float(found.ability[best]), HALF_WIDTH * float(found.se[best]))
         text = f"{where}{names[0]} is strongest by ability, {ability}"
     if not near:
         return f"{text}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ogive._validation import one_of
+from ogive._validation import HALF_WIDTH, one_of
 from ogive.errors import InputError
 from ogive.irt.adaptive.adaptive_test import AdaptiveTest
 from ogive.irt.adaptive.rules import Estimator, Initializer, Rules
@@ -211,7 +211,7 @@ def _observed(read: np.ndarray) -> Bools:
 
 def _said(value: float, se: float, sign: str = "") -> str:
     """Return a figure with its 95 % interval, unless there is only one respondent."""
-    low, high = value - 1.96 * se, value + 1.96 * se
+    low, high = value - HALF_WIDTH * se, value + HALF_WIDTH * se
     low = low if sign else max(low, 0.0)  # without a sign, it cannot be negative
     ends = "" if np.isnan(se) else f" ({low:{sign}.3f} to {high:{sign}.3f})"
     return f"{value:{sign}.3f}{ends}"
@@ -235,7 +235,7 @@ def _figures(frame: pd.DataFrame) -> dict[str, float]:
         "correlation": float(np.corrcoef(frame["ability"], frame["truth"])[0, 1])
         if varies
         else np.nan,
-        "coverage": float((np.abs(error) <= 1.96 * frame["se"].to_numpy()).mean()),
+        "coverage": float((np.abs(error) <= HALF_WIDTH * frame["se"].to_numpy()).mean()),
     }
 
 
