@@ -27,10 +27,9 @@ from ogive.irt.estimation.latent_scale import moved_covariances, moved_direction
 from ogive.irt.estimation.m_step import log_prior, prior_derivatives
 from ogive.irt.item_covariances import KnownCovariances
 from ogive.irt.quadrature import (
-    LOWEST,
-    LogLikelihood,
     Nodes,
     NormalPopulation,
+    Posterior,
     likelihood_on_nodes,
     normalised,
     plan_nodes,
@@ -208,17 +207,14 @@ class _PopulationObjective:
     ) -> tuple[float, tuple[Floats, Floats, Floats], Floats, Floats]:
         """Return log-likelihood, its gradient, and mean and variance of every posterior."""
         model, nodes, facts = self.model, self.nodes, self.facts
-        likelihood = LogLikelihood(model.log_terms(coords, nodes.coarse))
+        likelihood = Posterior(model.log_terms(coords, nodes.coarse), nodes)
         mean, sd = facts.columns @ coefficients, np.exp(log_sd)[facts.groups]
         value, abilities, variances, squares = 0.0, [], [], []
         counts = np.zeros((len(model.direction), *coords.shape[:1], nodes.coarse.size))
         totals = np.zeros((coords.shape[0], nodes.coarse.size))
         for rows in self.data.blocks(nodes.fine.size):
             block = self.data.block(rows)
-            joint = likelihood(block)
-            if nodes.interpolation is not None:
-                floor = joint.max(axis=1, keepdims=True) - LOWEST
-                joint = np.maximum(joint, floor) @ nodes.interpolation
+            joint = likelihood.log_likelihood(block)
             z = (nodes.fine - mean[rows, None]) / sd[rows, None]
             scale = np.log(nodes.step / np.sqrt(2 * np.pi)) - np.log(sd[rows, None])
             posterior, log_norm = normalised(joint - 0.5 * z**2 + scale)
@@ -228,9 +224,7 @@ class _PopulationObjective:
             variances.append(posterior @ nodes.fine**2 - first**2)
             squares.append((posterior * z**2).sum(axis=1))
             if self.joint:
-                coarse = posterior
-                if nodes.interpolation is not None:
-                    coarse = posterior @ nodes.interpolation.T
+                coarse = likelihood.on_coarse(posterior)
                 for k, statistic in enumerate(block.statistics):
                     counts[k] += statistic.T @ coarse
                 totals += (

@@ -131,6 +131,7 @@ class Population(Protocol):
 
     def reach(self, deviations: float = REACH) -> tuple[float, float]:
         """Return the ends of the scale, that many standard deviations from the mean."""
+        return self.mean - deviations * self.sd, self.mean + deviations * self.sd
 
     def log_density(self, points: Floats) -> Floats:
         """Return logarithm of the density."""
@@ -146,7 +147,7 @@ class Population(Protocol):
 
 
 @dataclass(frozen=True)
-class NormalPopulation:
+class NormalPopulation(Population):
     """A normal distribution of abilities."""
 
     mean: float = 0.0
@@ -158,10 +159,6 @@ class NormalPopulation:
                 f"The population has mean {self.mean} and sd {self.sd}; "
                 "give a finite mean and an sd above 0."
             )
-
-    def reach(self, deviations: float = REACH) -> tuple[float, float]:
-        """Return the ends of the scale, that many standard deviations from the mean."""
-        return self.mean - deviations * self.sd, self.mean + deviations * self.sd
 
     def log_density(self, points: Floats) -> Floats:
         """Return logarithm of the density."""
@@ -181,7 +178,7 @@ class NormalPopulation:
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramPopulation:
+class HistogramPopulation(Population):
     """A distribution of abilities of any shape: masses at equally spaced points.
 
     Between the points, the log-density is a cubic spline through them; beyond the last ones it
@@ -211,10 +208,6 @@ class HistogramPopulation:
     def sd(self) -> float:
         """Standard deviation of ability."""
         return float(np.sqrt(self.mass @ (self.points - self.mean) ** 2))
-
-    def reach(self, deviations: float = REACH) -> tuple[float, float]:
-        """Return the ends of the scale, that many standard deviations from the mean."""
-        return self.mean - deviations * self.sd, self.mean + deviations * self.sd
 
     def log_density(self, points: Floats) -> Floats:
         """Return logarithm of the density."""
@@ -322,8 +315,8 @@ class Posterior:
         self._log_weights = read(nodes.log_weights)
         self._refine = None if nodes.interpolation is None else read(nodes.interpolation)
 
-    def __call__(self, block: Block) -> tuple[Array, Array]:
-        """Return posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""
+    def log_likelihood(self, block: Block) -> Array:
+        """Return the log-likelihood of each row on the fine nodes, (n_rows, n_fine)."""
         joint = self._likelihood(block)
         if self._refine is not None:
             # Very low likelihoods would distort the interpolation between the nodes.
@@ -331,6 +324,11 @@ class Posterior:
             floor = xp.max(joint, axis=1, keepdims=True) - LOWEST
             in_place = {"out": joint} if isinstance(joint, np.ndarray) else {}
             joint = xp.maximum(joint, floor, **in_place) @ self._refine
+        return joint
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        """Return posterior weights, (n_rows, n_fine), and the log-likelihood of each row."""
+        joint = self.log_likelihood(block)
         joint += self._log_weights
         return normalised(joint)
 
@@ -371,16 +369,9 @@ def likelihood_on_nodes(
 ) -> tuple[Floats, Floats]:
     """Return equally spaced abilities, and log-likelihoods there, (n_rows, n_nodes)."""
     nodes = plan_nodes(model, coords, population, coarsening=FINER, often=data.often)
-    log_likelihood = LogLikelihood(model.log_terms(coords, nodes.coarse))
-    parts = []
-    for rows in data.blocks(nodes.fine.size):
-        found = log_likelihood(data.block(rows))
-        if nodes.interpolation is not None:
-            # As in the posterior, very low likelihoods would distort the interpolation.
-            floor = found.max(axis=1, keepdims=True) - LOWEST
-            found = np.maximum(found, floor) @ nodes.interpolation
-        parts.append(found)
-    return nodes.fine, np.concatenate(parts)
+    posterior = Posterior(model.log_terms(coords, nodes.coarse), nodes)
+    blocks = data.blocks(nodes.fine.size)
+    return nodes.fine, np.concatenate([posterior.log_likelihood(data.block(x)) for x in blocks])
 
 
 @dataclass(frozen=True, eq=False)
