@@ -157,7 +157,7 @@ def common_odds(right: np.ndarray, second: np.ndarray, strata: np.ndarray) -> Co
 
 
 def _difference_frame(
-    found: GroupDifferences,
+    differences: GroupDifferences,
     values: Floats,
     names: Sequence[str],
     split: RespondentGroups,
@@ -168,7 +168,7 @@ def _difference_frame(
 
     parts = []
     for g, group in enumerate(split.names[1:], start=1):
-        tests, sizes = found.found[g - 1], effect_sizes(found.curves, g)
+        tests, sizes = differences.found[g - 1], effect_sizes(differences.curves, g)
         difference = tests.effects[:, 0]  # without what all items have in common
         error = sizes.pop("difference_se")
         del sizes["difference"]
@@ -177,8 +177,8 @@ def _difference_frame(
             "group": group,
             "difference": difference,
             "difference_se": error,
-            "p_adjusted": found.p_adjusted[g - 1],
-            "differs": found.differs[g - 1],
+            "p_adjusted": differences.p_adjusted[g - 1],
+            "differs": differences.differs[g - 1],
             "difficulty_difference": sizes.pop("difficulty_difference"),
             "difficulty_difference_se": sizes.pop("difficulty_difference_se"),
             "low": difference - QUANTILE * error,
@@ -186,9 +186,9 @@ def _difference_frame(
             **sizes,
             "p": tests.p,
             "statistic": tests.statistic,
-            "likelihood_ratio": found.curves.likelihood_ratio,
-            **_odds(values[both], split.codes[both] == g, found.anchors, model),
-            "anchor": found.anchors,
+            "likelihood_ratio": differences.curves.likelihood_ratio,
+            **_odds(values[both], split.codes[both] == g, differences.anchors, model),
+            "anchor": differences.anchors,
             "share_reached": np.nanmean(values, axis=0) / np.fmax(np.nanmax(values, axis=0), 1.0),
             "n": seen[split.codes == g].sum(axis=0),
             "n_reference": seen[split.codes == 0].sum(axis=0),
@@ -223,18 +223,21 @@ def _odds(
 
 
 def _curve_frame(
-    found: GroupDifferences, names: Sequence[str], split: RespondentGroups
+    differences: GroupDifferences, names: Sequence[str], split: RespondentGroups
 ) -> pd.DataFrame:
     """Return curves of every item by group, where nearly all respondents of that group are."""
     import pandas as pd
     from scipy.special import expit
 
-    matching, parts = found.curves.matching, []
+    matching, parts = differences.curves.matching, []
     for g, group in enumerate(split.names):
         below = matching.densities[g].cumsum()
         here = np.flatnonzero((below >= 0.01) & (below <= 0.99))
         here = here if here.size > 1 else np.argsort(-matching.densities[g])[:2]
-        log_odds, error = found.curves.log_odds(g)[:, here], found.curves.log_odds_se(g)[:, here]
+        log_odds, error = (
+            differences.curves.log_odds(g)[:, here],
+            differences.curves.log_odds_se(g)[:, here],
+        )
         ends = np.clip(log_odds + QUANTILE * error * np.array([0, -1, 1])[:, None, None], -40, 40)
         share, low, high = expit(ends)
         columns = {
@@ -249,9 +252,9 @@ def _curve_frame(
     return pd.concat(parts, ignore_index=True)
 
 
-def _population_frame(found: GroupDifferences, split: RespondentGroups) -> pd.DataFrame:
+def _population_frame(differences: GroupDifferences, split: RespondentGroups) -> pd.DataFrame:
     """Return mean and standard deviation of each group."""
-    matching = found.curves.matching
+    matching = differences.curves.matching
     mean, sd = matching.populations.T
     middle = matching.weights @ matching.nodes
     variance = matching.weights @ matching.nodes**2 - middle**2  # of each posterior
@@ -444,7 +447,7 @@ def differential(
         comparable = _comparable_items(observed, split, bank, notes)
         part = bank.of_items([observed.items[k] for k in np.flatnonzero(comparable)])
         values, names = as_floats(observed.cells[:, comparable]), part.item_names
-        found = group_differences(
+        differences = group_differences(
             values,
             split.codes,
             part,
@@ -455,14 +458,14 @@ def differential(
         )
     return Differential(
         reference=split.names[0],
-        items=_difference_frame(found, values, names, split, bank.model),
-        curves=_curve_frame(found, names, split),
-        populations=_population_frame(found, split),
-        scatter=found.scatter,
+        items=_difference_frame(differences, values, names, split, bank.model),
+        curves=_curve_frame(differences, names, split),
+        populations=_population_frame(differences, split),
+        scatter=differences.scatter,
         alpha=alpha,
         correction=correction,
         calibration=bank,
-        notes=(*notes, *_remarks(found, split, bank, trusted=anchors is not None)),
+        notes=(*notes, *_remarks(differences, split, bank, trusted=anchors is not None)),
     )
 
 
@@ -516,24 +519,24 @@ def _trusted(anchors: Sequence[str] | None, names: Sequence[str]) -> np.ndarray 
 
 
 def _remarks(
-    found: GroupDifferences, split: RespondentGroups, bank: Calibration, *, trusted: bool
+    differences: GroupDifferences, split: RespondentGroups, bank: Calibration, *, trusted: bool
 ) -> Iterator[str]:
     """Yield notes on how far the differences can be trusted."""
     if not bank.converged:
         yield "The calibration did not converge: respondents may be matched inaccurately."
-    if found.scatter > 0:
+    if differences.scatter > 0:
         yield (
-            f"Between the groups, items scatter by ±{100 * found.scatter:.1f} points more than "
-            "their errors explain: curves do not fit exactly, or many items differ a little. An "
-            "item is called different if it stands out from that."
+            f"Between the groups, items scatter by ±{100 * differences.scatter:.1f} points more "
+            "than their errors explain: curves do not fit exactly, or many items differ a little. "
+            "An item is called different if it stands out from that."
         )
-    share = float(found.differs.any(axis=0).mean())
+    share = float(differences.differs.any(axis=0).mean())
     if share > MANY and not trusted:
         yield (
             f"{share:.0%} of the items differ, so the data alone cannot tell which ones stayed "
             "the same. Name items that are known to behave alike in anchors."
         )
-    n_anchors = int(found.anchors.sum())
+    n_anchors = int(differences.anchors.sum())
     if n_anchors < FEW_ITEMS:
         yield (
             f"Respondents are matched by {counted(n_anchors, 'anchor')} only: a single unusual one "

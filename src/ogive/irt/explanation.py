@@ -179,14 +179,14 @@ def _coefficient_frame(
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     half = _t_quantile(confidence, columns) * errors
     t = values / np.where(errors > 0, errors, np.nan)
-    found = {
+    columns_of_frame = {
         "coefficient": values,
         "se": errors,
         "low": values - half,
         "high": values + half,
         "p": 2 * stdtr(_residual_freedom(columns), -np.abs(t)),
     }
-    return table(found, columns.names, "fact")
+    return table(columns_of_frame, columns.names, "fact")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,14 +279,14 @@ def explain_ability(
         mean, sd = inner.mean(axis=0), inner.std(axis=0)
         standardised = np.concatenate([columns.matrix[:, :1], (inner - mean) / sd], axis=1)
         one_group = np.zeros(observed.n_respondents, dtype=int)
-        found = explain_population(bank, Facts(standardised, one_group))
+        regression = explain_population(bank, Facts(standardised, one_group))
     back = np.diag(np.concatenate([[1.0], 1 / sd]))  # from coefficients of standardised columns
     back[0, 1:] = -mean / sd
-    return _explained_ability(found, observed, columns, back, confidence, picked)
+    return _explained_ability(regression, observed, columns, back, confidence, picked)
 
 
 def _explained_ability(
-    found: ExplainedPopulation,
+    regression: ExplainedPopulation,
     responses: Responses,
     columns: Columns,
     back: Floats,
@@ -296,7 +296,7 @@ def _explained_ability(
     """Return coefficients in standard deviations of these respondents, by the delta method."""
     n = columns.matrix.shape[1]
     lost = responses.n_respondents / max(1, responses.n_respondents - n)
-    numbers = np.concatenate([back @ found.coefficients, found.log_sd])
+    numbers = np.concatenate([back @ regression.coefficients, regression.log_sd])
     numbers[-1] += 0.5 * np.log(lost)  # a standard deviation about fitted means is too small
 
     def standard(at: Floats) -> Floats:
@@ -313,17 +313,17 @@ def _explained_ability(
     known = np.eye(numbers.size)
     known[:n, :n] = back
     slopes = delta_jacobian(standard, numbers) @ known
-    covariance = lost * slopes @ found.covariance @ slopes.T
+    covariance = lost * slopes @ regression.covariance @ slopes.T
     origin, unit = values[-2], values[-1]
     abilities = {
-        "ability": (found.ability - origin) / unit,
-        "se": found.ability_se / unit,
-        "expected": (found.means - origin) / unit,
+        "ability": (regression.ability - origin) / unit,
+        "se": regression.ability_se / unit,
+        "expected": (regression.means - origin) / unit,
     }
     notes = [*picked, *columns.notes]
-    if not found.converged:
+    if not regression.converged:
         notes.append("The regression did not converge: it may be inaccurate.")
-    if not found.joint:
+    if not regression.joint:
         notes.append(
             "Items stay where the calibration puts them: respondents are too few, or items too "
             "many, to find both together."
@@ -337,7 +337,7 @@ def _explained_ability(
         confidence=confidence,
         columns=columns,
         covariance=covariance[:n, :n],
-        calibration=found.calibration,
+        calibration=regression.calibration,
         notes=tuple(notes),
     )
 
@@ -403,34 +403,40 @@ def explain_items(
         check_shared_ability(bank, observed)
         used = usable_items(bank)
         columns = fact_columns(observed, facts, "item", used)
-        found = explain_items_of(bank, observed, columns.matrix, used)
+        regression = explain_items_of(bank, observed, columns.matrix, used)
     names = np.array(bank.item_names, dtype=object)
     notes = [*picked, *columns.notes]
     if not used.all():
         why = "better respondents answer worse, or nothing is known of the difficulty"
         notes.append(f"{listed(list(names[~used]), 'item')} left out: {why}.")
-    r2, r2_se = _explained_share(found, columns.matrix)
-    items = {"difficulty": found.difficulty, "se": found.difficulty_se, "expected": found.means}
+    r2, r2_se = _explained_share(regression, columns.matrix)
+    items = {
+        "difficulty": regression.difficulty,
+        "se": regression.difficulty_se,
+        "expected": regression.means,
+    }
     return ItemExplanation(
-        coefficients=_coefficient_frame(found.coefficients, found.covariance, confidence, columns),
+        coefficients=_coefficient_frame(
+            regression.coefficients, regression.covariance, confidence, columns
+        ),
         r2=r2,
         r2_se=r2_se,
-        residual_sd=found.sd,
+        residual_sd=regression.sd,
         confidence=confidence,
         columns=columns,
-        covariance=found.covariance,
+        covariance=regression.covariance,
         calibration=bank,
         items=table(items, list(names[used]), "item"),
         notes=tuple(notes),
     )
 
 
-def _explained_share(found: ExplainedItems, matrix: Floats) -> tuple[float, float]:
+def _explained_share(regression: ExplainedItems, matrix: Floats) -> tuple[float, float]:
     """Return R² of true difficulty, and its error by the delta method."""
     centered = matrix - matrix.mean(axis=0)
-    explained, left = float((centered @ found.coefficients).var()), found.sd**2
+    explained, left = float((centered @ regression.coefficients).var()), regression.sd**2
     share = explained / (explained + left)
-    slope = 2 * centered.T @ (centered @ found.coefficients) / len(matrix)
-    of_explained = float(slope @ found.covariance @ slope) / explained**2
-    relative = of_explained + (2 * found.log_sd_error) ** 2
+    slope = 2 * centered.T @ (centered @ regression.coefficients) / len(matrix)
+    of_explained = float(slope @ regression.covariance @ slope) / explained**2
+    relative = of_explained + (2 * regression.log_sd_error) ** 2
     return share, share * (1 - share) * float(np.sqrt(relative))

@@ -233,28 +233,28 @@ def group_scale(
         check_shared_ability(bank, observed)
         others = [split.codes == k for k in range(1, len(split.names))]
         columns = np.stack([np.ones(split.codes.size), *others], axis=1).astype(float)
-        found = explain_population(bank, Facts(columns, split.codes))
-        ratio, df, p = _invariance(observed, split, found)
+        population = explain_population(bank, Facts(columns, split.codes))
+        ratio, df, p = _invariance(observed, split, population)
     abilities = {
         "group": [split.names[k] for k in split.codes],
-        "ability": (found.ability - found.coefficients[0]) / found.sd[0],
-        "se": found.ability_se / found.sd[0],
+        "ability": (population.ability - population.coefficients[0]) / population.sd[0],
+        "se": population.ability_se / population.sd[0],
     }
     return GroupScale(
         reference=split.names[0],
-        populations=_populations(found, split, confidence),
+        populations=_populations(population, split, confidence),
         abilities=table(abilities, observed.respondents, "respondent"),
         likelihood_ratio=ratio,
         df=df,
         p=p,
         confidence=confidence,
-        calibration=on_scale_of_reference(found),
-        notes=(*picked, *_remarks(found, split, p)),
+        calibration=on_scale_of_reference(population),
+        notes=(*picked, *_remarks(population, split, p)),
     )
 
 
 def _populations(
-    found: ExplainedPopulation, split: RespondentGroups, confidence: float
+    population: ExplainedPopulation, split: RespondentGroups, confidence: float
 ) -> pd.DataFrame:
     """Return one row per group in units of the reference, by the delta method."""
     from scipy.special import ndtr, ndtri
@@ -266,10 +266,10 @@ def _populations(
         means, sds = np.concatenate([[0.0], numbers[1:n]]), np.exp(numbers[n:])
         return np.concatenate([means / sds[0], sds / sds[0]])
 
-    numbers = np.concatenate([found.coefficients, found.log_sd])
+    numbers = np.concatenate([population.coefficients, population.log_sd])
     slopes = delta_jacobian(on_reference, numbers)
     values = on_reference(numbers)
-    errors = np.sqrt(np.maximum(np.diag(slopes @ found.covariance @ slopes.T), 0.0))
+    errors = np.sqrt(np.maximum(np.diag(slopes @ population.covariance @ slopes.T), 0.0))
     mean, mean_se = values[:n], errors[:n]
     half = float(ndtri((1 + confidence) / 2)) * mean_se
     columns = {
@@ -286,34 +286,34 @@ def _populations(
 
 
 def _invariance(
-    responses: Responses, split: RespondentGroups, found: ExplainedPopulation
+    responses: Responses, split: RespondentGroups, population: ExplainedPopulation
 ) -> tuple[float, float, float]:
     """Compare items that are free in each group with equal ones by a likelihood ratio."""
     from scipy.special import chdtrc
 
     unknown = (float("nan"),) * 3
-    if not found.joint or split.sizes.min() < ENOUGH:
+    if not population.joint or split.sizes.min() < ENOUGH:
         return unknown
     free, count = 0.0, 0
     for k in range(len(split.names)):
         part = responses.select(np.flatnonzero(split.codes == k))
         try:
-            own = calibrate(part, found.calibration.model, priors=None, progress=False)
+            own = calibrate(part, population.calibration.model, priors=None, progress=False)
         except InputError:  # the model does not suit this part of the table
             return unknown
         free, count = free + own.log_likelihood, count + own.n_parameters
-    equal = found.calibration.n_parameters + 2 * (len(split.names) - 1)
-    ratio, df = 2 * (free - found.log_likelihood), count - equal
+    equal = population.calibration.n_parameters + 2 * (len(split.names) - 1)
+    ratio, df = 2 * (free - population.log_likelihood), count - equal
     if df <= 0:
         return unknown
     return float(ratio), float(df), float(chdtrc(df, max(ratio, 0.0)))
 
 
-def _remarks(found: ExplainedPopulation, split: RespondentGroups, p: float) -> list[str]:
+def _remarks(population: ExplainedPopulation, split: RespondentGroups, p: float) -> list[str]:
     notes = []
-    if not found.converged:
+    if not population.converged:
         notes.append("The populations did not converge: means may be inaccurate.")
-    if not found.joint:
+    if not population.joint:
         notes.append(
             "Items stay where a calibration of all respondents puts them: respondents are too few, "
             "or items too many, to find both together."

@@ -24,20 +24,20 @@ MAX_STEPS, LONGEST, CONVERGED = 30, 3.0, 1e-6  # Newton steps to a mean ability 
 LEAST_INFORMATION = 0.01  # least reduction of the population's variance for a mean to be known
 
 
-def at_own_origins(found: Calibration) -> Calibration:
+def at_own_origins(calibration: Calibration) -> Calibration:
     """Move every unlinked part to its own mean ability; return others as they are."""
-    table = found.responses
-    if table is None or not found.model.affine or not found.parts[0].any():
-        return found
-    rows, items = found.parts
-    asked, weights = table.observed.any(axis=1), found.weights
+    table = calibration.responses
+    if table is None or not calibration.model.affine or not calibration.parts[0].any():
+        return calibration
+    rows, items = calibration.parts
+    asked, weights = table.observed.any(axis=1), calibration.weights
     counts: Floats = asked * (np.ones(asked.size) if weights is None else weights)
     n_parts = int(rows.max()) + 1
     values = [table.values[rows == k] for k in range(n_parts)]
     # If all responses are right, no origin is the mean.
     varied = [np.nanmin(v, initial=np.inf) < np.nanmax(v, initial=-np.inf) for v in values]
     shift = np.zeros(n_parts)
-    moved = found
+    moved = calibration
     for _ in range(MAX_STEPS):
         scored = moved.abilities(items_known=True)
         distance = scored["ability"].to_numpy() - moved.population.mean
@@ -47,12 +47,14 @@ def at_own_origins(found: Calibration) -> Calibration:
         newton = np.where(enough, mean / np.where(enough, total, 1.0), 0.0)
         step = np.where(varied, np.clip(newton, -LONGEST, LONGEST), 0.0)
         shift = shift + step
-        coords = _shifted(found.model, found.coords, items, shift)
-        moved = replace(found, coords=coords, encoded=None)
+        coords = _shifted(calibration.model, calibration.coords, items, shift)
+        moved = replace(calibration, coords=coords, encoded=None)
         if np.abs(step).max() < CONVERGED:
             break
-    errors = _moved_errors(found.model, found.coords, found.uncertainty, items, shift)
-    return replace(moved, uncertainty=errors, encoded=found.encoded)
+    errors = _moved_errors(
+        calibration.model, calibration.coords, calibration.uncertainty, items, shift
+    )
+    return replace(moved, uncertainty=errors, encoded=calibration.encoded)
 
 
 def _shifted(model: MeasurementModel, coords: Floats, items: Parts, shift: Floats) -> Floats:
@@ -95,22 +97,25 @@ def _moved_errors(
     return DeferredCovariances(compute, pool)
 
 
-def scales_of_parts(found: Calibration) -> list[Calibration]:
+def scales_of_parts(calibration: Calibration) -> list[Calibration]:
     """Return the calibration of each linked part, the largest first, with its own notes.
 
     Parameters and abilities are those of the whole calibration.
     """
-    rows, items = found.parts
-    table = found.responses
+    rows, items = calibration.parts
+    table = calibration.responses
     if table is None or not rows.any():
-        return [found]
-    remarks = {*table_notes(table, found.model, found.weights), *flag_notes(table, found.flags)}
-    general = [note for note in found.fit_notes if note not in remarks]
+        return [calibration]
+    remarks = {
+        *table_notes(table, calibration.model, calibration.weights),
+        *flag_notes(table, calibration.flags),
+    }
+    general = [note for note in calibration.fit_notes if note not in remarks]
     parts = []
     for k in range(rows.max() + 1):
         own = table.select(respondents=rows == k, items=items == k)
-        weights = None if found.weights is None else found.weights[rows == k]
-        part = found.of_items(own.items)
+        weights = None if calibration.weights is None else calibration.weights[rows == k]
+        part = calibration.of_items(own.items)
         notes = [*table_notes(own, part.model, weights), *flag_notes(own, part.flags)]
         total = float((rows == k).sum() if weights is None else weights.sum())
         parts.append(
