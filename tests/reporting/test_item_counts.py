@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ogive import Responses, leaderboard, simulate
-from ogive.reporting.app_scales import counted_scale, kind_of_answers, respondent_means
+from ogive.reporting.app_scales import counted_scale, kind_of_answers
+from ogive.reporting.explorer_responses import respondent_means
 
 
 @pytest.fixture(scope="module")

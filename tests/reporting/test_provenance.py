@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ogive as og
-from ogive.reporting import page as provenance
+from ogive.reporting import provenance
 
 ROOT = Path(og.__file__).resolve().parents[2]
 URL = "https://git.example.org/ogive"

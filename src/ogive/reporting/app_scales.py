@@ -1,9 +1,4 @@
-"""App scales.
-
-What a table of responses shows before it is calibrated: means, and item-rest correlations.
-
-One scale as a browser asks for it: the items at once, responses and texts item by item.
-"""
+"""One scale as a browser asks for it: the items at once, responses and texts item by item."""
 
 from __future__ import annotations
 
@@ -12,36 +7,39 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from ogive.irt.response_codes import as_floats
 from ogive.reporting.explorer import Scale, long_facts, scale_of, short_facts
-from ogive.reporting.explorer_responses import CELLS, counted_items, error_of_share
+from ogive.reporting.explorer_responses import (
+    beyond_items,
+    by_ability,
+    counted_items,
+    respondent_means,
+    respondents_in_order,
+)
 from ogive.reporting.sections import DIGITS, columns_of, rounded, text_of
-from ogive.stats.array_backend import Floats, row_blocks
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.checks.mislabelled_items import LabelTrouble
     from ogive.data.responses import Responses
     from ogive.evaluation.leaderboards import Leaderboard
     from ogive.irt.calibration import Calibration
 
 
-SMALLEST = 1e-12  # standard error; anything below is rounding
+MOST_FOUND = 100_000  # items that a search returns
 
 
 def counted_scale(name: str, responses: Responses) -> tuple[Scale, np.ndarray]:
     """Return the items of a table that has no scale yet, and its respondents' order.
 
     On the map, the mean response takes the place of difficulty, and the item-rest correlation that
-    of discrimination; there are no curves. Who was asked easy items alone does not come first:
-    where not all were asked everything, the order is that of the mean distance from item means.
+    of discrimination; there are no curves. Respondents that were asked easy items alone do not come
+    first: if not all were asked everything, the order is that of the mean distance from item means.
     """
     items = counted_items(responses)
     means = respondent_means(responses)
     comparable = bool((means["asked"] == responses.n_items).all())
-    standing = means["mean"] if comparable else _beyond_items(responses, items)
+    standing = means["mean"] if comparable else beyond_items(responses, items)
     order = np.argsort(-standing.fillna(-np.inf).to_numpy(), kind="stable")
     high = float(np.max(responses.tally.highest, initial=1.0))
     low = float(np.min(responses.tally.lowest, initial=0.0))
@@ -65,7 +63,7 @@ def counted_scale(name: str, responses: Responses) -> tuple[Scale, np.ndarray]:
             "ability": rounded(means["mean"].to_numpy()[order]),
             "se": rounded(means["mean_se"].to_numpy()[order]),
             "left_out": 0,
-            **columns_in_order(means, order),
+            **_columns_in_order(means, order),
         },
     }
     return Scale(name, items.join(groups), content), order
@@ -77,54 +75,9 @@ def kind_of_answers(responses: Responses) -> str:
     return "bits" if plain else "scores"
 
 
-def respondent_means(responses: Responses) -> pd.DataFrame:
-    """Return the mean response of every respondent, its standard error, and how many there are."""
-    import pandas as pd
-
-    n_rows, n_items = responses.shape
-    sums = np.zeros((3, n_rows))
-    for rows in row_blocks(n_rows, max(16, CELLS // max(1, n_items))):
-        x = as_floats(responses.cells[rows])
-        sums[0, rows] = np.isfinite(x).sum(axis=1)
-        sums[1, rows] = np.nansum(x, axis=1)
-        sums[2, rows] = np.nansum(x * x, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = sums[1] / sums[0]
-    se = _error_of_mean(sums, binary=responses.kind == "binary")
-    return pd.DataFrame({"mean": mean, "mean_se": se, "asked": sums[0].astype(int)})
-
-
-def _error_of_mean(sums: Floats, *, binary: bool) -> Floats:
-    """Return standard errors over items, as on a leaderboard.
-
-    Shares that are all the same show no spread, so that theirs is that of a posterior.
-    """
-    found = error_of_share(*sums, binary=False)
-    if not binary:
-        return found
-    return np.where(found > SMALLEST, found, error_of_share(*sums, binary=True))
-
-
-def _beyond_items(responses: Responses, items: pd.DataFrame) -> pd.Series[float]:
-    """Return how far each respondent lies above the means of the items that it was asked."""
-    import pandas as pd
-
-    middle = items["mean_response"].to_numpy()
-    found = np.empty(responses.n_respondents)
-    for rows in row_blocks(len(found), max(16, CELLS // max(1, responses.n_items))):
-        x = as_floats(responses.cells[rows])
-        asked = np.isfinite(x)
-        beyond = np.where(asked, x - middle, 0.0).sum(axis=1)
-        found[rows] = np.where(asked.any(axis=1), beyond / np.maximum(asked.sum(axis=1), 1), np.nan)
-    return pd.Series(found)
-
-
-def columns_in_order(means: pd.DataFrame, order: np.ndarray) -> dict[str, list[Any]]:
+def _columns_in_order(means: pd.DataFrame, order: np.ndarray) -> dict[str, list[Any]]:
     """Return the columns as lists for a page, in the order of its respondents."""
     return {str(name): rounded(means[name].to_numpy()[order], digits=6) for name in means}
-
-
-MOST_FOUND = 100_000  # items that a search returns
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +87,7 @@ class ShownScale:
     scale: Scale
     responses: Responses | None = None
     order: np.ndarray | None = None
-    places: np.ndarray | None = None  # of the items of the scale among those of the responses
+    columns: np.ndarray | None = None  # of the items of the scale among those of the responses
     board: Leaderboard | None = None  # tests of all pairs of respondents, once they are made
 
     @classmethod
@@ -152,21 +105,16 @@ class ShownScale:
         responses = calibration.responses
         if responses is None:
             return cls(scale)
-        abilities = calibration.score(responses)
-        order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
-        ranked = abilities.iloc[order]
+        abilities, order = by_ability(calibration, responses)
         scale.content["facts"] = []  # they are asked for item by item
         scale.content["answers"] = {
             "kind": kind_of_answers(responses),
-            "respondents": [str(name) for name in ranked.index],
-            "ability": rounded(ranked["ability"], DIGITS),
-            "se": rounded(ranked["se"], DIGITS),
-            "left_out": 0,
-            **columns_in_order(respondent_means(responses), order),
+            **respondents_in_order(abilities, order),
+            **_columns_in_order(respondent_means(responses), order),
         }
-        place = {item: k for k, item in enumerate(responses.items)}
-        asked = [place.get(item, -1) for item in calibration.item_names]
-        return cls(scale, responses, order, np.array(asked))
+        index = {item: k for k, item in enumerate(responses.items)}
+        columns = [index.get(item, -1) for item in calibration.item_names]
+        return cls(scale, responses, order, np.array(columns))
 
     @property
     def n_items(self) -> int:
@@ -180,54 +128,42 @@ class ShownScale:
 
     def item(self, row: int) -> dict[str, Any]:
         """Return the responses to one item, the strongest respondent first, and its texts."""
-        if self.responses is None or self.order is None or self.places is None:
+        if self.responses is None or self.order is None or self.columns is None:
             return {"answers": [], "facts": []}
-        place = int(self.places[row])
-        if place < 0:
+        column = int(self.columns[row])
+        if column < 0:
             return {"answers": [None] * len(self.order), "facts": []}
-        texts = self._facts.iloc[[place]]
-        return {
-            "answers": _values(self.responses.cells[self.order, place]),
-            "facts": columns_of(texts.reset_index(drop=True)) if texts.shape[1] else [],
-        }
+        answers = _values(self.responses.cells[self.order, column])
+        return {"answers": answers, "facts": self._texts_of([column])}
 
-    def respondent(self, place: int) -> dict[str, Any]:
+    def respondent(self, row: int) -> dict[str, Any]:
         """Return the responses of one respondent, item by item, and whom it beats."""
-        if self.responses is None or self.order is None or self.places is None:
+        if self.responses is None or self.order is None or self.columns is None:
             return {"responses": [], "pairs": None, "board": None}
-        cells = self.responses.cells[self.order[place]]
-        found = _values(cells[self.places])
-        given = [None if at < 0 else value for at, value in zip(self.places, found, strict=True)]
-        name = self._shown[place]
+        values = _values(self.responses.cells[self.order[row]][self.columns])
+        given = [None if at < 0 else value for at, value in zip(self.columns, values, strict=True)]
         if self.board is None:
             return {"responses": given, "pairs": None, "board": None}
-        shown = set(self._shown)
-        pairs = _pairs_of(self.board, name, shown)
-        return {"responses": given, "pairs": pairs, "board": _standings(self.board, shown)}
+        shown: list[str] = self.scale.content["answers"]["respondents"]
+        pairs = _pairs_of(self.board, shown[row], set(shown))
+        return {"responses": given, "pairs": pairs, "board": _standings(self.board, set(shown))}
 
     def suspects(self) -> dict[str, Any]:
         """Return the rows of suspect items, how many of the strongest were right, and texts."""
         items = self.scale.items
         rows = np.flatnonzero(items["suspect"]) if "suspect" in items else np.array([], int)
-        if self.responses is None or self.order is None or self.places is None:
+        if self.responses is None or self.order is None or self.columns is None:
             return {"rows": rows.tolist(), "strong": [""] * rows.size, "facts": []}
-        rows = rows[self.places[rows] >= 0]
-        texts = self._facts.iloc[self.places[rows]]
-        return {
-            "rows": rows.tolist(),
-            "strong": [self._said_of_strong(int(self.places[row])) for row in rows],
-            "facts": columns_of(texts.reset_index(drop=True)) if texts.shape[1] else [],
-        }
-
-    def _said_of_strong(self, place: int) -> str:
-        """Return how many of the strongest third of those asked were right."""
-        assert self.responses is not None  # noqa: S101 - as below
-        if kind_of_answers(self.responses) != "bits":
-            return ""
-        answers = self.responses.cells[self.order, place]
-        asked = answers[answers >= 0]
-        strong = asked[: max(1, -(-asked.size // 3))]
-        return f"{int(strong.sum())} of {strong.size}"
+        rows = rows[self.columns[rows] >= 0]
+        strong = [""] * rows.size
+        if kind_of_answers(self.responses) == "bits":
+            for k, column in enumerate(self.columns[rows]):
+                answers = self.responses.cells[self.order, column]
+                asked = answers[answers >= 0]
+                third = asked[: max(1, -(-asked.size // 3))]
+                strong[k] = f"{int(third.sum())} of {third.size}"
+        facts = self._texts_of(self.columns[rows])
+        return {"rows": rows.tolist(), "strong": strong, "facts": facts}
 
     def search(self, words: str) -> list[int]:
         """Return the rows of items with these words in their name or texts."""
@@ -235,26 +171,25 @@ class ShownScale:
         rows = (row for row, text in enumerate(self._words) if wanted in text)
         return [row for row, _ in zip(rows, range(MOST_FOUND), strict=False)]
 
-    @property
-    def _shown(self) -> list[str]:
-        names: list[str] = self.scale.content["answers"]["respondents"]
-        return names
+    def _texts_of(self, columns: Any) -> list[dict[str, Any]]:
+        texts = self._facts.iloc[columns]
+        return columns_of(texts.reset_index(drop=True)) if texts.shape[1] else []
 
     @cached_property
     def _facts(self) -> pd.DataFrame:
-        assert self.responses is not None  # noqa: S101 - only asked for where there are some
+        assert self.responses is not None  # noqa: S101 - only asked for if there are some
         return long_facts(self.responses)
 
     @cached_property
     def _words(self) -> list[str]:
         names = [str(name) for name in self.scale.items.index]
-        if self.responses is None or self.places is None or not self._facts.shape[1]:
+        if self.responses is None or self.columns is None or not self._facts.shape[1]:
             return [name.casefold() for name in names]
         columns = [map(text_of, self._facts[name].tolist()) for name in self._facts]
         texts = ["\n".join(row) for row in zip(*columns, strict=True)]
         return [
             f"{name}\n{texts[at] if at >= 0 else ''}".casefold()
-            for name, at in zip(names, self.places, strict=True)
+            for name, at in zip(names, self.columns, strict=True)
         ]
 
 
@@ -272,16 +207,14 @@ def _standings(board: Leaderboard, shown: set[str]) -> dict[str, Any]:
 def _pairs_of(board: Leaderboard, name: str, shown: set[str]) -> dict[str, Any]:
     """Return the verdicts on one respondent and others; none if it was not compared in pairs."""
     n, k = board.n_compared, board.respondents.index(name) if name in board.respondents else -1
-    before = np.arange(max(k, 0))
-    with_others = np.concatenate(  # places in the order of np.triu_indices
-        [before * n - before * (before + 1) // 2 + k - before - 1,
-         k * n - k * (k + 1) // 2 + np.arange(n - k - 1)]
-    )  # fmt: skip
-    chosen = with_others[: n - 1 if 0 <= k < n else 0]
-    columns = ["respondent", "other", "verdict"]
-    found = board.pairs[columns].iloc[chosen]
-    found = found[found["respondent"].isin(shown) & found["other"].isin(shown)]
-    return {"columns": columns_of(found.reset_index(drop=True))}
+    before, after = np.arange(max(k, 0)), np.arange(n - k - 1)
+    # Rows of its pairs, in the order of np.triu_indices.
+    as_second = before * n - before * (before + 1) // 2 + k - before - 1
+    as_first = k * n - k * (k + 1) // 2 + after
+    rows = np.concatenate([as_second, as_first])[: n - 1 if 0 <= k < n else 0]
+    pairs = board.pairs[["respondent", "other", "verdict"]].iloc[rows]
+    pairs = pairs[pairs["respondent"].isin(shown) & pairs["other"].isin(shown)]
+    return {"columns": columns_of(pairs.reset_index(drop=True))}
 
 
 def _values(cells: np.ndarray) -> list[float | None]:

@@ -1,9 +1,4 @@
-"""Items of each scale, curves, instances; notebook frame.
-
-What the item explorer knows about each scale: items, curves, responses, instances.
-
-The item explorer of a report inside a notebook, in a frame of its own.
-"""
+"""What the item explorer shows of each scale: items, curves, responses and instances."""
 
 from __future__ import annotations
 
@@ -16,6 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ogive.checks.mislabelled_items import LabelTrouble
 from ogive.data.datasets.dataset import Dataset
@@ -28,19 +24,27 @@ from ogive.irt.models.logistic import Logistic
 from ogive.irt.response_codes import as_floats
 from ogive.reporting.explorer_responses import answers_of, counted_items, packed
 from ogive.reporting.page_assets import asset, filled, policy_of, script_of
-from ogive.reporting.sections import as_json, columns_of, rounded, text_of
+from ogive.reporting.sections import as_json, columns_of, rounded, text_of, unused
 from ogive.results.base import Result
 from ogive.results.numbers import counted
 from ogive.results.wording import words_of_page
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.data.responses import Responses
 
 
 MOST_COLUMNS = 100  # of a feature row
-MOST_SIGNS = 2_000_000  # of all texts and pictures of one scale; the rest is left out
+MOST_CHARACTERS = 2_000_000  # of all texts and pictures of one scale; the rest is left out
+MOST_BYTES = 12_000_000  # of the responses of one scale; beyond, only some respondents are kept
+CURVE_POINTS = 41
+CURVE_REACH = 3.5  # population standard deviations
+MOST_LEVELS = 60  # of a fact by which one can filter
+LEVELS = 255  # of a sampled curve
+REST = "item_rest"  # what the map shows if discriminations are equal
+MOST_ITEMS = 5_000  # in a notebook, which keeps what it shows
+MOST_CELLS = 5_000_000
+NOTEBOOK_MOST_BYTES = 400_000  # of responses; beyond, only some respondents are kept
+HEIGHT = 880  # pixels of the frame in a notebook
 _PICTURES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 
 
@@ -49,36 +53,22 @@ def instances_of(given: Any, items: Sequence[str], first: Iterable[str] = ()) ->
 
     `given` is a frame of feature rows, a Dataset, or a mapping from item to a text, to the bytes of
     a picture, or to an array of pixels. Rows that are only numbered are row_0, row_1, ..., as pools
-    name them. Where there is too much of it, the items `first` are kept before the others.
+    name them. If there is too much of it, the items `first` are kept before the others.
     """
-    import pandas as pd
-
     if isinstance(given, Dataset):
         return _of_dataset(given, items, first)
     if isinstance(given, pd.DataFrame):
         return {"rows": columns_of(_rows(given.iloc[:, :MOST_COLUMNS], items))}
-    if isinstance(given, pd.Series):
-        given = {str(name): value for name, value in given.items()}
-    if not isinstance(given, Mapping):
+    if not isinstance(given, Mapping | pd.Series):
         raise InputError(
             f"instances is {type(given).__name__}, but it should be a frame of feature rows, a "
             "Dataset, or a mapping from item to text, picture or pixels."
         )
-    _check_known(list(map(str, given)), items)
     known = {str(name): value for name, value in given.items()}
-    kind, show = ("texts", text_of) if _are_texts(known) else ("pictures", picture_address)
+    _check_known(list(known), items)
+    texts = all(isinstance(value, str | int | float) or value is None for value in known.values())
+    kind, show = ("texts", text_of) if texts else ("pictures", picture_address)
     return {kind: _within_limits({k: show(v) for k, v in known.items()}, items, first)}
-
-
-def labels_of(given: Any, items: Sequence[str]) -> pd.DataFrame | None:
-    """Return what distinguishes instances: the class of a data set, or texts in a frame."""
-    import pandas as pd
-
-    if isinstance(given, Dataset):
-        return _rows(given.target.astype(str).to_frame("class"), items)
-    if isinstance(given, pd.DataFrame):
-        return _rows(given.select_dtypes(exclude=["number", "datetime"]), items)
-    return None
 
 
 def picture_address(value: Any) -> str:
@@ -94,33 +84,27 @@ def picture_address(value: Any) -> str:
 
 
 def _of_dataset(dataset: Dataset, items: Sequence[str], first: Iterable[str]) -> dict[str, Any]:
+    features = dataset.features
     label = str(dataset.target.name or "label")
-    while label in dataset.features:
+    while label in features:
         label += "_"
-    if (side := _side_of_pixels(dataset.features)) is None:
-        shown = dataset.features.iloc[:, :MOST_COLUMNS].assign(**{label: dataset.target})
-        return {"rows": columns_of(_rows(shown, items))}
-    labels = _rows(dataset.target.to_frame(label), items)
-    pixels = dataset.features.to_numpy(dtype=float).reshape(len(dataset), side, side)
-    place = {row_name(k): k for k in range(len(dataset))}
-    drawn = {name: picture_address(pixels[place[name]]) for name in items if name in place}
-    return {"rows": columns_of(labels), "pictures": _within_limits(drawn, items, first)}
-
-
-def _side_of_pixels(features: pd.DataFrame) -> int | None:
-    """Return the width of a square picture whose pixels are the features, if it is one."""
     side = math.isqrt(features.shape[1])
     named = all(str(name).lower().startswith("pixel") for name in features)
     numbers = all(dtype.kind in "iuf" for dtype in features.dtypes)
-    return side if named and numbers and side * side == features.shape[1] else None
+    if not (named and numbers and side * side == features.shape[1]):  # no square picture
+        shown = features.iloc[:, :MOST_COLUMNS].assign(**{label: dataset.target})
+        return {"rows": columns_of(_rows(shown, items))}
+    labels = _rows(dataset.target.to_frame(label), items)
+    pixels = features.to_numpy(dtype=float).reshape(len(dataset), side, side)
+    index = {row_name(k): k for k in range(len(dataset))}
+    drawn = {name: picture_address(pixels[index[name]]) for name in items if name in index}
+    return {"rows": columns_of(labels), "pictures": _within_limits(drawn, items, first)}
 
 
 def _rows(frame: pd.DataFrame, items: Sequence[str]) -> pd.DataFrame:
-    """Return the rows in the order of the items, empty where there is none."""
-    names = (
-        [row_name(k) for k in frame.index] if is_numbered(frame.index) else map(str, frame.index)
-    )
-    named = frame.set_axis(list(names), axis=0)
+    """Return the rows in the order of the items, empty if there is none."""
+    name_of = row_name if is_numbered(frame.index) else str
+    named = frame.set_axis([name_of(k) for k in frame.index], axis=0)
     if not named.index.is_unique:
         twice = named.index[named.index.duplicated()][0]
         raise InputError(f"instances has two rows for the item {twice!r}. Keep one.")
@@ -130,23 +114,19 @@ def _rows(frame: pd.DataFrame, items: Sequence[str]) -> pd.DataFrame:
 
 def _check_known(names: Sequence[str], items: Sequence[str]) -> None:
     if not set(names) & set(items):
-        told = names[0] if len(names) else "none"
+        first = names[0] if len(names) else "none"
         raise InputError(
-            f"instances describes {told!r}, ..., but the items are {items[0]!r}, ... Name each "
+            f"instances describes {first!r}, ..., but the items are {items[0]!r}, ... Name each "
             "instance as its item: the index of a frame, the keys of a mapping."
         )
-
-
-def _are_texts(known: Mapping[str, Any]) -> bool:
-    return all(isinstance(value, str | int | float) or value is None for value in known.values())
 
 
 def _within_limits(
     values: Mapping[str, str], items: Sequence[str], first: Iterable[str]
 ) -> list[str | None]:
-    """Return one entry per item; None where there is none, or no space is left."""
+    """Return one entry per item; None if there is none, or no space is left."""
     kept: dict[str, str] = {}
-    room = MOST_SIGNS
+    room = MOST_CHARACTERS
     for name in dict.fromkeys([*first, *items]):
         if name in values and len(values[name]) <= room:
             kept[name] = values[name]
@@ -169,14 +149,6 @@ def _png(pixels: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-MOST_BYTES = 12_000_000  # of the responses of one scale; beyond, only some respondents are kept
-CURVE_POINTS = 41
-CURVE_REACH = 3.5  # population standard deviations
-MOST_LEVELS = 60  # of a fact by which one can filter
-LEVELS = 255  # of a sampled curve
-REST = "item_rest"  # what the map shows where discriminations are equal
-
-
 @dataclass(frozen=True)
 class Scale:
     """Items on one scale: their table, and what else the explorer needs."""
@@ -187,28 +159,34 @@ class Scale:
     answered: Responses | None = None  # from which the items were calibrated
 
     def is_of(self, items: Set[str], answered: Responses | None) -> bool:
-        """Return whether these are its items and answers: names alone may be of another table."""
+        """Return True if these are its items and answers: names alone may be of another table."""
         return set(self.items.index) == items and not _contradict(self.answered, answered)
 
 
 def scales_of(results: Mapping[str, Result], instances: Any) -> list[Scale]:
     """Return every calibration among the results once; `instances` may be by scale."""
     troubles = [each for each in results.values() if isinstance(each, LabelTrouble)]
-    found: dict[str, tuple[Calibration, Responses | None, LabelTrouble | None]] = {}
+    scales: dict[str, tuple[Calibration, Responses | None, LabelTrouble | None]] = {}
     own_first = sorted(results.items(), key=lambda each: not isinstance(each[1], Calibration))
     for title, result in own_first:
         for name, calibration, responses, trouble in _calibrations(title, result):
-            if any(calibration is known for known, *_ in found.values()):
+            known = [each for each, *_ in scales.values()]
+            if any(calibration is each for each in known):
                 continue
-            by_the_way = not isinstance(result, Calibration) and not hasattr(result, "calibrations")
-            if by_the_way and _explored(calibration, found):
+            # The scale behind another result is shown unless its items can be explored already.
+            behind = not isinstance(result, Calibration) and not hasattr(result, "calibrations")
+            if behind and any(_same_answers(each, calibration) for each in known):
                 continue
-            known = trouble or _matching(calibration, troubles)
-            found[_free(name, found)] = (calibration, responses, known)
-    linked = {name: parts for name, parts in found.items() if not parts[0].parts[1].any()}
-    found = linked or found  # a scale of parts that nothing links is shown if there is no other
-    named = _instances_by_scale(instances, list(found))
-    return [scale_of(name, *parts, named.get(name)) for name, parts in found.items()]
+            suspects = trouble or _matching(calibration, troubles)
+            scales[unused(name, scales)] = (calibration, responses, suspects)
+    linked = {name: parts for name, parts in scales.items() if not parts[0].parts[1].any()}
+    scales = linked or scales  # a scale of parts that nothing links is shown if there is no other
+    by_scale: dict[str, Any] = {}
+    if instances is not None and scales:
+        by_scale = {next(iter(scales)): instances}
+        if isinstance(instances, Mapping) and set(map(str, instances)) <= set(scales):
+            by_scale = {str(name): value for name, value in instances.items()}
+    return [scale_of(name, *parts, by_scale.get(name)) for name, parts in scales.items()]
 
 
 def _calibrations(
@@ -230,60 +208,43 @@ def _calibrations(
             yield title, one, one.responses, None
 
 
-def _explored(calibration: Calibration, found: Mapping[str, Any]) -> bool:
-    """Return whether these items can be explored already, on a scale of their own."""
-    names, own = set(calibration.item_names), calibration.responses
-    return any(
-        set(known.item_names) == names and not _contradict(known.responses, own)
-        for known, *_ in found.values()
-    )
+def _same_answers(one: Calibration, other: Calibration) -> bool:
+    same_items = set(one.item_names) == set(other.item_names)
+    return same_items and not _contradict(one.responses, other.responses)
 
 
 def _contradict(one: Responses | None, other: Responses | None) -> bool:
-    """Return whether the same respondents answered differently: then they are two tables."""
+    """Return True if the same respondents answered differently: then they are two tables."""
     if one is None or other is None or one is other:
         return False
-    both, here, there = np.intersect1d(one.respondents, other.respondents, return_indices=True)
+    both, rows, other_rows = np.intersect1d(one.respondents, other.respondents, return_indices=True)
     if not both.size:
         return False
-    place = {item: k for k, item in enumerate(other.items)}
-    known = [k for k, item in enumerate(one.items) if item in place]
-    same = [place[one.items[k]] for k in known]
-    first, second = as_floats(one.cells[here][:, known]), as_floats(other.cells[there][:, same])
+    index = {item: k for k, item in enumerate(other.items)}
+    known = [k for k, item in enumerate(one.items) if item in index]
+    same = [index[one.items[k]] for k in known]
+    first, second = (
+        as_floats(one.cells[rows][:, known]),
+        as_floats(other.cells[other_rows][:, same]),
+    )
     return bool((np.isfinite(first) & np.isfinite(second) & (first != second)).any())
 
 
 def _matching(calibration: Calibration, troubles: list[LabelTrouble]) -> LabelTrouble | None:
-    names, own = set(calibration.item_names), calibration.responses
-    return next(
-        (each for each in troubles if set(each.items) == names and _is_about(each, own)), None
-    )
-
-
-def _is_about(trouble: LabelTrouble, answered: Responses | None) -> bool:
-    """Return whether suspects are of these answers, not of other ones to items of equal names."""
-    if trouble.share_right is None or answered is None:
-        return True
-    told = dict(zip(trouble.items, trouble.share_right, strict=True))
-    asked = np.maximum(answered.tally.asked, 1)
-    means = np.nansum(answered.values, axis=0) / asked
-    shares = np.array([told.get(item, np.nan) for item in answered.items])
-    return bool(np.allclose(shares[asked > 0], means[asked > 0], atol=1e-6, equal_nan=True))
-
-
-def _free(name: str, taken: Mapping[str, Any]) -> str:
-    wanted, k = name, 2
-    while wanted in taken:
-        wanted, k = f"{name} ({k})", k + 1
-    return wanted
-
-
-def _instances_by_scale(instances: Any, names: list[str]) -> dict[str, Any]:
-    if instances is None or not names:
-        return {}
-    if isinstance(instances, Mapping) and set(map(str, instances)) <= set(names):
-        return {str(name): value for name, value in instances.items()}
-    return {names[0]: instances}
+    """Return the suspects of these items and answers, not of others of equal names."""
+    answered = calibration.responses
+    for trouble in troubles:
+        if set(trouble.items) != set(calibration.item_names):
+            continue
+        if trouble.share_right is None or answered is None:
+            return trouble
+        known = dict(zip(trouble.items, trouble.share_right, strict=True))
+        asked = np.maximum(answered.tally.asked, 1)
+        means = np.nansum(answered.values, axis=0) / asked
+        shares = np.array([known.get(item, np.nan) for item in answered.items])
+        if np.allclose(shares[asked > 0], means[asked > 0], atol=1e-6, equal_nan=True):
+            return trouble
+    return None
 
 
 def scale_of(
@@ -299,17 +260,17 @@ def scale_of(
     items = _labelled(plain, instances)
     suspects = list(items.index[items["suspect"]]) if "suspect" in items else []
     own = calibration.responses
-    facts = None if own is None else long_facts(own)
+    given = set() if own is None else set(own.item_facts)
     content: dict[str, Any] = {"name": name, "model": calibration.model.name}
     if _are_parallel(calibration):  # then the map needs another axis than discrimination
         content["upward"] = REST
     content["cautions"] = _cautions(calibration)
     content["curve"] = _curves(calibration)
-    content["groups"] = _groups(plain, own) + [str(c) for c in items if c not in plain]
+    content["groups"] = [str(c) for c in items if c in given or c not in plain]
     content["answers"] = (
         None if responses is None else answers_of(calibration, responses, most_bytes)
     )
-    content["facts"] = [] if facts is None else columns_of(facts)
+    content["facts"] = [] if own is None else columns_of(long_facts(own))
     if instances is not None:
         content["instances"] = instances_of(instances, calibration.item_names, suspects)
     return Scale(name, items, content, own)
@@ -331,8 +292,8 @@ def _items(calibration: Calibration, trouble: LabelTrouble | None) -> pd.DataFra
         frame = frame.join(short_facts(responses, frame))
     if trouble is not None:
         every = trouble.to_frame()
-        told = [name for name in ("label", "likely") if name in every and name not in frame]
-        doubts = every[["evidence", "suspect", *told]].astype(dict.fromkeys(told, str))
+        labels = [name for name in ("label", "likely") if name in every and name not in frame]
+        doubts = every[["evidence", "suspect", *labels]].astype(dict.fromkeys(labels, str))
         frame = frame.join(doubts).assign(suspect=lambda f: f["suspect"].fillna(False).astype(bool))
     return frame
 
@@ -341,19 +302,20 @@ def _cautions(calibration: Calibration) -> list[str]:
     """Return why places by ability may differ from those by right answers; see `said_of_items`."""
     items = calibration.items
     below = int(below_zero(items).sum()) if "discrimination" in items else 0
-    if not below:
-        return list(said_of_direction(calibration))
-    surely = int(significantly_negative(items).sum())
-    said = (
-        f"{counted(below, 'item')} {'has' if below == 1 else 'have'} an estimated discrimination "
-        f"below zero, {surely:,} of them significantly so after correction for multiple tests. "
-        "Right answers to these lower ability, so compare means of responses, too."
-    )
-    return [*said_of_direction(calibration), said]
+    cautions = list(said_of_direction(calibration))
+    if below:
+        surely = int(significantly_negative(items).sum())
+        cautions.append(
+            f"{counted(below, 'item')} {'has' if below == 1 else 'have'} an estimated "
+            f"discrimination below zero, {surely:,} of them significantly so after correction for "
+            "multiple tests. Right answers to these lower ability, so compare means of responses, "
+            "too."
+        )
+    return cautions
 
 
 def _are_parallel(calibration: Calibration) -> bool:
-    """Return whether all items have the same discrimination, and responses are known."""
+    """Return True if all items have the same discrimination, and responses are known."""
     slopes = calibration.items.get("discrimination")
     if slopes is None or len(slopes) < 2 or calibration.responses is None:
         return False
@@ -362,43 +324,36 @@ def _are_parallel(calibration: Calibration) -> bool:
 
 def _labelled(items: pd.DataFrame, instances: Any) -> pd.DataFrame:
     """Return the items with the classes of their instances, for filtering."""
-    found = labels_of(instances, list(items.index))
-    if found is None:
+    names = list(items.index)
+    if isinstance(instances, Dataset):
+        labels = _rows(instances.target.astype(str).to_frame("class"), names)
+    elif isinstance(instances, pd.DataFrame):
+        labels = _rows(instances.select_dtypes(exclude=["number", "datetime"]), names)
+    else:
         return items
-    few = [c for c in found if _few(found[c]) and c not in items]
-    texts = found[few].astype(str).where(found[few].notna(), "")
-    return items.join(texts.set_axis(items.index))
+    return items.join(_short_texts(labels, items).set_axis(items.index))
 
 
 def _few(values: pd.Series[Any]) -> bool:
-    """Return whether a fact has few enough values to filter by."""
+    """Return True if a fact has few enough values to filter by."""
     return 1 < values.nunique() <= min(MOST_LEVELS, max(2, len(values) // 2))
+
+
+def _short_texts(facts: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+    """Return facts to filter by that the items do not have yet, as texts."""
+    short = [c for c in facts if _few(facts[c]) and c not in items]
+    return facts[short].astype(str).where(facts[short].notna(), "")
 
 
 def short_facts(responses: Responses, items: pd.DataFrame) -> pd.DataFrame:
     """Return facts to filter by, such as the task, that the items do not have yet."""
-    facts = responses.item_facts
-    short = [c for c in facts if _few(facts[c]) and c not in items]
-    return facts[short].astype(str).where(facts[short].notna(), "")
+    return _short_texts(responses.item_facts, items)
 
 
 def long_facts(responses: Responses) -> pd.DataFrame:
     """Return facts that are too long to filter by, such as the text of a question."""
     facts = responses.item_facts
     return facts[[c for c in facts if not _few(facts[c])]].reset_index(drop=True)
-
-
-def _groups(items: pd.DataFrame, responses: Responses | None) -> list[str]:
-    known = set() if responses is None else set(responses.item_facts)
-    return [str(name) for name in items if name in known]
-
-
-def _nominal(calibration: Calibration) -> dict[int, list[float]]:
-    """Return what the prior says of items that all answered alike: only sums of chances use it."""
-    curve = ["discrimination", "difficulty", "guessing", "slip"]
-    items = calibration.items.reindex(columns=curve, fill_value=0.0).to_numpy()
-    rows = np.flatnonzero(nominal_items(calibration.items))
-    return {int(row): rounded(items[row]) for row in rows}
 
 
 def _curves(calibration: Calibration) -> dict[str, Any]:
@@ -408,24 +363,18 @@ def _curves(calibration: Calibration) -> dict[str, Any]:
     bottom, top = (float(np.min(end)) for end in calibration.model.extent())
     bottom, top = (end if np.isfinite(end) else 0.0 for end in (bottom, top))
     if isinstance(calibration.model, Logistic):
-        return content | {
-            "kind": "logistic",
-            "low": 0.0,
-            "high": 1.0,
-            "nominal": _nominal(calibration),
-        }
+        # What the prior says of items that all answered alike: only sums of chances use it.
+        curve = ["discrimination", "difficulty", "guessing", "slip"]
+        items = calibration.items.reindex(columns=curve, fill_value=0.0).to_numpy()
+        rows = np.flatnonzero(nominal_items(calibration.items))
+        nominal = {int(row): rounded(items[row]) for row in rows}
+        return content | {"kind": "logistic", "low": 0.0, "high": 1.0, "nominal": nominal}
     grid = np.linspace(low, high, CURVE_POINTS)
     expected = calibration.model.expected(calibration.coords, grid)
     bottom, top = min(bottom, float(expected.min())), max(top, float(expected.max()))
     coded = np.rint((expected - bottom) / max(top - bottom, 1e-12) * LEVELS).astype(np.uint8)
     content |= {"kind": "sampled", "points": CURVE_POINTS, "values": packed(coded)}
     return content | {"low": bottom, "high": top}
-
-
-MOST_ITEMS = 5_000  # a notebook keeps what it shows, so that it grows with every display
-MOST_CELLS = 5_000_000
-NOTEBOOK_MOST_BYTES = 400_000  # of responses; beyond, only some respondents are kept
-HEIGHT = 880  # pixels
 
 
 def explorer_html(calibration: Calibration) -> str:
@@ -442,18 +391,17 @@ def explorer_html(calibration: Calibration) -> str:
         )
     scale = scale_of("items", calibration, responses, most_bytes=NOTEBOOK_MOST_BYTES)
     table = {"caption": "Items", "file": "items.csv", "columns": columns_of(scale.items)}
+    data = {
+        "tables": {"items": table},
+        "scales": [{**scale.content, "table": "items"}],
+        "words": words_of_page(scale.items.columns),
+    }
     script = script_of()
     values = {
         "policy": policy_of(script),
         "style": f"{asset('page.css')}\n{asset('view.css')}",
         "explorer": asset("explorer.html") + asset("compare.html"),
-        "data": as_json(
-            {
-                "tables": {"items": table},
-                "scales": [{**scale.content, "table": "items"}],
-                "words": words_of_page(scale.items.columns),
-            }
-        ),
+        "data": as_json(data),
         "script": script,
     }
     document = escape(filled(asset("notebook.html"), values))

@@ -1,9 +1,4 @@
-"""Responses for the explorer: packed, or item by item.
-
-Responses as a page holds them: the strongest respondent first, item by item, packed.
-
-Items of a table as counts say: mean responses, and correlations with the rest.
-"""
+"""Responses for the explorer: packed item by item, and summed up by item and by respondent."""
 
 from __future__ import annotations
 
@@ -11,6 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ogive.data.study_tables import without_marks
 from ogive.irt.predicted_accuracy import LEAST
@@ -20,75 +16,69 @@ from ogive.stats.array_backend import Floats, row_blocks
 from ogive.stats.intervals import normal_reach
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.data.responses import Responses
     from ogive.irt.calibration import Calibration
+
+
+CELLS = 1 << 22  # in one block
+SMALLEST = 1e-12  # standard error; anything below is rounding
 
 
 def answers_of(calibration: Calibration, responses: Responses, most_bytes: int) -> dict[str, Any]:
     """Return the respondents, the strongest first, and their responses item by item."""
     given, (responses, _) = responses, without_marks(responses)
-    abilities = calibration.score(responses)
-    order = np.argsort(-abilities["ability"].to_numpy(), kind="stable")
+    abilities, order = by_ability(calibration, responses)
     cells = calibration.placed(responses)
+    asked = np.isfinite(cells) if cells.dtype.kind == "f" else cells >= 0
     single = responses.kind == "binary" and cells.dtype.kind == "i"  # not the share of many tries
-    levels = None if single else np.unique(cells[_asked(cells)])
-    most = max(2, most_bytes // max(1, cells.shape[1] * _code_of(levels).itemsize))
-    if len(order) > most:
-        order = order[np.linspace(0, len(order) - 1, most).round().astype(int)]
-    ranked = abilities.iloc[order]
-    content: dict[str, Any] = {
-        "respondents": [str(name) for name in ranked.index],
-        "ability": rounded(ranked["ability"], DIGITS),  # rounded once more where it is shown
-        "se": rounded(ranked["se"], DIGITS),
-        "left_out": len(abilities) - len(order),
-        "placed": calibration.responses is not given or len(abilities) >= LEAST,
-    }
-    by_item = cells[order].T  # one item is read at a time
-    return content | (_bits(by_item) if levels is None else _values(by_item, levels))
-
-
-def _asked(cells: np.ndarray) -> np.ndarray:
-    return np.isfinite(cells) if cells.dtype.kind == "f" else cells >= 0
-
-
-def _bits(cells: np.ndarray) -> dict[str, Any]:
-    never = cells < 0
-    return {
-        "kind": "bits",
-        "right": packed(np.packbits(cells == 1, axis=1)),
-        "never": packed(np.packbits(never, axis=1)) if never.any() else None,
-    }
-
-
-def _code_of(levels: np.ndarray | None) -> np.dtype[Any]:
-    """Return the smallest type that names every distinct response and "never asked", or floats."""
+    levels = None if single else np.unique(cells[asked])
+    # The smallest type that names every distinct response and "never asked", or floats.
     n_codes = 2 if levels is None else len(levels) + 1
     small = next((kind for kind in ("<u1", "<u2") if n_codes - 1 <= np.iinfo(kind).max), "<f4")
-    return np.dtype(small)
-
-
-def _values(cells: np.ndarray, levels: np.ndarray) -> dict[str, Any]:
-    """Return grades and scores as they were given: the place of each among the distinct ones.
-
-    Where these are too many to number, responses are floats of single precision. The highest code,
-    or NaN, is "never asked".
-    """
-    code, asked = _code_of(levels), _asked(cells)
+    code: np.dtype[Any] = np.dtype(small)
+    most = max(2, most_bytes // max(1, cells.shape[1] * code.itemsize))
+    if len(order) > most:
+        order = order[np.linspace(0, len(order) - 1, most).round().astype(int)]
+    content: dict[str, Any] = {
+        **respondents_in_order(abilities, order),
+        "placed": calibration.responses is not given or len(abilities) >= LEAST,
+    }
+    by_item, asked = cells[order].T, asked[order].T  # one item is read at a time
+    if levels is None:
+        right, never = np.packbits(by_item == 1, axis=1), None
+        if not asked.all():
+            never = packed(np.packbits(~asked, axis=1))
+        return content | {"kind": "bits", "right": packed(right), "never": never}
+    # Grades and scores as they were given: the index of each among the distinct ones, or if these
+    # are too many, floats. The highest code, or NaN, is "never asked".
     if code.kind == "f":
-        return {"kind": "floats", "values": packed(np.where(asked, cells, np.nan).astype(code))}
-    places = np.where(asked, np.searchsorted(levels, cells), np.iinfo(code).max)
-    found = {"kind": "levels", "values": packed(places.astype(code)), "bytes": code.itemsize}
-    return found | {"levels": levels.tolist()}
+        values = packed(np.where(asked, by_item, np.nan).astype(code))
+        return content | {"kind": "floats", "values": values}
+    codes = np.where(asked, np.searchsorted(levels, by_item), np.iinfo(code).max)
+    content |= {"kind": "levels", "values": packed(codes.astype(code)), "bytes": code.itemsize}
+    return content | {"levels": levels.tolist()}
+
+
+def by_ability(calibration: Calibration, responses: Responses) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the abilities of the respondents, and their order, the strongest first."""
+    abilities = calibration.score(responses)
+    return abilities, np.argsort(-abilities["ability"].to_numpy(), kind="stable")
+
+
+def respondents_in_order(abilities: pd.DataFrame, order: np.ndarray) -> dict[str, Any]:
+    """Return names and abilities of respondents as a page has them."""
+    ranked = abilities.iloc[order]
+    return {
+        "respondents": [str(name) for name in ranked.index],
+        "ability": rounded(ranked["ability"], DIGITS),  # rounded once more when it is shown
+        "se": rounded(ranked["se"], DIGITS),
+        "left_out": len(abilities) - len(order),
+    }
 
 
 def packed(array: np.ndarray) -> str:
     """Return the bytes of an array as text."""
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-
-
-CELLS = 1 << 22  # in one block
 
 
 def counted_items(responses: Responses) -> pd.DataFrame:
@@ -97,35 +87,29 @@ def counted_items(responses: Responses) -> pd.DataFrame:
     The rest of a respondent is the mean response to the other items that it was asked.
     """
     n_rows, n_items = responses.shape
+    # Sums over respondents of 1, x, x², rest, rest² and x·rest, with rest = whole - x·share.
     sums = np.zeros((6, n_items))
     for rows in row_blocks(n_rows, max(16, CELLS // max(1, n_items))):
         x = as_floats(responses.cells[rows])
-        there = np.isfinite(x)
-        x = np.where(there, x, 0.0)
-        seen, squared = there.astype(float), x * x
-        share = 1 / np.maximum(there.sum(axis=1) - 1, 1)
+        observed = np.isfinite(x)
+        x = np.where(observed, x, 0.0)
+        asked, squared = observed.astype(float), x * x
+        share = 1 / np.maximum(observed.sum(axis=1) - 1, 1)
         whole = x.sum(axis=1) * share
-        # Sums over respondents of 1, x, x², rest, rest² and x·rest, with rest = whole - x·share.
-        sums[0] += seen.sum(axis=0)
+        sums[0] += asked.sum(axis=0)
         sums[1] += x.sum(axis=0)
         sums[2] += squared.sum(axis=0)
-        sums[3] += whole @ seen - share @ x
-        sums[4] += whole**2 @ seen - 2 * (whole * share) @ x + share**2 @ squared
+        sums[3] += whole @ asked - share @ x
+        sums[4] += whole**2 @ asked - 2 * (whole * share) @ x + share**2 @ squared
         sums[5] += whole @ x - share @ squared
-    return _frame(sums, responses)
-
-
-def _frame(sums: Floats, responses: Responses) -> pd.DataFrame:
-    """Return means with standard errors, and correlations with intervals, from sums."""
-    import pandas as pd
-
     n, first, second, rest, rest2, both = sums
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = second / n - (first / n) ** 2
-        around = rest2 / n - (rest / n) ** 2
-        apart = np.sqrt(np.where((spread > 1e-12) & (around > 1e-12), spread * around, np.nan))
-        correlation = np.clip((both / n - first * rest / n**2) / apart, -1, 1)
-        low, high = _ends(correlation, n)
+        variance = second / n - (first / n) ** 2
+        rest_variance = rest2 / n - (rest / n) ** 2
+        known = (variance > 1e-12) & (rest_variance > 1e-12)
+        sds = np.sqrt(np.where(known, variance * rest_variance, np.nan))
+        correlation = np.clip((both / n - first * rest / n**2) / sds, -1, 1)
+        low, high = _fisher_interval(correlation, n)
         columns = {
             "mean_response": first / n,
             "mean_response_se": error_of_share(n, first, second, binary=responses.kind == "binary"),
@@ -137,7 +121,7 @@ def _frame(sums: Floats, responses: Responses) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.Index(responses.items, name="item"))
 
 
-def _ends(correlation: Floats, n: Floats) -> tuple[Floats, Floats]:
+def _fisher_interval(correlation: Floats, n: Floats) -> tuple[Floats, Floats]:
     """Return ends of 95 % intervals of correlations over n respondents, by Fisher's transformation.
 
     Three respondents or fewer say nothing. That n of them lie on a line is no certainty.
@@ -149,7 +133,7 @@ def _ends(correlation: Floats, n: Floats) -> tuple[Floats, Floats]:
 
 
 def error_of_share(n: Floats, first: Floats, second: Floats, *, binary: bool) -> Floats:
-    """Return standard errors of means from n, Σx and Σx²; NaN where nothing is known.
+    """Return standard errors of means from n, Σx and Σx²; NaN if nothing is known.
 
     That of a share is the standard deviation of its posterior under a uniform prior: one right
     response does not make a share of 1 certain.
@@ -157,7 +141,40 @@ def error_of_share(n: Floats, first: Floats, second: Floats, *, binary: bool) ->
     with np.errstate(invalid="ignore", divide="ignore"):
         if binary:
             share = (first + 1) / (n + 2)
-            found = np.sqrt(share * (1 - share) / (n + 3))
-            return np.where(n > 0, found, np.nan)
-        spread = np.maximum(second / n - (first / n) ** 2, 0)
-        return np.where(n > 1, np.sqrt(spread / (n - 1)), np.nan)
+            return np.where(n > 0, np.sqrt(share * (1 - share) / (n + 3)), np.nan)
+        variance = np.maximum(second / n - (first / n) ** 2, 0)
+        return np.where(n > 1, np.sqrt(variance / (n - 1)), np.nan)
+
+
+def respondent_means(responses: Responses) -> pd.DataFrame:
+    """Return the mean response of every respondent, its standard error, and how many there are.
+
+    Errors are over items, as on a leaderboard. Shares that are all the same show no spread, so that
+    theirs is that of a posterior.
+    """
+    n_rows, n_items = responses.shape
+    sums = np.zeros((3, n_rows))
+    for rows in row_blocks(n_rows, max(16, CELLS // max(1, n_items))):
+        x = as_floats(responses.cells[rows])
+        sums[0, rows] = np.isfinite(x).sum(axis=1)
+        sums[1, rows] = np.nansum(x, axis=1)
+        sums[2, rows] = np.nansum(x * x, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = sums[1] / sums[0]
+    se = error_of_share(*sums, binary=False)
+    if responses.kind == "binary":
+        se = np.where(se > SMALLEST, se, error_of_share(*sums, binary=True))
+    return pd.DataFrame({"mean": mean, "mean_se": se, "asked": sums[0].astype(int)})
+
+
+def beyond_items(responses: Responses, items: pd.DataFrame) -> pd.Series[float]:
+    """Return how far each respondent lies above the means of the items that it was asked."""
+    means = items["mean_response"].to_numpy()
+    distance = np.empty(responses.n_respondents)
+    for rows in row_blocks(len(distance), max(16, CELLS // max(1, responses.n_items))):
+        x = as_floats(responses.cells[rows])
+        asked = np.isfinite(x)
+        beyond = np.where(asked, x - means, 0.0).sum(axis=1)
+        mean = beyond / np.maximum(asked.sum(axis=1), 1)
+        distance[rows] = np.where(asked.any(axis=1), mean, np.nan)
+    return pd.Series(distance)

@@ -1,9 +1,4 @@
-"""Sections of results: findings, tables as columns, SVG.
-
-Figures inside a page: displays as SVG, several of which can share one document.
-
-Sections of a page: what each result says, its settings and figures, its tables as columns.
-"""
+"""Sections of a page: sentences, settings, figures as SVG, and tables as columns."""
 
 from __future__ import annotations
 
@@ -21,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import pandas as pd
+from pandas.api import types
 
 from ogive._progress import at_stage
 from ogive.errors import InputError
@@ -29,7 +26,6 @@ from ogive.irt.item_curves import said_of_items, said_of_negative, significantly
 from ogive.results.base import Draw, Part, Result, fields_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from ogive.data.responses import Responses
@@ -37,11 +33,10 @@ if TYPE_CHECKING:
 
 
 MOST_MARKS = 1500  # of one artist; beyond, it is drawn as pixels inside the figure
-MOST_BYTES = 300_000  # beyond, the whole figure is pixels
+MOST_BYTES = 300_000  # of a figure; beyond, all of it is pixels
 UNMARKED = ("", " ", "None", None, "|")  # lines without dots
 ROW = 0.9  # of the distance between two named rows
 DOTS = 144  # per inch, of what is drawn as pixels
-
 # The elements that matplotlib draws with; all others are removed.
 _ELEMENTS = {
     *("svg", "g", "path", "text", "tspan", "use", "defs", "clipPath", "rect", "image", "circle"),
@@ -50,6 +45,21 @@ _ELEMENTS = {
 }
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _FONTS = re.compile(r"font-family:[^;]*;?\s*")  # the style of the page names them once
+# Fields that say how a result was made, not what was found.
+SETTINGS = {
+    *("method", "random_state", "n_resamples", "tolerance", "tau", "confidence", "alpha"),
+    *("epsilon", "passes", "positive", "limit", "treatment", "engine", "iterations", "converged"),
+    *("sure", "keep", "asked", "score", "budget", "metadatum", "source", "preprocessing"),
+    "dataset",
+}
+# Names of figures that are short as names of files, but no words.
+SPELLED = {"mae": "mean absolute error", "bump": "ranks along the periods"}
+DIGITS, FEW_DIGITS = 6, 4  # significant; fewer if rows are many
+MANY_ROWS = 5000
+MOST_ROWS = 50_000  # of a table; a page with more of them would not open
+LONGEST_TEXT = 4000
+# What would end a script, begin a comment or break a line inside one.
+_UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 
 
 def picture_of(display: Display, caption: str, prefix: str) -> str:
@@ -57,8 +67,10 @@ def picture_of(display: Display, caption: str, prefix: str) -> str:
     if not hasattr(display, "figure_"):
         display.plot()
     figure = display.figure_
-    _rasterise(figure)
-    _name_dots(figure)
+    for artist in figure.findobj():
+        if _n_marks(artist) > MOST_MARKS:
+            artist.set_rasterized(True)
+    _describe_dots(figure)
     drawn = _saved(figure, "svg")
     if len(drawn) > MOST_BYTES:
         return image_of(_saved(figure, "png"), caption)
@@ -66,23 +78,25 @@ def picture_of(display: Display, caption: str, prefix: str) -> str:
         root = ET.fromstring(drawn)  # noqa: S314 (matplotlib wrote it a moment ago)
     except ET.ParseError:  # a name holds a character that XML forbids
         return image_of(_saved(figure, "png"), caption)
-    _say_on_hover(root, figure)
+    texts = {a.get_gid(): a.hover_texts for a in figure.findobj() if hasattr(a, "hover_texts")}
+    for group in root.iter():  # each dot gets the text that its display has for it
+        dots = [one for one in group.iter() if _local(one.tag) == "use"]
+        hover = texts.get(group.attrib.get("id", ""), ())
+        for dot, text in zip(dots, hover if len(hover) == len(dots) else (), strict=False):
+            ET.SubElement(dot, "title").text = "".join(c for c in text if c.isprintable())
     return _inline(root, caption, prefix)
 
 
-def _say_on_hover(root: ET.Element, figure: Figure) -> None:
-    """Give each dot the text that its display has for it."""
-    texts = {a.get_gid(): a.hover_texts for a in figure.findobj() if hasattr(a, "hover_texts")}
-    for group in root.iter():
-        dots = [one for one in group.iter() if _local(one.tag) == "use"]
-        said = texts.get(group.attrib.get("id", ""), ())
-        for dot, text in zip(dots, said if len(said) == len(dots) else (), strict=False):
-            ET.SubElement(dot, "title").text = "".join(c for c in text if c.isprintable())
+def _n_marks(artist: Any) -> int:
+    """Return how many marks an artist draws, as far as it is known."""
+    if hasattr(artist, "get_offsets"):
+        return max(len(artist.get_offsets()), len(artist.get_paths()))
+    return len(artist.get_xdata()) if hasattr(artist, "get_xdata") else 0
 
 
-def _name_dots(figure: Figure) -> None:
+def _describe_dots(figure: Figure) -> None:
     """Let dots without a text of their own say their row, if it has a name, and their numbers."""
-    for place, ax in enumerate(figure.axes):
+    for k, ax in enumerate(figure.axes):
         marked = [line for line in ax.lines if line.get_marker() not in UNMARKED]
         drawn: list[Any] = [*ax.collections, *marked]
         spots = [[] if hasattr(one, "hover_texts") else _spots(one) for one in drawn]
@@ -90,12 +104,12 @@ def _name_dots(figure: Figure) -> None:
             continue
         across = _namer(ax.xaxis, figure.get_supxlabel())
         up = _namer(ax.yaxis, figure.get_supylabel())
-        for k, (artist, points) in enumerate(zip(drawn, spots, strict=True)):
+        for j, (artist, points) in enumerate(zip(drawn, spots, strict=True)):
             if 0 < len(points) <= MOST_MARKS:
                 series = str(artist.get_label() or "_")
                 own = "" if series.startswith("_") else f"{series}, "
                 artist.hover_texts = tuple(f"{own}{up(y)}, {across(x)}" for x, y in points)
-                artist.set_gid(f"dots-{place}-{k}")
+                artist.set_gid(f"dots-{k}-{j}")
 
 
 def _spots(artist: Any) -> list[tuple[float, float]]:
@@ -109,25 +123,21 @@ def _spots(artist: Any) -> list[tuple[float, float]]:
 
 
 def _namer(axis: Any, above: str) -> Callable[[float], str]:
-    """Return what says a value along an axis: the name of the row there, or label and number."""
+    """Return a function that names a value along an axis: its row, or label and number."""
     words = [text.get_text().replace("\n", " ") for text in axis.get_ticklabels()]
     named = [
         (float(tick), name)
         for tick, name in zip(axis.get_ticklocs(), words, strict=False)
-        if name and not _is_number(name)
+        if name and not re.fullmatch(r"[-\N{MINUS SIGN}]?[\d.,]+%?", name)
     ]
     label = axis.get_label_text() or above
     short = label.partition(" (")[0].replace("\n", " ")
 
-    def say(value: float) -> str:
+    def name_of(value: float) -> str:
         near = min(named, key=lambda each: abs(each[0] - value), default=(np.inf, ""))
         return near[1] if abs(near[0] - value) <= ROW / 2 else f"{short} {value:.3g}".strip()
 
-    return say
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[-\N{MINUS SIGN}]?[\d.,]+%?", text) is not None
+    return name_of
 
 
 def image_of(png: bytes, caption: str) -> str:
@@ -149,26 +159,24 @@ def _saved(figure: Figure, form: str) -> bytes:
     return buffer.getvalue()
 
 
-def _rasterise(figure: Figure) -> None:
-    for artist in figure.findobj():
-        if _marks(artist) > MOST_MARKS:
-            artist.set_rasterized(True)
-
-
-def _marks(artist: Any) -> int:
-    """Return how many marks an artist draws, as far as it is known."""
-    if hasattr(artist, "get_offsets"):
-        return max(len(artist.get_offsets()), len(artist.get_paths()))
-    if hasattr(artist, "get_xdata"):
-        return len(artist.get_xdata())
-    return 0
-
-
 def _inline(root: ET.Element, caption: str, prefix: str) -> str:
+    """Return the SVG as markup for a page: clean, and with ids of its own."""
     _clean(root)
-    used = set(_referenced(root))
+    used: set[str] = set()  # ids that something refers to
     for element in root.iter():
-        _rename(element, used, prefix)
+        for name, value in element.attrib.items():
+            used |= {value[1:]} if name == "href" and value.startswith("#") else set()
+            used.update(_REFERENCE.findall(value))
+    for element in root.iter():
+        if (own := element.attrib.pop("id", None)) in used:
+            element.attrib["id"] = f"{prefix}-{own}"
+        for name, value in element.attrib.items():
+            if name == "href" and value.startswith("#"):
+                element.attrib[name] = f"#{prefix}-{value[1:]}"
+            elif name == "href" and not value.startswith("data:image/png;base64,"):
+                element.attrib[name] = ""
+            elif name != "href" and "url(#" in value:
+                element.attrib[name] = _REFERENCE.sub(rf"url(#{prefix}-\1)", value)
     width, height = root.attrib["viewBox"].split()[2:]
     root.attrib = {
         "viewBox": root.attrib["viewBox"],
@@ -203,45 +211,6 @@ def _local(name: Any) -> str:
     return str(name).rpartition("}")[2]
 
 
-def _referenced(root: ET.Element) -> Iterator[str]:
-    for element in root.iter():
-        for name, value in element.attrib.items():
-            if name == "href" and value.startswith("#"):
-                yield value[1:]
-            yield from _REFERENCE.findall(value)
-
-
-def _rename(element: ET.Element, used: set[str], prefix: str) -> None:
-    """Keep only ids that something refers to, each with the prefix of this figure."""
-    if (own := element.attrib.pop("id", None)) in used:
-        element.attrib["id"] = f"{prefix}-{own}"
-    for name, value in element.attrib.items():
-        if name == "href":
-            inside = value.startswith("#")
-            element.attrib[name] = f"#{prefix}-{value[1:]}" if inside else _only_pixels(value)
-        elif "url(#" in value:
-            element.attrib[name] = _REFERENCE.sub(rf"url(#{prefix}-\1)", value)
-
-
-def _only_pixels(address: str) -> str:
-    return address if address.startswith("data:image/png;base64,") else ""
-
-
-# Fields that say how a result was made, not what was found.
-SETTINGS = {
-    *("method", "random_state", "n_resamples", "tolerance", "tau", "confidence", "alpha"),
-    *("epsilon", "passes", "positive", "limit", "treatment", "engine", "iterations", "converged"),
-    *("sure", "keep", "asked", "score", "budget", "metadatum", "source", "preprocessing"),
-    "dataset",
-}
-DIGITS, FEW_DIGITS = 6, 4  # significant; fewer where rows are many
-MANY_ROWS = 5000
-MOST_ROWS = 50_000  # of a table; a page with more of them would not open
-LONGEST_TEXT = 4000
-# What would end a script, begin a comment or break a line inside one.
-_UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
-
-
 @dataclass(frozen=True)
 class Section:
     """A part of the page, ready to be written; pictures are markup, all else is text."""
@@ -266,12 +235,12 @@ def sections_of(
     numbered: Callable[[], str],
     brief: Collection[str] = (),
 ) -> list[Section]:
-    """Return one section per result, and one for results that are compared.
+    """Return one section per result, and one for capabilities of several models on the same cases.
 
     `numbered` gives a new prefix for the ids of each figure; results with a title among `brief`
     get one figure each.
     """
-    found = [
+    sections = [
         section_of(title, result, numbered, most=1 if title in brief else None)
         for title, result in results.items()
     ]
@@ -280,8 +249,14 @@ def sections_of(
     for k, result in enumerate(results.values()):
         if boards and isinstance(result, Calibration):
             ranked = any(result is scale for scale in scales)
-            found[k] = _beside_board(found[k], result, ranked=ranked)
-    return [*_together(results, numbered), *found]
+            sections[k] = _beside_board(sections[k], result, ranked=ranked)
+    models: dict[str, Any] = {k: one for k, one in results.items() if one.name() == "capability"}
+    if len(models) > 1:
+        from ogive.capability.capability_result import CapabilityComparison
+
+        compared = section_of("Models compared", CapabilityComparison(models), numbered)
+        sections.insert(0, compared)
+    return sections
 
 
 def _beside_board(section: Section, calibration: Calibration, *, ranked: bool) -> Section:
@@ -292,11 +267,11 @@ def _beside_board(section: Section, calibration: Calibration, *, ranked: bool) -
     """
     items, judged = calibration.items, calibration.model.kind in ("binary", "nominal")
     turned = not judged and significantly_negative(items).any()
-    said = (said_of_items(calibration), *section.sentences[1:])
+    sentences = (said_of_items(calibration), *section.sentences[1:])
     left_out = "respondents" if ranked else None
     tables = tuple((name, frame) for name, frame in section.tables if name != left_out)
     headline = said_of_negative(items) if turned else ""
-    return replace(section, part="items", headline=headline, sentences=said, tables=tables)
+    return replace(section, part="items", headline=headline, sentences=sentences, tables=tables)
 
 
 def section_of(
@@ -306,14 +281,26 @@ def section_of(
     at_stage(f"section {title}")
     most = 0 if result.found_nothing else most
     pictures, lacking = _drawn(islice(result.page_figures().items(), most), title, numbered)
-    tables, cut = _within_limits(result.page_tables())
-    scale = _own_scale(result)
+    tables = result.page_tables()
+    cut = [
+        f"Table {_words(name)!r} shows the first {MOST_ROWS:,} of {len(frame):,} rows: a page with "
+        "all of them would not open. The result itself, and the folder of a command, hold all."
+        for name, frame in tables.items()
+        if len(frame) > MOST_ROWS
+    ]
+    first = next(iter(tables), None)
+    scale = result if isinstance(result, Calibration) else getattr(result, "calibration", None)
+    scale = scale if isinstance(scale, Calibration) else None
     return Section(
         title=title,
-        about=_about(result),
+        about=(type(result).__doc__ or "").strip().partition("\n")[0],
         sentences=tuple(text for text in result.sentences() if text not in result.notes),
         notes=(*result.notes, *lacking, *cut),
-        tables=tuple(table for k, table in enumerate(tables) if k == 0 or len(table[1])),
+        tables=tuple(
+            (name, frame.head(MOST_ROWS))
+            for name, frame in tables.items()
+            if name == first or len(frame)
+        ),
         pictures=tuple(pictures),
         settings=tuple(_settings(result)),
         part=result.page_part,
@@ -324,67 +311,48 @@ def section_of(
     )
 
 
-def _own_scale(result: Result) -> Calibration | None:
-    scale = result if isinstance(result, Calibration) else getattr(result, "calibration", None)
-    return scale if isinstance(scale, Calibration) else None
-
-
-def _within_limits(
-    given: Mapping[str, pd.DataFrame],
-) -> tuple[list[tuple[str, pd.DataFrame]], list[str]]:
-    """Return the tables with as many rows as a page can hold, and notes on those that have more."""
-    notes = [
-        f"Table {_words(name)!r} shows the first {MOST_ROWS:,} of {len(frame):,} rows: a page with "
-        "all of them would not open. The result itself, and the folder of a command, hold all."
-        for name, frame in given.items()
-        if len(frame) > MOST_ROWS
-    ]
-    return [(name, frame.head(MOST_ROWS)) for name, frame in given.items()], notes
-
-
-def title_of(result: Result) -> str:
-    """Return the name of its class as words: LabelTrouble -> Label trouble."""
-    return _sentence(_words(result.name()))
-
-
-def _about(result: Result) -> str:
-    return (type(result).__doc__ or "").strip().partition("\n")[0]
-
-
 def _drawn(
     figures: Iterable[tuple[str, Draw]], title: str, numbered: Callable[[], str]
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the figures as markup, and why some cannot be drawn."""
     pictures, lacking = [], []
     for name, draw in figures:
+        words = _words(name)
         try:
             display = draw()
         except InputError as reason:
-            lacking.append(f"There is no figure {_words(name)!r}: {reason}")
+            lacking.append(f"There is no figure {words!r}: {reason}")
             continue
         if display.instead:
-            lacking.append(f"Figure {_words(name)!r} is not drawn: {display.instead}")
+            lacking.append(f"Figure {words!r} is not drawn: {display.instead}")
             continue
         about = (type(display).__doc__ or "").strip().partition("\n")[0]
-        words = _words(name)
-        named = title if words == title.lower() else _sentence(words)
-        pictures.append((f"{named}. {about}", picture_of(display, named, numbered())))
+        caption = title if words == title.lower() else capitalized(words)
+        pictures.append((f"{caption}. {about}", picture_of(display, caption, numbered())))
     return pictures, lacking
-
-
-# Names of figures that are short as names of files, but no words.
-SPELLED = {"mae": "mean absolute error", "bump": "ranks along the periods"}
 
 
 def _words(name: str) -> str:
     return SPELLED.get(name, name.replace("_", " ").replace("cells ", "cells of "))
 
 
-def _sentence(text: str) -> str:
+def capitalized(text: str) -> str:
+    """Return the text with a capital at its beginning, and all else as it is."""
     return text[:1].upper() + text[1:]
 
 
+def unused(name: str, taken: Collection[str], form: str = "{} ({})") -> str:
+    """Return the name, or with a number if it is taken: "name (2)", in that `form`."""
+    free, k = name, 2
+    while free in taken:
+        free, k = form.format(name, k), k + 1
+    return free
+
+
 def _settings(result: Result) -> Iterator[tuple[str, str]]:
+    def shown(value: object) -> str:
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+
     model = getattr(result, "model", None)
     if hasattr(model, "coordinates"):
         yield "model", str(getattr(model, "name", model))
@@ -392,25 +360,9 @@ def _settings(result: Result) -> Iterator[tuple[str, str]]:
         value = getattr(result, each.name)
         if each.name in ("settings", "limits") and is_dataclass(value):
             for name, part in asdict(value).items():  # type: ignore[arg-type]
-                yield f"{each.name}: {name.replace('_', ' ')}", _shown(part)
+                yield f"{each.name}: {name.replace('_', ' ')}", shown(part)
         elif each.name in SETTINGS and isinstance(value, str | int | float | bool):
-            yield each.name.replace("_", " "), _shown(value)
-
-
-def _shown(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _together(results: Mapping[str, Result], numbered: Callable[[], str]) -> list[Section]:
-    """Compare the capabilities of several models, measured on the same cases."""
-    models: dict[str, Any] = {
-        name: each for name, each in results.items() if each.name() == "capability"
-    }
-    if len(models) < 2:
-        return []
-    from ogive.capability.capability_result import CapabilityComparison
-
-    return [section_of("Models compared", CapabilityComparison(models), numbered)]
+            yield each.name.replace("_", " "), shown(value)
 
 
 @dataclass(frozen=True)
@@ -433,57 +385,50 @@ class Gathered:
     explored: dict[str, Result] = field(default_factory=dict)
     brief: set[str] = field(default_factory=set)
 
+    def add(self, given: Any, title: str | None = None) -> None:
+        """Add a result, a section, banks, or several of these."""
+        if hasattr(given, "found") and hasattr(given, "missing"):
+            self._add_chapters(given)
+        elif isinstance(given, Result):
+            named = title or capitalized(_words(given.name()))
+            self.results[unused(named, self.results)] = given
+        elif isinstance(given, Section):
+            self.sections.append(given)
+        elif isinstance(given, Banks):
+            self.explored |= given.calibrations
+        elif isinstance(given, Mapping):
+            for name, each in given.items():
+                self.add(each, str(name))
+        elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+            for each in given:
+                self.add(each, title)
+        else:
+            raise InputError(
+                f"results holds {type(given).__name__}, but a page shows results: what calibrate, "
+                "diagnose or a study returns, one, in a list, or by title."
+            )
+
+    def _add_chapters(self, given: Any) -> None:
+        """Add the main result, then the others, and the reasons for those that are missing."""
+        main = getattr(given, "decoding", None)
+        if main is not None:
+            self.add(main)
+        before = set(self.results)
+        for name, each in given.found.items():
+            self.add(each, str(name).replace("_", " ").capitalize())
+        if getattr(given, "brief", False):
+            self.brief |= set(self.results) - before
+        for name, reason in given.missing.items():
+            self.missing[str(name).replace("_", " ")] = reason
+
 
 def gather(given: Any) -> Gathered:
     """Gather results: one, several, by title or not, or those of `diagnose` or `read_benchmark`."""
-    found = Gathered()
-    _add(found, given, None)
-    if not found.results and not found.sections:
+    gathered = Gathered()
+    gathered.add(given)
+    if not gathered.results and not gathered.sections:
         raise InputError("There is nothing to report. Give at least one result.")
-    return found
-
-
-def _add(found: Gathered, given: Any, title: str | None) -> None:
-    if hasattr(given, "found") and hasattr(given, "missing"):
-        _add_chapters(found, given)
-    elif isinstance(given, Result):
-        found.results[_free(title or title_of(given), found.results)] = given
-    elif isinstance(given, Section):
-        found.sections.append(given)
-    elif isinstance(given, Banks):
-        found.explored |= given.calibrations
-    elif isinstance(given, Mapping):
-        for name, each in given.items():
-            _add(found, each, str(name))
-    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        for each in given:
-            _add(found, each, title)
-    else:
-        raise InputError(
-            f"results holds {type(given).__name__}, but a page shows results: what calibrate, "
-            "diagnose or a study returns, one, in a list, or by title."
-        )
-
-
-def _add_chapters(found: Gathered, given: Any) -> None:
-    """Add the main result, then the others, and the reasons for those that are missing."""
-    main = getattr(given, "decoding", None)
-    if main is not None:
-        _add(found, main, None)
-    before = set(found.results)
-    for name, each in given.found.items():
-        _add(found, each, str(name).replace("_", " ").capitalize())
-    if getattr(given, "brief", False):
-        found.brief |= set(found.results) - before
-    for name, reason in given.missing.items():
-        found.missing[str(name).replace("_", " ")] = reason
-
-
-def _free(title: str, taken: Mapping[str, Any]) -> str:
-    wanted, k = title, 2
-    while wanted in taken:
-        wanted, k = f"{title} ({k})", k + 1
-    return wanted
+    return gathered
 
 
 def as_json(value: Any) -> str:
@@ -497,54 +442,38 @@ def columns_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
     Kinds are "number", "flag" and "text". Texts that repeat are kept once, in `levels`.
     """
-    flat = _flat(frame)
-    digits = FEW_DIGITS if len(flat) > MANY_ROWS else DIGITS
-    return [_column(str(name), flat.iloc[:, k], digits) for k, name in enumerate(flat.columns)]
-
-
-def rounded(values: Any, digits: int = FEW_DIGITS) -> list[Any]:
-    """Return rounded numbers; None for NaN and a text for infinity, which JSON lacks."""
-    return [_number(value, digits) for value in np.asarray(values, dtype=float).tolist()]
-
-
-def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with its index as columns, and one level of names."""
-    import pandas as pd
-
     if isinstance(frame.columns, pd.MultiIndex):
         frame = frame.set_axis([" ".join(map(str, name)) for name in frame.columns], axis=1)
-    if isinstance(frame.index, pd.RangeIndex) and frame.index.name is None:
-        return frame
-    names = [_free_column(name, frame) for name in frame.index.names]
-    return frame.rename_axis(names).reset_index()
+    if not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None:
+        names = []
+        for name in frame.index.names:
+            wanted = "name" if name is None else str(name)
+            while wanted in frame.columns:
+                wanted += "_"
+            names.append(wanted)
+        frame = frame.rename_axis(names).reset_index()
+    digits = FEW_DIGITS if len(frame) > MANY_ROWS else DIGITS
+    return [
+        {"name": str(name), **_column(frame.iloc[:, k], digits)}
+        for k, name in enumerate(frame.columns)
+    ]
 
 
-def _free_column(name: Any, frame: pd.DataFrame) -> str:
-    wanted = "name" if name is None else str(name)
-    while wanted in frame.columns:
-        wanted += "_"
-    return wanted
-
-
-def _column(name: str, values: pd.Series[Any], digits: int) -> dict[str, Any]:
-    from pandas.api import types
-
+def _column(values: pd.Series[Any], digits: int) -> dict[str, Any]:
     if types.is_bool_dtype(values.dtype):
         known = values.astype(object).where(values.notna(), None)
-        flags = [None if value is None else bool(value) for value in known]
-        return {"name": name, "kind": "flag", "values": flags}
+        return {"kind": "flag", "values": [None if v is None else bool(v) for v in known]}
     if types.is_integer_dtype(values.dtype) and not values.isna().any():
-        return {"name": name, "kind": "number", "values": [int(value) for value in values]}
+        return {"kind": "number", "values": [int(value) for value in values]}
     if types.is_numeric_dtype(values.dtype):
         numbers = values.to_numpy(dtype=float, na_value=np.nan)
-        return {"name": name, "kind": "number", "values": rounded(numbers, digits)}
+        return {"kind": "number", "values": rounded(numbers, digits)}
     texts = [text_of(value) for value in values.tolist()]
     levels = list(dict.fromkeys(texts))
     if len(levels) > max(1, len(texts) // 3):
-        return {"name": name, "kind": "text", "values": texts}
-    place = {text: k for k, text in enumerate(levels)}
-    codes = [place[text] for text in texts]
-    return {"name": name, "kind": "text", "levels": levels, "values": codes}
+        return {"kind": "text", "values": texts}
+    index = {text: k for k, text in enumerate(levels)}
+    return {"kind": "text", "levels": levels, "values": [index[text] for text in texts]}
 
 
 def text_of(value: Any) -> str:
@@ -557,10 +486,15 @@ def text_of(value: Any) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
-def _number(value: float, digits: int) -> Any:
-    if math.isnan(value):
-        return None
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    short = float(f"{value:.{digits}g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+def rounded(values: Any, digits: int = FEW_DIGITS) -> list[Any]:
+    """Return rounded numbers; None for NaN and a text for infinity, which JSON lacks."""
+
+    def short(value: float) -> Any:
+        if math.isnan(value):
+            return None
+        if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        number = float(f"{value:.{digits}g}")
+        return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+    return [short(value) for value in np.asarray(values, dtype=float).tolist()]

@@ -427,8 +427,10 @@ class _RespondentPlane(Display):
 
     noun = "respondent"
 
-    def _draw_dots(self, ax: Axes, style: Style, points: Floats, group: Array) -> list[Any]:
-        look: dict[str, Any] = {"alpha": 0.6, "linewidth": 0, "zorder": 3}
+    def _draw_dots(
+        self, ax: Axes, style: Style, points: Floats, group: Array, order: int
+    ) -> list[Any]:
+        look: dict[str, Any] = {"alpha": 0.6, "linewidth": 0, "zorder": order}
         look["s"] = 22.0 if len(points) <= MANY_RESPONDENTS else 6.0
         return [
             ax.scatter(*points[rows].T, color=colour, **look)
@@ -458,7 +460,7 @@ class RespondentFitDisplay(_RespondentPlane):
         ax.set_ylim(low, high)
         ax.axhspan(low, -CHANCE, color=style.faint, alpha=0.6, zorder=1)
         ax.axhline(-CHANCE, color=style.neutral, linewidth=0.8, zorder=2)
-        groups = self._draw_dots(ax, style, points, below)
+        groups = self._draw_dots(ax, style, points, below, 3)
         for rows, dots in zip((~below, below), groups, strict=True):
             names = zip(self._rows.index[rows], *points[rows].T, strict=True)
             say_on_hover(dots, [f"{name}: ability {a:.2f}, zh {b:.2f}" for name, a, b in names])
@@ -510,7 +512,7 @@ class ExcessDisplay(_RespondentPlane):
         line: dict[str, Any] = {"color": style.neutral, "zorder": 1}
         ax.axhline(0.0, linewidth=0.9, **line)
         ax.axhline(CHANCE, linewidth=0.8, linestyle=DASHED, **line)
-        self._draw_dots(ax, style, points, hint)
+        self._draw_dots(ax, style, points, hint, 1)
         low, high = ends_of(points[:, 1])
         ax.set_ylim(min(low, -3.0) - 0.3, max(high, 3.0) + 0.3)
         ax.set_xlim(ax.get_xlim())
