@@ -12,7 +12,7 @@ from ogive.data.logs.lm_eval import LmEval
 from ogive.errors import FileError, InputError, OgiveError
 from ogive.reporting.exports import write_folder
 from ogive.reporting.session import ViewSession
-from ogive.reporting.sources import Kept, read_paths
+from ogive.reporting.sources import ReadCache, read_paths
 
 BATCH = "00000000-0000-0000-0000-000000000001"
 
@@ -310,7 +310,7 @@ def test_a_change_of_one_log_reads_only_that_one_again(tmp_path, read):
         written_log(logs, model, 3)
     table = tmp_path / "old.csv"
     table.write_text("model,sums/0\nzoe,1\n")
-    kept = Kept()
+    kept = ReadCache()
     read_paths([logs, table], kept)
     assert read == ["ann", "bob", "eve"]
     read.clear()
@@ -326,7 +326,7 @@ def test_a_change_of_one_log_reads_only_that_one_again(tmp_path, read):
 
 
 def test_a_log_that_was_rewritten_or_described_anew_is_not_read_from_memory(tmp_path, read):
-    kept = Kept()
+    kept = ReadCache()
     for model in ("ann", "bob"):
         written_log(tmp_path, model, 3)
     read_paths([tmp_path], kept)

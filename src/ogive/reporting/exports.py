@@ -1,9 +1,4 @@
-"""Results folder, model card.
-
-A folder with the tables, item banks and figures of a result, and a summary of them.
-
-A model card in the format of Hugging Face: metadata for machines, sections for people.
-"""
+"""What a result leaves behind: a folder of tables, figures and item banks, or a model card."""
 
 from __future__ import annotations
 
@@ -14,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
+import ogive
 from ogive._files import PathLike, file_name_of, make_folder, read_json, write_bytes, write_json
 from ogive._progress import at_stage
 from ogive.errors import FileError, InputError
@@ -25,15 +22,14 @@ from ogive.results.base import Draw, Result
 from ogive.results.csv_text import csv_text
 from ogive.results.numbers import counted, joined, shown
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 SUMMARY = "summary.json"
 KIND, FORMAT = "report", 1
 BANKS, FIGURES = "banks", "figures"
-PLACES = ((), (BANKS,), (FIGURES,))  # where the files of a report are
+FOLDERS = ((), (BANKS,), (FIGURES,))  # those of the files of a report
 FAILURES = ("failures", "pool_failures")  # attributes that say who failed, and why
+NAMES = ("respondent", "model", "classifier", "algorithm")  # columns that name who was measured
+CLASSIFICATION = "tabular-classification"
+Z = 1.959963984540054  # standard errors from an estimate to the end of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -57,9 +53,15 @@ class Contents:
         """Return the contents that a result has by itself, and of others `beside` it."""
         tables, figures, banks = dict(result.tables()), dict(result.figures()), dict(result.banks())
         for each in beside:
-            tables |= _prefixed(each, each.tables())
-            figures |= _prefixed(each, each.figures())
-            banks |= _prefixed(each, each.banks())
+            own = each.name()
+            for whole, more in (
+                (tables, each.tables()),
+                (figures, each.figures()),
+                (banks, each.banks()),
+            ):
+                whole |= {  # under names that tell whose it is
+                    name if name == own else f"{own}_{name}": part for name, part in more.items()
+                }
         return cls(
             tables=tables,
             figures=figures,
@@ -71,12 +73,6 @@ class Contents:
         )
 
 
-def _prefixed(result: Result, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a result has, under names that tell whose it is."""
-    own = result.name()
-    return {name if name == own else f"{own}_{name}": each for name, each in named.items()}
-
-
 def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
     """Write tables as CSV, figures as PNG, item banks as JSON, and a summary; return the paths.
 
@@ -85,9 +81,14 @@ def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
     """
     contents = Contents.of(found) if isinstance(found, Result) else found
     home = make_folder(folder)
-    earlier, files = _earlier(home), []
-    for place in (BANKS, FIGURES):
-        make_folder(home / place)
+    earlier: dict[str, str] = {}  # files of an earlier report, and what they held
+    with suppress(FileError):
+        sums = read_json(home / SUMMARY, KIND, FORMAT).get("sha256")
+        known = sums.items() if isinstance(sums, dict) else ()
+        earlier = {name: digest for name, digest in known if isinstance(digest, str)}
+    files = []
+    for folder_name in (BANKS, FIGURES):
+        make_folder(home / folder_name)
     for name, bank in contents.banks.items():
         at_stage(f"item bank {name}")
         files.append(bank.save(home / BANKS / f"{file_name_of(name)}.json"))
@@ -146,26 +147,15 @@ def _write_table(path: Path, frame: pd.DataFrame) -> Path:
     return path
 
 
-def _earlier(home: Path) -> dict[str, str]:
-    """Return the files that an earlier report wrote, as its summary says, and what they held."""
-    try:
-        sums = read_json(home / SUMMARY, KIND, FORMAT).get("sha256")
-    except FileError:
-        return {}
-    if not isinstance(sums, dict):
-        return {}
-    return {name: told for name, told in sums.items() if isinstance(told, str)}
-
-
 def _forget(home: Path, earlier: Mapping[str, str], kept: set[Path]) -> None:
     """Remove files of an earlier report: only in its own places, and only as it wrote them.
 
     A summary may come from anybody, and must not be able to name a file of yours.
     """
     for name, digest in earlier.items():
-        *place, last = Path(name).parts or ("",)
+        *folders, last = Path(name).parts or ("",)
         path = home / name
-        if tuple(place) not in PLACES or last in ("", "..") or path in kept:
+        if tuple(folders) not in FOLDERS or last in ("", "..") or path in kept:
             continue
         with suppress(OSError):  # gone meanwhile, or may not be removed
             if path.is_file() and not path.is_symlink() and _digest(path) == digest:
@@ -175,11 +165,6 @@ def _forget(home: Path, earlier: Mapping[str, str], kept: set[Path]) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-NAMES = ("respondent", "model", "classifier", "algorithm")  # columns that name who was measured
-CLASSIFICATION = "tabular-classification"
-Z = 1.959963984540054  # of a 95 % interval
 
 
 class Measured(NamedTuple):
@@ -245,7 +230,6 @@ def model_card(
             *_table(figures),
             "\nIntervals are 95 % intervals.\n",
             *_meaning(named),
-            *_measured(named),
         ]
     )
     if path is not None:
@@ -283,26 +267,23 @@ def _study(result: Any) -> str:
 
 
 def _figures(result: Result, respondent: str, name: str) -> Iterator[Measured]:
-    """Every figure with an uncertainty in the rows of a model, of the first table that has some."""
+    """Yield every figure with an uncertainty in the rows of a model, of the first such table."""
     for frame in result.tables().values():
-        rows = _rows(frame, respondent)
-        found = [
+        rows = frame[[str(label) == respondent for label in _names_in(frame)]]
+        figures = [
             Measured(str(row.get("dataset", name)), *figure)
             for _, row in rows.iterrows()
             for figure in _with_uncertainty(row)
         ]
-        if found:
-            yield from found
+        if figures:
+            yield from figures
             return
 
 
-def _rows(frame: pd.DataFrame, respondent: str) -> pd.DataFrame:
-    for column in NAMES:
-        if column in frame.columns:
-            return frame[frame[column].astype(str) == respondent]
-    if frame.index.nlevels > 1:
-        return frame.iloc[:0]
-    return frame[[str(label) == respondent for label in frame.index]]
+def _names_in(frame: pd.DataFrame) -> list[Any]:
+    """Return who was measured in each row: a column of names, or the index."""
+    column = next((name for name in NAMES if name in frame.columns), None)
+    return list(frame.index if column is None else frame[column])
 
 
 def _with_uncertainty(row: pd.Series[Any]) -> Iterator[tuple[str, float, float, float]]:
@@ -385,28 +366,21 @@ def _meaning(results: Mapping[str, Result]) -> Iterator[str]:
         yield "\n## Limits\n\n"
         yield from (f"- {name}: {note}\n" for name, notes in limits.items() for note in notes)
 
-
-def _measured(results: Mapping[str, Result]) -> Iterator[str]:
-    from ogive import __version__
-
     studies = joined(sorted({_study(one) for one in results.values()}))
     yield (
-        f"\n## How it was measured\n\nItem Response Theory with ogive {__version__}: {studies}. "
-        "Ability is on the scale of the items of that data set, and is not comparable between data "
-        "sets. A standard error holds for these items only.\n"
+        "\n## How it was measured\n\nItem Response Theory with ogive "
+        f"{ogive.__version__}: {studies}. Ability is on the scale of the items of that data "
+        "set, and is not comparable between data sets. A standard error holds for these items only.\n"
     )
 
 
 def _nobody(results: Mapping[str, Result], respondent: str) -> str:
     known: dict[str, None] = {}
     for one in results.values():
-        for frame in one.tables().values():
-            column = next((name for name in NAMES if name in frame.columns), None)
-            names = frame.index if column is None else frame[column]
-            known |= dict.fromkeys(str(name) for name in names[:12])
-            break
-    there = ", ".join(list(known)[:12])
+        first = next(iter(one.tables().values()), pd.DataFrame())
+        known |= dict.fromkeys(map(str, _names_in(first)[:12]))
+    names = ", ".join(list(known)[:12])
     return (
         f"The results hold no figure with an uncertainty for {shown(respondent)} in "
-        f"{counted(len(results), 'result')}. They name: {there}."
+        f"{counted(len(results), 'result')}. They name: {names}."
     )

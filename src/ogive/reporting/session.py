@@ -23,7 +23,7 @@ from ogive.irt.part_scales import scales_of_parts
 from ogive.irt.predicted_accuracy import LEAST
 from ogive.reporting.app_scales import ShownScale
 from ogive.reporting.sections import as_json, columns_of
-from ogive.reporting.sources import MAX_BYTES, Kept, Opened, read_paths, signature_of
+from ogive.reporting.sources import MAX_BYTES, Opened, ReadCache, read_paths, signature_of
 from ogive.results.numbers import counted
 from ogive.results.wording import words_of_page
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from ogive.irt.calibration import Calibration
 
 
-SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_BETWEEN_READS = 1.0
 MOST_DROPPED = 50  # files
 KEPT = 3  # snapshots: a page may still ask about the one before
-CLOSED = 0.2  # seconds in which a worker hears that it should end
+CLOSED = 0.2  # seconds in which a worker notices that it should end
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Fitted:
 
     @cached_property
     def board(self) -> Leaderboard:
-        """Everybody on boards of one table, as a report has them."""
+        """All respondents on boards of one table, as a report has them."""
         return leaderboard(self.table, calibration=self.whole)
 
 
@@ -69,6 +69,61 @@ class Stage:
 
     doing: str = ""
     failure: str = ""
+
+
+class DroppedFiles:
+    """Files that a browser sent, in a temporary folder; those of one batch are opened together."""
+
+    def __init__(self) -> None:
+        self.paths: list[Path] = []  # what was opened
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._loose: dict[str, Path] = {}  # folders of files that came without one, by batch
+
+    def path_for(self, batch: str, inside: Path) -> Path:
+        """Return where a file goes, and make its folder.
+
+        Some harnesses name models after folders. So files of a batch that come without one are of
+        one model, whose folder is named after the first of them; two of the same name are of two.
+        """
+        if len(self.paths) >= MOST_DROPPED:
+            raise InputError(
+                f"{MOST_DROPPED} logs were added already. Put them into a folder, and open it."
+            )
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="ogive-view-")
+        home = self._home(batch)
+        path = home / inside
+        if len(inside.parts) == 1:
+            folder, k = self._loose.setdefault(batch, home / inside.stem), 2
+            while (path := folder / inside).exists():
+                folder, k = home / f"{inside.stem} {k}", k + 1
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def batch(self, batch: str) -> list[Path]:
+        """Return the file or the tables of a batch, or the folders of several logs."""
+        home = self._home(batch)
+        files = [path for path in home.rglob("*") if path.is_file()]
+        if not files:
+            raise InputError("Nothing was dropped. Drop a log, or a folder of logs.")
+        tables = [path for path in files if not holds_logs(path, most_bytes(None, MAX_BYTES))]
+        alone = len(files) == 1 or len(tables) == len(files)
+        return files if alone else sorted(home.iterdir())  # so that scales are named after them
+
+    def without_folder(self, message: str, batch: str) -> str:
+        """Return a message without the folder that nobody chose."""
+        home = self._home(batch)
+        for path in home.rglob("*"):
+            message = message.replace(str(path), path.name if path.is_file() else str(path))
+        return message.replace(f"{home}/", "").replace(str(home), "what was dropped")
+
+    def remove(self) -> None:
+        """Remove the temporary folder."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def _home(self, batch: str) -> Path:
+        return Path("nowhere" if self._folder is None else self._folder.name) / batch
 
 
 @dataclass
@@ -90,101 +145,57 @@ class ViewSession:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._over = threading.Event()
-        self._dropped: list[Path] = []
-        self._loose: dict[str, Path] = {}  # folders of files that came without one, by batch
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._signature = signature_of(self.paths)
-        self._waiting: Opened | None = None
         self._reading = threading.Lock()
-        self._kept = Kept()
+        self._cache = ReadCache()
+        self._dropped = DroppedFiles()
+        self._signature = signature_of(self.paths)
+        self._waiting: Opened | None = None  # what was read and is not calibrated yet
         self._past: list[Snapshot] = []
-        self._threads: list[threading.Thread] = []
-        self._known: dict[str, ShownScale] = {}  # the last scale of each table
+        self._scales: dict[str, ShownScale] = {}  # the last scale of each table
         self._remarks: dict[str, tuple[str, ...]] = {}  # on the scale of each table
-        self._last: Fitted | None = None
+        self._fitted: Fitted | None = None  # the last one
 
     def look(self) -> None:
         """Read all paths, and show what can be shown at once."""
-        self._signature = signature_of([*self.paths, *self._dropped])
-        self._take(self._read([*self.paths, *self._dropped]))
+        self._signature = signature_of(self._all_paths)
+        self._accept(self._read(self._all_paths))
 
     def start(self) -> None:
         """Calibrate, and watch the files, until `close`."""
         for work in (self._calibrate_all, self._watch):
-            thread = threading.Thread(target=work, daemon=True, name=f"view{work.__name__}")
-            self._threads.append(thread)
-            thread.start()
+            threading.Thread(target=work, daemon=True, name=f"view{work.__name__}").start()
 
     def close(self) -> None:
         """End the threads as soon as they can, and remove what was dropped."""
         self._over.set()
         with self._changed:
             self._changed.notify_all()
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._dropped.remove()
 
     def dropped_path(self, batch: str, inside: Path) -> Path:
         """Return where a dropped file goes; the files of one `batch` are opened together."""
         with self._lock:
-            if len(self._dropped) >= MOST_DROPPED:
-                raise InputError(
-                    f"{MOST_DROPPED} logs were added already. Put them into a folder, and open it."
-                )
-            if self._folder is None:
-                self._folder = tempfile.TemporaryDirectory(prefix="ogive-view-")
-        path = self._home(batch) / inside
-        if len(inside.parts) == 1:
-            path = self._among_loose(batch, inside)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
-
-    def _among_loose(self, batch: str, file: Path) -> Path:
-        """Return where a file without a folder goes: some harnesses name models after folders.
-
-        Files that come together are of one model, whose folder is named after the first of them,
-        so that what tells of its logs lies beside them; two of the same name are of two models.
-        """
-        folder = self._loose.setdefault(batch, self._home(batch) / file.stem)
-        k = 2
-        while (path := folder / file).exists():
-            folder, k = self._home(batch) / f"{file.stem} {k}", k + 1
-        return path
+            return self._dropped.path_for(batch, inside)
 
     def add(self, batch: str) -> str:
         """Open what was dropped beside the rest; what cannot be read changes nothing."""
-        given = self._batch(batch)
+        given = self._dropped.batch(batch)
         alone = read_paths(given)
-        together = self._read([*self.paths, *self._dropped, *given])
+        together = self._read([*self._all_paths, *given])
         before = self.opened
         apart = len(together.tables) > len(before.tables) and bool(alone.tables)
         with self._lock:
-            self._dropped += given
-            self._signature = signature_of([*self.paths, *self._dropped])
-        self._take(together)
+            self._dropped.paths += given
+            self._signature = signature_of(self._all_paths)
+        self._accept(together)
         said = f"{_said_of_added(alone, before)}."
         if apart and len(together.tables) + len(together.banks) > 1:
             said += " They share no item with what was open, so they have a scale of their own."
         return said
 
     def in_own_words(self, message: str, batch: str) -> str:
-        """Return a message without the folder that nobody chose."""
-        home = self._home(batch)
-        for path in home.rglob("*"):
-            message = message.replace(str(path), path.name if path.is_file() else str(path))
-        return message.replace(f"{home}/", "").replace(str(home), "what was dropped")
-
-    def _home(self, batch: str) -> Path:
-        return Path("nowhere" if self._folder is None else self._folder.name) / batch
-
-    def _batch(self, batch: str) -> list[Path]:
-        """Return the file or the tables that were dropped, or the folders of several logs."""
-        home = self._home(batch)
-        files = [path for path in home.rglob("*") if path.is_file()]
-        if not files:
-            raise InputError("Nothing was dropped. Drop a log, or a folder of logs.")
-        tables = [path for path in files if not holds_logs(path, most_bytes(None, MAX_BYTES))]
-        alone = len(files) == 1 or len(tables) == len(files)
-        return files if alone else sorted(home.iterdir())  # so that scales are named after them
+        """Return a message about a batch without the folder that nobody chose."""
+        return self._dropped.without_folder(message, batch)
 
     def state(self) -> dict[str, Any]:
         """Return what a page asks for every second."""
@@ -209,21 +220,25 @@ class ViewSession:
             return None
         return known.scales[number]
 
+    @property
+    def _all_paths(self) -> list[Path]:
+        return [*self.paths, *self._dropped.paths]
+
     def _read(self, paths: Sequence[Path]) -> Opened:
         """Read what is at the paths; of what was read before, only what changed."""
         with self._reading:
-            return read_paths(paths, self._kept)
+            return read_paths(paths, self._cache)
 
-    def _take(self, opened: Opened) -> None:
-        """Show what was read: with its last scale where there is one, or else as counts."""
+    def _accept(self, opened: Opened) -> None:
+        """Show what was read: with its last scale if there is one, or else as counts."""
         scales = [ShownScale.calibrated(name, bank) for name, bank in opened.banks.items()]
         scales += [
-            self._known.get(name) or ShownScale.counted(name, table)
+            self._scales.get(name) or ShownScale.counted(name, table)
             for name, table in opened.tables.items()
         ]
         with self._changed:
             self.opened, self.read_at = opened, time.time()
-            self._known = {k: v for k, v in self._known.items() if k in opened.tables}
+            self._scales = {k: v for k, v in self._scales.items() if k in opened.tables}
             self._remarks = {k: v for k, v in self._remarks.items() if k in opened.tables}
             self._publish(scales)
             self._waiting = opened
@@ -251,6 +266,7 @@ class ViewSession:
                     break
 
     def _calibrate(self, name: str, table: Responses) -> None:
+        """Show the scale of a table, then its suspect labels, then the models compared in pairs."""
         whole, part = self.opened.whole.get(name, (table, 0))
         if whole.n_respondents < LEAST:
             self._remark(name, f"a scale needs {LEAST} models, so that only shares are shown.")
@@ -260,15 +276,15 @@ class ViewSession:
             return
         try:
             with told_of_stages(self._doing):
-                fitted = self._fitted(whole)
-                found = fitted.parts[part]
+                fitted = self._fit(whole)
+                calibration = fitted.parts[part]
                 self._doing("placing respondents")
-                self._keep(name, found, None)
-                self._remark(name, *found.fit_notes)
+                self._show(name, calibration, None)
+                self._remark(name, *calibration.fit_notes)
                 if table.kind == "binary":
                     self._doing("looking for suspect labels")
-                    self._keep(name, found, label_trouble(found))
-                self._compare(name, fitted, found)
+                    self._show(name, calibration, label_trouble(calibration))
+                self._compare(name, fitted, calibration)
         except OgiveError as error:
             self._remark(name, f"there is no scale. {error}")
         except Exception as error:  # the page goes on, and says what happened
@@ -276,49 +292,50 @@ class ViewSession:
         finally:
             self._doing("")
 
-    def _fitted(self, table: Responses) -> Fitted:
+    def _fit(self, table: Responses) -> Fitted:
         """Return the scales of a table, fitted once for all its parts, as in a report."""
-        if self._last is None or self._last.table is not table:
+        if self._fitted is None or self._fitted.table is not table:
             self._doing(f"calibrating {table.n_respondents:,} × {table.n_items:,} responses")
-            found = calibrate(table, self.model, progress=self._iteration)
-            self._last = Fitted(table, found, scales_of_parts(found))
-        return self._last
+            calibration = calibrate(table, self.model, progress=self._iteration)
+            self._fitted = Fitted(table, calibration, scales_of_parts(calibration))
+        return self._fitted
 
     def _remark(self, name: str, *said: str) -> None:
         with self._lock:
             self._remarks[name] = tuple(f"{name}: {each}" for each in said)
 
-    def _keep(self, name: str, found: Calibration, trouble: LabelTrouble | None) -> None:
+    def _show(self, name: str, calibration: Calibration, trouble: LabelTrouble | None) -> None:
         """Show the scale of a table, unless the table was closed in the meantime."""
-        scale = ShownScale.calibrated(name, found, trouble)
+        scale = ShownScale.calibrated(name, calibration, trouble)
         with self._lock:
             if name in self.opened.tables:
-                self._known[name] = scale
-                before = self.snapshot.scales
-                self._publish([scale if one.scale.name == name else one for one in before])
+                self._scales[name] = scale
+                self._publish(self._scales_with(scale))
 
-    def _compare(self, name: str, fitted: Fitted, found: Calibration) -> None:
-        """Add whom models beat to the scale that is shown, which stays the same otherwise."""
+    def _scales_with(self, scale: ShownScale) -> list[ShownScale]:
+        """Return the scales that are shown, with a new one in its place."""
+        name = scale.scale.name
+        return [scale if one.scale.name == name else one for one in self.snapshot.scales]
+
+    def _compare(self, name: str, fitted: Fitted, calibration: Calibration) -> None:
+        """Add verdicts on pairs of models to the scale that is shown, which stays the same."""
         self._doing("comparing all pairs of models")
         try:
             board = fitted.board
         except OgiveError as error:
-            self._remark(name, *found.fit_notes, f"models were not compared in pairs. {error}")
+            apart = f"models were not compared in pairs. {error}"
+            self._remark(name, *calibration.fit_notes, apart)
             return
         with self._lock:
-            if name in self._known:
-                self._known[name] = scale = replace(self._known[name], board=board)
-                before = self.snapshot.scales
-                self.snapshot = replace(
-                    self.snapshot,
-                    scales=tuple(scale if one.scale.name == name else one for one in before),
-                )
+            if name in self._scales:
+                self._scales[name] = scale = replace(self._scales[name], board=board)
+                self.snapshot = replace(self.snapshot, scales=tuple(self._scales_with(scale)))
                 self._past[-1:] = [self.snapshot]
 
     def _watch(self) -> None:
         """Read again when a file has changed; what cannot be read now may be readable soon."""
-        while not self._over.wait(SECONDS_BETWEEN_LOOKS):
-            paths = [*self.paths, *self._dropped]
+        while not self._over.wait(SECONDS_BETWEEN_READS):
+            paths = self._all_paths
             now = signature_of(paths)
             if now == self._signature:
                 continue
@@ -326,11 +343,11 @@ class ViewSession:
                 opened = self._read(paths)
             except (OgiveError, OSError) as error:
                 self._signature = now
-                self._say(failure=f"What changed cannot be read yet: {error}")
+                self._set_stage(failure=f"What changed cannot be read yet: {error}")
                 continue
             self._signature = now
-            self._say(failure="")
-            self._take(opened)
+            self._set_stage(failure="")
+            self._accept(opened)
 
     def _iteration(self, done: int, total: int | None, message: str) -> None:
         del total
@@ -338,14 +355,11 @@ class ViewSession:
             self._doing(f"calibrating, iteration {done:,} {message}".strip())
 
     def _doing(self, what: str) -> None:
-        self._say(doing=what)
+        self._set_stage(doing=what)
 
-    def _say(self, *, doing: str | None = None, failure: str | None = None) -> None:
+    def _set_stage(self, **changes: str) -> None:
         with self._lock:
-            self.stage = Stage(
-                self.stage.doing if doing is None else doing,
-                self.stage.failure if failure is None else failure,
-            )
+            self.stage = replace(self.stage, **changes)
 
 
 def _said_of_added(added: Opened, before: Opened) -> str:
@@ -364,13 +378,11 @@ def _said_of_added(added: Opened, before: Opened) -> str:
 def _document(version: int, scales: Sequence[ShownScale], opened: Opened) -> dict[str, Any]:
     """Return the tables and scales of a page; responses are asked for later."""
     tables: dict[str, Any] = {}
-    made: list[dict[str, Any]] = []
+    contents: list[dict[str, Any]] = []
     for k, shown in enumerate(scales):
-        key = f"items{k}"
-        name = shown.scale.name
-        caption = f"Items of {name}" if len(scales) > 1 else "Items"
-        tables[key] = _table(caption, shown.scale.items)
-        made.append({**shown.scale.content, "table": key, "remote": k})
+        caption = f"Items of {shown.scale.name}" if len(scales) > 1 else "Items"
+        tables[f"items{k}"] = _table(caption, shown.scale.items)
+        contents.append({**shown.scale.content, "table": f"items{k}", "remote": k})
     sections = [
         {
             "title": section.title,
@@ -379,8 +391,13 @@ def _document(version: int, scales: Sequence[ShownScale], opened: Opened) -> dic
         }
         for section in opened.sections
     ]
-    found = {"version": version, "tables": tables, "scales": made, "sections": sections}
-    return {**found, "words": words_of_page()}
+    return {
+        "version": version,
+        "tables": tables,
+        "scales": contents,
+        "sections": sections,
+        "words": words_of_page(),
+    }
 
 
 def _table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:

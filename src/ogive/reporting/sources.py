@@ -1,24 +1,19 @@
-"""What lies at paths: logs, tables, banks, results folders.
-
-What `ogive report` can show: a folder that a command wrote, an item bank, or responses.
-
-Tables that share items become one, so that a further log stands beside what is open.
-
-What lies at paths: tables of responses, item banks, and what results folders say.
-"""
+"""What lies at paths: logs, tables of responses, item banks and results folders."""
 
 from __future__ import annotations
 
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ogive._files import (
     PathLike,
@@ -38,7 +33,7 @@ from ogive.data.logs.runs import LogSettings
 from ogive.data.response_files import holds_logs, read_responses
 from ogive.data.responses import Responses
 from ogive.errors import FileError, OgiveError
-from ogive.evaluation.leaderboards import Leaderboard, leaderboard
+from ogive.evaluation.leaderboards import leaderboard
 from ogive.irt.bank_writing import BANK_ENDINGS
 from ogive.irt.banks import is_bank
 from ogive.irt.calibrating import calibrate
@@ -53,34 +48,35 @@ from ogive.results.csv_text import restored
 from ogive.results.numbers import listed
 from ogive.stats.linked_parts import linked_parts
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 MOST_PARTS = 5  # unlinked parts of a table that are diagnosed
 MOST_SCALES = 20  # of them whose items and respondents are shown; a page of more would not open
 MOST_BYTES = 200 * 1024**2  # of a table
-MOST_LOG_BYTES = 8 * 1024**3  # of each log, as `read_logs` has it
+MAX_BYTES = 8 * 1024**3  # of a log or a file of responses, as `read_logs` has it
 FIGURE_BYTES = 20 * 1024**2
 WIDEST = 900  # pixels of a figure
 COLOURS = 96
+_GROWING = (".csv", ".tsv", ".jsonl", ".ndjson", ".jsonlines")  # text, written line by line
 
 
 def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[Any]:
     """Return the results behind a path: of a folder, of an item bank, or of a new analysis."""
     place = Path(path)
     if is_folder(place):
-        return analyse(place) if _holds_logs(place) else read_folder(place)
+        # A folder that a command wrote has a summary; another one may hold evaluation logs.
+        logs = not is_plain(place / SUMMARY) and any(
+            one.format is not None for one in find_logs([place], MAX_BYTES)
+        )
+        return analyse(place) if logs else read_folder(place)
     if place.suffix.lower() in BANK_ENDINGS and is_bank(place):
         return [load_only("calibration", place)]
     return analyse(place)
 
 
-def _holds_logs(folder: Path) -> bool:
-    """Return True if it is a folder of evaluation logs, not one that a command wrote."""
-    if is_plain(folder / SUMMARY):
-        return False
-    return any(one.format is not None for one in find_logs([folder], MOST_LOG_BYTES))
+class Findings(NamedTuple):
+    """Results by title, and why some are missing."""
+
+    found: dict[str, Any]
+    missing: dict[str, str]
 
 
 def analysed(responses: Responses, model: str = "auto") -> list[Any]:
@@ -89,66 +85,45 @@ def analysed(responses: Responses, model: str = "auto") -> list[Any]:
     Parts that no item links are on boards of their own, and each has its scale and its diagnoses.
     """
     at_stage(f"calibrating {responses.n_respondents:,} × {responses.n_items:,} responses")
-    found = calibrate(responses, model)
-    ranked = Ranked(*gathered({"leaderboard": partial(leaderboard, responses, calibration=found)}))
-    parts = scales_of_parts(found)
+    calibration = calibrate(responses, model)
+    board = partial(leaderboard, responses, calibration=calibration)
+    ranked = Findings(*gathered({"leaderboard": board}))
+    parts = scales_of_parts(calibration)
     if len(parts) == 1:
-        return [ranked, found, diagnose(found)]
+        return [ranked, calibration, diagnose(calibration)]
     return [ranked, *_in_parts(parts)]
 
 
 def _in_parts(parts: list[Calibration]) -> list[Any]:
-    """The scales of unlinked parts, and diagnoses of the largest; what is missing is named."""
-    found: list[Any] = []
+    """Return the scales of unlinked parts, diagnoses of the largest, and what is missing."""
+    results: list[Any] = []
     missing: dict[str, str] = {}
     shown = [part for part in parts[:MOST_SCALES] if part.n_respondents > 1]
-    for k, part in enumerate(shown, start=1):
-        found.append({f"Calibration, part {k}": part})
-        if k > MOST_PARTS or part.n_respondents < LEAST:
-            missing[f"diagnoses of part {k}"] = _why_undiagnosed(part)
+    for k, part in enumerate(parts, start=1):
+        assert part.responses is not None  # noqa: S101 - it was made here, not loaded
+        names = listed(part.responses.respondents, "respondent")
+        if k > len(shown):
+            missing[f"scale of part {k}"] = (
+                f"{names} shares no item with others, and is on the leaderboard only: how hard its "
+                "items are is not known."
+                if part.n_respondents < 2
+                else f"{names}: {MOST_SCALES} parts are shown. Give this one by itself."
+            )
             continue
-        at_stage(f"checking part {k}")
-        checks = diagnose(part)
-        titles = {f"{name}, part {k}": each for name, each in checks.found.items()}
-        reasons = {f"{name}, part {k}": each for name, each in checks.missing.items()}
-        found.append(Checked(titles, reasons))
-    for k, part in enumerate(parts[len(shown) :], start=len(shown) + 1):
-        missing[f"scale of part {k}"] = _why_not_shown(part)
-    return [*found, Checked({}, missing)]
-
-
-def _why_undiagnosed(part: Calibration) -> str:
-    if part.n_respondents < LEAST:
-        return f"{_who(part)}: diagnoses need at least {LEAST} respondents that items link."
-    return f"{_who(part)}: {MOST_PARTS} parts are diagnosed. Give this one by itself."
-
-
-def _why_not_shown(part: Calibration) -> str:
-    if part.n_respondents < 2:
-        return (
-            f"{_who(part)} shares no item with others, and is on the leaderboard only: how hard "
-            "its items are is not known."
-        )
-    return f"{_who(part)}: {MOST_SCALES} parts are shown. Give this one by itself."
-
-
-def _who(part: Calibration) -> str:
-    assert part.responses is not None  # noqa: S101 - it was made here, not loaded
-    return listed(part.responses.respondents, "respondent")
-
-
-class Checked(NamedTuple):
-    """Diagnoses by title, and why some are missing."""
-
-    found: dict[str, Any]
-    missing: dict[str, str]
-
-
-class Ranked(NamedTuple):
-    """The leaderboard by name, or why there is none."""
-
-    found: dict[str, Leaderboard]
-    missing: dict[str, str]
+        results.append({f"Calibration, part {k}": part})
+        if part.n_respondents < LEAST:
+            needed = f"diagnoses need at least {LEAST} respondents that items link."
+            missing[f"diagnoses of part {k}"] = f"{names}: {needed}"
+        elif k > MOST_PARTS:
+            needed = f"{MOST_PARTS} parts are diagnosed. Give this one by itself."
+            missing[f"diagnoses of part {k}"] = f"{names}: {needed}"
+        else:
+            at_stage(f"checking part {k}")
+            checks = diagnose(part)
+            titles = {f"{name}, part {k}": each for name, each in checks.found.items()}
+            reasons = {f"{name}, part {k}": each for name, each in checks.missing.items()}
+            results.append(Findings(titles, reasons))
+    return [*results, Findings({}, missing)]
 
 
 def read_folder(folder: Path) -> list[Any]:
@@ -163,34 +138,30 @@ def read_folder(folder: Path) -> list[Any]:
     named = summary.get("files", [])
     if not isinstance(named, list):
         raise FileError(f"'{folder / SUMMARY}' lists no files: it was edited. Run it again.")
-    present = [folder / name for name in map(str, named) if _is_there(folder, name)]
-    sections = [*_said(summary), *_of_files(present)]
-    banks = {path.stem: _bank(path) for path in present if path.parent.name == BANKS}
-    names = _names_of_datasets(folder / "datasets.csv")
-    known = {names.get(stem, stem): bank for stem, bank in banks.items() if bank is not None}
-    return [*sections, Banks(known)]
+    present = [folder / name for name in map(str, named) if _is_of_report(folder, name)]
+    names: dict[str, str] = {}  # of data sets, by the file names of their banks
+    if is_plain(path := folder / "datasets.csv"):
+        names = {file_name_of(str(name)): str(name) for name in _table(path).iloc[:, 0]}
+    banks: dict[str, Calibration] = {}
+    for path in present:
+        if path.parent.name == BANKS:
+            with suppress(FileError):  # its tables are shown anyway
+                banks[names.get(path.stem, path.stem)] = load_only("calibration", path)
+    return [*_chapters(summary), *_of_files(present), Banks(banks)]
 
 
-def _names_of_datasets(path: Path) -> dict[str, str]:
-    """Return the names of the data sets by the file names of their banks."""
-    if not is_plain(path):
-        return {}
-    return {file_name_of(str(name)): str(name) for name in _table(path).iloc[:, 0]}
-
-
-def _is_there(folder: Path, name: str) -> bool:
-    """Return whether a name lies where reports put files: a summary may have been edited."""
+def _is_of_report(folder: Path, name: str) -> bool:
+    """Return True if a name lies where reports put files: a summary may have been edited."""
     parts = Path(name).parts
     if Path(name).is_absolute() or ".." in parts or not 1 <= len(parts) <= 2:
         return False
     return is_plain(folder / name)
 
 
-def _said(summary: dict[str, Any]) -> Iterable[Section]:
+def _chapters(summary: dict[str, Any]) -> Iterable[Section]:
     """Yield one section for each chapter that has sentences."""
-    said = summary.get("sentences", {})
-    chapters = said if isinstance(said, dict) else {"findings": said}
-    for name, sentences in chapters.items():
+    given = summary.get("sentences", {})
+    for name, sentences in (given if isinstance(given, dict) else {"findings": given}).items():
         texts = tuple(map(str, sentences)) if isinstance(sentences, list) else (str(sentences),)
         title = str(name).replace("_", " ")
         yield Section(title, sentences=texts[:1], notes=texts[1:], headline="".join(texts[:1]))
@@ -215,24 +186,13 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace("-", " ")
 
 
-def _table(path: Path) -> Any:
-    import pandas as pd
-
+def _table(path: Path) -> pd.DataFrame:
     try:
         return restored(pd.read_csv(readable_file(path, most_bytes(None, MOST_BYTES))))
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     except (ValueError, pd.errors.ParserError) as error:
         raise FileError(f"'{path}' cannot be read as a table: {error}.") from error
-
-
-def _bank(path: Path) -> Calibration | None:
-    """Return the item bank, or None if it cannot be read; its tables are shown anyway."""
-    try:
-        found: Calibration = load_only("calibration", path)
-    except FileError:
-        return None
-    return found
 
 
 def _picture(path: Path) -> str:
@@ -259,18 +219,18 @@ def joined(tables: Mapping[str, Responses]) -> dict[str, Responses]:
     A respondent of the same name is the same one, unless both tables hold a response to the same
     item; then the later one is named after its table, too.
     """
-    found: dict[str, Responses] = {}
+    whole: dict[str, Responses] = {}
     further: dict[str, int] = {}  # tables beside the first of each
     for name, table in tables.items():
-        fits = next((known for known, one in found.items() if _belong(one, table)), None)
-        if fits is None:
-            found[name] = table
+        first = next((known for known, one in whole.items() if _belong(one, table)), None)
+        if first is None:
+            whole[name] = table
         else:
-            found[fits] = beside(found[fits], table, name)
-            further[fits] = further.get(fits, 0) + 1
+            whole[first] = _beside(whole[first], table, name)
+            further[first] = further.get(first, 0) + 1
     return {
         f"{name} and {further[name]:,} more" if name in further else name: table
-        for name, table in found.items()
+        for name, table in whole.items()
     }
 
 
@@ -281,37 +241,37 @@ class Divided:
     `whole` has, by the name of each part, the table it is from and its number there.
     """
 
-    tables: dict[str, Responses]
-    notes: list[str]
-    whole: dict[str, tuple[Responses, int]]
+    tables: dict[str, Responses] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    whole: dict[str, tuple[Responses, int]] = field(default_factory=dict)
 
 
 def linked(tables: Mapping[str, Responses]) -> Divided:
     """Return tables whose parts are linked by items."""
-    found: dict[str, Responses] = {}
-    notes: list[str] = []
-    whole: dict[str, tuple[Responses, int]] = {}
+    divided = Divided()
     for name, table in tables.items():
         rows, columns = linked_parts(table.observed)
         parts = int(rows.max(initial=0)) + 1
         if parts == 1:
-            found[name] = table
+            divided.tables[name] = table
             continue
-        notes.append(f"{name}: no item links its {parts} parts, so each has a scale of its own.")
+        divided.notes.append(
+            f"{name}: no item links its {parts} parts, so each has a scale of its own."
+        )
         for k in range(parts):
             part = table.select(rows == k, columns == k)
-            first = part.respondents[0]
             more = f" and {part.n_respondents - 1:,} more" if part.n_respondents > 1 else ""
-            found[f"{name}: {first}{more}"] = part
-            whole[f"{name}: {first}{more}"] = table, k
-    return Divided(found, notes, whole)
+            own = f"{name}: {part.respondents[0]}{more}"
+            divided.tables[own] = part
+            divided.whole[own] = table, k
+    return divided
 
 
 def _belong(one: Responses, other: Responses) -> bool:
     return one.kind == other.kind and not set(one.items).isdisjoint(other.items)
 
 
-def beside(one: Responses, other: Responses, name: str) -> Responses:
+def _beside(one: Responses, other: Responses, name: str) -> Responses:
     """Return both tables as one; `name` distinguishes respondents of the other one."""
     items = list(dict.fromkeys([*one.items, *other.items]))
     renamed = _renamed(one, other, name)
@@ -325,63 +285,45 @@ def beside(one: Responses, other: Responses, name: str) -> Responses:
     shape = len(respondents), len(items)
     if one.tries is None and other.tries is None and one.cells.dtype.kind == "i":
         codes = np.full(shape, NEVER_ASKED, np.result_type(one.cells, other.cells))
-        for table, place in parts:
-            codes[place] = np.where(table.observed, table.cells, codes[place])
-        made = Responses.from_codes(codes, respondents, items, one.kind)
-    else:
-        made = _of_values(parts, shape, respondents, items)
-    return made.described(
-        items=_facts(one.item_facts, other.item_facts),
-        respondents=_facts(
-            one.respondent_facts, other.respondent_facts.set_axis(list(renamed), axis=0)
-        ),
+        for table, at in parts:
+            codes[at] = np.where(table.observed, table.cells, codes[at])
+        merged = Responses.from_codes(codes, respondents, items, one.kind)
+    else:  # scores, or means of several tries
+        values, tries = np.full(shape, np.nan), np.zeros(shape)
+        for table, at in parts:
+            counts = np.ones(table.shape) if table.tries is None else np.asarray(table.tries, float)
+            values[at] = np.where(table.observed, table.values, values[at])
+            tries[at] = np.where(table.observed, counts, tries[at])
+        several = {"tries": tries} if (tries > 1).any() else {}
+        merged = Responses(values, respondents, items, one.kind, **several)
+    facts = other.respondent_facts.set_axis(list(renamed), axis=0)
+    return merged.described(
+        items=_merged_facts(one.item_facts, other.item_facts),
+        respondents=_merged_facts(one.respondent_facts, facts),
         notes=dict.fromkeys([*one.notes, *other.notes]),
     )
 
 
-def _of_values(
-    parts: list[tuple[Responses, Any]],
-    shape: tuple[int, int],
-    respondents: list[str],
-    items: list[str],
-) -> Responses:
-    """Return tables of scores, or of means of several tries, as one."""
-    values, tries = np.full(shape, np.nan), np.zeros(shape)
-    for table, place in parts:
-        there, given = table.observed, table.tries
-        counts = np.ones(table.shape) if given is None else np.asarray(given, dtype=float)
-        values[place] = np.where(there, table.values, values[place])
-        tries[place] = np.where(there, counts, tries[place])
-    kind = parts[0][0].kind
-    if (tries > 1).any():
-        return Responses(values, respondents, items, kind, tries=tries)
-    return Responses(values, respondents, items, kind)
-
-
 def _renamed(one: Responses, other: Responses, name: str) -> list[str]:
-    """Return the names of the respondents of `other`, new where both answered the same item."""
-    taken = {respondent: k for k, respondent in enumerate(one.respondents)}
-    known = {item: k for k, item in enumerate(one.items)}
-    shared = [k for k, item in enumerate(other.items) if item in known]
-    here = one.observed[:, [known[other.items[k]] for k in shared]]
-    there = other.observed[:, shared]
-    found: list[str] = []
+    """Return the names of the respondents of `other`, new if both answered the same item."""
+    row = {respondent: k for k, respondent in enumerate(one.respondents)}
+    column = {item: k for k, item in enumerate(one.items)}
+    shared = [k for k, item in enumerate(other.items) if item in column]
+    observed = one.observed[:, [column[other.items[k]] for k in shared]]
+    other_observed = other.observed[:, shared]
+    renamed: list[str] = []
     for k, respondent in enumerate(other.respondents):
-        place = taken.get(respondent)
-        twice = place is not None and bool((here[place] & there[k]).any())
+        at = row.get(respondent)
+        twice = at is not None and bool((observed[at] & other_observed[k]).any())
         wanted, n = (f"{respondent} ({name})" if twice else respondent), 2
-        while twice and (wanted in taken or wanted in found):
+        while twice and (wanted in row or wanted in renamed):
             wanted, n = f"{respondent} ({name}, {n})", n + 1
-        found.append(wanted)
-    return found
+        renamed.append(wanted)
+    return renamed
 
 
-def _facts(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+def _merged_facts(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return one.combine_first(other) if other.shape[1] else one
-
-
-MAX_BYTES = 8 * 1024**3
-_GROWING = (".csv", ".tsv", ".jsonl", ".ndjson", ".jsonlines")  # text, written line by line
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,7 +360,7 @@ class Opened:
 
 
 @dataclass
-class Kept:
+class ReadCache:
     """What was read before, so that a change of one file reads only that one again."""
 
     logs: KnownLogs = field(default_factory=KnownLogs)
@@ -427,40 +369,41 @@ class Kept:
     def read(self, path: Path, read: Callable[[Path], Any]) -> Any:
         """Return what is at a path, by `read` unless nothing there has changed."""
         now = signature_of([path])
-        before, found = self._files.get(path, ((), None))
+        before, content = self._files.get(path, ((), None))
         if before != now:
-            found = read(path)
-            self._files[path] = now, found
-        return found
+            content = read(path)
+            self._files[path] = now, content
+        return content
 
 
-def read_paths(paths: Sequence[Path], kept: Kept | None = None) -> Opened:
+def read_paths(paths: Sequence[Path], cache: ReadCache | None = None) -> Opened:
     """Read everything: logs together, tables that share items as one, responses on their bank."""
-    kept = kept or Kept()
+    cache = cache or ReadCache()
     kinds = {path: _kind(path) for path in paths}
     sections: list[Section] = []
     banks: dict[str, Calibration] = {}
     tables: dict[str, Responses] = {}
     for path, kind in kinds.items():
         if kind == "results":
-            found = kept.read(path, read_folder)
-            sections += [part for part in found if isinstance(part, Section)]
-            for part in found:
-                banks |= part.calibrations if isinstance(part, Banks) else {}
+            for part in cache.read(path, read_folder):
+                if isinstance(part, Section):
+                    sections.append(part)
+                elif isinstance(part, Banks):
+                    banks |= part.calibrations
         elif kind == "bank":
-            banks[path.stem] = kept.read(path, partial(load_only, "calibration"))
+            banks[path.stem] = cache.read(path, partial(load_only, "calibration"))
         elif kind == "responses":
-            tables[path.name] = kept.read(path, _read_table)
+            tables[path.name] = cache.read(path, _read_table)
     logs = [path for path, kind in kinds.items() if kind == "logs"]
     if logs:
         settings = LogSettings(keep_text=True, max_bytes=most_bytes(None, MAX_BYTES))
-        tables[_named(logs)] = logs_at(logs, settings, kept.logs).responses
+        name = ", ".join(path.name or str(path) for path in logs)
+        tables[name] = logs_at(logs, settings, cache.logs).responses
     together = joined(tables)
     placed = {name: _placed(bank, together) for name, bank in banks.items()}
     notes = dict.fromkeys(note for table in together.values() for note in table.notes)
-    found = linked(together)
-    said = (*found.notes, *notes)
-    return Opened(found.tables, placed, tuple(sections), said, found.whole)
+    divided = linked(together)
+    return Opened(divided.tables, placed, tuple(sections), (*divided.notes, *notes), divided.whole)
 
 
 def signature_of(paths: Iterable[Path]) -> Stamp:
@@ -481,28 +424,22 @@ def _kind(path: Path) -> str:
     return "bank" if path.suffix.lower() in BANK_ENDINGS and is_bank(path) else "responses"
 
 
-def _named(paths: Sequence[Path]) -> str:
-    return ", ".join(path.name or str(path) for path in paths)
-
-
 def _read_table(path: Path) -> Responses:
     """Read a table; of one that is being written, the lines that are whole."""
+    read = partial(read_responses, max_bytes=most_bytes(None, MAX_BYTES), progress=False)
     try:
-        return read_responses(path, max_bytes=most_bytes(None, MAX_BYTES), progress=False)
+        return read(path)
     except OgiveError:
-        if path.suffix.lower() not in _GROWING:
-            raise
-        whole = path.read_bytes()
-        lines, last, cut = whole.rpartition(b"\n")
+        lines, newline, cut = b"", b"", b""
+        if path.suffix.lower() in _GROWING:
+            lines, newline, cut = path.read_bytes().rpartition(b"\n")
         if not cut or not lines:
             raise
         with tempfile.TemporaryDirectory(prefix="ogive-") as folder:
             copy = Path(folder) / path.name
-            copy.write_bytes(lines + last)
-            try:
-                return read_responses(copy, max_bytes=most_bytes(None, MAX_BYTES), progress=False)
-            except OgiveError:
-                pass  # the first error is about the file itself
+            copy.write_bytes(lines + newline)
+            with suppress(OgiveError):  # the first error is about the file itself
+                return read(copy)
         raise
 
 
