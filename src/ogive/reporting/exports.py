@@ -53,15 +53,9 @@ class Contents:
         """Return the contents that a result has by itself, and of others `beside` it."""
         tables, figures, banks = dict(result.tables()), dict(result.figures()), dict(result.banks())
         for each in beside:
-            own = each.name()
-            for whole, more in (
-                (tables, each.tables()),
-                (figures, each.figures()),
-                (banks, each.banks()),
-            ):
-                whole |= {  # under names that tell whose it is
-                    name if name == own else f"{own}_{name}": part for name, part in more.items()
-                }
+            tables |= _prefixed(each, each.tables())
+            figures |= _prefixed(each, each.figures())
+            banks |= _prefixed(each, each.banks())
         return cls(
             tables=tables,
             figures=figures,
@@ -71,6 +65,12 @@ class Contents:
             notes=(*result.notes, *(note for each in beside for note in each.notes)),
             failures={name: dict(getattr(result, name, {})) for name in FAILURES},
         )
+
+
+def _prefixed(result: Result, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a result has, under names that tell whose it is."""
+    own = result.name()
+    return {name if name == own else f"{own}_{name}": each for name, each in named.items()}
 
 
 def write_folder(found: Result | Contents, folder: PathLike) -> list[Path]:
@@ -368,9 +368,10 @@ def _meaning(results: Mapping[str, Result]) -> Iterator[str]:
 
     studies = joined(sorted({_study(one) for one in results.values()}))
     yield (
-        "\n## How it was measured\n\nItem Response Theory with ogive "
-        f"{ogive.__version__}: {studies}. Ability is on the scale of the items of that data "
-        "set, and is not comparable between data sets. A standard error holds for these items only.\n"
+        "\n## How it was measured\n\n"
+        f"Item Response Theory with ogive {ogive.__version__}: {studies}. "
+        "Ability is on the scale of the items of that data set, and is not comparable between data "
+        "sets. A standard error holds for these items only.\n"
     )
 
 

@@ -85,7 +85,7 @@ class Result(ABC):
         return False
 
     def sentences(self) -> list[str]:
-        """Return the meaning, where there is one, and the notes."""
+        """Return the meaning, if there is one, and the notes."""
         return [*filter(None, [self.meaning]), *self.notes]
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -96,12 +96,12 @@ class Result(ABC):
         import pandas as pd
 
         first = self.to_frame()
-        found = {self.name(): first}
+        tables = {self.name(): first}
         for each in fields_of(self):
             value = getattr(self, each.name)
             if isinstance(value, pd.DataFrame) and len(value) and not value.equals(first):
-                found.setdefault(each.name, value)
-        return found
+                tables.setdefault(each.name, value)
+        return tables
 
     def figures(self) -> dict[str, Draw]:
         """Return functions that draw the figures, by name, the main one first."""
@@ -153,8 +153,9 @@ class Result(ABC):
         frame = self.to_frame()
         said = "".join(f"<p>{html.escape(printable(text))}</p>\n" for text in self._lines())
         top = frame.iloc[:ROWS_IN_NOTEBOOK, :COLUMNS_IN_NOTEBOOK]
-        rows = _said_rows(len(frame), ROWS_IN_NOTEBOOK)
-        more = "".join([rows, *_said_columns(list(frame.columns[COLUMNS_IN_NOTEBOOK:]))])
+        more = _counted_rows(len(frame), ROWS_IN_NOTEBOOK)
+        if hidden := ", ".join(map(_cell, frame.columns[COLUMNS_IN_NOTEBOOK:])):
+            more += f"; more columns: {html.escape(hidden)}"
         return (
             f"<div><p><strong>{html.escape(self._title())}</strong></p>\n{said}"
             f"{table_html(top)}\n<p>{more}</p>{self._explorer_html()}</div>"
@@ -166,13 +167,12 @@ class Result(ABC):
 
     def __repr__(self) -> str:
         frame = self.to_frame()
-        heading = f"{type(self).__name__}: {_said_rows(len(frame), ROWS_IN_TERMINAL)}"
+        lines = [f"{type(self).__name__}: {_counted_rows(len(frame), ROWS_IN_TERMINAL)}"]
         hidden = frame.shape[1] - COLUMNS_IN_TERMINAL
-        lines = [heading]
         if len(frame):
             lines.append(_for_terminal(frame))
-        if len(frame) and hidden > 0:
-            lines.append(f"... and {hidden} more column{'s' if hidden > 1 else ''}")
+            if hidden > 0:
+                lines.append(f"... and {hidden} more column{'s' if hidden > 1 else ''}")
         return "\n".join([*lines, *self._lines()])
 
     def _lines(self) -> list[str]:
@@ -210,37 +210,27 @@ def picked(named: Mapping[str, Kept], *names: str) -> dict[str, Kept]:
 
 def gathered(works: Mapping[str, Callable[[], Found]]) -> tuple[dict[str, Found], dict[str, str]]:
     """Return results by name, and the reasons why others are missing."""
-    found: dict[str, Found] = {}
+    results: dict[str, Found] = {}
     missing: dict[str, str] = {}
     for name, work in works.items():
         at_stage(name.replace("_", " "))
         try:
-            found[name] = work()
+            results[name] = work()
         except InputError as reason:
             missing[name] = str(reason)
-    return found, missing
+    return results, missing
 
 
-def _said_rows(count: int, shown: int) -> str:
+def _counted_rows(count: int, shown: int) -> str:
     rows = f"{count:,} row{'' if count == 1 else 's'}"
     return f"{rows}, the first {shown} here" if count > shown else rows
 
 
-def _said_columns(hidden: list[object]) -> list[str]:
-    """Return names of columns that are not shown, where there are any."""
-    if not hidden:
-        return []
-    return [f"; more columns: {html.escape(', '.join(map(_cell, hidden)))}"]
-
-
 def _for_terminal(frame: pd.DataFrame) -> str:
-    """The first rows, a line each, whatever the names hold: no line breaks, no escape codes."""
+    """Return the first rows, a line each, without line breaks and escape codes in names."""
     top = frame.iloc[:ROWS_IN_TERMINAL, :COLUMNS_IN_TERMINAL]
     index = ["" if top.index.name is None else _cell(top.index.name), *map(_cell, top.index)]
-    columns = [index]
-    columns += [
-        [_cell(name), *map(_cell, top.iloc[:, i].tolist())] for i, name in enumerate(top.columns)
-    ]
+    columns = [index, *([_cell(name), *map(_cell, column)] for name, column in top.items())]
     widths = [max(map(len, column)) for column in columns]
     rows = []
     for name, *cells in zip(*columns, strict=True):
@@ -306,10 +296,6 @@ def _csv(result: Result) -> bytes:
     return csv_text(_flat(result.to_frame()), index=False).encode()
 
 
-def _parquet(result: Result) -> bytes:
-    return _flat(result.to_frame()).to_parquet(index=False)
-
-
 def _json(result: Result) -> bytes:
     records = [
         {str(name): _plain(value) for name, value in record.items()}
@@ -343,7 +329,7 @@ def _html(result: Result) -> bytes:
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f"<title>{title}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{title}</h1>\n{figure}\n<p>{_said_rows(len(frame), len(frame))}</p>\n"
+        f"<h1>{title}</h1>\n{figure}\n<p>{_counted_rows(len(frame), len(frame))}</p>\n"
         f"{table_html(frame, WIDEST_IN_PAGE)}\n</body>\n</html>\n"
     )
     return page.encode()
@@ -357,7 +343,7 @@ _PAGE_STYLE = (
 
 _WRITERS: dict[str, Callable[[Result], bytes]] = {
     ".csv": _csv,
-    ".parquet": _parquet,
+    ".parquet": lambda result: _flat(result.to_frame()).to_parquet(index=False),
     ".json": _json,
     ".html": _html,
 }

@@ -27,7 +27,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def mean_called(kind: str) -> str:
-    """What means of responses of this kind are called: grades and scores have no accuracy."""
+    """Return the name of a mean response of this kind: grades and scores have no accuracy."""
     return "accuracy" if kind in ("binary", "nominal") else "mean score"
 
 
@@ -48,7 +48,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def meant(name: str, known: Iterable[object]) -> str:
-    """Return a question to who mistyped a name, to put after a sentence; empty if nothing is close.
+    """Return a question that corrects a mistyped name, after a sentence; empty if none is close.
 
     >>> meant("calibate", ["calibrate", "score"])
     " Did you mean 'calibrate'?"
@@ -63,7 +63,7 @@ def meant(name: str, known: Iterable[object]) -> str:
 
 
 def who_has(names: Sequence[str], noun: str = "respondent", shown: int = 3) -> str:
-    """Return who has something, as the beginning of a sentence; where several do, they share it.
+    """Return the beginning of a sentence: who has something, or if several do, shares it.
 
     >>> who_has(["a"]), who_has(["a", "b"]), who_has(list("abcd"))
     ('a has', 'a and b share', '4 respondents (a, b, c, ...) share')
@@ -74,7 +74,7 @@ def who_has(names: Sequence[str], noun: str = "respondent", shown: int = 3) -> s
 
 
 def with_interval(value: float, reach: float, least: float = -inf) -> str:
-    """A number and its interval, to the second digit of half of it, and not below the `least`.
+    """Return a number and its interval, to the second digit of half of it, from `least` upwards.
 
     For sentences; in tables, `with_reach` puts the standard error beside a number.
 
@@ -83,7 +83,7 @@ def with_interval(value: float, reach: float, least: float = -inf) -> str:
     """
     if not (isfinite(value) and isfinite(reach)) or reach <= 0 or max(abs(value), reach) < TINY:
         return with_reach(value, reach)
-    digits = min(max(0, 1 - floor(log10(reach))), 12)
+    digits = _digits(reach)
     low, high = max(value - reach, least), value + reach
     return f"{value:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
 
@@ -102,12 +102,17 @@ def with_reach(value: float, reach: float) -> str:
         return f"{value:,.4g}"
     if max(abs(value), reach) < TINY:
         return f"<{NOTHING}" if value > 0 else f">-{NOTHING}" if value < 0 else "0"
-    digits = min(max(0, 1 - floor(log10(reach))), 12)
+    digits = _digits(reach)
     if abs(value) < 0.5 * 10**-digits:
         if digits > MOST_PLACES:
             return f"0 ± {reach:.{digits}f}".rstrip("0")
         value = 0.0  # no minus
     return f"{value:,.{digits}f} ± {reach:,.{digits}f}"
+
+
+def _digits(reach: float) -> int:
+    """Return the decimals that show half of an interval to its second digit."""
+    return min(max(0, 1 - floor(log10(reach))), 12)
 
 
 def beyond_scale(
@@ -147,18 +152,12 @@ def clean(text: str) -> str:
 
 def half_character(texts: Iterable[str]) -> str | None:
     """Return the first text with half of a surrogate pair, which no file can hold."""
-    several = list(texts)
-    if _is_whole("".join(several)):
-        return None
-    return next(text for text in several if not _is_whole(text))
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return text
+    return None
 
 
 def shown(value: object) -> str:

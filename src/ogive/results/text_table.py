@@ -63,27 +63,29 @@ def terminal_table(
     """
     frame = _flat(frame)
     of = frame if whole is None else _flat(whole)
-    of = of if _is_part(frame, of) else frame
+    rows_of_it = of.index.is_unique and bool(frame.index.isin(of.index).all())
+    if not rows_of_it or set(frame.columns).isdisjoint(of.columns):
+        of = frame  # which shows something else than the whole table
     few = len(frame) <= MOST_ROWS + FEW_MORE
     top = _with_errors(frame if few else frame.iloc[:MOST_ROWS], of)
     names = _names(top, min(WIDEST_NAME, max(NARROWEST, width // 3)))
-    wanted = [
+    columns = [
         replace(column, heading=column.heading.replace(ACCURACY, accuracy))
         for column in _columns(top, top if len(top) else of, of)
     ]
     shown, left = [], width - MARGIN - (names.width + GAP if names else 0)
-    for column in wanted:
+    for column in columns:
         fitting = _cut(column, left)
         if fitting is not None:
             shown.append(fitting)
             left -= fitting.width + GAP
     seen = {name for column in shown for name in column.made_of}
     hidden = [name for column in _columns(of.iloc[:0], of, of) for name in column.made_of]
-    far = any(cell.startswith(("> ", "< -")) for one in shown if _far(one) for cell in one.cells)
+    cells = (cell for column in shown if _may_be_far(column) for cell in column.cells)
+    far = any(cell.startswith(("> ", "< -")) for cell in cells)
     reason = wrapped(BEYOND, width).splitlines() if far else []
-    return [*_lines(names, shown), *reason], _said(
-        len(of) - len(top), [name for name in hidden if name not in seen]
-    )
+    unseen = [name for name in hidden if name not in seen]
+    return [*_lines(names, shown), *reason], _not_shown(len(of) - len(top), unseen)
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
@@ -92,12 +94,6 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     names = [" ".join(str(part) for part in name if part != "") for name in frame.columns]
     return frame.set_axis(names, axis=1)
-
-
-def _is_part(frame: pd.DataFrame, whole: pd.DataFrame) -> bool:
-    """Return True if a frame shows rows and columns of another one, and not something else."""
-    rows = whole.index.is_unique and bool(frame.index.isin(whole.index).all())
-    return rows and not set(frame.columns).isdisjoint(whole.columns)
 
 
 def _with_errors(top: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +110,7 @@ def _with_errors(top: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
 
 def _names(top: pd.DataFrame, widest: int) -> Column | None:
     """Return the column of row names; rows that are only counted have none."""
-    if top.index.nlevels == 1 and top.index.name is None and _counted(top.index):
+    if top.index.nlevels == 1 and top.index.name is None and list(top.index) == [*range(len(top))]:
         return None
     if top.index.nlevels > 1:
         cells = [", ".join(map(str, row)) for row in top.index]
@@ -124,41 +120,37 @@ def _names(top: pd.DataFrame, widest: int) -> Column | None:
     return Column(heading, [short(cell, widest) for cell in cells], (), text=True)
 
 
-def _counted(index: pd.Index[Any]) -> bool:
-    return list(index) == list(range(len(index)))
-
-
 def _columns(top: pd.DataFrame, whole: pd.DataFrame, of: pd.DataFrame) -> list[Column]:
     """Return all columns of `whole` that have a value, estimates with their uncertainty.
 
     `of` has all rows, which say what the scale of difficulties is.
     """
-    there = [str(name) for name in whole.columns]
-    made: list[Column] = []
+    names = [str(name) for name in whole.columns]
+    columns: list[Column] = []
     used: set[str] = set()
-    for place, name in enumerate(there):
-        if name in used or _empty(whole.iloc[:, place]):
+    for k, name in enumerate(names):
+        values = whole.iloc[:, k]
+        empty = len(values) > 0 and bool((values.isna() | values.eq("")).all())
+        if name in used or empty:
             continue
-        column = _column(top, there, place)
-        if _far(column) and "discrimination" in there:
-            column = _within_scale(column, _values(top.iloc[:, place]), _values(of[name]))
+        column = _column(top, names, k)
+        if _may_be_far(column) and "discrimination" in names:
+            shown = beyond_scale(_values(top.iloc[:, k]), _values(of[name]))
+            cells = zip(shown, column.cells, strict=True)
+            column = replace(column, cells=[cell if far is None else far for far, cell in cells])
         used |= set(column.made_of)
-        made.append(column)
-    return made
+        columns.append(column)
+    return columns
 
 
-def _empty(values: pd.Series[Any]) -> bool:
-    return len(values) > 0 and bool((values.isna() | values.eq("")).all())
-
-
-def _column(top: pd.DataFrame, there: Sequence[str], place: int) -> Column:
-    name, values = there[place], _values(top.iloc[:, place])
-    if not _is_number(top.iloc[:, place]):
-        flag = top.dtypes.iloc[place].kind == "b"
-        return Column(name, [_text(value) for value in values], (name,), text=not flag)
-    error = "se" if there[place + 1 : place + 2] == ["se"] and name not in ALONE else name + SE
-    ends = ["low", "high"] if _has_plain_ends(top, there, place) else [name + LOW, name + HIGH]
-    others = [each for each in (*ends, error) if there.count(each) == 1]
+def _column(top: pd.DataFrame, names: Sequence[str], k: int) -> Column:
+    name, values = names[k], _values(top.iloc[:, k])
+    kind = top.dtypes.iloc[k].kind
+    if kind not in "iuf":
+        return Column(name, [_text(value) for value in values], (name,), text=kind != "b")
+    error = "se" if names[k + 1 : k + 2] == ["se"] and name not in ALONE else name + SE
+    ends = ["low", "high"] if _has_plain_ends(top, names, k) else [name + LOW, name + HIGH]
+    others = [each for each in (*ends, error) if names.count(each) == 1]
     if set(ends) <= set(others):
         low, high = (_values(top[end]) for end in ends)
         cells = [_interval(*row) for row in zip(values, low, high, strict=True)]
@@ -169,35 +161,23 @@ def _column(top: pd.DataFrame, there: Sequence[str], place: int) -> Column:
     return Column(name, _numbers(values), (name,))
 
 
-def _far(column: Column) -> bool:
+def _may_be_far(column: Column) -> bool:
     """Return True if difficulties of the column may lie beyond the scale."""
     return any(re.fullmatch(r"difficulty(_\d+)?", name) for name in column.made_of)
 
 
-def _within_scale(
-    column: Column, values: Sequence[float | None], among: Sequence[float | None]
-) -> Column:
-    """Return the column with difficulties of items that are beyond the scale not given exactly."""
-    told = zip(beyond_scale(values, among), column.cells, strict=True)
-    return replace(column, cells=[cell if far is None else far for far, cell in told])
-
-
-def _has_plain_ends(top: pd.DataFrame, there: Sequence[str], place: int) -> bool:
-    """Whether columns "low" and "high" right after an estimate, or its error, are its interval."""
-    after = place + (2 if there[place + 1 : place + 2] in (["se"], [there[place] + SE]) else 1)
-    if list(there[after : after + 2]) != ["low", "high"]:
+def _has_plain_ends(top: pd.DataFrame, names: Sequence[str], k: int) -> bool:
+    """Return True if "low" and "high" right after an estimate, or its error, are its interval."""
+    after = k + (2 if names[k + 1 : k + 2] in (["se"], [names[k] + SE]) else 1)
+    if list(names[after : after + 2]) != ["low", "high"]:
         return False
-    value, low, high = (top.iloc[:, k] for k in (place, after, after + 1))
+    value, low, high = (top.iloc[:, j] for j in (k, after, after + 1))
     return bool(((low <= value) & (value <= high) | low.isna() | value.isna()).all())
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:
     """Return the cells of a column, with None where there is no value."""
     return [None if lost else value for value, lost in zip(column, column.isna(), strict=True)]
-
-
-def _is_number(values: pd.Series[Any]) -> bool:
-    return values.dtype.kind in "iuf"
 
 
 def _text(value: object) -> str:
@@ -225,27 +205,26 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     if all(float(each).is_integer() for each in (value, low, high)):
         return f"{value:,.0f} ({low:,.0f} to {high:,.0f})"
     error = (high - low) / 2 / NORMAL_REACH
-    places = max(0, 1 - floor(log10(error))) if error > 0 and isfinite(error) else DIGITS
-    return f"{value:,.{places}f} ({low:,.{places}f} to {high:,.{places}f})"
+    decimals = max(0, 1 - floor(log10(error))) if error > 0 and isfinite(error) else DIGITS
+    return f"{value:,.{decimals}f} ({low:,.{decimals}f} to {high:,.{decimals}f})"
 
 
 def _numbers(values: Sequence[float | None]) -> list[str]:
-    """Return numbers of one column with the same places: shares have three, others three digits."""
+    """Return numbers of one column with equal decimals: shares have three, others three digits."""
     known = [float(value) for value in values if value is not None and isfinite(value)]
-    largest = max(map(abs, known), default=0.0)
-    if all(value.is_integer() for value in known):
-        places = 0
-    else:
-        places = min(max(DIGITS - (largest > 1) - floor(log10(largest)), 0), DIGITS)
-    return [_number(value, places) for value in values]
+    decimals = 0
+    if not all(value.is_integer() for value in known):
+        largest = max(map(abs, known))
+        decimals = min(max(DIGITS - (largest > 1) - floor(log10(largest)), 0), DIGITS)
 
+    def text(value: float | None) -> str:
+        if value is None:
+            return UNKNOWN
+        if decimals and 0 < abs(value) < 0.5 * 10**-decimals:
+            return f"{'<' if value > 0 else '>-'}{10**-decimals:.{decimals}f}"
+        return f"{value:,.{decimals}f}"
 
-def _number(value: float | None, places: int) -> str:
-    if value is None:
-        return UNKNOWN
-    if places and 0 < abs(value) < 0.5 * 10**-places:
-        return f"{'<' if value > 0 else '>-'}{10**-places:.{places}f}"
-    return f"{value:,.{places}f}"
+    return [text(value) for value in values]
 
 
 def _cut(column: Column, left: int) -> Column | None:
@@ -259,7 +238,7 @@ def _cut(column: Column, left: int) -> Column | None:
 
 
 def _lines(names: Column | None, shown: Sequence[Column]) -> list[str]:
-    """Return the table as text: headings below each other where they are wider than their cells."""
+    """Return the table as text; headings that are wider than their cells take several lines."""
     columns = ([names] if names else []) + list(shown)
     heads = [_heading(column) for column in columns]
     tall = max(map(len, heads), default=0)
@@ -267,7 +246,14 @@ def _lines(names: Column | None, shown: Sequence[Column]) -> list[str]:
         [([""] * (tall - len(head)) + head)[line] for head in heads] for line in range(tall)
     ]
     rows += [list(cells) for cells in zip(*(column.cells for column in columns), strict=True)]
-    return [(" " * MARGIN + _row(row, columns)).rstrip() for row in rows]
+    lines = []
+    for row in rows:
+        padded = []
+        for cell, column in zip(row, columns, strict=True):
+            blank = " " * (column.width - places_of(cell))
+            padded.append(cell + blank if column.text else blank + cell)
+        lines.append((" " * MARGIN + (" " * GAP).join(padded)).rstrip())
+    return lines
 
 
 def _heading(column: Column) -> list[str]:
@@ -284,23 +270,15 @@ def _pieces(heading: str) -> list[str]:
     return re.findall(r"± se|\(low to high\)|[^_ ]+[_ ]?|[_ ]", heading)
 
 
-def _row(cells: Sequence[str], columns: Sequence[Column]) -> str:
-    padded = []
-    for cell, column in zip(cells, columns, strict=True):
-        blank = " " * (column.width - places_of(cell))
-        padded.append(cell + blank if column.text else blank + cell)
-    return (" " * GAP).join(padded)
-
-
-def _said(rows: int, hidden: Sequence[str]) -> list[str]:
-    """Return what is not shown: rows, and columns by name as far as they are few."""
-    said = [counted(rows, "more row")] if rows > 0 else []
+def _not_shown(rows: int, hidden: Sequence[str]) -> list[str]:
+    """Return the number of rows that are not shown, and the names of columns if they are few."""
+    parts = [counted(rows, "more row")] if rows > 0 else []
     if hidden:
         more = len(hidden) - MOST_NAMED
         names = ", ".join(one_line(name) for name in hidden[:MOST_NAMED])
         others = f" and {counted(more, 'other')}" if more > 0 else ""
-        said.append(f"column{'s' if len(hidden) > 1 else ''} {names}{others}")
-    return said
+        parts.append(f"column{'s' if len(hidden) > 1 else ''} {names}{others}")
+    return parts
 
 
 def short(text: str, widest: int, *, words: bool = False) -> str:
