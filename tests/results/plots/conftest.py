@@ -351,8 +351,7 @@ def case_difficulty_frame(names):
 
 
 def difficulty_density_frame(names):
-    frame = case_difficulty_frame(names).rename(columns={"cdi": "difficulty"})
-    return frame.assign(limit=0.4, limit_se=0.1)
+    return case_difficulty_frame(names).rename(columns={"cdi": "difficulty"})
 
 
 def case_accuracy_frame(names):
@@ -369,7 +368,7 @@ def capability_trace_frame(names):
 
 def capability_plane_frame(names):
     limit = np.linspace(1.0, -1.0, len(names))
-    columns = {"sick": limit, "sick_se": 0.1, "well": limit**2, "well_se": 0.2}
+    columns = {"first": limit, "first_se": 0.1, "second": limit**2, "second_se": 0.2}
     return pd.DataFrame(columns, index=list(names))
 
 

@@ -1,11 +1,12 @@
-"""Algorithm panels: what is its own in each display."""
+"""Panels of algorithms: what is its own in each figure."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
 
 from ogive.errors import InputError
+from ogive.results.plots import DISPLAYS
 from ogive.results.plots.algorithm_panels import DensitiesDisplay, GoodnessDisplay, TracesDisplay
 from ogive.results.plots.theme import STYLE
 
@@ -65,26 +66,6 @@ def test_a_spike_does_not_bleach_the_rest(some):
 def test_another_column_may_be_the_performance(some):
     frame = some(1).rename(columns={"performance": "log-odds"})
     assert DensitiesDisplay(frame, value="log-odds").plot().ax_.get_ylabel() == "log-odds"
-
-
-def test_what_is_no_whole_grid_is_refused(subtests, some):
-    cases = [
-        lambda frame: frame.iloc[1:],
-        lambda frame: frame.assign(ability=frame["ability"].where(frame.index > 0)),
-        lambda frame: frame[frame["ability"] == frame["ability"].min()],
-        lambda frame: frame.iloc[[*range(len(frame)), 0]],
-    ]
-    for number, change in enumerate(cases):
-        with (
-            subtests.test(number=number),
-            pytest.raises(InputError, match=r"whole grid for each algorithm.*'algorithm 0' has"),
-        ):
-            DensitiesDisplay(change(some(1)))
-
-
-def test_densities_without_a_number_are_refused(some):
-    with pytest.raises(InputError, match="nothing to draw"):
-        DensitiesDisplay(some(2).assign(density=np.nan))
 
 
 @pytest.fixture
@@ -199,8 +180,6 @@ def test_a_curve_that_is_not_there_has_no_panel():
 
 def test_what_is_unknown_or_without_numbers_is_said():
     frame = goodness_some([0.4])
-    with pytest.raises(InputError, match="but not 'luck'"):
-        GoodnessDisplay(frame.assign(curve="luck"))
     with pytest.raises(InputError, match="nothing to draw"):
         GoodnessDisplay(frame.assign(share=np.nan))
     frame.loc[0, "share"] = np.nan
@@ -214,3 +193,53 @@ def test_the_caller_may_say_the_order_of_colours():
     colours = [STYLE.palette[k % 7] for k in range(19, 12, -1)]
     assert [line.get_color() for line in handles] == colours
     assert len({(line.get_color(), str(line.get_linestyle())) for line in handles}) == 7
+
+
+@pytest.fixture
+def run_some(frames):
+    return lambda count: frames["runs"]([f"algorithm {k}" for k in range(count)])
+
+
+def test_every_run_is_a_point_and_those_that_did_not_end_are_crosses(run_some):
+    frame = run_some(3)
+    ax = DISPLAYS["runs"](frame).plot().ax_
+    drawn = [each for each in ax.collections if len(each.get_offsets())]
+    points = sum(len(each.get_offsets()) for each in ax.collections if hasattr(each, "get_sizes"))
+    assert drawn
+    assert points == len(frame)
+    assert any(f"{int(frame['late'].sum())} runs that did not end" in each for each in texts(ax))
+    assert sum(line.get_color() == STYLE.ink for line in ax.lines) == 3
+
+
+def test_a_frame_without_curves_and_ends_has_points_only(run_some):
+    ax = DISPLAYS["runs"](run_some(2)[["algorithm", "difficulty", "performance"]]).plot().ax_
+    assert not ax.lines
+    assert not any("did not end" in each for each in texts(ax))
+
+
+def test_histograms_share_their_bins_and_hold_every_run():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"algorithm": np.repeat(["low", "high"], 100), "seconds": random.uniform(0, 10, 200)}
+    )
+    frame.loc[:99, "seconds"] /= 10
+    display = DISPLAYS["run_histograms"](frame, value="seconds").plot()
+    bars = [each for each in display.ax_.collections if isinstance(each, PolyCollection)]
+    low, high = (
+        np.array([np.ptp(path.vertices[:, 1]) for path in panel.get_paths()]) for panel in bars
+    )
+    assert low.sum() == pytest.approx(high.sum())
+    assert low[:2].sum() > 0.9 * low.sum()
+    assert display.ax_.get_xlabel() == "seconds"
+
+
+def test_runs_without_a_number_are_counted_below():
+    frame = pd.DataFrame({"algorithm": ["a"] * 4, "performance": [0.1, 0.2, np.nan, 0.4]})
+    ax = DISPLAYS["run_histograms"](frame).plot().ax_
+    assert "not shown: 1 run without a finite number" in texts(ax)[-1]
+
+
+def test_equal_values_are_drawn_too():
+    frame = pd.DataFrame({"algorithm": ["a"] * 4, "performance": 1.0, "difficulty": 2.0})
+    for name in ("runs", "run_histograms"):
+        assert DISPLAYS[name](frame).plot().ax_.collections

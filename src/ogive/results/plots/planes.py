@@ -153,7 +153,7 @@ class CapabilityPlaneDisplay(Display):
     noun, without = "model", "both limits"
     inches = (7.4, 4.8)
 
-    def __init__(self, frame: pd.DataFrame, classes: Sequence[str] = ("mlc_1", "mlc_2")) -> None:
+    def __init__(self, frame: pd.DataFrame, classes: Sequence[str] = ("first", "second")) -> None:
         self.classes = self.needed = (classes[0], classes[1])
         self._errors = tuple(f"{name}_se" for name in classes)
         self.numbers = (*classes, *self._errors)

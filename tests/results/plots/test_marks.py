@@ -1,18 +1,17 @@
-"""Grouped rows: what is its own in each display."""
+"""Groups, limits and densities."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ogive.errors import InputError
 from ogive.results.plots.marks import (
     by_class,
     class_name,
-    limits_by_class,
+    format_limit,
     lines_by_name,
-    said_limit,
+    smoothed,
 )
 
 FRAME = pd.DataFrame({"class": ["b", "a", "b"], "limit": [np.nan, 0.5, 1.5]})
@@ -35,28 +34,9 @@ def test_a_number_is_called_a_class():
     assert class_name("alive", 10) == "alive"
 
 
-def test_limits_are_a_mapping_a_frame_or_a_column():
-    capability = pd.DataFrame({"mlc": [0.5, np.inf], "mlc_se": [0.1, 0.1]}, index=["a", "b"])
-    assert limits_by_class("It", FRAME, capability) == {"a": (0.5, 0.1)}
-    assert limits_by_class("It", FRAME, {"a": 2})["a"][0] == 2.0
-    assert limits_by_class("It", FRAME, pd.Series({"b": 3.0}))["b"][0] == 3.0
-    found = limits_by_class("It", FRAME, None)
-    assert {name: limit for name, (limit, _) in found.items()} == {"a": 0.5, "b": 1.5}
-    assert limits_by_class("It", FRAME[["class"]], None) == {}
-
-
-def test_limits_of_another_kind_or_of_other_classes_are_refused():
-    with pytest.raises(InputError, match="limits of type list"):
-        limits_by_class("It", FRAME, [0.5])
-    with pytest.raises(InputError, match="limits for none of its classes"):
-        limits_by_class("It", FRAME, {"c": 0.5})
-    with pytest.raises(InputError, match="limit 'high', but a limit is a number"):
-        limits_by_class("It", FRAME, {"a": "high"})
-
-
 def test_a_limit_is_said_with_its_reach_where_that_is_known():
-    assert said_limit(-0.5, 0.1) == "−0.50 (−0.70 to −0.30)"
-    assert said_limit(0.5, np.nan) == "0.50"
+    assert format_limit(-0.5, 0.1) == "−0.50 (−0.70 to −0.30)"
+    assert format_limit(0.5, np.nan) == "0.50"
 
 
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", "", None]), st.integers(0, 5)), max_size=12)
@@ -74,3 +54,21 @@ def test_every_row_comes_back_once_under_its_name_in_ascending_order(rows):
         for _, y in line
     }
     assert found == dict(zip(frame["y"], frame["name"].fillna("none"), strict=True))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=60), st.floats(0.1, 1.0))
+def test_a_density_with_its_tails_has_the_area_one(values, narrowest):
+    at, density, se = smoothed(np.array(values), narrowest, tails=4.0)
+    assert np.trapezoid(density, at) == pytest.approx(1.0, abs=0.005)
+    assert (se >= 0).all()
+
+
+def test_the_standard_error_is_how_far_densities_of_new_samples_stray():
+    rng = np.random.default_rng(0)
+    heights, errors = [], []
+    for _ in range(300):
+        at, density, se = smoothed(rng.normal(size=400), 0.3, tails=3.0)
+        heights.append(np.interp(0.5, at, density))
+        errors.append(np.interp(0.5, at, se))
+    assert np.mean(errors) == pytest.approx(np.std(heights), rel=0.15)

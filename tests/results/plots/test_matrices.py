@@ -1,4 +1,4 @@
-"""Heat maps: what is its own in each display."""
+"""Heat maps: what is its own in each."""
 
 import numpy as np
 import pandas as pd
@@ -98,7 +98,7 @@ def test_a_table_of_equal_numbers_is_drawn():
 def test_nothing_to_draw_and_a_range_upside_down_are_refused():
     with pytest.raises(InputError, match="holds no finite number"):
         HeatMapDisplay(some() * np.nan)
-    with pytest.raises(InputError, match="low must be at most high"):
+    with pytest.raises(InputError, match="`low` must be at most `high`"):
         HeatMapDisplay(some(), low=1, high=0)
 
 
@@ -153,10 +153,6 @@ def pairs_some(count):
     return all_pairs([f"item {k}" for k in range(count)])
 
 
-def texts(ax):
-    return "\n".join(text.get_text() for text in ax.texts)
-
-
 def is_map(ax):
     return bool(ax.images)
 
@@ -167,7 +163,7 @@ def test_every_pair_of_few_items_is_a_heat_map_with_both_halves():
     np.testing.assert_allclose(table.filled(np.nan), table.filled(np.nan).T)
     assert table[0, 1] == pytest.approx(0.6)
     assert np.isnan(table.filled(np.nan)[2, 2])
-    assert "(1 pair)" in texts(ax)
+    assert "(1 pair)" in said(ax)
 
 
 def test_colours_are_the_same_both_ways_and_chance_is_pale():
@@ -188,19 +184,19 @@ def test_a_list_of_some_pairs_is_dots_in_the_order_of_the_list():
     assert names[0] == "item 0 – item 1"
     assert len(names) == 10
     assert ax.yaxis_inverted()
-    assert "filled: dependent beyond chance" in texts(ax)
+    assert "filled: dependent beyond chance" in said(ax)
 
 
 def test_more_pairs_than_can_be_read_are_counted():
     ax = PairsDisplay(pairs_some(60).iloc[:500]).plot().ax_
     assert len(ax.get_yticks()) == 40
-    assert "not shown: 460 pairs further down the list" in texts(ax)
+    assert "not shown: 460 pairs further down the list" in said(ax)
 
 
 def test_pairs_without_a_number_are_grey_and_said():
     frame = pairs_some(5)
     frame.loc[3, "q3_adjusted"] = np.nan
-    assert "grey: 1 pair without a number" in texts(PairsDisplay(frame).plot().ax_)
+    assert "grey: 1 pair without a number" in said(PairsDisplay(frame).plot().ax_)
 
 
 def test_a_frame_that_does_not_say_what_depends_is_enough():

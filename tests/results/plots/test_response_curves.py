@@ -1,4 +1,4 @@
-"""Scale curves: what is its own in each display."""
+"""Curves along the scale: what is its own in each figure."""
 
 import numpy as np
 import pandas as pd
@@ -134,11 +134,6 @@ def test_no_information_means_no_standard_error_and_still_a_figure():
     frame = pd.DataFrame({"ability": [0.0, 1.0], "information": 0.0, "se": np.inf})
     display = InformationDisplay(frame).plot()
     assert np.isfinite(display.se_ax_.get_ylim()).all()
-
-
-def test_items_without_their_test_are_refused():
-    with pytest.raises(InputError, match="leave it missing"):
-        InformationDisplay(items(3, 1.0).assign(se=np.nan))
 
 
 def along(count=81):

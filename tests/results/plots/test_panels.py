@@ -1,10 +1,12 @@
+"""Panels on one axes."""
+
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from ogive.results.plots.marks import MOST_COLUMNS, PanelGrid, arranged, fitted
+from ogive.results.plots.panels import MOST_COLUMNS, PanelGrid, arranged, fitted
 from ogive.results.plots.theme import STYLE
 
 

@@ -1,3 +1,5 @@
+"""Labels and texts."""
+
 import numpy as np
 
 from ogive.results.plots.theme import label, spread

@@ -1,3 +1,5 @@
+"""Curves by cell of a confusion matrix."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -179,25 +181,3 @@ def test_items_without_a_whole_curve_are_left_out_and_counted():
     assert "not shown: 1 item without a whole curve" in texts(ax)
     with pytest.raises(InputError, match="nothing to draw"):
         CellCurvesDisplay(frame.assign(expected=np.nan))
-
-
-def test_what_makes_no_cells_is_refused(subtests):
-    cases = [
-        (lambda f: f.iloc[:-1], r"same two or more abilities.*'item 1' 60"),
-        (lambda f: f.assign(ability=f["ability"] + (f["item"] == "item 1")), "item 'item 1' has"),
-        (lambda f: f.assign(ability=1.0), "once at each finite ability"),
-        (lambda f: f.assign(expected=f["expected"] + 1), "between 0 and 1"),
-        (lambda f: f.assign(true=["x", *f["true"][1:]]), "'item 0' has more than one class"),
-        (lambda f: f.assign(predicted=None), "'item 0' has none in 'predicted'"),
-    ]
-    for change, message in cases:
-        with subtests.test(message=message), pytest.raises(InputError, match=message):
-            CellCurvesDisplay(change(some([("yes", "yes"), ("no", "no")])))
-
-
-def test_an_ability_that_is_no_number_is_refused():
-    frame = some([("yes", "yes")])
-    with pytest.raises(InputError, match="'ability' is nan"):
-        CellCurvesDisplay(frame, ability=np.nan)
-    with pytest.raises(InputError, match="'ability_se' is -1"):
-        CellCurvesDisplay(frame, ability=0.0, ability_se=-1.0)

@@ -1,4 +1,4 @@
-"""Region panels: what is its own in each display."""
+"""Panels of regions and tests."""
 
 import numpy as np
 import pandas as pd
@@ -105,19 +105,6 @@ def test_of_very_many_the_strongest_are_drawn(frames):
     frame = frames["strengths"]([f"algorithm {k}" for k in range(60)])
     written = "\n".join(texts(StrengthsDisplay(frame).plot().ax_))
     assert "not shown: 20 algorithms with shorter strengths" in written
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"kind": "luck"}, "knows the kinds 'strengths' and 'weaknesses', but not 'luck'"),
-        ({"start": np.nan}, "nothing to draw"),
-        ({"start": 5.0}, r"region of 'a' from 5 to 0\. A region must start before its end"),
-    ],
-)
-def test_what_makes_no_regions_is_refused(change, message):
-    with pytest.raises(InputError, match=message):
-        StrengthsDisplay(REGIONS.assign(**change))
 
 
 def test_of_many_algorithms_each_colour_stands_for_one_and_grey_for_the_others(frames):
