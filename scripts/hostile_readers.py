@@ -174,7 +174,7 @@ def _coding(path: Path) -> None:
 
 
 def _order(path: Path) -> None:
-    from ogive.cli.tournament_commands import read_order
+    from ogive.cli.sources import read_order
 
     read_order(path)
 

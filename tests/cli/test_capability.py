@@ -9,7 +9,7 @@ from ogive.capability.case_difficulty import CaseDifficulty
 from ogive.capability.cases import case_table
 from ogive.capability.class_tests import RULES
 from ogive.capability.classifier import named_classifier
-from ogive.cli.capability_commands import RULES as OFFERED
+from ogive.cli.model_commands import RULES as OFFERED
 
 QUICK = ["--n-resamples", 2, "--budget", 4]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ogive.cli.tournament_commands import read_order
+from ogive.cli.sources import read_order
 from ogive.errors import FileError, InputError
 
 

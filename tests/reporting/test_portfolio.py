@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ogive import compare_portfolios, portfolio
-from ogive.cli.portfolio_findings import Told
+from ogive.cli.benchmark_commands import PortfolioFindings
 from ogive.portfolios.portfolio_choice import METHODS
 from ogive.reporting.exports import write_folder
 from ogive.results.plots.figure import Display
@@ -19,7 +19,7 @@ def unwritten(_, path):
 
 def write(found, compared, folder, epsilons=(0.0, 0.01), size=None, missing=()):
     chosen = found.select(max(epsilons), size=size)
-    told = Told(found, chosen, compared, list(missing), list(epsilons), 0, None)
+    told = PortfolioFindings(found, chosen, compared, list(missing), list(epsilons), 0, None)
     return write_folder(told.contents(size), folder)
 
 

@@ -26,14 +26,7 @@ from ogive._progress import heartbeat, hushed
 from ogive._studies import STUDIES
 from ogive.cli.command_syntax import in_command_prose, in_command_words
 from ogive.cli.output import at_the_end, csv_wanted, own_words, tell
-from ogive.cli.registry import (
-    GROUPS,
-    HOMES,
-    SYNONYMS,
-    WITHOUT_TABLE,
-    contents,
-    examples_of,
-)
+from ogive.cli.registry import GROUPS, HOMES, SYNONYMS, WITHOUT_TABLE, contents, examples_of
 from ogive.errors import OgiveError
 from ogive.results.numbers import meant
 from ogive.results.text_table import harmless

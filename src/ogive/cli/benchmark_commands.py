@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ogive.cli.application import resumable
-from ogive.cli.output import (
-    ALL,
-    PAGE,
-    Console,
-    end,
-    finish,
-    write_files,
-    write_page,
-)
+from ogive.cli.output import ALL, PAGE, Console, end, finish, write_files, write_page
 from ogive.cli.signature import Call, command
 from ogive.cli.sources import (
     FIGURE,
@@ -132,12 +124,7 @@ RUN = ("target", "test_size", "max_test_size", "time_limit", "random_state")
     out=output_folder("Folder for tables, figures, item banks, answers and a page.", DECODED),
     target=TARGET,
     model=BINARY_MODEL,
-    method=option(
-        "Ability estimate; staged: as in the paper.",
-        str,
-        "eap",
-        (*METHODS, "staged"),
-    ),
+    method=option("Ability estimate; staged: as in the paper.", str, "eap", (*METHODS, "staged")),
     test_size=TEST_SIZE,
     max_test_size=option("Maximum number of test instances.", int, 500, min=1),
     cv=option("Folds of the cross-validation; 0 for none.", min=0),
@@ -148,10 +135,7 @@ RUN = ("target", "test_size", "max_test_size", "time_limit", "random_state")
     ),
     guessable=option("Guessing above which an instance counts as easy to guess.", float, 0.2),
     order=option(
-        "Order of the data sets in the tournament.",
-        str,
-        "difficulty",
-        "ogive.benchmarking:ORDERS",
+        "Order of the data sets in the tournament.", str, "difficulty", "ogive.benchmarking:ORDERS"
     ),
     score=option(
         "Score that decides games; positive: without items of negative discrimination.",

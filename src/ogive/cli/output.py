@@ -279,12 +279,7 @@ def write_page(
     from ogive.reporting.page import write_report
 
     return write_report(
-        folder / PAGE,
-        results,
-        title=title,
-        settings=settings,
-        instances=instances,
-        command=typed(),
+        folder / PAGE, results, title=title, settings=settings, instances=instances, command=typed()
     )
 
 

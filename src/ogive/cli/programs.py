@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ogive.cli.output import (
-    end,
-    say_if_long,
-    typed,
-    with_own_words,
-    write_files,
-)
+from ogive.cli.output import end, say_if_long, typed, with_own_words, write_files
 from ogive.cli.signature import ADDED, Call, added_scales, command
 from ogive.cli.sources import (
     CONFIDENCE,

@@ -35,7 +35,7 @@ CONTENTS: dict[str, dict[str, str]] = {
     },
     "Algorithms": {
         "portfolio": "Compare algorithms on problems: who is consistent, who leads where, and "
-        "which few to keep.",
+        "which few to keep."
     },
     "Models in use": {
         "capability": "Find up to what case difficulty a classifier can be trusted, class by "
@@ -165,10 +165,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "scores.csv --groups families.csv --reference open --out groups",
     ),
     "health": ("scores.csv", "scores.parquet --by task --out health"),
-    "leaderboard": (
-        "scores.csv",
-        "scores.parquet --groups family --dimensions task --out board",
-    ),
+    "leaderboard": ("scores.csv", "scores.parquet --groups family --dimensions task --out board"),
     "link": ("bank.json new_scores.csv", "bank.json new_bank.json --drift keep --out linked.json"),
     "plan": (
         "scores.csv --difference 0.02",

@@ -82,11 +82,7 @@ def _choice_settings(names: Collection[str]) -> dict[str, Any]:
             return [checked(each) for each in value]
         return None if value is None else value.lower()
 
-    return {
-        "metavar": "|".join(names),
-        "autocompletion": lambda: list(names),
-        "callback": checked,
-    }
+    return {"metavar": "|".join(names), "autocompletion": lambda: list(names), "callback": checked}
 
 
 def argument(text: str, kind: Any = Path, default: Any = UNSET, **settings: Any) -> Parameter:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 def options():
     alone = typer.Typer(add_completion=False)
-    alone.command()(gate_commands.serve)
+    alone.command()(gate_commands.serve.callback())
     return {name for each in typer.main.get_command(alone).params for name in each.opts}
 
 
