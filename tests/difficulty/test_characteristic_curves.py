@@ -215,7 +215,11 @@ def test_years_go_with_the_respondents_into_the_frame_and_the_figure():
 
 @pytest.mark.parametrize(
     ("years", "match"),
-    [([2012, 2019], "should map names"), ({"x": "old"}, "years should be numbers"), ({"z": 1}, "none of the")],
+    [
+        ([2012, 2019], "should map names"),
+        ({"x": "old"}, "years should be numbers"),
+        ({"z": 1}, "none of the"),
+    ],
 )
 def test_years_that_cannot_be_read_are_refused(years, match):
     with pytest.raises(InputError, match=match):

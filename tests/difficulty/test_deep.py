@@ -18,9 +18,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from ogive import DeepDifficultyRegressor, load
-from ogive.difficulty import deep_training
+from ogive.difficulty import deep_regressor
 from ogive.difficulty import encoders as deep_encoders
-from ogive.difficulty.deep_training import Schedule
+from ogive.difficulty.deep_regressor import rate_share
 from ogive.errors import FileError, InputError, MissingExtraError
 
 if not all(find_spec(name) for name in ("torch", "transformers", "safetensors")):
@@ -244,8 +244,8 @@ def test_progress_hears_of_every_epoch(texts):
 
 @given(st.integers(1, 30), st.integers(0, 40), st.integers(1, 9))
 def test_the_learning_rate_climbs_then_falls(epochs, warm_up, per_epoch):
-    schedule = Schedule(epochs, warm_up, 8, 0)
-    shares = [schedule.share(step, per_epoch) for step in range(epochs * per_epoch)]
+    n_steps = epochs * per_epoch
+    shares = [rate_share(step, per_epoch, epochs, warm_up) for step in range(n_steps)]
     top = int(np.argmax(shares))
     assert shares[top] == pytest.approx(1.0)
     assert min(shares) > 0
@@ -467,9 +467,9 @@ def test_a_name_that_can_be_none_needs_no_network(texts):
 
 @pytest.mark.parametrize("package", ["torch", "safetensors"])
 def test_a_missing_package_is_named_with_the_line_to_install_it(texts, monkeypatch, package):
-    real = deep_training.find_spec
+    real = deep_regressor.find_spec
     found = lambda name: None if name == package else real(name)  # noqa: E731
-    monkeypatch.setattr(deep_training, "find_spec", found)
+    monkeypatch.setattr(deep_regressor, "find_spec", found)
     with pytest.raises(MissingExtraError, match=rf"'{package}'.*ogive\[deep\]"):
         DeepDifficultyRegressor(kind="text").fit(texts.X, texts.y)
 
@@ -535,7 +535,7 @@ def test_settings_that_cannot_be_meant_are_refused(subtests, texts):
     [
         ([1, 2, 3, 4, 5, np.nan], "item 6"),
         ([1, 2], "one difficulty per item"),
-        (["a"] * 6, "one number per item"),
+        (["a"] * 6, "y should be numbers"),
     ],
 )
 def test_difficulties_that_cannot_be_learned_are_refused(y, message):

@@ -13,21 +13,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ogive._files import PathLike, most_bytes, read_json, readable_file, require_keys, write_json
-from ogive.difficulty.deep_training import new_head, usable_device
-from ogive.difficulty.encoders import Pixels
+from ogive.difficulty.encoders import (
+    Encoder,
+    GivenText,
+    HashedText,
+    ImageEncoder,
+    Pixels,
+    TransformerText,
+    builtin_module,
+    copied,
+    encoder_part,
+    model_of_config,
+    saved_tokenizer,
+)
 from ogive.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from ogive.difficulty.deep_regressor import DeepDifficultyRegressor
-    from ogive.difficulty.encoders import Encoder
-
 
 SCHEMA, VERSION = "deep-difficulty-regressor", 1
 SETTINGS, WEIGHTS, TOKENIZER = "settings.json", "weights.safetensors", "tokenizer"
 SETTINGS_MAX_BYTES = 256 * 1024**2
 WEIGHTS_MAX_BYTES = 64 * 1024**3
 TOKENIZER_MAX_BYTES = 1024**3
-MAX_SPARE_LAYERS = 1000
+MAX_SPARE_LAYERS = 1000  # layers of a configuration beyond the tensors in the file
+MAX_SIDE = 16384  # pixels, or channels
 NOT_SAVED = {"encoder", "progress", "device"}
 KEYS = ("parameters", "source", "config", "pixels", "width", "center", "spread")
 FITTED = ("losses", "residuals", "n_items")
@@ -37,12 +47,24 @@ def save_regressor(regressor: DeepDifficultyRegressor, path: PathLike) -> Path:
     """Fill a folder next to `path`, then rename it: `path` never holds half a regressor."""
     target = Path(os.path.abspath(path))  # noqa: PTH100 (a link to a folder stays a link)
     _refuse_foreign(target)
-    beside = target.with_name(f".ogive-{secrets.token_hex(6)}.part")
+    new, old = (target.with_name(f".ogive-{secrets.token_hex(6)}.part") for _ in range(2))
     try:
-        beside.mkdir()
-        _fill(regressor, beside)
-        _sync(beside)
-        _put_in_place(beside, target)
+        new.mkdir()
+        _fill(regressor, new)
+        for file in new.rglob("*"):  # on disk before the folder gets its name
+            if file.is_file():
+                with file.open("rb+") as stream:
+                    os.fsync(stream.fileno())
+        replaced = target.exists()
+        if replaced:
+            target.rename(old)
+        try:
+            new.rename(target)
+        except OSError:
+            if replaced:
+                old.rename(target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
     except FileError:
         raise
     except OSError as error:
@@ -50,7 +72,7 @@ def save_regressor(regressor: DeepDifficultyRegressor, path: PathLike) -> Path:
             f"The folder '{path}' cannot be written: {error.strerror or error}. Name another."
         ) from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
     return Path(path)
 
 
@@ -71,11 +93,15 @@ def load_regressor(
     except (FileError, ImportError):
         raise
     except (ArithmeticError, AttributeError, InputError, LookupError, TypeError, ValueError) as bad:
-        raise _damaged(folder, str(bad)) from bad
+        raise FileError(
+            f"The folder '{folder}' does not hold a regressor that can be used: {bad!s:.300}. "
+            "It was cut short or edited; save it again or restore a copy."
+        ) from bad
     return regressor
 
 
 def _fill(regressor: DeepDifficultyRegressor, folder: Path) -> None:
+    """Write weights, tokenizer and settings."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
@@ -87,22 +113,19 @@ def _fill(regressor: DeepDifficultyRegressor, folder: Path) -> None:
         save_file(tensors, folder / WEIGHTS)
     except SafetensorError as error:
         raise FileError(f"The weights cannot be written to '{folder.parent}': {error}.") from error
-    tokenizer = getattr(regressor.encoder_, "tokenizer", None)
+    encoder = regressor.encoder_
+    tokenizer = getattr(encoder, "tokenizer", None)
     if tokenizer is not None:
         tokenizer.save_pretrained(folder / TOKENIZER)
-    write_json(folder / SETTINGS, SCHEMA, VERSION, _settings(regressor))
-
-
-def _settings(regressor: DeepDifficultyRegressor) -> dict[str, Any]:
-    encoder = regressor.encoder_
     pixels = getattr(encoder, "pixels", None)
-    parameters = regressor.get_params(deep=False)
-    named = None if encoder.source != "hugging-face" else str(parameters["encoder"])
-    return {
-        "parameters": {
-            "encoder": named,
-            **{key: _plain(value) for key, value in parameters.items() if key not in NOT_SAVED},
-        },
+    parameters: dict[str, Any] = {
+        key: value.item() if isinstance(value, np.generic) else value
+        for key, value in regressor.get_params(deep=False).items()
+        if key not in NOT_SAVED
+    }
+    named = str(regressor.encoder) if encoder.source == "hugging-face" else None
+    settings = {
+        "parameters": {"encoder": named, **parameters},
         "source": encoder.source,
         "config": getattr(encoder, "config", None),
         "pixels": None if pixels is None else asdict(pixels),
@@ -114,10 +137,7 @@ def _settings(regressor: DeepDifficultyRegressor) -> dict[str, Any]:
         "n_items": regressor.n_items_,
         "notes": regressor.notes_,
     }
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    write_json(folder / SETTINGS, SCHEMA, VERSION, settings)
 
 
 def _refuse_foreign(target: Path) -> None:
@@ -139,31 +159,11 @@ def _refuse_foreign(target: Path) -> None:
         )
 
 
-def _sync(folder: Path) -> None:
-    """Write every file to disk before the folder gets its name."""
-    for file in folder.rglob("*"):
-        if file.is_file():
-            with file.open("rb+") as stream:
-                os.fsync(stream.fileno())
-
-
-def _put_in_place(beside: Path, target: Path) -> None:
-    """Rename; an older folder is moved aside first, and back if the rename fails."""
-    aside = target.with_name(f".ogive-{secrets.token_hex(6)}.part")
-    replaced = target.exists()
-    if replaced:
-        target.rename(aside)
-    try:
-        beside.rename(target)
-    except OSError:
-        if replaced:
-            aside.rename(target)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
 def _restored(
-    kind: type[DeepDifficultyRegressor], document: dict[str, Any], encoder: Any, device: str | None
+    kind: type[DeepDifficultyRegressor],
+    document: dict[str, Any],
+    encoder: Any,
+    device: str | None,
 ) -> DeepDifficultyRegressor:
     """Return the regressor with its settings and figures, without its network."""
     parameters = dict(document["parameters"])
@@ -171,7 +171,7 @@ def _restored(
     parameters |= {"device": device, "encoder": encoder if given else parameters["encoder"]}
     regressor = kind(**parameters)
     regressor.check_settings()
-    regressor.device_ = usable_device(device)
+    regressor.device_ = regressor.usable_device()
     regressor.center_ = float(document["center"])
     regressor.spread_ = float(document["spread"])
     regressor.losses_ = [float(loss) for loss in document["losses"]]
@@ -197,15 +197,26 @@ def _restore_network(
             "in the folder. Load it with encoder=<a module of the same architecture>."
         )
     shapes = _shapes(folder / WEIGHTS)
-    _refuse_endless(document["config"], len(shapes))
+    for key, value in _whole_numbers(document["config"]):
+        # far more layers than weights: building them would never end
+        named = any(word in key for word in ("layer", "depth", "num_block"))
+        if named and value > len(shapes) + MAX_SPARE_LAYERS:
+            raise ValueError(f"{key} is {value:,}, but there are {len(shapes):,} tensors")
     for device in ("meta", regressor.device_):
         try:
             with torch.device(device):
-                regressor.encoder_ = _rebuilt(regressor, document, folder, encoder, device)
-                regressor.head_ = new_head(int(document["width"]), regressor.hidden)
+                regressor.encoder_ = _rebuilt(regressor.kind, document, folder, encoder, device)
+                regressor.head_ = regressor.new_head(int(document["width"]))
         except RuntimeError as error:
             raise ValueError(str(error)) from error
-        _refuse_other_shapes(folder, _network(regressor), shapes)
+        state = _network(regressor).state_dict()
+        needed = {name: tuple(tensor.shape) for name, tensor in state.items()}
+        other = sorted(k for k in needed.keys() | shapes.keys() if needed.get(k) != shapes.get(k))
+        if other:
+            raise FileError(
+                f"The weights in '{folder}' do not belong to its settings: {len(other)} tensors "
+                f"differ ({other[0]}, ...). Save the regressor again or restore a copy."
+            )
     weights = load_file(folder / WEIGHTS, device=regressor.device_)
     if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
         raise ValueError("some weights are NaN or infinite")
@@ -214,63 +225,53 @@ def _restore_network(
 
 
 def _rebuilt(
-    regressor: DeepDifficultyRegressor,
-    document: dict[str, Any],
-    folder: Path,
-    encoder: Any,
-    device: str,
+    kind: str, document: dict[str, Any], folder: Path, encoder: Any, device: str
 ) -> Encoder:
     """Return an encoder of the same architecture, with untrained weights."""
-    from ogive.difficulty import encoders as deep_encoders
-
-    source, kind, config = document["source"], regressor.kind, document["config"]
+    source, config = document["source"], document["config"]
     pixels = _pixels(document["pixels"]) if kind == "image" else None
     if source == "hugging-face":
-        module = deep_encoders.encoder_part(deep_encoders.model_of_config(config), kind).to(device)
+        module = encoder_part(model_of_config(config), kind).to(device)
         if pixels is not None:
-            return deep_encoders.ImageEncoder(module, pixels, device, source, config)
+            return ImageEncoder(module, pixels, device, source, config)
         tokenizer = None if device == "meta" else _tokenizer(folder)
-        return deep_encoders.TransformerText(module, tokenizer, config, device)
+        return TransformerText(module, tokenizer, config, device)
     if source == "given":
-        module = deep_encoders.copied(encoder, device)
+        module = copied(encoder, device)
     elif source == "built-in":
-        module = deep_encoders.builtin_module(pixels.channels if pixels else None).to(device)
+        module = builtin_module(pixels.channels if pixels else None).to(device)
     else:
         raise ValueError(f"the source of the encoder is {source!r:.40}")
     if pixels is not None:
-        return deep_encoders.ImageEncoder(module, pixels, device, source)
-    if source == "given":
-        return deep_encoders.GivenText(module)
-    return deep_encoders.HashedText(module, device)
+        return ImageEncoder(module, pixels, device, source)
+    return GivenText(module) if source == "given" else HashedText(module, device)
 
 
 def _tokenizer(folder: Path) -> Any:
-    from ogive.difficulty.encoders import saved_tokenizer
-
-    found = folder / TOKENIZER
-    if not found.is_dir():
+    saved = folder / TOKENIZER
+    if not saved.is_dir():
         raise FileError(f"'{folder}' is incomplete: it lacks the folder '{TOKENIZER}'.")
-    for file in found.iterdir():
+    for file in saved.iterdir():
         readable_file(file, most_bytes(None, TOKENIZER_MAX_BYTES))
-    return saved_tokenizer(found)
+    return saved_tokenizer(saved)
 
 
-def _pixels(found: dict[str, Any]) -> Pixels:
-    if set(found) != {field.name for field in fields(Pixels)}:
+def _pixels(saved: dict[str, Any]) -> Pixels:
+    if set(saved) != {field.name for field in fields(Pixels)}:
         raise ValueError("the scale of the images is incomplete")
-    height, width = (int(side) for side in found["size"])
+    height, width = (int(side) for side in saved["size"])
     pixels = Pixels(
         size=(height, width),
-        channels=int(found["channels"]),
-        bytes_=bool(found["bytes_"]),
-        low=float(found["low"]),
-        high=float(found["high"]),
-        mean=tuple(float(value) for value in found["mean"]),
-        deviation=tuple(float(value) for value in found["deviation"]),
+        channels=int(saved["channels"]),
+        bytes_=bool(saved["bytes_"]),
+        low=float(saved["low"]),
+        high=float(saved["high"]),
+        mean=tuple(float(value) for value in saved["mean"]),
+        deviation=tuple(float(value) for value in saved["deviation"]),
     )
-    sound = 0 < height <= 16384 and 0 < width <= 16384 and 0 < pixels.channels <= 16384
-    counts = {len(pixels.mean), len(pixels.deviation)}
-    if not sound or counts != {pixels.channels} or not all(pixels.deviation):
+    sound = all(0 < number <= MAX_SIDE for number in (height, width, pixels.channels))
+    sound = sound and len(pixels.mean) == len(pixels.deviation) == pixels.channels
+    if not sound or not all(pixels.deviation):
         raise ValueError("the scale of the images makes no sense")
     if not pixels.high > pixels.low:
         raise ValueError("the range of the images is empty")
@@ -298,40 +299,13 @@ def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
         ) from error
 
 
-def _refuse_other_shapes(folder: Path, network: Any, found: dict[str, tuple[int, ...]]) -> None:
-    wanted = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
-    other = sorted(
-        name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)
-    )
-    if other:
-        raise FileError(
-            f"The weights in '{folder}' do not belong to its settings: {len(other)} tensors "
-            f"differ ({other[0]}, ...). Save the regressor again or restore a copy."
-        )
-
-
-def _refuse_endless(config: Any, n_tensors: int) -> None:
-    """Refuse a configuration with far more layers than weights: building it would never end."""
-    for key, value in _counts(config):
-        named = any(word in key for word in ("layer", "depth", "num_block"))
-        if named and value > n_tensors + MAX_SPARE_LAYERS:
-            raise ValueError(f"{key} is {value:,}, but there are {n_tensors:,} tensors")
-
-
-def _counts(config: Any, key: str = "") -> Iterator[tuple[str, int]]:
+def _whole_numbers(config: Any, key: str = "") -> Iterator[tuple[str, int]]:
     """Yield every whole number in nested JSON, with its key."""
     if isinstance(config, dict):
         for name, value in config.items():
-            yield from _counts(value, str(name))
+            yield from _whole_numbers(value, str(name))
     elif isinstance(config, list):
         for value in config:
-            yield from _counts(value, key)
+            yield from _whole_numbers(value, key)
     elif isinstance(config, int) and not isinstance(config, bool):
         yield key, config
-
-
-def _damaged(folder: Path, reason: str) -> FileError:
-    return FileError(
-        f"The folder '{folder}' does not hold a regressor that can be used: {reason:.300}. "
-        "It was cut short or edited; save it again or restore a copy."
-    )

@@ -1,9 +1,14 @@
-"""Difficulty of images and texts: an encoder, frozen or fine-tuned, under a small head."""
+"""Predict the difficulty of images and texts: an encoder, frozen or fine-tuned, under a small head.
+
+The head is trained with smooth L1 and Adam: linear warm-up, then cosine decay.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +19,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from ogive._files import PathLike
 from ogive._progress import Progress, telling
-from ogive._validation import is_number, one_of, whole_number
+from ogive._validation import float_array, is_number, one_of, whole_number
 from ogive.data.feature_columns import in_sentences, known_rows
-from ogive.difficulty.deep_training import (
-    Schedule,
-    new_head,
-    require_torch,
-    seeded,
-    set_training,
-    standardise,
-    usable_device,
+from ogive.difficulty.deep_files import load_regressor, save_regressor
+from ogive.difficulty.encoders import (
+    Images,
+    Texts,
+    checked_images,
+    checked_texts,
+    new_encoder,
+    select_items,
 )
-from ogive.difficulty.encoders import Images, Texts, checked_images, checked_texts, taken
 from ogive.difficulty.targets import same_for_all
-from ogive.errors import InputError
-from ogive.stats.array_backend import Floats
+from ogive.errors import InputError, MissingExtraError
+from ogive.stats.array_backend import Floats, checked_device
 from ogive.stats.conformal import (
     checked_confidence,
     checked_test_size,
@@ -153,14 +157,14 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         items = self._checked(X)
         difficulty = _checked_difficulty(y, len(items))
         learned, held_out = held_out_part(len(items), self.test_size, self.random_state)
-        self.device_ = usable_device(self.device)
+        self.device_ = self.usable_device()
         self.center_ = float(difficulty[learned].mean())
         # Without any spread, the output of the network is multiplied by zero.
         self.spread_ = float(difficulty[learned].std()) if np.ptp(difficulty[learned]) else 0.0
         target = (difficulty[learned] - self.center_) / (self.spread_ or 1.0)
-        with seeded(self.random_state, self.device_):
-            self._train(taken(items, learned), target)
-        errors = np.abs(self._predicted(taken(items, held_out)) - difficulty[held_out])
+        with _seeded(self.random_state, self.device_):
+            self._train(select_items(items, learned), target)
+        errors = np.abs(self._predicted(select_items(items, held_out)) - difficulty[held_out])
         self.residuals_: Floats = np.sort(errors)
         self.n_items_ = len(items)
         self.notes_ = in_sentences((*remarks, *same_for_all(difficulty)))
@@ -172,7 +176,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return self._predicted(self._checked(X))
 
     def predict_interval(self, X: Any, confidence: float | None = None) -> tuple[Floats, Floats]:
-        """Lower and upper end of the difficulty of each item, at `confidence` or the model's own.
+        """Return lower and upper end of each difficulty, at `confidence` or the model's own.
 
         If new items come from the same source as those in `fit`, an interval covers the difficulty
         of a new one with probability at least `confidence`. All intervals have the same width; it
@@ -186,8 +190,6 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
 
         A regressor that was saved there before is replaced.
         """
-        from ogive.difficulty.deep_files import save_regressor
-
         check_is_fitted(self, "residuals_")
         return save_regressor(self, path)
 
@@ -204,6 +206,33 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
             if not is_number(rate) or not 0 < float(rate) < math.inf:
                 raise InputError(f"{name} is {rate!r}, but it must be a finite number above 0.")
 
+    def usable_device(self) -> str:
+        """Return the requested device, or CUDA if available."""
+        import torch
+
+        if self.device is None:
+            return "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            return checked_device(self.device)
+        except InputError as error:
+            raise InputError(
+                f"device is {self.device!r}, which cannot be used here "
+                f"({error.__cause__!s:.200}). "
+                "Use 'cpu' or 'cuda', or leave it out to use CUDA if available."
+            ) from error
+
+    def new_head(self, width: int) -> Any:
+        """Return an untrained head: standardise the embedding, then two layers."""
+        from torch import nn
+
+        head = nn.Sequential(
+            nn.BatchNorm1d(width, affine=False),
+            nn.Linear(width, self.hidden),
+            nn.ReLU(),
+            nn.Linear(self.hidden, 1),
+        )
+        return head.eval()  # the first part uses the statistics that `_train` sets
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
@@ -215,39 +244,86 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return checked_images(X) if self.kind == "image" else checked_texts(X)
 
     def _train(self, items: Images | Texts, target: Floats) -> None:
+        """Fit the head, and the encoder if it is built in or fine-tuned."""
         import torch
-
-        from ogive.difficulty.encoders import new_encoder
+        from torch.nn.modules.batchnorm import _BatchNorm
 
         self.encoder_ = new_encoder(self.encoder, self.kind, items, self.device_)
-        self.encoder_.module.eval()
+        module = self.encoder_.module
+        module.eval()
         embeddings = self._embedded(items)
-        self.head_ = new_head(embeddings.shape[1], self.hidden).to(self.device_)
-        standardise(self.head_, embeddings)
+        self.head_ = self.new_head(embeddings.shape[1]).to(self.device_)
+        variance = embeddings.var(dim=0, unbiased=False)
+        self.head_[0].running_mean.copy_(embeddings.mean(dim=0))
+        # A coordinate that never moved would otherwise be blown up when it first does.
+        still = torch.where(variance > 1e-10, variance, torch.ones_like(variance))
+        self.head_[0].running_var.copy_(still)
         groups = [{"params": list(self.head_.parameters()), "lr": self.learning_rate}]
-        if self._learns_encoder():
-            set_training(self.encoder_.module)
-            groups += self._encoder_group()
-        schedule = Schedule(self.epochs, self.warm_up, self.batch_size, self.random_state)
-        wanted = torch.tensor(target, dtype=torch.float32, device=self.device_)
-        predicted = self._forward(items, embeddings)
-        with telling(self.progress, "Training") as report:
-            self.losses_ = schedule.train(predicted, wanted, groups, report)
-        self.encoder_.module.eval()
-
-    def _learns_encoder(self) -> bool:
-        return self.fine_tune or self.encoder_.source == "built-in"
-
-    def _encoder_group(self) -> list[dict[str, Any]]:
         built_in = self.encoder_.source == "built-in"
-        parameters = list(self.encoder_.module.parameters())
-        rate = self.learning_rate if built_in else self.encoder_learning_rate
-        return [{"params": parameters, "lr": rate}] if parameters else []
+        if self.fine_tune or built_in:
+            # Batch normalisation keeps its statistics: those of a few small batches would be
+            # worse, and differ from those used for prediction.
+            module.train()
+            for part in module.modules():
+                if isinstance(part, _BatchNorm):
+                    part.eval()
+            if parameters := list(module.parameters()):
+                rate = self.learning_rate if built_in else self.encoder_learning_rate
+                groups.append({"params": parameters, "lr": rate})
 
-    def _forward(self, items: Images | Texts, embeddings: Any) -> Callable[[NDArray[np.intp]], Any]:
-        if self._learns_encoder():
-            return lambda rows: self.head_(self.encoder_.embed(taken(items, rows)))[:, 0]
-        return lambda rows: self.head_(embeddings[rows])[:, 0]
+            def predicted(rows: NDArray[np.intp]) -> Any:
+                return self.head_(self.encoder_.embed(select_items(items, rows)))[:, 0]
+
+        else:
+
+            def predicted(rows: NDArray[np.intp]) -> Any:
+                return self.head_(embeddings[rows])[:, 0]
+
+        wanted = torch.tensor(target, dtype=torch.float32, device=self.device_)
+        with telling(self.progress, "Training") as report:
+            self.losses_ = self._minimise(predicted, wanted, groups, report)
+        module.eval()
+
+    def _minimise(
+        self,
+        predicted: Callable[[NDArray[np.intp]], Any],
+        target: Any,
+        groups: list[dict[str, Any]],
+        report: Progress,
+    ) -> list[float]:
+        """Fit the parameters of `groups` so that `predicted(rows)` meets `target[rows]`.
+
+        Return the mean loss of each epoch. Batches are of nearly equal size, so that no single
+        row left over has the weight of a whole batch.
+        """
+        import torch
+        from torch.nn.functional import smooth_l1_loss
+
+        optimiser = torch.optim.Adam(groups)
+        highest = [group["lr"] for group in groups]
+        random = np.random.default_rng(self.random_state)
+        n_steps = math.ceil(len(target) / self.batch_size)
+        losses: list[float] = []
+        for epoch in range(self.epochs):
+            total = 0.0
+            batches = np.array_split(random.permutation(len(target)), n_steps)
+            for step, rows in enumerate(batches):
+                share = rate_share(epoch * n_steps + step, n_steps, self.epochs, self.warm_up)
+                for group, rate in zip(optimiser.param_groups, highest, strict=True):
+                    group["lr"] = rate * share
+                loss = smooth_l1_loss(predicted(rows), target[rows])
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                total += float(loss.detach()) * len(rows)
+            losses.append(total / len(target))
+            if not math.isfinite(losses[-1]):
+                raise InputError(
+                    f"Training diverged: the loss is {losses[-1]} in epoch {epoch + 1}. "
+                    "Lower learning_rate or encoder_learning_rate."
+                )
+            report(epoch + 1, self.epochs, f"loss {losses[-1]:.4g}")
+        return losses
 
     def _embedded(self, items: Images | Texts) -> Any:
         """Return the embeddings of all items, a batch at a time."""
@@ -264,16 +340,39 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         import torch
 
         with torch.no_grad():
-            found = self.head_(self._embedded(items))[:, 0]
-        values: Floats = found.cpu().numpy().astype(np.float64)
+            output = self.head_(self._embedded(items))[:, 0]
+        values: Floats = output.cpu().numpy().astype(np.float64)
         return self.center_ + self.spread_ * values
 
 
+def rate_share(step: int, n_steps: int, epochs: int, warm_up: int) -> float:
+    """Return the share of the highest learning rate at `step`, with `n_steps` per epoch."""
+    warm = min(warm_up, epochs - 1) * n_steps
+    if step < warm:
+        return (step + 1) / warm
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / (epochs * n_steps - warm)))
+
+
+@contextmanager
+def _seeded(seed: int, device: str) -> Iterator[None]:
+    """Seed torch temporarily, without affecting the caller's random numbers."""
+    import torch
+
+    devices = [torch.device(device)] if device.startswith("cuda") else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def require_torch() -> None:
+    """Raise an error that says how to install torch and safetensors, if they are missing."""
+    for package in ("torch", "safetensors"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "deep")
+
+
 def _checked_difficulty(y: Any, n_items: int) -> Floats:
-    try:
-        difficulty: Floats = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"y must hold one number per item: {error}.") from error
+    difficulty: Floats = float_array(y, "y")
     if difficulty.shape != (n_items,):
         raise InputError(
             f"y has shape {difficulty.shape}, but there are {n_items} items. "
@@ -294,7 +393,5 @@ def _checked_difficulty(y: Any, n_items: int) -> Floats:
 
 def load_deep_regressor(path: Path, encoder: Any, device: str | None) -> DeepDifficultyRegressor:
     """Restore the regressor that `DeepDifficultyRegressor.save` wrote."""
-    from ogive.difficulty.deep_files import load_regressor
-
     require_torch()
     return load_regressor(DeepDifficultyRegressor, path, encoder, device)

@@ -1,9 +1,4 @@
-"""Images and texts, checked and embedded.
-
-Images and texts as they are given: checked, and images made into one shape of numbers.
-
-Encoders of images and texts: built in, given, or from Hugging Face.
-"""
+"""Encoders of images and texts: built in, given, or from Hugging Face; and checks of items."""
 
 from __future__ import annotations
 
@@ -11,13 +6,13 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,49 +22,66 @@ from ogive.results.numbers import counted
 
 Images = NDArray[Any] | list[NDArray[Any]]
 Texts = list[str]
-
+MOST_CHANNELS = 4  # of an image; more in the last place may be channels first
 SCANNED = 256  # images looked at together, so that a large set is never copied whole
-
-MOST_CHANNELS = 4
+LARGEST_SIDE = 64  # pixels of an image for the built-in encoder, which is small
+BUCKETS = 8192  # buckets of hashed words; a clash is rare and does little harm
+WORD_WIDTH = 64
+MOST_TOKENS = 512
+SECONDS_FOR_THE_HUB = 5.0
+WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
+# Keys by which a configuration could ask for code, or for weights that are not plain numbers.
+FOREIGN_KEYS = ("auto_map", "attn_implementation", "_attn_implementation", "quantization_config")
 
 
 def checked_texts(X: Any) -> Texts:
     """Return `X` as a list of strings; empty ones are allowed, anything but text is not."""
-    _refuse_frame(X)
-    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
-        raise InputError(
-            f"X is a {type(X).__name__}, but a list of strings is needed, one per item. "
-            "Write [text] for a single item."
-        )
-    texts = list(X)
-    for place, text in enumerate(texts):
+    texts = _listed(X, "a list of strings is needed, one per item. Write [text] for a single item")
+    for k, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
-                f"Item {place + 1} of X is {text!r:.40}, a {type(text).__name__}, but every item "
+                f"Item {k + 1} of X is {text!r:.40}, a {type(text).__name__}, but every item "
                 "must be a string. Leave out what is missing, or give an empty string."
             )
-    _refuse_none(texts)
     return texts
 
 
 def checked_images(X: Any) -> Images:
-    """Return `X` as one array of images, or as a list of arrays where sizes may differ."""
-    _refuse_frame(X)
+    """Return `X` as one array of images, or as a list of arrays if sizes may differ."""
     if isinstance(X, np.ndarray) and X.dtype != object:
         check_images(X, "X")
         return X
-    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
-        raise InputError(
-            f"X is a {type(X).__name__}, but an array of images or a list of arrays is needed."
-        )
-    images = [np.asarray(image) for image in X]
-    for place, image in enumerate(images):
-        check_image(image, f"Item {place + 1} of X")
-    _refuse_none(images)
+    images = _listed(X, "an array of images or a list of arrays is needed")
+    images = [np.asarray(image) for image in images]
+    for k, image in enumerate(images):
+        name = f"Item {k + 1} of X"
+        if image.ndim not in (2, 3):
+            raise InputError(
+                f"{name} has shape {image.shape}, but an image is (height, width) or (height, "
+                "width, channels)."
+            )
+        _check_pixels(image, image.shape, name)
     return images
 
 
-def taken(items: Images | Texts, rows: NDArray[np.intp]) -> Any:
+def _listed(X: Any, needed: str) -> list[Any]:
+    """Return the items as a list; a frame would be read as the list of its column names."""
+    columns = getattr(X, "columns", None)
+    if columns is not None:
+        name = columns[0] if len(columns) else "text"
+        raise InputError(
+            f"X is a {type(X).__name__} with {counted(len(columns), 'column')}, but the items are "
+            f"one list. Pass one column: X[{name!r}]."
+        )
+    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
+        raise InputError(f"X is a {type(X).__name__}, but {needed}.")
+    items = list(X)
+    if not items:
+        raise InputError("X has no items. Give at least one.")
+    return items
+
+
+def select_items(items: Images | Texts, rows: NDArray[np.intp]) -> Any:
     """Return the items of these rows, in the form in which they came."""
     return items[rows] if isinstance(items, np.ndarray) else [items[row] for row in rows]
 
@@ -91,73 +103,74 @@ class Pixels:
     deviation: tuple[float, ...]
 
     def tensor(self, images: Images, device: str) -> Any:
-        """Return (n_images, channels, height, width), stretched where the size differs."""
+        """Return (n_images, channels, height, width), stretched if the size differs."""
         import torch
 
-        whole = isinstance(images, np.ndarray)
-        stacks = _parts(images) if whole else [image[None] for image in images]
+        one_array = isinstance(images, np.ndarray)
+        stacks = [images] if one_array else [image[None] for image in images]
         return torch.cat([self._of_stack(stack, device) for stack in stacks])
 
     def _of_stack(self, stack: NDArray[Any], device: str) -> Any:
         import torch
         from torch.nn.functional import interpolate
 
-        self._refuse_other_scale(stack)
+        if (stack.dtype == np.uint8) != self.bytes_:
+            expected, given = ("uint8", "other") if self.bytes_ else ("other", "uint8")
+            raise InputError(
+                f"The images in fit held {expected} numbers, these hold {given} ones "
+                f"({stack.dtype}): the same picture would look different. Give images on one scale."
+            )
         channelled = stack[..., None] if stack.ndim == 3 else stack
         values = torch.from_numpy(np.array(np.moveaxis(channelled, -1, 1), dtype=np.float32))
-        values = self._with_channels(values.to(device))
+        values = values.to(device)
+        n_channels = values.shape[1]
+        if n_channels == 1:
+            values = values.expand(-1, self.channels, -1, -1)
+        elif self.channels == 1:
+            values = values.mean(dim=1, keepdim=True)
+        elif n_channels != self.channels:
+            raise InputError(
+                f"An image has {n_channels} channels, but the encoder takes {self.channels}. "
+                f"Give grey images or images with {self.channels} channels, the channels last."
+            )
         if tuple(values.shape[2:]) != self.size:
             values = interpolate(values, self.size, mode="bilinear", antialias=True)
         scaled = (values - self.low) / (self.high - self.low)
         mean = torch.tensor(self.mean, device=device).reshape(1, -1, 1, 1)
         return (scaled - mean) / torch.tensor(self.deviation, device=device).reshape(1, -1, 1, 1)
 
-    def _with_channels(self, values: Any) -> Any:
-        found = values.shape[1]
-        if found == self.channels:
-            return values
-        if found == 1:
-            return values.expand(-1, self.channels, -1, -1)
-        if self.channels == 1:
-            return values.mean(dim=1, keepdim=True)
-        raise InputError(
-            f"An image has {found} channels, but the encoder takes {self.channels}. "
-            f"Give grey images or images with {self.channels} channels, the channels last."
-        )
 
-    def _refuse_other_scale(self, stack: NDArray[Any]) -> None:
-        if (stack.dtype == np.uint8) == self.bytes_:
-            return
-        wanted, found = ("uint8", "other") if self.bytes_ else ("other", "uint8")
-        raise InputError(
-            f"The images in fit held {wanted} numbers, these hold {found} ones ({stack.dtype}): "
-            "the same picture would look different. Give images on one scale."
-        )
-
-
-def seen_pixels(images: Images, largest: int | None = None) -> Pixels:
+def pixels_of(images: Images, largest: int | None = None) -> Pixels:
     """Return the most common size, the most channels, and the scale of these images.
 
     `largest` bounds the longer side; the shape of the image is kept.
     """
-    whole = isinstance(images, np.ndarray)
-    shapes = [part.shape[1:] if whole else part.shape for part in _parts(images)]
+    one_array = isinstance(images, np.ndarray)
+    arrays = [images] if one_array else images
+    shapes = [array.shape[1:] if one_array else array.shape for array in arrays]
     (size, _count), *_ = Counter(shape[:2] for shape in shapes).most_common(1)
     if largest is not None and max(size) > largest:
         size = tuple(max(1, round(side * largest / max(size))) for side in size)
     channels = max(shape[2] if len(shape) == 3 else 1 for shape in shapes)
-    bytes_ = _parts(images)[0].dtype == np.uint8
-    low, high = (0.0, 255.0) if bytes_ else _range(images)
-    plain = Pixels((size[0], size[1]), channels, bool(bytes_), low, high, (0.0,), (1.0,))
-    return replace(plain, mean=(0.0,) * channels, deviation=(1.0,) * channels)
+    bytes_ = bool(arrays[0].dtype == np.uint8)
+    low, high = 0.0, 255.0
+    if not bytes_:
+        low = min(float(np.min(array)) for array in arrays)
+        high = max(float(np.max(array)) for array in arrays)
+        if low >= 0.0 and high <= 1.0:
+            low, high = 0.0, 1.0
+        elif not high > low:
+            high = low + 1.0
+    mean, deviation = (0.0,) * channels, (1.0,) * channels
+    return Pixels((size[0], size[1]), channels, bytes_, low, high, mean, deviation)
 
 
 def standardised(pixels: Pixels, images: Images) -> Pixels:
-    """`pixels` with the mean and standard deviation of each channel over all these images."""
+    """Return `pixels` with the mean and standard deviation of each channel over all images."""
     count, total, squares = 0, np.zeros(pixels.channels), np.zeros(pixels.channels)
     plain = replace(pixels, mean=(0.0,) * pixels.channels, deviation=(1.0,) * pixels.channels)
-    for chunk in _chunks(images):
-        values = plain.tensor(chunk, "cpu").double()
+    for begin in range(0, len(images), SCANNED):
+        values = plain.tensor(images[begin : begin + SCANNED], "cpu").double()
         count += values.shape[0] * values.shape[2] * values.shape[3]
         total += values.sum(dim=(0, 2, 3)).numpy()
         squares += (values**2).sum(dim=(0, 2, 3)).numpy()
@@ -165,39 +178,6 @@ def standardised(pixels: Pixels, images: Images) -> Pixels:
     variance = np.maximum(squares / count - mean**2, 0.0)
     deviation = np.where(variance > 1e-10, np.sqrt(variance), 1.0)  # a blank channel stays blank
     return replace(pixels, mean=tuple(mean.tolist()), deviation=tuple(deviation.tolist()))
-
-
-def _range(images: Images) -> tuple[float, float]:
-    extremes = [(float(np.min(chunk)), float(np.max(chunk))) for chunk in _parts(images)]
-    low, high = min(pair[0] for pair in extremes), max(pair[1] for pair in extremes)
-    if low >= 0.0 and high <= 1.0:
-        return 0.0, 1.0
-    return (low, high) if high > low else (low, low + 1.0)
-
-
-def _parts(images: Images) -> Sequence[NDArray[Any]]:
-    return [images] if isinstance(images, np.ndarray) else images
-
-
-def _chunks(images: Images) -> Iterator[Images]:
-    for begin in range(0, len(images), SCANNED):
-        yield images[begin : begin + SCANNED]
-
-
-def _refuse_frame(X: Any) -> None:
-    """Refuse a frame, which would be read as the list of its column names."""
-    columns = getattr(X, "columns", None)
-    if columns is not None:
-        name = columns[0] if len(columns) else "text"
-        raise InputError(
-            f"X is a {type(X).__name__} with {counted(len(columns), 'column')}, but the items are "
-            f"one list. Pass one column: X[{name!r}]."
-        )
-
-
-def _refuse_none(items: Images | Texts) -> None:
-    if len(items) == 0:
-        raise InputError("X has no items. Give at least one.")
 
 
 def check_images(images: NDArray[Any], name: str) -> None:
@@ -210,20 +190,10 @@ def check_images(images: NDArray[Any], name: str) -> None:
         )
     if not len(images):
         raise InputError(f"{name} has no items. Give at least one.")
-    _check(images, images.shape[1:], name)
+    _check_pixels(images, images.shape[1:], name)
 
 
-def check_image(image: NDArray[Any], name: str) -> None:
-    """Refuse an array that is not one image."""
-    if image.ndim not in (2, 3):
-        raise InputError(
-            f"{name} has shape {image.shape}, but an image is (height, width) or (height, width, "
-            "channels)."
-        )
-    _check(image, image.shape, name)
-
-
-def _check(pixels: NDArray[Any], shape: tuple[int, ...], name: str) -> None:
+def _check_pixels(pixels: NDArray[Any], shape: tuple[int, ...], name: str) -> None:
     """Refuse what has no pixels, no numbers, or its channels first; `shape` is that of an image."""
     if 0 in shape:
         raise InputError(f"{name} has shape {pixels.shape}: an image without pixels. Leave it out.")
@@ -238,29 +208,7 @@ def _check(pixels: NDArray[Any], shape: tuple[int, ...], name: str) -> None:
         raise InputError(f"{name} has pixels that are NaN or infinite. Fill or drop them first.")
 
 
-LARGEST_SIDE = 64  # of an image for the built-in encoder, which is small
-BUCKETS = 8192  # of hashed words; a clash is rare and does little harm
-WORD_WIDTH = 64
-MOST_TOKENS = 512
-SECONDS_FOR_THE_HUB = 5.0
-WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
 # Where a configuration could ask for code or for weights that are not plain numbers.
-FOREIGN_KEYS = ("auto_map", "attn_implementation", "_attn_implementation", "quantization_config")
-
-
-class Encoder(Protocol):
-    """A batch of items in, a tensor (n_items, width) out; `module` holds the weights."""
-
-    @property
-    def module(self) -> Any:
-        """The torch module."""
-
-    @property
-    def source(self) -> str:
-        """Its origin: "built-in", "given" or "hugging-face"."""
-
-    def embed(self, items: Any) -> Any:
-        """Return the embeddings of these items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +235,7 @@ class HashedText:
     source: str = "built-in"
 
     def embed(self, items: Texts) -> Any:
-        """Return a text without words is all zeros."""
+        """Return the embeddings; a text without words is all zeros."""
         import torch
 
         ids, mask = padded([hashed(text) for text in items], 0, self.device)
@@ -306,15 +254,18 @@ class TransformerText:
     source: str = "hugging-face"
 
     def embed(self, items: Texts) -> Any:
-        """Texts are cut at `limit` tokens; one without any token, not even special, is zeros."""
+        """Return the embeddings; a text without any token, not even special, is all zeros.
+
+        Texts are cut at `limit` tokens.
+        """
         import torch
 
-        found = self.tokenizer(list(items), truncation=True, max_length=self.limit)["input_ids"]
-        filled = [place for place, ids in enumerate(found) if ids]
+        tokens = self.tokenizer(list(items), truncation=True, max_length=self.limit)["input_ids"]
+        filled = [k for k, ids in enumerate(tokens) if ids]
         embedded = torch.zeros(len(items), self.module.config.hidden_size, device=self.device)
         if filled:
             pad = self.tokenizer.pad_token_id or 0
-            ids, mask = padded([found[place] for place in filled], pad, self.device)
+            ids, mask = padded([tokens[k] for k in filled], pad, self.device)
             hidden = self.module(input_ids=ids, attention_mask=mask.long())
             embedded[filled] = pooled(hidden, len(filled), mask)
         return embedded
@@ -338,29 +289,22 @@ class GivenText:
         return pooled(self.module(list(items)), len(items))
 
 
+Encoder: TypeAlias = ImageEncoder | HashedText | TransformerText | GivenText
+
+
 def new_encoder(encoder: Any, kind: str, items: Any, device: str) -> Encoder:
     """Return the encoder for a name, a folder, a module, or None for the built-in one."""
     if isinstance(encoder, str | PathLike):
-        return hub_encoder(str(encoder), kind, items, device)
-    if encoder is None:
-        return builtin_encoder(kind, items, device)
-    return given_encoder(encoder, kind, items, device)
-
-
-def builtin_encoder(kind: str, items: Any, device: str) -> Encoder:
-    """Return a small untrained encoder that needs no download."""
+        return _hub_encoder(str(encoder), kind, items, device)
+    if encoder is not None:
+        module = copied(encoder, device)
+        if kind == "text":
+            return GivenText(module)
+        return ImageEncoder(module, standardised(pixels_of(items), items), device, "given")
     if kind == "text":
         return HashedText(builtin_module(None).to(device), device)
-    pixels = standardised(seen_pixels(items, LARGEST_SIDE), items)
+    pixels = standardised(pixels_of(items, LARGEST_SIDE), items)
     return ImageEncoder(builtin_module(pixels.channels).to(device), pixels, device, "built-in")
-
-
-def given_encoder(encoder: Any, kind: str, items: Any, device: str) -> Encoder:
-    """Wrap the caller's module, for images with the scale of those in `fit`."""
-    module = copied(encoder, device)
-    if kind == "text":
-        return GivenText(module)
-    return ImageEncoder(module, standardised(seen_pixels(items), items), device, "given")
 
 
 def copied(encoder: Any, device: str) -> Any:
@@ -378,7 +322,7 @@ def copied(encoder: Any, device: str) -> Any:
 
 
 def builtin_module(channels: int | None) -> Any:
-    """Three convolutions, averaged over the quarters of an image; or a vector per hashed word."""
+    """Return convolutions, averaged over the quarters of an image; or a vector per hashed word."""
     from torch import nn
 
     if channels is None:
@@ -396,7 +340,7 @@ def builtin_module(channels: int | None) -> Any:
 
 
 def hashed(text: str) -> list[int]:
-    """The buckets of the words, signs and neighbouring pairs in a text, the same everywhere."""
+    """Return the buckets of the words, signs and neighbouring pairs in a text."""
     words = re.findall(r"\w+|[^\w\s]", text.lower())
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return [
@@ -406,15 +350,15 @@ def hashed(text: str) -> list[int]:
 
 
 def padded(rows: list[list[int]], pad: int, device: str) -> tuple[Any, Any]:
-    """Return lists of unequal length as one table, and 1.0 where it holds something."""
+    """Return lists of unequal length as one table, and a mask that is 1.0 at their entries."""
     import torch
 
     longest = max([1, *(len(row) for row in rows)])
     ids = torch.full((len(rows), longest), pad, dtype=torch.long)
     mask = torch.zeros(len(rows), longest)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.tensor(row, dtype=torch.long)
-        mask[place, : len(row)] = 1.0
+    for k, row in enumerate(rows):
+        ids[k, : len(row)] = torch.tensor(row, dtype=torch.long)
+        mask[k, : len(row)] = 1.0
     return ids.to(device), mask.to(device)
 
 
@@ -437,20 +381,41 @@ def pooled(output: Any, n_items: int, mask: Any = None) -> Any:
     return hidden.float().mean(dim=1) if len(shape) == 3 else hidden.float()
 
 
-def hub_encoder(name: str, kind: str, items: Any, device: str) -> Encoder:
-    """The encoder of this folder or name, with the tokenizer or the image scale it was made for."""
-    transformers = import_transformers()
+def _hub_encoder(name: str, kind: str, items: Any, device: str) -> Encoder:
+    """Load the encoder of a folder or name, with its tokenizer or its image scale."""
+    import torch
+
+    transformers = _import_transformers()
     with quiet(transformers):
-        local = _on_this_machine(name)
-        model, report = _loaded(transformers.AutoModel, name, local, weights=True)
-        _refuse_untrained(name, report["missing_keys"])
+        local = _is_on_this_machine(name)
+        model, report = _load(
+            transformers.AutoModel,
+            name,
+            local_files_only=local,
+            use_safetensors=True,
+            output_loading_info=True,
+            dtype=torch.float32,
+        )
+        # Weights that are missing would stay random; poolers and decoders are not used.
+        missing = report["missing_keys"]
+        lacking = sorted(key for key in missing if "pooler" not in key and "decoder" not in key)
+        if lacking:
+            raise FileError(
+                f"The weights of the encoder {name!r} lack {len(lacking)} tensors "
+                f"({lacking[0]}, ...), which would stay random. Give the folder of a complete "
+                "model."
+            )
         part = encoder_part(model, kind).to(device).eval()
         config = json.loads(model.config.to_json_string(use_diff=False))
         if kind == "text":
-            tokenizer = _loaded(transformers.AutoTokenizer, name, local)
+            tokenizer = _load(transformers.AutoTokenizer, name, local_files_only=local)
             return TransformerText(part, tokenizer, config, device)
-        scale = _image_scale(transformers, name, local)
-    pixels = _pixels(part.config, scale, seen_pixels(items))
+        try:
+            reader = transformers.image_processing_utils.BaseImageProcessor
+            scale = dict(reader.get_image_processor_dict(name, local_files_only=local)[0])
+        except OSError:  # the model has no preprocessor
+            scale = {}
+    pixels = _needed_pixels(part.config, scale, pixels_of(items))
     return ImageEncoder(part, pixels, device, "hugging-face", config)
 
 
@@ -464,7 +429,7 @@ def encoder_part(model: Any, kind: str) -> Any:
 
 def model_of_config(config: dict[str, Any]) -> Any:
     """Return an untrained model of this configuration, without anything in it that names code."""
-    transformers = import_transformers()
+    transformers = _import_transformers()
     plain = {key: value for key, value in config.items() if key not in FOREIGN_KEYS}
     with quiet(transformers):
         made = transformers.AutoConfig.for_model(**plain)
@@ -473,12 +438,12 @@ def model_of_config(config: dict[str, Any]) -> Any:
 
 def saved_tokenizer(folder: Path) -> Any:
     """Return the tokenizer that was saved in this folder."""
-    transformers = import_transformers()
+    transformers = _import_transformers()
     with quiet(transformers):
-        return _loaded(transformers.AutoTokenizer, str(folder), local=True)
+        return _load(transformers.AutoTokenizer, str(folder), local_files_only=True)
 
 
-def import_transformers() -> Any:
+def _import_transformers() -> Any:
     """Return the package, or say how to install it."""
     try:
         import transformers
@@ -502,8 +467,8 @@ def quiet(transformers: Any) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _on_this_machine(name: str) -> bool:
-    """Return true for a folder or a cached model, False if the hub has it; otherwise an error."""
+def _is_on_this_machine(name: str) -> bool:
+    """Return True for a folder or a cached model, False if the hub has it; otherwise an error."""
     if Path(name).is_dir():
         return True
     from huggingface_hub import HfApi, try_to_load_from_cache
@@ -530,19 +495,10 @@ def _on_this_machine(name: str) -> bool:
     return False
 
 
-def _loaded(kind: Any, name: str, local: bool, *, weights: bool = False) -> Any:  # noqa: FBT001
+def _load(kind: Any, name: str, **settings: Any) -> Any:
     """Return what `kind` reads from a folder or name; errors of whatever sort name the folder."""
-    settings: dict[str, Any] = {"trust_remote_code": False, "local_files_only": local}
-    if weights:
-        import torch
-
-        settings |= {"use_safetensors": True, "output_loading_info": True, "dtype": torch.float32}
-    return _explained(name, lambda: kind.from_pretrained(name, **settings))
-
-
-def _explained(name: str, read: Callable[[], Any]) -> Any:
     try:
-        return read()
+        return kind.from_pretrained(name, trust_remote_code=False, **settings)
     except MemoryError:
         raise
     except Exception as error:  # broken files end in errors of every kind
@@ -554,50 +510,25 @@ def _explained(name: str, read: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _refuse_untrained(name: str, missing: Any) -> None:
-    """Refuse weights that do not belong to the model; poolers and decoders are not used."""
-    lacking = sorted(key for key in missing if "pooler" not in key and "decoder" not in key)
-    if lacking:
-        raise FileError(
-            f"The weights of the encoder {name!r} lack {len(lacking)} tensors ({lacking[0]}, ...), "
-            "which would stay random. Give the folder of a complete model."
-        )
-
-
-def _image_scale(transformers: Any, name: str, local: bool) -> dict[str, Any]:  # noqa: FBT001
-    """Return size and scale of the model's preprocessor; empty if it has none."""
-    reader = transformers.image_processing_utils.BaseImageProcessor
-    try:
-        found, _rest = reader.get_image_processor_dict(name, local_files_only=local)
-    except OSError:
-        return {}
-    return dict(found)
-
-
-def _pixels(config: Any, scale: dict[str, Any], seen: Pixels) -> Pixels:
+def _needed_pixels(config: Any, scale: dict[str, Any], seen: Pixels) -> Pixels:
     """Return size, channels and scale that the encoder needs; those of the images by default."""
     channels = int(getattr(config, "num_channels", 3) or 3)
-    wanted = getattr(config, "image_size", None) or scale.get("crop_size") or scale.get("size")
-    size = _size(wanted) or seen.size
+    size = getattr(config, "image_size", None) or scale.get("crop_size") or scale.get("size")
+    if isinstance(size, dict):
+        side = size.get("shortest_edge")
+        size = (size.get("height", side), size.get("width", side))
+    if isinstance(size, int):
+        size = (size, size)
+    if not (size and len(size) == 2 and all(isinstance(side, int) for side in size)):
+        size = seen.size
     mean, deviation = scale.get("image_mean") or 0.5, scale.get("image_std") or 0.5
     return replace(
         seen,
-        size=size,
+        size=(int(size[0]), int(size[1])),
         channels=channels,
         mean=_per_channel(mean, channels),
         deviation=_per_channel(deviation, channels),
     )
-
-
-def _size(wanted: Any) -> tuple[int, int] | None:
-    if isinstance(wanted, dict):
-        side = wanted.get("shortest_edge")
-        wanted = (wanted.get("height", side), wanted.get("width", side))
-    if isinstance(wanted, int):
-        return wanted, wanted
-    if wanted and len(wanted) == 2 and all(isinstance(side, int) for side in wanted):
-        return int(wanted[0]), int(wanted[1])
-    return None
 
 
 def _per_channel(values: Any, channels: int) -> tuple[float, ...]:
