@@ -1,6 +1,3 @@
-import subprocess
-import sys
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -79,46 +76,6 @@ def test_without_noise_two_data_sets_are_enough():
     assert (found.significant_share == 1).all()
 
 
-def test_a_part_whose_range_includes_too_little_may_be_enough(subtests):
-    sure = choose(table(noise=0.0))
-    for low, said in ((0.9, "2 of 12 data sets may be enough"), (1.0, "2 of 12 data sets are ")):
-        held_out = np.ones_like(sure.held_out)
-        held_out[:, : held_out.shape[1] // 10] = low
-        with subtests.test(low=low):
-            found = replace(sure, held_out=held_out, ceiling=np.ones_like(sure.ceiling))
-            assert found.enough.all()
-            assert found.meaning.startswith(said)
-
-
-def test_chosen_data_sets_that_rank_no_better_than_random_ones_are_said_to(subtests):
-    level = choose(table(noise=0.0))
-    for gain, said in (
-        (0.0, "The chosen are not shown to rank better than as many at random"),
-        (0.2, "The chosen rank better than as many at random (difference 0.20"),
-    ):
-        with subtests.test(gain=gain):
-            found = replace(level, random=level.held_out - gain)
-            assert said in found.meaning
-            assert found.meaning.endswith(": as many others may do as well.") == (gain == 0)
-
-
-def test_what_was_tested_is_said_where_halves_are_small():
-    """Of seven data sets, a half has four: three and four of seven are both two of four."""
-    found = choose(table(m=7), None)
-    frame = found.to_frame().set_index("size")
-    assert frame["tested"].to_dict() == {
-        2: "1 of 4",
-        3: "2 of 4",
-        4: "2 of 4",
-        5: "3 of 4",
-        6: "3 of 4",
-    }
-    assert frame.loc[3, "held_out"] == frame.loc[4, "held_out"]
-    assert any("judged by the same part" in note for note in found.notes)
-    assert frame.loc[found.sizes[0], "datasets"] == ", ".join(found.subset(found.sizes[0]))
-    assert not any("the same part" in note for note in choose(table(m=7), 4).notes)
-
-
 def test_noise_is_never_enough():
     found = [choose(table(8, 12, seed, strength=0.0)) for seed in range(10)]
     assert sum(f.ranked for f in found) <= 2  # one in twenty by chance
@@ -143,13 +100,6 @@ def test_where_no_size_is_enough_all_data_sets_are_kept():
     assert found.size == 20
     assert set(found.chosen) == set(found.datasets)
     assert "No part of at most 19 data sets is shown to be enough" in found.meaning
-
-
-def test_a_ranking_that_is_weak_itself_is_said_to_be():
-    weak, clear = choose(table(12, 20, noise=2.5)), choose(table())
-    assert weak.ranked
-    assert "The ranking by the whole benchmark is weak itself" in repr(weak)
-    assert "weak itself" not in repr(clear)
 
 
 def test_from_the_size_reported_on_all_are_enough():
@@ -268,14 +218,6 @@ def test_wrong_input_is_explained(subtests):
             pytest.raises(InputError, match=message),
         ):
             choose(scores, **options)
-
-
-def test_importing_it_loads_nothing_heavy():
-    code = (
-        "import sys\nfrom ogive._studies import choose_datasets, compare_subsets\n"
-        "assert 'matplotlib' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_published_true_scores_have_no_ranking_to_keep(shared):

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ogive import Responses, TwoPL, calibrate, decode_benchmark, decode_responses, simulate
-from ogive.benchmarking.decoder import BenchmarkDecoding, Limits, said_of_scale
+from ogive.benchmarking.decoder import BenchmarkDecoding, Limits
 from ogive.data.pools.members import Member, member_of
 from ogive.data.pools.pool import Pool, find_pool
 from ogive.data.pools.published_pools import artificial_classifiers
@@ -310,25 +310,12 @@ def test_an_item_that_all_of_the_pool_solve_does_not_tell_twins_apart():
     assert score["right"] == score["wrong"]
 
 
-def test_respondents_who_only_calibrate_are_said_to_give_the_scale_its_direction(decoding):
-    pool = find_pool("paper")
-    (note,) = said_of_scale(pool)
-    assert note.startswith("120 of the 132 respondents that give each scale its direction are not")
-    assert "Compare accuracies, too." in note
-    assert not any("give each scale its direction" in note for note in decoding.notes)
-
-
 def test_who_was_asked_nothing_has_no_score():
     told = table().to_frame()
     told.iloc[4] = np.nan
     frame = decode_responses({"one": told}, model="2pl").classifiers.set_index("respondent")
     assert frame.loc["respondent_5"].drop("dataset").isna().all()
     assert frame.drop(index="respondent_5").notna().all(axis=None)
-
-
-def test_few_classifiers_are_said_to_be_few():
-    (note,) = decode_responses({"one": table(n=12)}, model="2pl").notes
-    assert note.startswith("one: only 12 classifiers calibrate it")
 
 
 def test_a_data_set_too_small_for_the_method_is_told_and_left_out():

@@ -110,18 +110,6 @@ def test_the_error_of_a_chance_is_that_over_other_instances():
     assert np.std(chances, ddof=1) == pytest.approx(np.mean(errors), rel=0.25)
 
 
-def test_the_spread_of_suspects_over_data_sets_is_said():
-    items = {"discrimination": np.full(60, 2.0), "difficulty": np.linspace(-1.5, 0.5, 60)}
-    tables = {
-        name: simulate("2pl", 200, items=items, random_state=seed).responses.to_frame()
-        for seed, name in enumerate(["one", "two"], start=4)
-    }
-    for name, item in (("one", "item_7"), ("two", "item_9"), ("two", "item_20")):
-        tables[name][item] = 1 - tables[name][item]
-    found = decode_responses(tables, model="2pl")
-    assert "should be checked (2 in two, 1 in one), and" in found.meaning
-
-
 def test_discriminations_below_zero_are_counted_after_correction_for_their_number():
     """Of eighty items without discrimination, some are below zero by 1.96 standard errors."""
     items = {"discrimination": np.r_[np.full(120, 1.5), np.zeros(80)], "difficulty": [0.0] * 200}
@@ -144,28 +132,6 @@ def test_discriminations_below_zero_are_counted_after_correction_for_their_numbe
     )
 
 
-def test_only_discriminations_surely_below_zero_are_said_to_turn_the_order():
-    items = {"discrimination": np.r_[np.full(40, 1.5), np.zeros(20)], "difficulty": [0.0] * 60}
-    table = simulate("2pl", 150, items=items, random_state=4).responses.to_frame()
-    table["item_7"] = 1 - table["item_7"]
-    found = decode_responses({"one": table}, model="2pl")
-    below, sure = (
-        int((found.items["discrimination"] < 0).sum()),
-        int(found.items["significantly_negative"].sum()),
-    )
-    assert 0 < sure < below
-    said = f"{below} have an estimated discrimination below zero ({sure} of them significantly"
-    assert said in found.meaning
-    these = "this one" if sure == 1 else f"these {sure}"
-    assert f"the more often classifiers get {these} wrong" in found.meaning
-
-
-def test_several_data_sets_are_said_to_have_scales_of_their_own(decoding):
-    assert any("a scale of its own" in note for note in decoding.notes)
-    one = decode_responses({"one": simulate("1pl", 60, 8, random_state=0).responses}, model="1pl")
-    assert not any("a scale of its own" in note for note in one.notes)
-
-
 def test_who_has_all_right_but_not_the_highest_ability_is_explained():
     items = {"discrimination": np.r_[np.full(30, 2.0), np.full(10, -2.0)], "difficulty": [0.0] * 40}
     table = simulate("2pl", 200, items=items, random_state=3).responses
@@ -180,14 +146,6 @@ def test_who_has_all_right_but_not_the_highest_ability_is_explained():
     assert any(
         "optimal has all right but a lower ability than 1 other (model), because right" in note
         for note in found.notes
-    )
-
-
-def test_responses_alone_do_not_call_a_label_wrong():
-    table = simulate("2pl", 100, 20, random_state=4).responses
-    found = decode_responses({"one": table}, model="2pl")
-    assert "none contradicts good classifiers so clearly that its label should be checked" in (
-        found.meaning
     )
 
 
@@ -249,13 +207,6 @@ def test_an_instance_of_negative_discrimination_is_in_the_histogram_and_said():
     assert len(found.plot("histogram", value="discrimination").frame) == 41
 
 
-def test_the_place_by_accuracy_of_the_best_by_true_score_is_said(decoding):
-    best = decoding.scores("true_score_positive_mean").mean(axis=1).idxmax()
-    accuracy = decoding.scores("accuracy").mean(axis=1)
-    place = 1 + int((accuracy > accuracy[best] + 1e-9).sum())
-    assert f"an accuracy of {accuracy[best]:.1%} (place {place})" in decoding.meaning
-
-
 def test_every_kind_of_figure_is_drawn(subtests, decoding):
     for kind, dataset in [
         ("datasets", None),
@@ -286,17 +237,6 @@ def test_a_figure_of_one_data_set_needs_its_name(decoding):
 def test_unknown_columns_are_refused_with_those_that_exist(decoding, call, told):
     with pytest.raises(InputError, match=told):
         call(decoding)
-
-
-def test_the_meaning_names_the_hardest_data_set_and_the_best_classifier(decoding):
-    hardest = decoding.to_frame().index[0]
-    best = decoding.scores("true_score_positive_mean").mean(axis=1).idxmax()
-    assert f"{hardest} is the hardest" in decoding.meaning
-    assert f"{best} has the highest true score" in decoding.meaning
-    test = "not significantly lower (paired t tests over 5 data sets, corrected for all pairs): "
-    assert test in decoding.meaning
-    assert decoding.meaning in repr(decoding)
-    assert decoding.meaning in decoding._repr_html_()
 
 
 @pytest.mark.slow
@@ -350,22 +290,6 @@ def test_the_better_of_two_equal_classifiers_is_not_separated_by_items_chosen_fo
         share = found.scores("accuracy")
         claims += not level_with(found, int(np.argmax(share.to_numpy())), share).any()
     assert claims <= 2
-
-
-def test_true_scores_are_said_with_what_they_leave_out_and_with_accuracy():
-    items = {"discrimination": np.r_[np.full(46, 1.5), np.full(14, -1.5)], "difficulty": [0.0] * 60}
-    ability = np.linspace(-2, 2, 60)
-    table = simulate("2pl", abilities=ability, items=items, random_state=2).responses
-    found = decode_responses({"one": table}, model="2pl")
-    negative = int((found.items["discrimination"] < 0).sum())
-    assert negative > 10
-    said = f"without the {negative} instances of negative discrimination, and an accuracy of "
-    assert said in found.meaning
-    row = found.classifiers.set_index("respondent")
-    best = row["true_score_positive_mean"].idxmax()
-    assert f"{said}{row.loc[best, 'accuracy']:.1%}" in found.meaning
-    first = row["accuracy"].idxmax()
-    assert f"{first} has the highest accuracy, {row['accuracy'].max():.1%}." in found.meaning
 
 
 def test_a_data_set_that_all_solve_has_no_difficulty_but_its_share():

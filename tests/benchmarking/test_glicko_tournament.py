@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ogive as og
-from ogive._studies import STUDIES
 from ogive.benchmarking.glicko_tournament import Tournament, tournament
 from ogive.errors import InputError
 from ogive.results.plots.figure import Display
@@ -139,31 +138,6 @@ def test_one_item_is_a_tournament():
     found = tournament(table(3, 1))
     assert len(found.history()) == 3
     assert found.plot(kind="ranks").ax_.has_data()
-
-
-def test_the_meaning_names_the_leader_and_who_is_level_with_it():
-    far = tournament(table(4, 60, noise=0.3))
-    assert far.meaning.startswith("After 60 periods, model 0 leads with a rating of ")
-    assert far.level_with_leader == ()
-    assert "won significantly more of its games against each of 3 others" in far.meaning
-    assert far.to_frame()["level"].tolist() == [True, False, False, False]
-    near = tournament(table(4, 2, noise=0.0))
-    assert near.level_with_leader[0] == "model 1"
-    assert (
-        "too few to distinguish it from any of 3 rivals, so the lead is uncertain" in near.meaning
-    )
-    close = tournament(table(4, 12, noise=3.0))
-    assert "not significantly behind, so the lead is uncertain" in close.meaning
-
-
-def test_ranges_apart_without_a_significant_difference_are_explained():
-    few = tournament(table(12, 7, noise=0.0))
-    row = few.to_frame().loc[few.level_with_leader[-1]]
-    assert row["high"] < few.to_frame()["low"].iloc[0]
-    (note,) = few.notes
-    assert "not significantly behind model 0 although their ranges do not overlap" in note
-    assert "tested pair by pair over the items" in note
-    assert tournament(table(4, 60, noise=0.3)).notes == ()
 
 
 def test_artificial_respondents_are_no_rivals_of_the_leader():
@@ -312,15 +286,6 @@ def test_wrong_orders_are_explained(subtests):
 def test_the_tolerance_is_zero_or_above(tolerance):
     with pytest.raises(InputError, match="tolerance is"):
         tournament(table(), tolerance=tolerance)
-
-
-def test_the_registry_names_functions_that_exist():
-    from ogive import _studies as studies
-
-    for name in STUDIES:
-        assert callable(getattr(studies, name))
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = studies.nothing
 
 
 @pytest.mark.parametrize(

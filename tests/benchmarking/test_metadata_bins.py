@@ -79,14 +79,6 @@ def test_borders_through_equal_values_are_noted():
     assert probability_by_metadata(*tables(), "size", bins=3).notes == ()
 
 
-def test_the_meaning_says_where_it_goes_and_for_whom_most():
-    assert probability_by_metadata(*tables(), "size", bins=3).meaning == (
-        "From the 2 data sets with the lowest size to the 2 with the highest, the mean probability "
-        "of a right response over 2 respondents goes from 0.42 to 0.62; it changes most for svm, "
-        "+0.40, but the intervals at both ends overlap."
-    )
-
-
 def test_it_shows_itself_as_a_frame_and_a_figure(tmp_path):
     found = probability_by_metadata(*tables(), "size", bins=3)
     assert isinstance(found, MetadataBins)

@@ -110,15 +110,6 @@ def test_four_data_sets_in_perfect_order_prove_nothing():
     )
 
 
-def test_the_strongest_relation_that_holds_is_said():
-    found = relate_metadata(*tables())
-    assert found.meaning.startswith(
-        "1 of 8 relations between metadata and item parameters is significant"
-    )
-    assert "NumberOfInstances with difficulty_mean, -0." in found.meaning
-    assert found.meaning in repr(found)
-
-
 @pytest.mark.slow
 def test_false_alarms_are_rare_where_nothing_is_related():
     random, alarms = np.random.default_rng(1), 0

@@ -104,15 +104,6 @@ def test_every_estimate_has_its_uncertainty(decoding):
     assert (decoding.items["difficulty_se"] > 0).all()
 
 
-def test_the_sentence_names_the_hardest_and_the_best(decoding):
-    hardest = decoding.to_frame().index[0]
-    assert f"Of 3 data sets, {hardest} is the hardest" in decoding.meaning
-    assert "perfect has the highest mean score" in decoding.meaning
-    one = og.decode_regression(SETS[:1], {k: POOL[k] for k in ("mean", "linear")}, progress=False)
-    assert one.meaning.startswith("On diabetes, the typical error")
-    assert "only 2 regressors" in one.notes[0]
-
-
 def test_a_result_shows_and_keeps_itself(decoding, tmp_path):
     decoding.plot("friedman1").save(tmp_path / "scores.png")
     og.write_report(tmp_path / "page.html", decoding)

@@ -103,26 +103,6 @@ def test_without_artificial_respondents_their_places_are_unknown():
     assert frame["misplaced"].isna().all()
 
 
-def test_the_meaning_names_the_best_order_and_the_best_half():
-    scores = table(list("abcdef"), noise=0.0)
-    scores[list(sets(range(3)))] = scores[list(sets(range(3)))].iloc[::-1].to_numpy()
-    found = og.compare_subsets(scores, parameters())
-    top = [
-        repr(name) for name, value in zip(found.orders, found.kendall, strict=True) if value > 0.99
-    ]
-    assert len(top) > 1  # several agree perfectly: all are named
-    assert all(name in found.meaning for name in top)
-    assert "agree best" in found.meaning
-    noisy = og.compare_subsets(table(list("abcdef"), noise=8), parameters())
-    assert np.unique(noisy.kendall).size > 1
-    top = np.flatnonzero(np.round(noisy.kendall, 9) == np.round(noisy.kendall.max(), 9))
-    assert [repr(name) in noisy.meaning.split("agree")[0] for name in noisy.orders] == [
-        k in top for k in range(6)
-    ]
-    assert "artificial" not in found.meaning
-    assert "are in place in all 6 orders" in og.compare_subsets(table(), parameters()).meaning
-
-
 def test_two_data_sets_and_missing_scores_are_enough_to_play():
     scores = table(m=2)
     scores.iloc[1, 0] = np.nan

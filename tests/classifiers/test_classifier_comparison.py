@@ -174,15 +174,6 @@ def test_progress_runs_over_pool_and_models(sick):
     assert any(word.startswith("models: ") for _, _, word in told)
 
 
-def test_the_meaning_says_who_wins_under_which_reading(comparison):
-    assert comparison.meaning.startswith("On 72 items, by accuracy ")
-    assert "discriminate" in comparison.meaning
-    assert "without them, on " in comparison.meaning
-    assert comparison.sentences()[1].startswith("Agreement of the ranking by total score")
-    best = comparison.curves.measures["accuracy"].idxmax()
-    assert f"by accuracy {best} leads" in comparison.meaning
-
-
 def test_every_figure_is_drawn(subtests, comparison):
     cases = [
         ("cells", {}),

@@ -399,11 +399,6 @@ def test_curves_of_the_figure_have_the_positive_class_first(curves):
     np.testing.assert_allclose(first["expected"], expected)
 
 
-def test_the_meaning_names_the_leader_and_who_might_lead(curves):
-    assert curves.meaning.startswith("On 40 items, by accuracy good leads (")
-    assert curves.meaning in repr(curves)
-
-
 def test_what_a_hurried_person_gets_wrong_is_explained(subtests, calibration, truth, guesses):
     cases = [
         ({"y_true": [0, 1]}, "y_true holds 2 labels, but there are 40 items"),

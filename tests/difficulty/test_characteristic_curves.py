@@ -115,36 +115,6 @@ def test_all_responses_are_counted_and_order_does_not_matter(seed, bins, strateg
     assert (found.share <= found.high)[known].all()
 
 
-def test_the_meaning_says_who_takes_over_and_whether_that_is_more_than_chance():
-    easy, hard = [f"e{k}" for k in range(60)], [f"h{k}" for k in range(40)]
-    table = pd.DataFrame(0.0, index=["strong", "steady"], columns=easy + hard)
-    table.loc["strong", easy] = 1
-    table.loc["steady", hard] = 1
-    difficulty = dict.fromkeys(easy, -1.0) | dict.fromkeys(hard, 1.0)
-    found = characteristic_curves(table, difficulty, bins=2, strategy="uniform")
-    assert found.leaders == ("strong", "steady")
-    assert found.meaning == (
-        "strong is right most often, in 0.60 of its responses, but others are ahead in 1 of 2 bins "
-        "of difficulty: around 1.00 it is steady, 1.00 to 0.00, with intervals that do not overlap."
-    )
-    assert (
-        "the intervals overlap"
-        in characteristic_curves(
-            table[["e0", "e1", "h0"]], difficulty, bins=2, strategy="uniform"
-        ).meaning
-    )
-
-
-def test_one_who_leads_everywhere_and_one_who_is_alone_have_their_sentence():
-    table, difficulty, _ = simulated(2)
-    assert (
-        "no other respondent is ahead" in characteristic_curves(table, difficulty, bins=3).meaning
-    )
-    alone = characteristic_curves(table[:1], difficulty, bins=3)
-    assert alone.meaning.startswith("model 0 is right on 0.")
-    assert "of the hardest items" in alone.meaning
-
-
 def test_nobody_leads_where_it_was_not_asked():
     table = pd.DataFrame({"e": [1.0, 0.0], "h": [np.nan, 1.0]}, index=["x", "y"])
     found = characteristic_curves(table, {"e": -1, "h": 1}, bins=2, strategy="uniform")

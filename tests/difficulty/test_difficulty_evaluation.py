@@ -87,16 +87,6 @@ def test_too_few_folds_say_nothing_of_others():
     assert "not significantly worse" not in found.meaning
 
 
-def test_p_values_are_said_to_be_too_small_only_where_there_are_some():
-    X, y = items()
-    many = evaluate_difficulty(X, y, regressors=QUICK, cv=4, n_resamples=2)
-    few = evaluate_difficulty(X, y, regressors=QUICK, cv=3, n_resamples=1)
-    assert many.to_frame()["p"].notna().any()
-    assert any("p-values are too small" in note for note in many.notes)
-    assert few.to_frame()["p"].isna().all()
-    assert not any("p-values" in note for note in few.notes)
-
-
 def test_intervals_do_not_shrink_because_folds_are_drawn_again():
     X, y = items()
     once, often = (
@@ -178,23 +168,6 @@ def test_intervals_of_errors_hold_what_they_promise(n, cv, n_resamples):
     independent = ((found["nrmse"] - truth).abs() <= reach * found["nrmse_sd"]).mean()
     assert independent < held
     assert held > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
-
-
-def test_the_best_is_named_in_words():
-    found = evaluate_difficulty(*items(), regressors={"line": LinearRegression()})
-    line = row(found)
-    interval = f"(95 % interval {line.nrmse_low:.2f} to {line.nrmse_high:.2f})"
-    assert found.meaning.startswith("line predicts 2pl with an error of 0.4")
-    better = f"{interval}, where always predicting the mean has about 1: significantly better."
-    assert better in found.meaning
-    unsure = replace(found, folds=found.folds.assign(nrmse=found.folds["nrmse"] + 0.5))
-    assert "has about 1: not significantly better." in unsure.meaning
-    X, y = items()
-    noise = pd.Series(np.random.default_rng(5).normal(size=100), name="noise")
-    useless = evaluate_difficulty(X, noise, regressors=["knn"], n_resamples=1)
-    assert useless.meaning.startswith("No regressor predicts noise better than its mean")
-    both = evaluate_difficulty(X, {"2pl": y, "noise": noise}, regressors=QUICK)
-    assert "of 2 tables" in both.meaning
 
 
 def test_it_shows_itself(tmp_path):

@@ -48,11 +48,6 @@ def test_items_of_the_importance_are_held_out(forest):
     assert forest.task_score > 0.85
 
 
-def test_its_meaning_names_both_features(forest):
-    assert "for difficulty is blur" in forest.meaning
-    assert "for the class it is height" in forest.meaning
-
-
 def test_an_item_is_explained_by_what_pushes_it_up_and_down(forest):
     frame, _, _ = items()
     hardest = frame["blur"].idxmax()
@@ -145,20 +140,6 @@ def test_the_orders_of_one_feature_are_not_compared():
     found = explain_difficulty("stepwise", frame[["blur"]], difficulty, labels, n_resamples=2)
     assert "for the class" in found.meaning
     assert "Spearman" not in found.meaning
-
-
-def test_a_class_that_shows_nowhere_is_said_to():
-    frame, difficulty, _ = items(60)
-    few = ["rare", "other", *["common"] * 58]  # the forest says common whatever it is shown
-    found = explain_difficulty("stepwise", frame, difficulty, few, n_resamples=2)
-    assert "does not lower accuracy " in found.meaning
-
-
-def test_features_that_say_nothing_are_said_to():
-    frame, _, _ = items()
-    noise = np.random.default_rng(9).normal(size=240)
-    found = explain_difficulty("knn", frame[["height", "noise"]].to_numpy(), noise)
-    assert "do not predict how hard items are" in found.meaning
 
 
 def test_what_cannot_be_explained_is_refused(forest):

@@ -3,7 +3,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
 from scipy.stats import binomtest
 
 import ogive as og
@@ -66,15 +65,6 @@ def test_a_gain_that_is_there_is_found_and_its_interval_holds_it():
     assert "m0 up to" in found.meaning
     assert found.share_chosen - found.share_single == pytest.approx(found.gain)
     assert found.share_chosen <= found.share_any
-
-
-def test_without_a_gain_it_says_so():
-    difficulty = np.random.default_rng(0).normal(size=1500)
-    chance = expit(np.array([[1.4], [0.4], [0.0]]) - difficulty)
-    found = select_models(drawn(chance), difficulty)
-    assert found.gain_low <= 0 <= found.gain_high
-    assert "no significant gain" in found.meaning
-    assert "Use m0 for all" in found.meaning
 
 
 def test_gains_are_rarely_found_where_there_are_none():

@@ -202,13 +202,6 @@ def test_a_constant_difficulty_that_moves_is_a_shift():
     assert found.effect == np.inf
 
 
-def test_difficulty_that_says_nothing_is_noted():
-    shuffled = REFERENCE.assign(right=np.random.default_rng(0).permutation(REFERENCE["right"]))
-    found = performance_alarm(shuffled, drawn())
-    assert np.isnan(found.ability)
-    assert "says little" in found.notes[0]
-
-
 def test_items_beyond_the_reference_are_noted():
     assert (
         "400 new items of 400 lie outside" in performance_alarm(REFERENCE, drawn(mean=9)).notes[0]

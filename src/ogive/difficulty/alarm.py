@@ -434,7 +434,7 @@ def _welch_half_width(old: Floats, fresh: Floats, rate: float) -> float:
     if variance == 0:
         return 0.0
     freedom = variance**2 / float((parts**2 / np.array([len(old) - 1, len(fresh) - 1])).sum())
-    return float(stdtrit(freedom, 1 - rate / 2)) * variance**0.5
+    return float(stdtrit(freedom, 1 - rate / 2)) * float(variance**0.5)
 
 
 def _effect(difference: float, sd: float) -> float:

@@ -248,7 +248,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         import torch
         from torch.nn.modules.batchnorm import _BatchNorm
 
-        self.encoder_ = new_encoder(self.encoder, self.kind, items, self.device_)
+        self.encoder_: Any = new_encoder(self.encoder, self.kind, items, self.device_)
         module = self.encoder_.module
         module.eval()
         embeddings = self._embedded(items)

@@ -106,8 +106,8 @@ class Pixels:
         """Return (n_images, channels, height, width), stretched if the size differs."""
         import torch
 
-        one_array = isinstance(images, np.ndarray)
-        stacks = [images] if one_array else [image[None] for image in images]
+        whole = isinstance(images, np.ndarray)
+        stacks: list[Any] = [images] if whole else [image[None] for image in images]
         return torch.cat([self._of_stack(stack, device) for stack in stacks])
 
     def _of_stack(self, stack: NDArray[Any], device: str) -> Any:
@@ -146,7 +146,7 @@ def pixels_of(images: Images, largest: int | None = None) -> Pixels:
     `largest` bounds the longer side; the shape of the image is kept.
     """
     one_array = isinstance(images, np.ndarray)
-    arrays = [images] if one_array else images
+    arrays: list[Any] = [images] if one_array else list(images)
     shapes = [array.shape[1:] if one_array else array.shape for array in arrays]
     (size, _count), *_ = Counter(shape[:2] for shape in shapes).most_common(1)
     if largest is not None and max(size) > largest:
@@ -513,7 +513,7 @@ def _load(kind: Any, name: str, **settings: Any) -> Any:
 def _needed_pixels(config: Any, scale: dict[str, Any], seen: Pixels) -> Pixels:
     """Return size, channels and scale that the encoder needs; those of the images by default."""
     channels = int(getattr(config, "num_channels", 3) or 3)
-    size = getattr(config, "image_size", None) or scale.get("crop_size") or scale.get("size")
+    size: Any = getattr(config, "image_size", None) or scale.get("crop_size") or scale.get("size")
     if isinstance(size, dict):
         side = size.get("shortest_edge")
         size = (size.get("height", side), size.get("width", side))

@@ -196,6 +196,7 @@ class DifficultyEvaluation(Result):
         rows: dict[Any, dict[tuple[str, str], str]] = {}
         for names, part in self.to_frame().groupby(["target", "training"], sort=False):
             row = rows.setdefault(names, {})
+            each: Any
             for each in part.itertuples():
                 error = f"{each.nrmse:.2f} ± {each.nrmse_sd:.2f}"
                 rank = f"{each.spearman:.2f}"

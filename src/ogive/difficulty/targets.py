@@ -192,7 +192,10 @@ def on_one_scale(table: Responses, model: str, batches: int | None, random_state
     order = np.argsort(batch, kind="stable").argsort(kind="stable")
     flags = [flag for part in linked for flag in part.flag]
     return _OnScale(
-        *(np.concatenate([getattr(part, name) for part in linked])[order] for name in ESTIMATES),
+        **{
+            name: np.concatenate([getattr(part, name) for part in linked])[order]
+            for name in ESTIMATES
+        },
         flag=tuple(flags[k] for k in order),
         ability=np.mean([part.ability for part in linked], axis=0),
         converged=all(part.converged for part in linked),
@@ -215,7 +218,7 @@ def _calibrated(table: Responses, model: str) -> _OnScale:
     calibration = calibrate(table, model)
     items = calibration.items
     return _OnScale(
-        *(items[name].to_numpy(float) for name in ESTIMATES),
+        **{name: items[name].to_numpy(float) for name in ESTIMATES},
         flag=tuple(items["flag"]),
         ability=calibration.abilities(items_known=True)["ability"].to_numpy(float),
         converged=calibration.converged,
