@@ -7,7 +7,7 @@ calibrate such scores are those of `ogive.irt.constrained_scales`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -85,7 +85,31 @@ class RegressionDecoding(Result):
         instances; `spread` is the standard deviation of regressors in logarithms of errors, and
         `reliability` that of their means. All of it follows from the errors, whatever the model.
         """
-        rows = [_described(self.responses[name], self.units[name]) for name in self.calibrations]
+        rows = []
+        for name, responses in self.responses.items():
+            calibration = calibrate_equal_slopes(responses)
+            by_item = np.nanmean(responses.values, axis=0)
+            n_items = by_item.size
+            easiness = calibration.coords[:, 1]
+            middle = float(easiness.mean())
+            error = float(easiness.std(ddof=1) / np.sqrt(n_items))
+            half_width = float(t.ppf(0.975, n_items - 1)) * error
+            tau, sigma = float(calibration.coords[0, 0]), float(np.exp(calibration.coords[0, 2]))
+            rows.append(
+                {
+                    "items": n_items,
+                    "respondents": round(calibration.n_respondents),
+                    "unit": self.units[name],
+                    "score": float(by_item.mean()),
+                    "score_se": float(by_item.std(ddof=1) / np.sqrt(n_items)),
+                    "relative_error": float(np.exp(-middle)),
+                    "relative_error_low": float(np.exp(-middle - half_width)),
+                    "relative_error_high": float(np.exp(-middle + half_width)),
+                    "spread": tau,
+                    "spread_se": float(np.sqrt(calibration.uncertainty.covariances[0, 0, 0])),
+                    "reliability": tau**2 / (tau**2 + sigma**2 / n_items),
+                }
+            )
         return pd.DataFrame(rows, index=pd.Index(self.calibrations, name="dataset"))
 
     def scores(self, column: str = "score") -> pd.DataFrame:
@@ -210,7 +234,14 @@ def decode_regression(
             f"{listed(wrong, 'data set')} with classes, but regressors predict numbers. Use "
             "decode_benchmark for them."
         )
-    decoder = _Decoder(calibrated, model)
+    calibrations: dict[str, Calibration] = {}
+    responses: dict[str, Responses] = {}
+    frames: list[pd.DataFrame] = []
+    units: dict[str, float] = {}
+    sources: dict[str, dict[str, Any]] = {}
+    notes: list[str] = []
+    failures: dict[str, str] = {}
+    failed: dict[str, Mapping[str, str]] = {}
     runs = run_datasets(
         loaded,
         chosen,
@@ -225,76 +256,59 @@ def decode_regression(
         random_state=random_state,
     )
     for split, source, answers in runs:
-        decoder.decode(split, {k: v for k, v in source.items() if k != "classes"}, answers)
-    return decoder.result({one.name: metadata(one) for one in loaded})
-
-
-@dataclass
-class _Decoder:
-    """Calibrates one data set after the other, and keeps the results."""
-
-    calibrate: Callable[[Responses], Calibration]
-    model: str
-    calibrations: dict[str, Calibration] = field(default_factory=dict)
-    responses: dict[str, Responses] = field(default_factory=dict)
-    frames: list[pd.DataFrame] = field(default_factory=list)
-    units: dict[str, float] = field(default_factory=dict)
-    sources: dict[str, dict[str, Any]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    failed: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def decode(self, split: Split, source: dict[str, Any], answers: Answers) -> None:
-        """Calibrate one data set; if that fails, leave it out with a note."""
-        name = split.name
+        name, own_notes = split.name, [*split.notes, *answers.notes]
         try:
             table = answers.responses(split.y_test)
-            calibration = self.calibrate(table)
+            calibration = calibrated(table)
         except OgiveError as error:
-            self.failures[name] = str(error)
-            self.notes.append(f"{name}: left out. {error}")
+            failures[name] = str(error)
+            own_notes.insert(0, f"left out. {error}")
         else:
-            self.calibrations[name], self.responses[name] = calibration, table
-            self.units[name] = float(answers.unit or np.nan)
-            self.frames.append(_judged(name, split, answers, calibration, table))
-            self.sources[name] = source
-            if table.n_respondents < FEW:
-                self.notes.append(
-                    f"{name}: only {table.n_respondents} regressors, so the difficulty of an "
-                    "instance says as much about them as about it."
-                )
-            self.notes += [f"{name}: {note}" for note in calibration.notes]
-            rows = self.frames[-1]
-            agreement = float(spearman(rows["ability"].to_numpy(), -rows["mae"].to_numpy()))
-            if not agreement >= AGREED:
-                self.notes.append(
-                    f"{name}: abilities and mean absolute errors rank regressors differently "
-                    f"(Spearman {agreement:.2f}): a few instances with very large errors decide "
-                    "the mean, and ability follows typical errors. Look at both, or predict the "
-                    "logarithm of such numbers."
-                )
-        self.notes += [f"{name}: {note}" for note in (*split.notes, *answers.notes)]
-        self.failed |= {name: answers.failures} if answers.failures else {}
+            calibrations[name], responses[name] = calibration, table
+            units[name] = float(answers.unit or np.nan)
+            sources[name] = {key: value for key, value in source.items() if key != "classes"}
+            frames.append(_estimates(name, split, answers, calibration, table))
+            own_notes = [*_doubts(table, frames[-1], calibration.notes), *own_notes]
+        notes += [f"{name}: {note}" for note in own_notes]
+        failed |= {name: answers.failures} if answers.failures else {}
+    if not frames:
+        raise no_dataset_decoded(failures)
+    facts = {each.name: metadata(each) for each in loaded if each.name in calibrations}
+    return RegressionDecoding(
+        calibrations=calibrations,
+        responses=responses,
+        regressors=pd.concat(frames, ignore_index=True),
+        units=units,
+        sources=frame_by_dataset(sources),
+        metadata=frame_by_dataset(facts),
+        failures=failures,
+        failed=failed,
+        model=model,
+        notes=tuple(notes),
+    )
 
-    def result(self, known: Mapping[str, Mapping[str, float]]) -> RegressionDecoding:
-        """Return the decoding of all data sets."""
-        if not self.frames:
-            raise no_dataset_decoded(self.failures)
-        return RegressionDecoding(
-            calibrations=self.calibrations,
-            responses=self.responses,
-            regressors=pd.concat(self.frames, ignore_index=True),
-            units=self.units,
-            sources=frame_by_dataset(self.sources),
-            metadata=frame_by_dataset({name: known[name] for name in self.calibrations}),
-            failures=self.failures,
-            failed=self.failed,
-            model=self.model,
-            notes=tuple(self.notes),
+
+def _doubts(table: Responses, frame: pd.DataFrame, notes: tuple[str, ...]) -> list[str]:
+    """Return the notes of a calibration, and reasons to doubt a data set."""
+    doubts = list(notes)
+    if table.n_respondents < FEW:
+        few = (
+            f"only {table.n_respondents} regressors, so the difficulty of an instance says as much "
+            "about them as about it."
         )
+        doubts.insert(0, few)
+    agreement = float(spearman(frame["ability"].to_numpy(), -frame["mae"].to_numpy()))
+    if not agreement >= AGREED:
+        doubts.append(
+            "abilities and mean absolute errors rank regressors differently "
+            f"(Spearman {agreement:.2f}): a few instances with very large errors decide the mean, "
+            "and ability follows typical errors. Look at both, or predict the logarithm of such "
+            "numbers."
+        )
+    return doubts
 
 
-def _judged(
+def _estimates(
     name: str, split: Split, answers: Answers, calibration: Calibration, table: Responses
 ) -> pd.DataFrame:
     """Return ability, mean score and mean absolute error of each regressor on one data set."""
@@ -311,28 +325,3 @@ def _judged(
     ).reset_index()
     frame.insert(0, "dataset", name)
     return frame
-
-
-def _described(responses: Responses, unit: float) -> dict[str, Any]:
-    """Return one row of `datasets`."""
-    calibration = calibrate_equal_slopes(responses)
-    scores = responses.values
-    by_item = np.nanmean(scores, axis=0)
-    n_items = by_item.size
-    easiness = calibration.coords[:, 1]
-    middle, error = float(easiness.mean()), float(easiness.std(ddof=1) / np.sqrt(n_items))
-    half_width = float(t.ppf(0.975, n_items - 1)) * error
-    tau, sigma = float(calibration.coords[0, 0]), float(np.exp(calibration.coords[0, 2]))
-    return {
-        "items": n_items,
-        "respondents": round(calibration.n_respondents),
-        "unit": unit,
-        "score": float(by_item.mean()),
-        "score_se": float(by_item.std(ddof=1) / np.sqrt(n_items)),
-        "relative_error": float(np.exp(-middle)),
-        "relative_error_low": float(np.exp(-middle - half_width)),
-        "relative_error_high": float(np.exp(-middle + half_width)),
-        "spread": tau,
-        "spread_se": float(np.sqrt(calibration.uncertainty.covariances[0, 0, 0])),
-        "reliability": tau**2 / (tau**2 + sigma**2 / n_items),
-    }

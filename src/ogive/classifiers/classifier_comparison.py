@@ -121,19 +121,25 @@ def _predict(name: str, model: Any, dataset: Dataset, split: Split) -> Any:
         ) from error
 
 
-def run_pools(
+def run_models(
     split: Split,
-    pools: list[Pool],
+    calibrating: Pool,
+    compared: Pool | None,
     title: str,
     *,
     folder: PathLike | None,
     progress: Progress | bool,
     **settings: Any,
-) -> list[Answers]:
-    """Run the pool that calibrates, and the models to compare, each in its own folder."""
+) -> tuple[Answers, Answers | None, str]:
+    """Run the pool that calibrates and the models to compare, each in its own folder.
+
+    Return the answers of both, and how columns were prepared. `settings` are those of `run_pool`.
+    """
+    pools = [calibrating] if compared is None else [calibrating, compared]
+    preparation = "; ".join(dict.fromkeys(pool.preparation(split) for pool in pools))
     with telling(progress, title) as report:
         combined = CombinedProgress(sum(len(pool.members) for pool in pools), report)
-        return [
+        answers = [
             run_pool(
                 split,
                 pool,
@@ -144,6 +150,7 @@ def run_pools(
             )
             for pool, name in zip(pools, ("pool", "models"), strict=False)
         ]
+    return answers[0], answers[1] if compared else None, preparation
 
 
 def successful_predictions(answers: Answers | None, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,11 +351,10 @@ def compare_classifiers(
     positive_code(positive, split.classes)
     if elsewhere:  # refuse wrong tables before training
         read_predictions([row_name(k) for k in split.test], truth, elsewhere, split.classes)
-    pools = [calibrating, *([chosen] if chosen else [])]
-    preparation = "; ".join(dict.fromkeys(each.preparation(split) for each in pools))
-    pool_run, *model_runs = run_pools(
+    pool_run, model_run, preparation = run_models(
         split,
-        pools,
+        calibrating,
+        chosen,
         "Running classifiers",
         folder=folder,
         progress=progress,
@@ -356,7 +362,6 @@ def compare_classifiers(
         n_jobs=n_jobs,
         random_state=random_state,
     )
-    model_run = model_runs[0] if model_runs else None
     names = np.array(split.classes, dtype=object)
     labels = successful_predictions(model_run, elsewhere)
     labels |= {name: names[codes] for name, codes in labels.items() if name not in elsewhere}

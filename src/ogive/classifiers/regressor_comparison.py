@@ -22,7 +22,7 @@ from ogive._progress import Progress
 from ogive._validation import float_array, whole_number
 from ogive.classifiers.classifier_comparison import (
     notes_of_runs,
-    run_pools,
+    run_models,
     sort_models,
     successful_predictions,
 )
@@ -234,11 +234,10 @@ def compare_regressors(
     edges = np.unique(np.quantile(split.y_train, np.arange(1, bins) / bins))
     calibrating, (chosen, elsewhere) = find_pool(pool), sort_models(models, loaded, split)
     given = {name: _given_numbers(name, values, split) for name, values in elsewhere.items()}
-    pools = [calibrating, *([chosen] if chosen else [])]
-    preparation = "; ".join(dict.fromkeys(each.preparation(split) for each in pools))
-    pool_run, *model_runs = run_pools(
+    pool_run, model_run, preparation = run_models(
         split,
-        pools,
+        calibrating,
+        chosen,
         "Running regressors",
         folder=folder,
         progress=progress,
@@ -246,7 +245,6 @@ def compare_regressors(
         n_jobs=n_jobs,
         random_state=random_state,
     )
-    model_run = model_runs[0] if model_runs else None
     predicted = successful_predictions(model_run, given)
     predictions = np.stack(list(predicted.values()))
     calibration = calibrate_equal_slopes(pool_run.responses(split.y_test))

@@ -175,7 +175,6 @@ def _values(given: Any, what: str) -> Floats:
     return values
 
 
-# A frame or mapping with `difficulty` and `right`; or a pair of arrays; or difficulties alone.
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import float_array, whole_number
-from ogive.data.responses import Table, as_responses
+from ogive._validation import checked_share, float_array, whole_number
+from ogive.data.responses import Table
 from ogive.difficulty.item_values import (
     Difficulty,
+    answers_and_difficulty,
     bin_items,
-    check_confidence,
     curve_frame,
-    difficulty_values,
-    known_difficulty,
     shares,
 )
 from ogive.errors import InputError
@@ -163,12 +161,12 @@ def characteristic_curves(
     >>> found.share.tolist()
     [[0.65, 0.4], [0.8, 0.3]]
     """
-    check_confidence(confidence)
-    table = as_responses(responses, "binary")
-    source = known_difficulty(difficulty, calibration, "characteristic_curves")
-    binned = bin_items(difficulty_values(source, table.items), table.items, bins, strategy)
+    checked_share(confidence, "confidence", 0.95)
+    table, cells, value = answers_and_difficulty(
+        responses, difficulty, calibration, "characteristic_curves"
+    )
+    binned = bin_items(value, table.items, bins, strategy)
     place, n_bins = binned.place, binned.items.size
-    cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
     n, right = sums_by_bin(cells, place, n_bins)
     low, high = wilson(right, n, confidence)
     expected = None
@@ -205,9 +203,6 @@ def _years(years: Any, respondents: tuple[str, ...]) -> Floats:
     if not any(name in known for name in respondents):
         raise InputError("years names none of the respondents. Use the same names in both.")
     return np.array([known.get(name, np.nan) for name in respondents])
-
-
-# The standard deviation of a logistic distribution of unit scale.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -318,16 +313,14 @@ def generality(
     """
     whole_number(n_resamples, "n_resamples", FEWEST_DRAWS)
     whole_number(random_state, "random_state", 0)
-    table = as_responses(responses, "binary")
-    value = difficulty_values(known_difficulty(difficulty, calibration, "generality"), table.items)
+    table, cells, value = answers_and_difficulty(responses, difficulty, calibration, "generality")
     known = np.isfinite(value)
     if np.unique(value[known]).size < 2:
         raise InputError(
             "Generality needs items of at least two different, finite difficulties. Use the same "
             "item names in responses and difficulty."
         )
-    cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))[:, known]
-    value = value[known]
+    cells, value = cells[:, known], value[known]
     curves = logistic_curves(cells, value)
     drawn = _resampled_falls(cells, value, curves, int(n_resamples), random_state)
     slope = np.where(curves[:, 1] * value.std() > -LEAST_FALL, 0.0, curves[:, 1])

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import as_number, float_array, whole_number
+from ogive._validation import as_number, checked_share, float_array, whole_number
 from ogive.data.names import is_numbered, row_name
-from ogive.difficulty.item_values import bin_items, check_confidence, curve_frame
+from ogive.difficulty.item_values import bin_items, curve_frame
 from ogive.difficulty.targets import difficulty_of
 from ogive.errors import InputError
 from ogive.results.base import Result
@@ -142,7 +142,7 @@ def confidence_by_difficulty(
     >>> found.to_frame()["gap"].round(1).tolist(), len(found.sure_and_wrong)
     ([-0.1, -0.1, -0.1, 0.9], 25)
     """
-    check_confidence(confidence)
+    checked_share(confidence, "confidence", 0.95)
     if not 0 <= as_number(sure) <= 1:
         raise InputError(f"sure is {sure!r}, but it should be a probability between 0 and 1.")
     whole_number(n_resamples, "n_resamples", FEWEST_DRAWS)

@@ -208,9 +208,6 @@ def _check_pixels(pixels: NDArray[Any], shape: tuple[int, ...], name: str) -> No
         raise InputError(f"{name} has pixels that are NaN or infinite. Fill or drop them first.")
 
 
-# Where a configuration could ask for code or for weights that are not plain numbers.
-
-
 @dataclass(frozen=True, eq=False)
 class ImageEncoder:
     """Any module that takes (n, channels, height, width), and how images become that."""

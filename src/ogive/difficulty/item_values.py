@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ogive._validation import checked_share, float_array, one_of, whole_number
+from ogive._validation import float_array, one_of, whole_number
 from ogive.data.feature_columns import Plan, Rows, is_frame, plain_rows, plan_of
 from ogive.data.foreign_frames import as_pandas, with_row_names
 from ogive.data.names import aligned, is_numbered
+from ogive.data.responses import Responses, Table, as_responses
 from ogive.difficulty.targets import DifficultyTargets, difficulty_of
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
@@ -104,30 +105,29 @@ class Bins:
     notes: tuple[str, ...]
 
 
-def check_confidence(confidence: float) -> None:
-    """Refuse a confidence level that is not between 0 and 1."""
-    checked_share(confidence, "confidence", 0.95)
+def answers_and_difficulty(
+    responses: Table, difficulty: Difficulty | None, calibration: Calibration | None, owner: str
+) -> tuple[Responses, Floats, Floats]:
+    """Return right or wrong responses, as numbers too (NaN if missing), and how hard items are.
 
-
-def known_difficulty(
-    difficulty: Difficulty | None, calibration: Calibration | None, owner: str
-) -> Any:
-    """Return how hard the items are: the given difficulty, or that of the calibration."""
+    The difficulty is the given one, or that of the calibration.
+    """
+    table = as_responses(responses, "binary")
     if calibration is not None and not isinstance(calibration, Calibration):
         raise InputError(
             f"calibration should be a Calibration, but it is a {type(calibration).__name__}."
         )
-    if difficulty is not None:
-        return difficulty
-    if calibration is None:
+    if difficulty is None and calibration is None:
         raise InputError(
             f"{owner} needs to know how hard the items are. Give difficulty, with one value per "
             "item, or calibration."
         )
-    return calibration.items
+    source = calibration.items if difficulty is None and calibration is not None else difficulty
+    cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
+    return table, cells, _difficulty_values(source, table.items)
 
 
-def difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
+def _difficulty_values(source: Any, items: tuple[str, ...]) -> Floats:
     """Return the difficulty of each item; NaN if none is given."""
     source = difficulty_of(source)
     if hasattr(source, "columns"):

@@ -11,16 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ogive._validation import float_array, whole_number
-from ogive.data.responses import Table, as_responses
+from ogive._validation import checked_share, float_array, whole_number
+from ogive.data.responses import Table
 from ogive.difficulty.item_values import (
     Bins,
     Difficulty,
+    answers_and_difficulty,
     bin_items,
-    check_confidence,
     curve_frame,
-    difficulty_values,
-    known_difficulty,
     shares,
 )
 from ogive.difficulty.targets import DifficultyTargets, difficulty_of
@@ -171,17 +169,15 @@ def select_models(
     >>> found.single, found.to_frame()["items"].tolist()
     ('respondent_2', [20, 20])
     """
-    check_confidence(confidence)
+    checked_share(confidence, "confidence", 0.95)
     whole_number(cv, "cv", 2)
     whole_number(random_state, "random_state", 0)
-    table = as_responses(responses, "binary")
+    table, cells, value = answers_and_difficulty(
+        responses, difficulty, calibration, "select_models"
+    )
     if table.n_respondents < FEWEST_MODELS:
         raise InputError("There is only one respondent. Give at least two to choose from.")
-    value = difficulty_values(
-        known_difficulty(difficulty, calibration, "select_models"), table.items
-    )
     binned = bin_items(value, table.items, bins, strategy)
-    cells = np.where(table.cells < 0, np.nan, table.cells.astype(np.float64))
     n, right = sums_by_bin(cells, binned.place, binned.items.size)
     low, high = wilson(right, n, confidence)
     single, best = _best(n, right)
