@@ -113,13 +113,6 @@ def _requested_size(size: float, n: int) -> int:
     return whole_number(size, "size", 1, n)
 
 
-RANGE = (0.025, 0.975)
-LEVEL = 0.05
-WEAK = 0.5  # Kendall's tau: one pair in four is reversed
-PLURAL = ("are", "they rank", "they were")
-MOST_NAMED = 10  # data sets in a sentence
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ChosenDatasets(Result):
     """Data sets that rank respondents as the whole benchmark does.

@@ -45,6 +45,12 @@ __all__ = ["BenchmarkDecoding", "Limits", "decode_benchmark", "decode_responses"
 
 STAGED = "staged"
 ROUNDING = 1e-9  # differences of abilities that are rounding errors
+OWN_SCALES = (
+    "Data sets are ordered by chance: how likely a classifier of average ability is right on an "
+    "instance. It is not share_right, the mean share of right responses over respondents of all "
+    "abilities. Each data set has a scale of its own, so difficulties of different data sets are "
+    "not comparable."
+)
 
 
 def judge(calibration: Calibration, responses: Responses, method: str = "eap") -> pd.DataFrame:
@@ -162,14 +168,6 @@ def _overtaken(frame: pd.DataFrame, n_negative: int) -> Iterator[str]:
             f"because right answers to the {counted(n_negative, 'instance')} of negative "
             "discrimination lower ability; ability_positive leaves them out"
         )
-
-
-OWN_SCALES = (
-    "Data sets are ordered by chance: how likely a classifier of average ability is right on an "
-    "instance. It is not share_right, the mean share of right responses over respondents of all "
-    "abilities. Each data set has a scale of its own, so difficulties of different data sets are "
-    "not comparable."
-)
 
 
 def decode_benchmark(

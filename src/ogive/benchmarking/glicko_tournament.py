@@ -110,12 +110,6 @@ def _check_known(names: Sequence[str], items: tuple[str, ...]) -> None:
         )
 
 
-RANKS_SEE_MORE = (
-    "A comparison of mean ranks (Friedman and Nemenyi) also uses how many others lie between two, "
-    "so it may find two different that their games alone do not."
-)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Tournament(Result):
     """Ratings of respondents after a tournament.

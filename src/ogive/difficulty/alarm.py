@@ -175,8 +175,6 @@ def _values(given: Any, what: str) -> Floats:
     return values
 
 
-
-
 @dataclass(frozen=True)
 class Statement:
     """One quantity on the reference and on the new items, and what was expected.
