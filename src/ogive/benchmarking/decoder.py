@@ -37,6 +37,7 @@ from ogive.irt.estimation.identifiability import FEW_RESPONDENTS
 from ogive.irt.expected_scores import true_scores
 from ogive.irt.models import AUTO, find_model
 from ogive.irt.models.base import MeasurementModel
+from ogive.results.base import stacked
 from ogive.results.numbers import counted, joined, listed
 from ogive.stats.array_backend import Array
 from ogive.stats.intervals import wilson
@@ -83,10 +84,11 @@ def _estimates(
     Items that all of the pool got right, or all got wrong, count in the sum, but say nothing about
     ability: the sign of their slope is due to rounding.
     """
-    names = [f"ability{suffix}", f"true_score{suffix}", f"true_score{suffix}_mean"]
+    estimates = (f"ability{suffix}", f"true_score{suffix}", f"true_score{suffix}_mean")
+    names = [f"{name}{se}" for name in estimates for se in ("", "_se")]
     used = np.flatnonzero(kept & informative(calibration))
     if not used.size:
-        return {f"{name}{se}": np.full(len(cells), np.nan) for name in names for se in ("", "_se")}
+        return dict.fromkeys(names, np.full(len(cells), np.nan))
     model, coords = calibration.model.of_items(used), calibration.coords[used]
     if method == STAGED:
         abilities = staged_abilities(cells[:, used], model, coords)
@@ -107,15 +109,8 @@ def _estimates(
         table = Responses.from_codes(codes, None, bank.item_names, bank.model.kind)
         se = bank.score(table, method)["se"].to_numpy()
         sum_se = bank.true_scores(table, method)["true_score_se"].to_numpy()
-    pairs = (
-        (abilities.ability, se),
-        (sums.total, sum_se),
-        (sums.total / summed.size, sum_se / summed.size),
-    )
-    columns: dict[str, Any] = {}
-    for name, (value, error) in zip(names, pairs, strict=True):
-        columns |= {name: value, f"{name}_se": error}
-    return columns
+    means = (sums.total / summed.size, sum_se / summed.size)
+    return dict(zip(names, (abilities.ability, se, sums.total, sum_se, *means), strict=True))
 
 
 def _doubts(calibration: Calibration, frame: pd.DataFrame) -> Iterator[str]:
@@ -352,7 +347,7 @@ class _Decoder:
     method: str
     calibrations: dict[str, Calibration] = field(default_factory=dict)
     responses: dict[str, Responses] = field(default_factory=dict)
-    frames: list[pd.DataFrame] = field(default_factory=list)
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     failed: dict[str, Mapping[str, str]] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)  # data set and note
@@ -403,7 +398,7 @@ class _Decoder:
         frame = judge(calibration, evaluated, self.method).assign(**columns)
         self.calibrations[name] = calibration
         self.responses[name] = evaluated
-        self.frames.append(frame.reset_index().assign(dataset=name))
+        self.frames[name] = frame
         self.notes += [(name, note) for note in _doubts(calibration, frame)]
 
     def result(
@@ -415,12 +410,11 @@ class _Decoder:
         """Return the decoding of all data sets."""
         if not self.frames:
             raise no_dataset_decoded(self.failures)
-        whole = pd.concat(self.frames, ignore_index=True)
 
         return BenchmarkDecoding(
             calibrations=self.calibrations,
             responses=self.responses,
-            classifiers=whole[["dataset", *whole.columns.drop("dataset")]],
+            classifiers=stacked("dataset", self.frames),
             method=self.method,
             limits=limits or Limits(),
             sources=frame_by_dataset(sources),

@@ -20,7 +20,7 @@ from ogive.data.study_tables import are_marks
 from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.irt.response_codes import as_floats
-from ogive.results.base import Draw, Result, picked
+from ogive.results.base import Draw, Result, picked, stacked
 from ogive.results.numbers import counted, joined, listed, said_of_level, who_has
 from ogive.results.plots import DISPLAYS
 from ogive.results.plots.distributions import DistributionsDisplay, HistogramDisplay
@@ -274,13 +274,12 @@ class BenchmarkDecoding(Result):
         `significantly_negative` says whether its discrimination is surely below 0:
         `negative_p_adjusted`, corrected for the number of instances of its data set, is below 0.05.
         """
-        parts = []
+        frames = {}
         for name, calibration in self.calibrations.items():
-            adjusted = benjamini_hochberg(p_of_negative(calibration))
-            tested = {"significantly_negative": adjusted < ALPHA, "negative_p_adjusted": adjusted}
-            parts.append(calibration.items.reset_index().assign(dataset=name, **tested))
-        whole = pd.concat(parts, ignore_index=True)
-        return whole[["dataset", *whole.columns.drop("dataset")]]
+            p = benjamini_hochberg(p_of_negative(calibration))
+            tests = {"significantly_negative": p < ALPHA, "negative_p_adjusted": p}
+            frames[name] = calibration.items.assign(**tests)
+        return stacked("dataset", frames)
 
     @property
     def told(self) -> NDArray[np.bool_]:
@@ -315,13 +314,11 @@ class BenchmarkDecoding(Result):
     @cached_property
     def suspects(self) -> pd.DataFrame:
         """Instances with a suspect label, the most suspect first."""
-        parts = []
-        for name, trouble in self.label_troubles.items():
-            frame = trouble.to_frame()
-            parts.append(frame[frame["suspect"]].reset_index().assign(dataset=name))
-        whole = pd.concat(parts, ignore_index=True).drop(columns="suspect")
-        ordered = whole.sort_values("evidence", ascending=False, kind="stable", ignore_index=True)
-        return ordered[["dataset", *ordered.columns.drop("dataset")]]
+        frames = {name: trouble.to_frame() for name, trouble in self.label_troubles.items()}
+        table = stacked("dataset", {name: each[each["suspect"]] for name, each in frames.items()})
+        return table.drop(columns="suspect").sort_values(
+            "evidence", ascending=False, kind="stable", ignore_index=True
+        )
 
     def scores(self, column: str = SCORE) -> pd.DataFrame:
         """Return classifiers × data sets, for a tournament: true scores, or another column.

@@ -28,7 +28,7 @@ from ogive.data.responses import Responses
 from ogive.errors import InputError, OgiveError
 from ogive.irt.calibration import Calibration
 from ogive.irt.constrained_scales import calibrate_equal_slopes, find_error_model
-from ogive.results.base import Draw, Result
+from ogive.results.base import Draw, Result, stacked
 from ogive.results.numbers import counted, listed, said_of_level, who_has
 from ogive.results.plots.figure import Display
 from ogive.results.plots.rankings import RankingDisplay
@@ -65,17 +65,15 @@ class RegressionDecoding(Result):
     @cached_property
     def items(self) -> pd.DataFrame:
         """One row per instance: its data set, difficulty and mean score, with standard errors."""
-        parts = []
+        frames = {}
         for name, calibration in self.calibrations.items():
             scores = self.responses[name].values
             n = (~np.isnan(scores)).sum(axis=0)
-            part = calibration.items[["difficulty", "difficulty_se"]].reset_index()
-            part["dataset"] = name
-            part["score"] = np.nanmean(scores, axis=0)
-            part["score_se"] = np.nanstd(scores, axis=0, ddof=1) / np.sqrt(n)
-            parts.append(part)
-        whole = pd.concat(parts, ignore_index=True)
-        return whole[["dataset", *whole.columns.drop("dataset")]]
+            frames[name] = calibration.items[["difficulty", "difficulty_se"]].assign(
+                score=np.nanmean(scores, axis=0),
+                score_se=np.nanstd(scores, axis=0, ddof=1) / np.sqrt(n),
+            )
+        return stacked("dataset", frames)
 
     @cached_property
     def datasets(self) -> pd.DataFrame:
@@ -236,7 +234,7 @@ def decode_regression(
         )
     calibrations: dict[str, Calibration] = {}
     responses: dict[str, Responses] = {}
-    frames: list[pd.DataFrame] = []
+    frames: dict[str, pd.DataFrame] = {}
     units: dict[str, float] = {}
     sources: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
@@ -267,8 +265,8 @@ def decode_regression(
             calibrations[name], responses[name] = calibration, table
             units[name] = float(answers.unit or np.nan)
             sources[name] = {key: value for key, value in source.items() if key != "classes"}
-            frames.append(_estimates(name, split, answers, calibration, table))
-            own_notes = [*_doubts(table, frames[-1], calibration.notes), *own_notes]
+            frames[name] = _estimates(split, answers, calibration, table)
+            own_notes = [*_doubts(table, frames[name], calibration.notes), *own_notes]
         notes += [f"{name}: {note}" for note in own_notes]
         failed |= {name: answers.failures} if answers.failures else {}
     if not frames:
@@ -277,7 +275,7 @@ def decode_regression(
     return RegressionDecoding(
         calibrations=calibrations,
         responses=responses,
-        regressors=pd.concat(frames, ignore_index=True),
+        regressors=stacked("dataset", frames),
         units=units,
         sources=frame_by_dataset(sources),
         metadata=frame_by_dataset(facts),
@@ -309,7 +307,7 @@ def _doubts(table: Responses, frame: pd.DataFrame, notes: tuple[str, ...]) -> li
 
 
 def _estimates(
-    name: str, split: Split, answers: Answers, calibration: Calibration, table: Responses
+    split: Split, answers: Answers, calibration: Calibration, table: Responses
 ) -> pd.DataFrame:
     """Return ability, mean score and mean absolute error of each regressor on one data set."""
     row = {member: k for k, member in enumerate(answers.members)}
@@ -317,11 +315,9 @@ def _estimates(
     errors = np.abs(answers.predictions[rows] - split.y_test)
     scores, root = table.values, np.sqrt(errors.shape[1])
     frame = calibration.abilities()[["ability", "se"]].rename(columns={"se": "ability_se"})
-    frame = frame.assign(
+    return frame.assign(
         score=scores.mean(axis=1),
         score_se=scores.std(axis=1, ddof=1) / root,
         mae=errors.mean(axis=1),
         mae_se=errors.std(axis=1, ddof=1) / root,
-    ).reset_index()
-    frame.insert(0, "dataset", name)
-    return frame
+    )
