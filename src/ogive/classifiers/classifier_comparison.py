@@ -150,7 +150,7 @@ def run_models(
             )
             for pool, name in zip(pools, ("pool", "models"), strict=False)
         ]
-    return answers[0], answers[1] if compared else None, preparation
+    return answers[0], None if compared is None else answers[1], preparation
 
 
 def successful_predictions(answers: Answers | None, given: Mapping[str, Any]) -> dict[str, Any]:
