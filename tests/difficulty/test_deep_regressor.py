@@ -470,7 +470,7 @@ def test_a_missing_package_is_named_with_the_line_to_install_it(texts, monkeypat
     real = deep_regressor.find_spec
     found = lambda name: None if name == package else real(name)  # noqa: E731
     monkeypatch.setattr(deep_regressor, "find_spec", found)
-    with pytest.raises(MissingExtraError, match=rf"'{package}'.*ogive\[deep\]"):
+    with pytest.raises(MissingExtraError, match=rf"'{package}'.*\[deep\]"):
         DeepDifficultyRegressor(kind="text").fit(texts.X, texts.y)
 
 
@@ -478,7 +478,7 @@ def test_missing_transformers_are_named_only_where_they_are_needed(texts, monkey
     monkeypatch.setitem(sys.modules, "transformers", None)
     made = DeepDifficultyRegressor(kind="text", epochs=1, device="cpu")
     made.fit(texts.X[:20], texts.y[:20])
-    with pytest.raises(MissingExtraError, match=r"'transformers'.*ogive\[deep\]"):
+    with pytest.raises(MissingExtraError, match=r"'transformers'.*\[deep\]"):
         made.set_params(encoder=str(tmp_path)).fit(texts.X[:20], texts.y[:20])
 
 

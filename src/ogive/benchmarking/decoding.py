@@ -23,7 +23,6 @@ from ogive.irt.response_codes import as_floats
 from ogive.results.base import Draw, Result, picked, stacked
 from ogive.results.numbers import counted, joined, listed, said_of_level, who_has
 from ogive.results.plots import DISPLAYS
-from ogive.results.plots.distributions import DistributionsDisplay, HistogramDisplay
 from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.multiplicity import benjamini_hochberg
@@ -434,6 +433,8 @@ class BenchmarkDecoding(Result):
 
     def _histogram(self, dataset: str | None, value: str, **kw: Any) -> Display:
         """Draw how the values of instances are spread: of one data set, or of each by itself."""
+        from ogive.results.plots.distributions import DistributionsDisplay, HistogramDisplay
+
         items, used = self.items, self.told
         several = dataset is None and len(self.calibrations) > 1
         if not several:

@@ -23,24 +23,9 @@ from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed, meant, repeated, who_has
 from ogive.results.plots import DISPLAYS
-from ogive.results.plots.algorithm_curves import BumpDisplay
 from ogive.results.plots.figure import Display
+from ogive.stats import glicko2
 from ogive.stats.array_backend import Floats
-from ogive.stats.glicko2 import (
-    FINEST,
-    MOST_GROWTH,
-    REACH,
-    START_DEVIATION,
-    START_RATING,
-    START_VOLATILITY,
-    USUAL_TAU,
-    Ratings,
-    best_first,
-    erratic,
-    new_players,
-    play_steadily,
-    ranks,
-)
 from ogive.stats.linked_parts import Parts, linked_parts
 from ogive.stats.pairwise_tests import ALPHA, differences_of_games
 
@@ -135,9 +120,9 @@ class Tournament(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def final(self) -> Ratings:
+    def final(self) -> glicko2.Ratings:
         """The ratings after the last period."""
-        return Ratings(self.rating[-1], self.deviation[-1], self.volatility[-1])
+        return glicko2.Ratings(self.rating[-1], self.deviation[-1], self.volatility[-1])
 
     @cached_property
     def part(self) -> Parts:
@@ -157,7 +142,7 @@ class Tournament(Result):
     @property
     def _first(self) -> int:
         """Position of the leader."""
-        return next(int(k) for k in best_first(self.rating[-1]) if self._rivals[k])
+        return next(int(k) for k in glicko2.best_first(self.rating[-1]) if self._rivals[k])
 
     @property
     def leader(self) -> str:
@@ -179,7 +164,7 @@ class Tournament(Result):
         played = ~np.isnan(self.scores)
         same_games = (played == played[:, [first]]).all(axis=0)
         equal = points.sum(axis=0) == points[:, first].sum()
-        rating = np.round(self.rating[-1], FINEST)
+        rating = np.round(self.rating[-1], glicko2.FINEST)
         tied = self._level & same_games & equal
         tied |= (rating == rating[first]) & self._rivals
         tied[first] = True
@@ -200,7 +185,7 @@ class Tournament(Result):
     @property
     def _order(self) -> NDArray[np.intp]:
         """Positions of the respondents, part by part, the best of each first; marks come last."""
-        first = best_first(self._placing)
+        first = glicko2.best_first(self._placing)
         return first[np.lexsort((self.part[first], self.marks[first]))]
 
     @cached_property
@@ -284,7 +269,7 @@ class Tournament(Result):
         for k in range(int(self.part.max()) + 1):
             inside = (self.part == k) & ~self.marks
             for row, rating in zip(found, ratings, strict=True):
-                row[inside] = ranks(rating[inside])
+                row[inside] = glicko2.ranks(rating[inside])
         if not self.marks.any():
             return found.reshape(-1)
         return pd.array([int(rank) or None for rank in found.reshape(-1)], dtype="Int64")
@@ -301,8 +286,8 @@ class Tournament(Result):
             "respondent": np.tile(np.array(self.respondents, dtype=object), n_periods),
             "rank": self._rank_column([*self.rating[:-1], self._placing]),
             "rating": self.rating.reshape(-1),
-            "low": (self.rating - REACH * self.deviation).reshape(-1),
-            "high": (self.rating + REACH * self.deviation).reshape(-1),
+            "low": (self.rating - glicko2.REACH * self.deviation).reshape(-1),
+            "high": (self.rating + glicko2.REACH * self.deviation).reshape(-1),
             "deviation": self.deviation.reshape(-1),
             "volatility": self.volatility.reshape(-1),
             "score": self.scores.reshape(-1),
@@ -323,6 +308,8 @@ class Tournament(Result):
 
         Of parts that no game links, the largest is drawn.
         """
+        from ogive.results.plots.algorithm_curves import BumpDisplay
+
         if one_of(kind, "kind", ("ratings", "ranks")) == "ratings":
             linked = [self.respondents[k] for k in np.flatnonzero(self.part == 0)]
             frame = self.to_frame()
@@ -340,9 +327,9 @@ def tournament(
     order: Order = None,
     tolerance: float = 0.0,
     tau: float | None = None,
-    rating: float = START_RATING,
-    deviation: float = START_DEVIATION,
-    volatility: float = START_VOLATILITY,
+    rating: float = glicko2.START_RATING,
+    deviation: float = glicko2.START_DEVIATION,
+    volatility: float = glicko2.START_VOLATILITY,
     unit: str = "item",
 ) -> Tournament:
     """Let respondents play each other on every item, and rate them by Glicko-2.
@@ -369,8 +356,8 @@ def tournament(
     positions = _play_order(order, table.items)
     values = table.cells.T[positions]
     items = tuple(table.items[k] for k in positions)
-    start = new_players(len(table.respondents), rating, deviation, volatility)
-    season, used = play_steadily(
+    start = glicko2.new_players(len(table.respondents), rating, deviation, volatility)
+    season, used = glicko2.play_steadily(
         values, table.respondents, items, tolerance=tolerance, tau=tau, start=start
     )
     result = Tournament(
@@ -385,7 +372,7 @@ def tournament(
     return replace(result, notes=tuple(_notes(result, tau, start)))
 
 
-def _notes(result: Tournament, tau: float | None, start: Ratings) -> list[str]:
+def _notes(result: Tournament, tau: float | None, start: glicko2.Ratings) -> list[str]:
     """Return notes on marks, missing games, the volatility, and ranges that do not overlap."""
     names, final, unit = result.respondents, result.final, result.unit
     games = result.won + result.drawn + result.lost
@@ -397,19 +384,19 @@ def _notes(result: Tournament, tau: float | None, start: Ratings) -> list[str]:
         notes.append(f"Played no game and keep their initial rating: {listed(idle, 'respondent')}.")
     if empty:
         notes.append(f"No game (fewer than two scores): {listed(empty, unit)}.")
-    n_erratic = int(erratic(final, start).sum())
-    if tau is None and result.tau < USUAL_TAU:
+    n_erratic = int(glicko2.erratic(final, start).sum())
+    if tau is None and result.tau < glicko2.USUAL_TAU:
         n_games = counted(len(names) - 1, "game")
         notes.append(
-            f"tau is {result.tau:.2g} instead of the usual {USUAL_TAU:g}: the {n_games} of a "
-            f"respondent on one {unit} hang on one score, and drove volatility up more than "
-            f"{MOST_GROWTH:g}-fold."
+            f"tau is {result.tau:.2g} instead of the usual {glicko2.USUAL_TAU:g}: the {n_games} of "
+            f"a respondent on one {unit} hang on one score, and drove volatility up more than "
+            f"{glicko2.MOST_GROWTH:g}-fold."
         )
     elif n_erratic:
         notes.append(
             f"The volatility of {counted(n_erratic, 'respondent')} grew more than "
-            f"{MOST_GROWTH:g}-fold, so their ratings follow only the last {unit}s. Try a smaller "
-            "tau."
+            f"{glicko2.MOST_GROWTH:g}-fold, so their ratings follow only the last {unit}s. Try a "
+            "smaller tau."
         )
     position = {name: k for k, name in enumerate(names)}
     lowest = final.low[position[result.leader]]

@@ -22,9 +22,7 @@ from ogive.data.foreign_frames import with_row_names
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed
-from ogive.results.plots.banded_curves import CharacteristicDisplay
 from ogive.results.plots.figure import Display, tidy
-from ogive.results.plots.matrices import HeatMapDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import correlation_interval
 from ogive.stats.multiplicity import benjamini_hochberg
@@ -162,6 +160,8 @@ class MetadataRelations(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw a heat map of the correlations."""
+        from ogive.results.plots.matrices import HeatMapDisplay
+
         return HeatMapDisplay(self.matrix(), low=-1.0, high=1.0).plot(**kw)
 
 
@@ -323,6 +323,8 @@ class MetadataBins(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw one line per respondent over the bins."""
+        from ogive.results.plots.banded_curves import CharacteristicDisplay
+
         by = f"bin of {self.metadatum}, lowest first"
         frame = self.to_frame().rename(columns={"bin": by, "probability": "share"})
         return CharacteristicDisplay(frame, by, "probability of a right response").plot(**kw)

@@ -31,7 +31,6 @@ from ogive.irt.constrained_scales import calibrate_equal_slopes, find_error_mode
 from ogive.results.base import Draw, Result, stacked
 from ogive.results.numbers import counted, listed, said_of_level, who_has
 from ogive.results.plots.figure import Display
-from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.metrics import spearman
 from ogive.stats.pairwise_tests import differences_over_units, first_places
 
@@ -139,6 +138,8 @@ class RegressionDecoding(Result):
 
     def plot(self, dataset: str | None = None, **kw: Any) -> Display:
         """Draw the mean scores of the regressors on a `dataset`, by default the hardest."""
+        from ogive.results.plots.rankings import RankingDisplay
+
         name = str(self.to_frame().index[0]) if dataset is None else dataset
         one_of(name, "dataset", self.calibrations)
         rows = self.regressors[self.regressors["dataset"] == name].set_index("respondent")

@@ -24,7 +24,6 @@ from ogive.data.study_tables import are_marks, is_artificial, rivals
 from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, joined, listed, repeated
-from ogive.results.plots.algorithm_curves import BumpDisplay
 from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.glicko2 import Ratings, new_players, play_steadily, ranks
@@ -144,6 +143,8 @@ class SubsetComparison(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the ranks of the respondents in every order."""
+        from ogive.results.plots.algorithm_curves import BumpDisplay
+
         table = self.ranks
         frame = table.melt(var_name="item", value_name="rank", ignore_index=False).reset_index()
         frame["period"] = frame["item"].map({name: k for k, name in enumerate(table.columns)})

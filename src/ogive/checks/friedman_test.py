@@ -20,7 +20,6 @@ from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed, said_p, who_has
 from ogive.results.plots import DISPLAYS
 from ogive.results.plots.figure import Display
-from ogive.results.plots.matrices import HeatMapDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import ROUNDING, runs_within
 from ogive.stats.pairwise_tests import first_places, letter
@@ -124,6 +123,8 @@ class RankComparison(Result):
 
     def plot(self, kind: str = "ranks", **kw: Any) -> Display:
         """Draw Demsar's diagram of critical differences, or the p-values ("pairs")."""
+        from ogive.results.plots.matrices import HeatMapDisplay
+
         if one_of(kind, "kind", ("ranks", "pairs")) == "ranks":
             return DISPLAYS["critical_difference"](self.to_frame()).plot(**kw)
         names = list(self.respondents)

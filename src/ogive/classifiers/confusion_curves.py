@@ -35,11 +35,7 @@ from ogive.irt.expected_scores import total_scores, true_scores
 from ogive.irt.item_curves import told_parameters
 from ogive.results.base import Draw, Result, picked
 from ogive.results.numbers import counted, listed
-from ogive.results.plots.confusion_curves import CellCurvesDisplay
-from ogive.results.plots.distributions import HistogramDisplay
 from ogive.results.plots.figure import Display
-from ogive.results.plots.item_planes import ItemSpaceDisplay
-from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 
 __all__ = ["ConfusionCurves", "enrich_confusion"]
@@ -204,6 +200,11 @@ class ConfusionCurves(Result):
         (`value="difficulty"`); "items" their parameters against each other, with `space="3d"` in
         three dimensions.
         """
+        from ogive.results.plots.confusion_curves import CellCurvesDisplay
+        from ogive.results.plots.distributions import HistogramDisplay
+        from ogive.results.plots.item_planes import ItemSpaceDisplay
+        from ogive.results.plots.rankings import RankingDisplay
+
         one_of(kind, "kind", ("cells", "scores", "histogram", "items"))
         if kind == "cells":
             k = self._index(model)

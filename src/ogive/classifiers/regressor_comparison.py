@@ -38,7 +38,6 @@ from ogive.irt.constrained_scales import calibrate_equal_slopes
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, said_of_level, who_has, with_interval
 from ogive.results.plots.figure import Display
-from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import error_scores
 from ogive.stats.pairwise_tests import differences_over_units, first_places
@@ -150,6 +149,8 @@ class RegressorComparison(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the mean scores of the regressors."""
+        from ogive.results.plots.rankings import RankingDisplay
+
         return RankingDisplay(self.to_frame(), estimate="score", se="score_se").plot(**kw)
 
     @property

@@ -31,7 +31,6 @@ from ogive.results.base import Result
 from ogive.results.numbers import counted, listed, who_has
 from ogive.results.plots import DISPLAYS
 from ogive.results.plots.figure import Display
-from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import wilson
 from ogive.stats.logistic_curves import logistic_curves
@@ -282,6 +281,8 @@ class Generality(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the respondents by generality."""
+        from ogive.results.plots.rankings import RankingDisplay
+
         return RankingDisplay(self.to_frame(), estimate="generality", se="generality_se").plot(**kw)
 
 

@@ -17,7 +17,6 @@ from ogive.difficulty.targets import difficulty_of
 from ogive.errors import InputError
 from ogive.results.base import Result
 from ogive.results.numbers import counted, listed
-from ogive.results.plots.banded_curves import CharacteristicDisplay
 from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import wilson
@@ -99,6 +98,8 @@ class ConfidenceByDifficulty(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw predicted probability and accuracy by difficulty, with their intervals."""
+        from ogive.results.plots.banded_curves import CharacteristicDisplay
+
         names = ("probability", "accuracy")
         share, low, high = (
             np.stack([getattr(self, f"{name}{end}") for name in names])

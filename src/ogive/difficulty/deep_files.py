@@ -13,19 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ogive._files import PathLike, most_bytes, read_json, readable_file, require_keys, write_json
-from ogive.difficulty.encoders import (
-    Encoder,
-    GivenText,
-    HashedText,
-    ImageEncoder,
-    Pixels,
-    TransformerText,
-    builtin_module,
-    copied,
-    encoder_part,
-    model_of_config,
-    saved_tokenizer,
-)
+from ogive.difficulty import encoders
 from ogive.errors import FileError, InputError
 
 if TYPE_CHECKING:
@@ -226,25 +214,25 @@ def _restore_network(
 
 def _rebuilt(
     kind: str, document: dict[str, Any], folder: Path, encoder: Any, device: str
-) -> Encoder:
+) -> encoders.Encoder:
     """Return an encoder of the same architecture, with untrained weights."""
     source, config = document["source"], document["config"]
     pixels = _pixels(document["pixels"]) if kind == "image" else None
     if source == "hugging-face":
-        module = encoder_part(model_of_config(config), kind).to(device)
+        module = encoders.encoder_part(encoders.model_of_config(config), kind).to(device)
         if pixels is not None:
-            return ImageEncoder(module, pixels, device, source, config)
+            return encoders.ImageEncoder(module, pixels, device, source, config)
         tokenizer = None if device == "meta" else _tokenizer(folder)
-        return TransformerText(module, tokenizer, config, device)
+        return encoders.TransformerText(module, tokenizer, config, device)
     if source == "given":
-        module = copied(encoder, device)
+        module = encoders.copied(encoder, device)
     elif source == "built-in":
-        module = builtin_module(pixels.channels if pixels else None).to(device)
+        module = encoders.builtin_module(pixels.channels if pixels else None).to(device)
     else:
         raise ValueError(f"the source of the encoder is {source!r:.40}")
     if pixels is not None:
-        return ImageEncoder(module, pixels, device, source)
-    return GivenText(module) if source == "given" else HashedText(module, device)
+        return encoders.ImageEncoder(module, pixels, device, source)
+    return encoders.GivenText(module) if source == "given" else encoders.HashedText(module, device)
 
 
 def _tokenizer(folder: Path) -> Any:
@@ -253,14 +241,14 @@ def _tokenizer(folder: Path) -> Any:
         raise FileError(f"'{folder}' is incomplete: it lacks the folder '{TOKENIZER}'.")
     for file in saved.iterdir():
         readable_file(file, most_bytes(None, TOKENIZER_MAX_BYTES))
-    return saved_tokenizer(saved)
+    return encoders.saved_tokenizer(saved)
 
 
-def _pixels(saved: dict[str, Any]) -> Pixels:
-    if set(saved) != {field.name for field in fields(Pixels)}:
+def _pixels(saved: dict[str, Any]) -> encoders.Pixels:
+    if set(saved) != {field.name for field in fields(encoders.Pixels)}:
         raise ValueError("the scale of the images is incomplete")
     height, width = (int(side) for side in saved["size"])
-    pixels = Pixels(
+    pixels = encoders.Pixels(
         size=(height, width),
         channels=int(saved["channels"]),
         bytes_=bool(saved["bytes_"]),

@@ -26,7 +26,6 @@ from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.results.base import Result
 from ogive.results.numbers import counted
-from ogive.results.plots.banded_curves import CharacteristicDisplay
 from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import paired_difference, wilson
@@ -134,6 +133,8 @@ class ModelSelection(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the share of right responses of each model by difficulty."""
+        from ogive.results.plots.banded_curves import CharacteristicDisplay
+
         cells = {"share": self.share, "low": self.low, "high": self.high}
         frame = curve_frame(self.respondents, self.difficulty, **cells)
         return CharacteristicDisplay(frame).plot(**kw)

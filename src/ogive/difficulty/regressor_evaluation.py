@@ -30,8 +30,6 @@ from ogive.errors import InputError
 from ogive.results.base import Draw, Result
 from ogive.results.numbers import counted, listed
 from ogive.results.plots.figure import Display
-from ogive.results.plots.matrices import HeatMapDisplay
-from ogive.results.plots.rankings import RankingDisplay
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import reach_of_parts
 from ogive.stats.metrics import correlation_interval, prediction_figures
@@ -220,6 +218,9 @@ class DifficultyEvaluation(Result):
 
         Of several targets or sets of training items, errors are a heat map.
         """
+        from ogive.results.plots.matrices import HeatMapDisplay
+        from ogive.results.plots.rankings import RankingDisplay
+
         frame = self.to_frame()
         if not frame["best"].any():
             raise InputError(f"There is nothing to draw. {self.meaning}")

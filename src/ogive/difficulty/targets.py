@@ -30,7 +30,6 @@ from ogive.irt.item_curves import NEGATIVE
 from ogive.irt.repeated_responses import tries_or_one
 from ogive.results.base import Result
 from ogive.results.numbers import counted, listed
-from ogive.results.plots.distributions import HistogramDisplay
 from ogive.results.plots.figure import Display
 from ogive.stats.array_backend import Floats
 from ogive.stats.metrics import is_constant
@@ -137,6 +136,8 @@ class DifficultyTargets(Result):
 
     def plot(self, **kw: Any) -> Display:
         """Draw the distribution of difficulties by model, or of the average error if alone."""
+        from ogive.results.plots.distributions import HistogramDisplay
+
         models = [method for method in self.methods if method in MODELS] or [AVERAGE_ERROR]
         value = "difficulty" if models[0] in MODELS else AVERAGE_ERROR
         parts = [pd.DataFrame({"method": m, value: self.difficulties[m]}) for m in models]
