@@ -6,14 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 
-from ogive import (
-    Responses,
-    calibrate,
-    decode_benchmark,
-    decode_responses,
-    item_health,
-    simulate,
-)
+from ogive import Responses, calibrate, decode_benchmark, decode_responses, item_health, simulate
 from ogive.benchmarking.decoder import Limits
 from ogive.benchmarking.decoding import level_with, said_of_hardest
 from ogive.data.datasets.dataset import Dataset

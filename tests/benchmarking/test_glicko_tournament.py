@@ -289,8 +289,7 @@ def test_the_tolerance_is_zero_or_above(tolerance):
 
 
 @pytest.mark.parametrize(
-    "first",
-    ["import ogive._studies", "import ogive.benchmarking.glicko_tournament", "pass"],
+    "first", ["import ogive._studies", "import ogive.benchmarking.glicko_tournament", "pass"]
 )
 def test_the_function_is_not_hidden_by_its_module_and_nothing_heavy_is_loaded(first):
     code = (

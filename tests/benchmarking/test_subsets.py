@@ -132,7 +132,7 @@ def test_wrong_input_is_explained(subtests):
         (table(m=8), parameters(9), r"scores has no column for 1 data set \(set 8\)"),
         (table(), pd.concat([parameters(), parameters()[:1]]), "'set 0' more than once"),
         (table(), parameters() * np.nan, r"is NaN for 9 data sets"),
-        (table(), parameters().assign(difficulty_mean="hard"), "should hold numbers"),
+        (table(), parameters().assign(difficulty_mean="hard"), "should be numbers"),
         (table(), parameters().to_dict(), "datasets is a dict"),
     ]
     for scores, datasets, message in cases:

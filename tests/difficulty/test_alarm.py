@@ -39,12 +39,7 @@ def test_each_situation_is_recognised(subtests):
         (drawn(), False, "same", "nothing changed"),
         (drawn(mean=0.3), False, "harder", "harder items, as well as expected"),
         (drawn(mean=-2.5), False, "easier", "easier items, as well as expected"),
-        (
-            drawn(ability=-2),
-            True,
-            "same",
-            "adversarial: difficulty unchanged, performance drops",
-        ),
+        (drawn(ability=-2), True, "same", "adversarial: difficulty unchanged, performance drops"),
         (drawn(ability=6), True, "same", "Clever Hans: difficulty unchanged, performance too good"),
         (drawn(mean=0.3, ability=-2), True, "harder", "harder and worse than expected"),
         (drawn(mean=0.3, ability=6), True, "harder", "harder, yet better than expected"),

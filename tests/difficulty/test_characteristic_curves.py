@@ -12,8 +12,7 @@ from ogive.errors import InputError
 from ogive.results.plots.figure import Display
 
 BY_HAND = pd.DataFrame(
-    {"e1": [1, 1], "e2": [1, np.nan], "h1": [0, 1], "h2": [1, 1], "h3": [0, 1]},
-    index=["x", "y"],
+    {"e1": [1, 1], "e2": [1, np.nan], "h1": [0, 1], "h2": [1, 1], "h3": [0, 1]}, index=["x", "y"]
 )
 DIFFICULTY = {"e1": -1.0, "e2": -2.0, "h1": 1.0, "h2": 2.0, "h3": 9.0}
 

@@ -189,8 +189,7 @@ def test_constant_items_and_one_respondent_have_a_defined_result():
 
 def test_a_target_is_taken_by_its_name(targets):
     pd.testing.assert_series_equal(
-        targets.difficulty("2pl"),
-        targets.to_frame()["difficulty_2pl"].rename("difficulty"),
+        targets.difficulty("2pl"), targets.to_frame()["difficulty_2pl"].rename("difficulty")
     )
     assert targets.difficulty().name == "difficulty"
     with pytest.raises(InputError, match="method is '3pl'"):

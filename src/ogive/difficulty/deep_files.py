@@ -148,10 +148,7 @@ def _refuse_foreign(target: Path) -> None:
 
 
 def _restored(
-    kind: type[DeepDifficultyRegressor],
-    document: dict[str, Any],
-    encoder: Any,
-    device: str | None,
+    kind: type[DeepDifficultyRegressor], document: dict[str, Any], encoder: Any, device: str | None
 ) -> DeepDifficultyRegressor:
     """Return the regressor with its settings and figures, without its network."""
     parameters = dict(document["parameters"])

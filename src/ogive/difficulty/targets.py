@@ -67,9 +67,7 @@ class DifficultyTargets(Result):
     abnormal: Mapping[str, int]
     limit: float
     treatment: str
-    abilities: (
-        pd.DataFrame
-    )  # one row per respondent, artificial ones included; one column per model
+    abilities: pd.DataFrame  # one row per respondent, artificial ones too; one column per model
     notes: tuple[str, ...] = ()
 
     @property
