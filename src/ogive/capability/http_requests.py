@@ -362,7 +362,7 @@ def openapi_document(
 
 
 def _paths(*, key: bool) -> dict[str, Any]:
-    guarded = {"security": [{"key": []}]} if key else {}
+    guarded: dict[str, Any] = {"security": [{"key": []}]} if key else {}
     refused = [401, 431] if key else [431]
     decide = _operation(
         "decide",
