@@ -1,21 +1,18 @@
-"""Its result, and which limits are supported.
+"""The capability of one classifier or several, and which limits the test cases support.
 
-What the test cases show of the limits that were found, and how sentences may speak of them.
-
-A test finds a limit whatever the data are, also where all cases are wrong or difficulty plays no
-part. So a limit is only claimed as far as the test cases on either side of it bear it out.
-
-Capability: the result of `measure_capability`, for one classifier or several.
+A test finds a limit whatever the data are, even if all cases are wrong or difficulty plays no part.
+So a limit is only claimed as far as the test cases on either side of it support it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._validation import one_of
@@ -26,8 +23,6 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import wilson
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.capability.case_difficulty import CaseDifficulty
     from ogive.irt.calibration import Calibration
     from ogive.results.plots.figure import Display
@@ -37,7 +32,11 @@ SEEN, EXTRAPOLATED = "seen", "extrapolated"
 NONE_RIGHT, UNSUPPORTED = "none right", "not supported"
 HALF = 0.5
 ALPHA = 0.05
-MOST_NAMED = 4  # classes of a sentence
+MOST_NAMED = 4  # classes that a sentence names
+MOST_MODELS = 4  # models that a sentence names
+BIN = 0.25  # width, in standard deviations, of the bins of `accuracy_by_difficulty`
+LEAST_CASES = 10  # number of cases of such a bin; the accuracy of fewer says nothing
+FIGURES = ("trace", "cases", "density", "accuracy")
 
 
 def standing(row: Mapping[str, Any]) -> str:
@@ -70,33 +69,38 @@ def claims(classes: pd.DataFrame) -> tuple[str, str]:
     doubts = _named(classes[~shown], _doubt)
     if not shown.any():
         return f"the test cases show no limit of more right than wrong cases: {doubts}", ""
-    limits = _named(classes[shown], _limit)
-    said = f"up to these difficulties it is right more often than wrong: {limits}"
-    return said, f"The test cases show no such limit for {doubts}." if doubts else ""
+    limits = _named(classes[shown], lambda name, row: f"{name}: {limit_in_words(row)}")
+    text = f"up to these difficulties it is right more often than wrong: {limits}"
+    return text, f"The test cases show no such limit for {doubts}." if doubts else ""
 
 
 def limit_notes(classes: pd.DataFrame) -> list[str]:
     """Return notes on limits that are extrapolated, or not supported by the test cases."""
     notes = []
     for rule, rows in classes.groupby("rule", sort=False):
-        beyond = rows["mlc"] > rows["hardest"]
-        before = (rows["mlc"] < rows["easiest"]) & (rows["limit_is"] == EXTRAPOLATED)
         lost = rows["limit_is"].isin([NONE_RIGHT, UNSUPPORTED])
-        if (far := beyond & ~lost).any():
-            notes.append(
-                f"By the rule '{rule}', the limit lies beyond the hardest test case in "
-                f"{_names(rows[far])}: it is extrapolated from easier cases."
-            )
-        if before.any():
-            notes.append(
-                f"By the rule '{rule}', the limit lies below the easiest test case in "
-                f"{_names(rows[before])}: it is extrapolated from harder cases."
-            )
-        if lost.any():
-            notes.append(
-                f"By the rule '{rule}', the test cases do not support the limit in "
-                f"{_names(rows[lost])}: leave such cases to people, or give more cases."
-            )
+        beyond = (rows["mlc"] > rows["hardest"]) & ~lost
+        before = (rows["mlc"] < rows["easiest"]) & (rows["limit_is"] == EXTRAPOLATED)
+        for mask, finding, advice in (
+            (
+                beyond,
+                "the limit lies beyond the hardest test case",
+                "it is extrapolated from easier cases.",
+            ),
+            (
+                before,
+                "the limit lies below the easiest test case",
+                "it is extrapolated from harder cases.",
+            ),
+            (
+                lost,
+                "the test cases do not support the limit",
+                "leave such cases to people, or give more cases.",
+            ),
+        ):
+            if mask.any():
+                names = ", ".join(map(str, rows.index[mask]))
+                notes.append(f"By the rule '{rule}', {finding} in {names}: {advice}")
     return notes
 
 
@@ -107,7 +111,7 @@ def not_shown_to_fall(cases: pd.DataFrame) -> list[Any]:
     """
     from scipy.stats import mannwhitneyu
 
-    found = []
+    names = []
     for name, rows in cases.groupby("class", sort=True):
         right = rows["right"].to_numpy(dtype=bool)
         if right.all() or not right.any():
@@ -115,37 +119,31 @@ def not_shown_to_fall(cases: pd.DataFrame) -> list[Any]:
         difficulty = rows["difficulty"].to_numpy(dtype=np.float64)
         p = mannwhitneyu(difficulty[~right], difficulty[right], alternative="greater").pvalue
         if not p < ALPHA:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def fall_notes(names: Collection[Any]) -> list[str]:
     """Say of which classes the test cases do not show that success falls with difficulty."""
-    if not names:
-        return []
-    said = (
+    note = (
         "The test cases do not show that success falls with case difficulty in "
         f"{', '.join(map(str, names))} (Mann-Whitney test, one-sided p of {ALPHA:g} or more): "
         "where it does not fall, the limit means little."
     )
-    return [said]
+    return [note] if names else []
 
 
-def said_limit(row: Mapping[str, Any]) -> str:
-    """Return the limit of a class with its interval, and whether it lies beyond the cases seen."""
-    limit, reach = row["mlc"], 1.96 * row["mlc_se"]
+def limit_in_words(row: Mapping[str, Any]) -> str:
+    """Return the limit of a class with its interval, and whether it is extrapolated."""
+    limit, half_width = row["mlc"], 1.96 * row["mlc_se"]
     beyond = f"; extrapolated, the hardest case seen has {two_places(row['hardest'])}"
-    ends = f"{two_places(limit - reach)} to {two_places(limit + reach)}"
+    ends = f"{two_places(limit - half_width)} to {two_places(limit + half_width)}"
     return f"{two_places(limit)} ({ends}{beyond if limit > row['hardest'] else ''})"
 
 
 def two_places(value: float) -> str:
-    """Return a number with two decimals, and no minus where these are zero."""
+    """Return a number with two decimals, and no minus if these are zero."""
     return f"{round(value, 2) + 0.0:.2f}"
-
-
-def _limit(name: Any, row: Any) -> str:
-    return f"{name}: {said_limit(row)}"
 
 
 def _doubt(name: Any, row: Any) -> str:
@@ -169,20 +167,10 @@ def _n_right(row: Mapping[str, Any], side: str) -> int:
     return round(row[f"accuracy_{side}"] * n) if n else 0
 
 
-def _named(rows: pd.DataFrame, say: Any) -> str:
-    said = ", ".join(say(name, row) for name, row in rows.head(MOST_NAMED).iterrows())
+def _named(rows: pd.DataFrame, say: Callable[[Any, Any], str]) -> str:
+    text = ", ".join(say(name, row) for name, row in rows.head(MOST_NAMED).iterrows())
     more = len(rows) - MOST_NAMED
-    return f"{said} and {more:,} more" if more > 0 else said
-
-
-def _names(rows: pd.DataFrame) -> str:
-    return ", ".join(map(str, rows.index))
-
-
-MOST_MODELS = 4  # of a sentence
-BIN = 0.25  # width, in standard deviations, of the bins of `accuracy_by_difficulty`
-LEAST_CASES = 10  # of such a bin; the accuracy of fewer says nothing
-FIGURES = ("trace", "cases", "density", "accuracy")
+    return f"{text} and {more:,} more" if more > 0 else text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -247,19 +235,17 @@ class Capability(Result):
 
         Bins are 0.25 wide, and joined with the next until each holds at least 10 cases.
         """
-        import pandas as pd
-
         parts = []
         for name, cases in self.cases.groupby("class", sort=True):
             ordered = cases.sort_values("difficulty", kind="stable")
             bins = ordered.groupby(_joined_bins(ordered["difficulty"].to_numpy()))
-            found = bins.agg(difficulty=("difficulty", "mean"), right=("right", "sum"))
-            parts.append(found.assign(n=bins.size()).assign(**{"class": name}))
+            sums = bins.agg(difficulty=("difficulty", "mean"), right=("right", "sum"))
+            parts.append(sums.assign(n=bins.size(), **{"class": name}))
         rows = pd.concat(parts, ignore_index=True)
         right, n = rows["right"].to_numpy(float), rows["n"].to_numpy(float)
         low, high = wilson(right, n, 0.95)
-        found = rows.assign(accuracy=right / n, low=low, high=high)
-        return found[["class", "difficulty", "accuracy", "low", "high", "n"]]
+        frame = rows.assign(accuracy=right / n, low=low, high=high)
+        return frame[["class", "difficulty", "accuracy", "low", "high", "n"]]
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return classes, metrics, accuracy along difficulty, the traced tests, and cases.
@@ -350,19 +336,20 @@ class CapabilityComparison(Result):
         if len(self.models) == 1:
             return " ".join(f"{name}: {one.meaning}" for name, one in self.models.items())
         pairs = {name: one.accuracy_in_words() for name, one in self.models.items()}
-        said = [f"{name} {share} ({ends})" for name, (share, ends) in pairs.items()]
-        more = f" and {len(said) - MOST_MODELS:,} more" if len(said) > MOST_MODELS else ""
+        accuracies = [f"{name} {share} ({ends})" for name, (share, ends) in pairs.items()]
+        n_more = len(accuracies) - MOST_MODELS
+        more = f" and {n_more:,} more" if n_more > 0 else ""
         n_cases = counted(len(self.first.cases), "test case")
-        named = ", ".join(said[:MOST_MODELS])
-        found = f"Right on the same {n_cases}, with 95 % intervals: {named}{more}."
+        named = ", ".join(accuracies[:MOST_MODELS])
+        finding = f"Right on the same {n_cases}, with 95 % intervals: {named}{more}."
         doubts = [
             f"{name} in {', '.join(map(str, lost))}"
             for name, one in self.models.items()
             if len(lost := one.without_limit())
         ]
         if not doubts:
-            return found
-        return f"{found} The test cases support no limit of {'; '.join(doubts)}."
+            return finding
+        return f"{finding} The test cases support no limit of {'; '.join(doubts)}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return the limits of the first rule, one row per model."""
@@ -370,8 +357,6 @@ class CapabilityComparison(Result):
 
     def limits(self, rule: str) -> pd.DataFrame:
         """Return one row per model: the limit in each class, and its standard error, <class>_se."""
-        import pandas as pd
-
         rows = {}
         for model, one in self.models.items():
             part = one.classes[one.classes["rule"] == rule]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -22,7 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from ogive._progress import Pace, at_stage
-from ogive._validation import whole_number
+from ogive._validation import one_of, whole_number
 from ogive.capability.class_scale import Scale, learn_scale
 from ogive.capability.coding import Coding, quantile_coding
 from ogive.data.foreign_frames import as_pandas
@@ -30,10 +31,6 @@ from ogive.errors import InputError
 from ogive.irt.calibration import Calibration
 from ogive.results.numbers import counted, listed
 from ogive.stats.array_backend import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MODELS = ("auto", "2pl", "graded", "gpcm")
 MANY_NUMBERS = 50  # distinct ones in a target; more may well be a measurement
@@ -114,24 +111,24 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"All cases are of one class, {self.classes_.tolist()[0]!r}: with 1 class "
                 "there is nothing to compare. Give cases of at least two classes."
             )
-        _warn_of_numbers(self.classes_)
+        if self.classes_.dtype.kind in "iuf" and len(self.classes_) > MANY_NUMBERS:
+            warnings.warn(
+                f"y holds {len(self.classes_):,} distinct numbers, and each counts as a class: is "
+                "it a measurement (regression)? Cut it into classes (pandas.qcut), or give text if "
+                "these numbers are classes.",
+                stacklevel=2,
+            )
         self.notes_: list[str] = []
         grades = self._code_training(features)
-        self.scales_ = self._learned(grades, codes)
-        self._note_scales()
-        return self
-
-    def _learned(self, grades: Floats, codes: NDArray[np.intp]) -> list[Scale]:
-        """Return one scale per class; two classes share one."""
         several, pace = len(self.classes_) > 2, Pace()
-        chosen = range(len(self.classes_)) if several else [1]
-        found = []
+        chosen = range(len(self.classes_)) if several else [1]  # two classes share one scale
+        names, tops, self.scales_ = self.coding_.names, self._tops, []
         for done, code in enumerate(chosen):
             at_stage(pace.describe(done, len(chosen), "scales of classes"))
-            own = codes == code
-            names, tops = self.coding_.names, self._tops
-            found.append(learn_scale(grades, own, names, tops, self.model, middles=several))
-        return found
+            scale = learn_scale(grades, codes == code, names, tops, self.model, middles=several)
+            self.scales_.append(scale)
+        self._note_scales()
+        return self
 
     def transform(self, X: Any) -> Floats:
         """Return the index of each case for each class, (n_cases, n_classes), as in `classes_`.
@@ -151,31 +148,29 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A case is hard if it looks like another class.
         """
         cdi = self.place(X).cdi
-        found: Floats = -cdi[np.arange(len(cdi)), self.codes(labels, len(cdi))]
-        return found
+        own: Floats = cdi[np.arange(len(cdi)), self.codes(labels, len(cdi))]
+        return -own
 
     def codes(self, labels: Any, n_cases: int) -> NDArray[np.intp]:
         """Return position of each label in `classes_`; unknown labels are refused."""
         check_is_fitted(self)
-        wanted = column_or_1d(labels)
-        if len(wanted) != n_cases:
+        labels = column_or_1d(labels)
+        if len(labels) != n_cases:
             raise InputError(
-                f"There are {counted(len(wanted), 'label')}, but {counted(n_cases, 'case')}. "
+                f"There are {counted(len(labels), 'label')}, but {counted(n_cases, 'case')}. "
                 "Give one label per case."
             )
-        found = places_of(wanted, self.classes_)
-        if (found < 0).any():
-            unknown = sorted({str(label) for label in wanted[found < 0].tolist()})
+        codes = places_of(labels, self.classes_)
+        if (codes < 0).any():
+            unknown = sorted({str(label) for label in labels[codes < 0].tolist()})
             raise InputError(
                 f"{listed(unknown, 'label')} not among the classes of the scale, "
                 f"{', '.join(map(str, self.classes_.tolist()))}. Give cases of these classes."
             )
-        return found
+        return codes
 
     def indices(self, X: Any) -> pd.DataFrame:
         """Return cdi_<class> and cdi_<class>_se of each case; the index is that of `X`."""
-        import pandas as pd
-
         X = as_pandas(X)
         cdi, se = self.place(X)[:2]
         columns: dict[str, Floats] = {}
@@ -192,10 +187,10 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) == 2:
             ((cdi, se),) = placed
             placed = [(-cdi, se), (cdi, se)]
-        found, errors = zip(*placed, strict=True)
+        indices, errors = zip(*placed, strict=True)
         known: NDArray[np.bool_] = np.any(~np.isnan(grades), axis=1)
         unseen = self.coding_.unseen(columns)
-        return Places(np.column_stack(found), np.column_stack(errors), known, unseen)
+        return Places(np.column_stack(indices), np.column_stack(errors), known, unseen)
 
     @property
     def calibrations_(self) -> list[Calibration]:
@@ -211,12 +206,12 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         class is in the middle, and grades measure how close a case is to it.
         """
         check_is_fitted(self)
-        found = self.coding_.to_frame()
+        frame = self.coding_.to_frame()
         signs = [np.array(scale.directions) for scale in self.scales_]
         both = [-signs[0], signs[0]] if len(self.classes_) == 2 else signs
         for label, column in zip(self.classes_.tolist(), both, strict=True):
-            found[f"direction_{label}"] = column
-        return found
+            frame[f"direction_{label}"] = column
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fitted scale as JSON values; `from_dict` reads it back."""
@@ -256,13 +251,10 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_settings(self) -> None:
         whole_number(self.levels, "levels", 2, most=MAX_LEVELS)
-        if self.model not in MODELS:
-            raise InputError(f"model is {self.model!r}; choose one of {', '.join(MODELS)}.")
+        one_of(self.model, "model", MODELS)
 
     def _training_rows(self, X: Any) -> pd.DataFrame:
         """Return the cases as a frame; sets the names."""
-        import pandas as pd
-
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, skip_check_array=True)
             return X
@@ -270,8 +262,6 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _as_frame(cells)
 
     def _new_rows(self, X: Any) -> pd.DataFrame:
-        import pandas as pd
-
         X = as_pandas(X)
         if isinstance(X, pd.DataFrame):
             return X
@@ -282,41 +272,36 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _code_training(self, features: pd.DataFrame) -> Floats:
         """Return grades of the training cases in the items that vary; sets the coding."""
-        coding = self._found_coding(features)
+        coding = self._chosen_coding(features)
         grades = coding.code(features)
-        lowest, highest = (
-            end(np.where(np.isnan(grades), fill, grades), axis=0)
-            for end, fill in ((np.min, np.inf), (np.max, -np.inf))
-        )
-        telling = lowest < highest
-        if not telling.any():
+        missing = np.isnan(grades)
+        lowest = np.where(missing, np.inf, grades).min(axis=0)
+        varied = lowest < np.where(missing, -np.inf, grades).max(axis=0)
+        if not varied.any():
             raise InputError(
                 f"All {counted(len(coding.items), 'coded feature')} are constant over the training "
                 "cases, so no case is harder than another. Give features that vary."
             )
-        if not telling.all():
-            lost = [name for name, tells in zip(coding.names, telling, strict=True) if not tells]
+        if not varied.all():
+            lost = [name for name, varies in zip(coding.names, varied, strict=True) if not varies]
             self.notes_.append(
                 f"Left out (constant over the training cases): {listed(lost, 'item')}."
             )
-        self.coding_ = coding.select(telling)
+        self.coding_ = coding.select(varied)
         self.notes_ += coding.notes
-        found: Floats = grades[:, telling]
-        return found
+        return np.asarray(grades[:, varied])
 
-    def _found_coding(self, features: pd.DataFrame) -> Coding:
-        if isinstance(self.coding, Coding):
-            return self.coding
-        if isinstance(self.coding, str) and self.coding == "quantiles":
-            if len(features) < self.levels:
-                raise InputError(
-                    f"There are {counted(len(features), 'case')}, fewer than the {self.levels} "
-                    "levels of the coding. Give more cases, or fewer levels."
-                )
-            return quantile_coding(features, self.levels)
-        from ogive.capability.coding_rules import read_coding
+    def _chosen_coding(self, features: pd.DataFrame) -> Coding:
+        if not isinstance(self.coding, str) or self.coding != "quantiles":
+            from ogive.capability.coding_rules import read_coding
 
-        return read_coding(self.coding)
+            return read_coding(self.coding)
+        if len(features) < self.levels:
+            raise InputError(
+                f"There are {counted(len(features), 'case')}, fewer than the {self.levels} "
+                "levels of the coding. Give more cases, or fewer levels."
+            )
+        return quantile_coding(features, self.levels)
 
     @property
     def _tops(self) -> list[int]:
@@ -342,26 +327,13 @@ class CaseDifficulty(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.notes_.append("The calibration of the features did not converge.")
 
 
-def _warn_of_numbers(classes: NDArray[Any]) -> None:
-    """Warn of a target that looks like a measurement: each of its values would be a class."""
-    if classes.dtype.kind in "iuf" and len(classes) > MANY_NUMBERS:
-        warnings.warn(
-            f"y holds {len(classes):,} distinct numbers, and each counts as a class: is it a "
-            "measurement (regression)? Cut it into classes (pandas.qcut), or give text if these "
-            "numbers are classes.",
-            stacklevel=3,
-        )
-
-
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return position of each label among the classes; -1 if it is not there."""
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    return np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([code_of.get(label, -1) for label in labels.tolist()], dtype=np.intp)
 
 
 def _as_frame(cells: NDArray[Any], names: Any = None) -> pd.DataFrame:
-    import pandas as pd
-
     columns = [f"x{k}" for k in range(cells.shape[1])] if names is None else list(map(str, names))
     return pd.DataFrame(cells, columns=columns).infer_objects()
 
@@ -386,14 +358,10 @@ def _restored(cls: type[CaseDifficulty], document: Mapping[str, Any]) -> CaseDif
     tops = new._tops
     new.scales_ = [Scale.from_dict(one, tops) for one in document["scales"]]
     shape = new.classes_.shape
-    if len(shape) != 1 or shape[0] < 2 or len(new.scales_) != _n_scales(new.classes_):
+    if len(shape) != 1 or shape[0] < 2 or len(new.scales_) != (1 if shape[0] == 2 else shape[0]):
         raise ValueError("classes and scales do not fit each other")
     new.n_features_in_ = int(document["n_features"])
     if document["feature_names"] is not None:
         new.feature_names_in_ = np.array(document["feature_names"], dtype=object)
     new.notes_ = [str(note) for note in document["notes"]]
     return new
-
-
-def _n_scales(classes: NDArray[Any]) -> int:
-    return 1 if len(classes) == 2 else len(classes)

@@ -1,11 +1,4 @@
-"""Features and groups of cases from tables.
-
-The features of cases: known by name and kind, and read from tables as people keep them.
-
-Cases as a gate takes them: frames known by their names, or arrays by their columns.
-
-Groups of cases, such as a site or a device: a fact that is known before the model decides.
-"""
+"""Cases as a gate takes them: features known by name and kind, and groups such as a site."""
 
 from __future__ import annotations
 
@@ -14,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
@@ -24,8 +18,6 @@ from ogive.errors import InputError
 from ogive.results.numbers import counted, listed, meant, repeated
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.capability.gate import CapabilityGate
 
 
@@ -42,40 +34,40 @@ class Features:
     @classmethod
     def of(cls, X: Any) -> Features:
         """Return those of a frame or an array."""
-        import pandas as pd
-
         if not isinstance(X, pd.DataFrame):
             return cls({f"x{k}": NUMBER for k in range(X.shape[1])}, named=False)
-        _refuse_twice(X)
+        refuse_twice(X)
         numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in X.dtypes]
         kinds = [NUMBER if number else TEXT for number in numeric]
         return cls(dict(zip(map(str, X.columns), kinds, strict=True)), named=True)
 
     def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the columns of the gate, in its order; others are left out."""
-        _refuse_twice(frame)
-        there = {str(name): k for k, name in enumerate(frame.columns)}
-        if missing := [name for name in self.kinds if name not in there]:
-            new = [name for name in there if name not in self.kinds]
+        refuse_twice(frame)
+        column_of = {str(name): k for k, name in enumerate(frame.columns)}
+        if missing := [name for name in self.kinds if name not in column_of]:
+            new = [name for name in column_of if name not in self.kinds]
             besides = f"; unknown to it: {listed(new, 'feature', 10)}" if new else ""
             raise InputError(
                 f"The cases lack {listed(missing, 'feature', 10)} of the gate{besides}. Give the "
                 "features that it was fitted on, by their names, in any order."
             )
-        found = frame.iloc[:, [there[name] for name in self.kinds]]
-        self._refuse_text(found)
-        return self._plain(found)
+        chosen = frame.iloc[:, [column_of[name] for name in self.kinds]]
+        self._refuse_text(chosen)
+        return self._plain(chosen)
 
     def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the features by their names, categories as text, and every gap NaN."""
         names = list(self.kinds)
-        found = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
+        named = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
         changed = {
-            name: as_texts(found[name]) if kind == TEXT else _one_gap(found[name])
-            for (name, kind), dtype in zip(self.kinds.items(), found.dtypes, strict=True)
+            name: as_texts(named[name])
+            if kind == TEXT
+            else named[name].where(named[name].notna(), np.nan)
+            for (name, kind), dtype in zip(self.kinds.items(), named.dtypes, strict=True)
             if kind == TEXT or dtype.kind == "O"
         }
-        return found.assign(**changed) if changed else found
+        return named.assign(**changed) if changed else named
 
     def knows(self, frame: pd.DataFrame) -> bool:
         """Return True if all features are there by name."""
@@ -83,8 +75,6 @@ class Features:
 
     def _refuse_text(self, frame: pd.DataFrame) -> None:
         """Refuse numbers given as text: they would pass for categories, or fail in the model."""
-        import pandas as pd
-
         for name, (_, column) in zip(self.kinds, frame.items(), strict=True):
             if self.kinds[name] == NUMBER and not pd.api.types.is_numeric_dtype(column.dtype):
                 if column.isna().all():
@@ -102,37 +92,28 @@ def as_texts(column: pd.Series[Any]) -> pd.Series[Any]:
 
     Columns of pandas' category type keep it, for models that rely on it.
     """
-    import pandas as pd
-
     if isinstance(column.dtype, pd.CategoricalDtype):
         names = [category_text(value) for value in column.cat.categories]
         if len(set(names)) == len(names):
             return column.cat.rename_categories(names)
-    lack = column.isna()
-    words = [
-        np.nan if missing else category_text(value)
-        for value, missing in zip(column, lack, strict=True)
-    ]
-    return pd.Series(words, index=column.index, name=column.name, dtype=object)
+    return pd.Series(_texts(column, np.nan), index=column.index, name=column.name, dtype=object)
+
+
+def _texts(column: pd.Series[Any], missing: Any) -> list[Any]:
+    """Return categories as text, and `missing` for missing ones."""
+    pairs = zip(column, column.isna(), strict=True)
+    return [missing if lacks else category_text(value) for value, lacks in pairs]
 
 
 def category_text(value: object) -> str:
-    """A category as text: a whole number without its decimal point, as a service sends it."""
+    """Return a category as text, a whole number without its decimal point: as services send it."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
 
 
-def _one_gap(column: pd.Series[Any]) -> pd.Series[Any]:
-    return column.where(column.notna(), np.nan)
-
-
-def as_array(frame: pd.DataFrame) -> Any:
-    """Return a frame as the array that a gate without names knows."""
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _refuse_twice(frame: pd.DataFrame) -> None:
+def refuse_twice(frame: pd.DataFrame) -> None:
+    """Refuse a frame in which a feature occurs more than once."""
     names = [str(name) for name in frame.columns]
     if twice := repeated(names):
         raise InputError(f"The cases have the feature '{twice[0]}' more than once. Keep one.")
@@ -166,8 +147,6 @@ def new_cases(table: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
 
     Categories written as numbers are texts, and truth values are numbers, as `case_table` has them.
     """
-    import pandas as pd
-
     found = table.rename(columns=str)
     changed: dict[str, Any] = {}
     for name in kinds.keys() & set(found.columns):
@@ -180,8 +159,6 @@ def new_cases(table: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
 
 def training_rows(gate: CapabilityGate, X: Any, y: Any) -> tuple[Any, NDArray[Any], Features]:
     """Return training cases and classes in one form, and the features."""
-    import pandas as pd
-
     X, y = as_pandas(X), as_pandas(y)
     if isinstance(X, pd.DataFrame):
         features = Features.of(X)
@@ -205,12 +182,10 @@ def training_rows(gate: CapabilityGate, X: Any, y: Any) -> tuple[Any, NDArray[An
 
 def new_rows(gate: CapabilityGate, X: Any) -> Any:
     """Return new cases in the form of the training cases: a frame with its columns, or an array."""
-    import pandas as pd
-
     X, features = as_pandas(X), gate.features_
     if isinstance(X, pd.DataFrame) and (features.named or features.knows(X)):
         rows = features.rows(X)
-        return rows if features.named else as_array(rows)
+        return rows if features.named else rows.to_numpy(dtype=np.float64, na_value=np.nan)
     dtype = None if features.named else np.float64
     finite = False if features.named else _finite(gate)
     cells = validate_data(
@@ -263,31 +238,24 @@ class GroupFact:
         """Return the groups of new cases, which `X` may have as a column."""
         given = self._in(X) if groups is None else groups
         column = _column(given, X, n_cases)
-        words = not self.numeric and not any(map(_is_number, self.labels))
+        words = not self.numeric and not any(map(is_number, self.labels))
         if words and _numeric(column) and column.notna().any():
             raise InputError(
                 f"The groups ({self.name}) were texts such as {self.labels[0]!r} when the gate was "
                 f"fitted, but are numbers now, such as {category_text(column.dropna().iloc[0])}. "
                 "Give them as texts."
             )
-        lack = column.isna().tolist()
-        texts = tuple(
-            None if missing else category_text(value)
-            for value, missing in zip(column, lack, strict=True)
-        )
-        known = {label: code for code, label in enumerate(self.labels)}
-        codes = np.array([known.get(str(text), -1) for text in texts], dtype=np.intp)
-        codes[np.array(lack, dtype=bool)] = -1
-        return Grouped(codes, texts)
+        texts = tuple(_texts(column, None))
+        code_of = {label: code for code, label in enumerate(self.labels)}
+        codes = [-1 if text is None else code_of.get(text, -1) for text in texts]
+        return Grouped(np.array(codes, dtype=np.intp), texts)
 
     def _in(self, X: Any) -> Any:
-        import pandas as pd
-
         table = as_pandas(X)
         if isinstance(table, pd.DataFrame):
-            there = [str(name) for name in table.columns]
-            if self.name in there:
-                return table.iloc[:, there.index(self.name)]
+            names = [str(name) for name in table.columns]
+            if self.name in names:
+                return table.iloc[:, names.index(self.name)]
         raise InputError(
             f"The gate makes its promise in each group ({self.name}), so it has to know the group "
             f"of each case. Give groups=, or a frame with a column called '{self.name}'."
@@ -296,18 +264,16 @@ class GroupFact:
 
 def _column(groups: Any, X: Any, n_cases: int) -> pd.Series[Any]:
     """Return the groups as a column, by the name of a column of `X` or one value per case."""
-    import pandas as pd
-
     given = as_pandas(groups)
     if isinstance(given, str):
         table = as_pandas(X)
-        there = [str(name) for name in table.columns] if isinstance(table, pd.DataFrame) else []
-        if given not in there:
+        names = [str(name) for name in table.columns] if isinstance(table, pd.DataFrame) else []
+        if given not in names:
             raise InputError(
                 f"groups is {given!r:.60}, but the cases have no column of that name. Give the "
-                f"name of a column of X, or one group per case.{meant(given, there)}"
+                f"name of a column of X, or one group per case.{meant(given, names)}"
             )
-        given = table.iloc[:, there.index(given)]
+        given = table.iloc[:, names.index(given)]
     if isinstance(given, pd.DataFrame) and given.shape[1] == 1:
         given = given.iloc[:, 0]
     try:
@@ -324,7 +290,8 @@ def _column(groups: Any, X: Any, n_cases: int) -> pd.Series[Any]:
     return values
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return True if a text spells a number."""
     try:
         float(text)
     except ValueError:
@@ -333,7 +300,5 @@ def _is_number(text: str) -> bool:
 
 
 def _numeric(column: pd.Series[Any]) -> bool:
-    import pandas as pd
-
     kind = pd.api.types
     return bool(kind.is_numeric_dtype(column.dtype) and not kind.is_bool_dtype(column.dtype))

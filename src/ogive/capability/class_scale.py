@@ -50,7 +50,7 @@ class Scale:
         return turned(grades, self.turns)
 
     def place(self, grades: Floats) -> tuple[Floats, Floats]:
-        """Index and standard error of each case, (n_cases,), in training standard deviations."""
+        """Return index and standard error of each case, (n_cases,), in training SD."""
         cells = self.responses(grades)
         coded = np.where(np.isnan(cells), -1, cells).astype(np.int8)
         keys = [row.tobytes() for row in coded]
@@ -60,8 +60,8 @@ class Scale:
             tops = [max(turn) for turn in self.turns]
             ability, se = abilities(self.calibration, cells[list(new.values())], tops)
             known.update(zip(new, zip(ability.tolist(), se.tolist(), strict=True), strict=True))
-        found = np.array([known[key] for key in keys]).reshape(-1, 2)
-        return (found[:, 0] - self.mean) / self.unit, found[:, 1] / abs(self.unit)
+        placed = np.array([known[key] for key in keys]).reshape(-1, 2)
+        return (placed[:, 0] - self.mean) / self.unit, placed[:, 1] / abs(self.unit)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scale as JSON values."""
@@ -125,22 +125,22 @@ def learn_scale(
 
 def turned(grades: Floats, turns: Sequence[Turn]) -> Floats:
     """Return grades after orientation; NaN stays."""
-    found = np.full(grades.shape, np.nan)
+    oriented = np.full(grades.shape, np.nan)
     for k, turn in enumerate(turns):
-        seen = ~np.isnan(grades[:, k])
-        found[seen, k] = np.array(turn)[grades[seen, k].astype(np.intp)]
-    return found
+        known = ~np.isnan(grades[:, k])
+        oriented[known, k] = np.array(turn)[grades[known, k].astype(np.intp)]
+    return oriented
 
 
 def abilities(
     calibration: Calibration, responses: Floats, tops: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """Ability and standard error by maximum likelihood, or by the posterior if that is infinite.
+    """Return ability and standard error by maximum likelihood, by the posterior if it is infinite.
 
     The posterior mean is shrunk, so the most extreme cases could end up inside less extreme ones;
     they are placed at least as far out as these.
     """
-    ability, se, none = _likely(calibration, responses)
+    ability, se, none = _maximum_likelihood(calibration, responses)
     if none.any():
         side = np.sign(ability[none] - calibration.population.mean)
         mean = calibration.score(_table(calibration, responses[none]), items_known=True)
@@ -155,26 +155,26 @@ def abilities(
 def _less_extreme(
     calibration: Calibration, responses: Floats, side: Floats, tops: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """The farthest estimate among patterns one grade less extreme, and its error; NaN if none.
+    """Return the farthest estimate of patterns one grade less extreme, and its error, or NaN.
 
     For neighbours without a finite estimate, their own neighbours are tried.
     """
     slope = calibration.model.parameters(calibration.coords)["discrimination"]
-    found, error = np.full(len(side), np.nan), np.full(len(side), np.nan)
+    farthest, error = np.full(len(side), np.nan), np.full(len(side), np.nan)
     owner = np.flatnonzero(side)
     rows = responses[owner]
     while 0 < len(rows) <= MAX_NEIGHBOURS:
         owner, rows = _neighbours(owner, rows, -side[owner, None] * np.sign(slope), tops)
         if not len(rows):
             break
-        ability, se, none = _likely(calibration, rows)
+        ability, se, none = _maximum_likelihood(calibration, rows)
         order = np.argsort(side[owner] * ability, kind="stable")
         order = order[~none[order]]
-        old = found[owner[order]]
+        old = farthest[owner[order]]
         order = order[~(side[owner[order]] * (old - ability[order]) >= 0)]
-        found[owner[order]], error[owner[order]] = ability[order], se[order]  # the last one stays
+        farthest[owner[order]], error[owner[order]] = ability[order], se[order]  # the last stays
         owner, rows = owner[none], rows[none]
-    return found, error
+    return farthest, error
 
 
 def _neighbours(
@@ -183,17 +183,19 @@ def _neighbours(
     """Return each row with one of its grades moved by its step, if there is such a grade."""
     moved = rows + steps
     row, item = np.nonzero((steps != 0) & (moved >= 0) & (moved <= np.asarray(tops)))
-    found = rows[row]
-    found[np.arange(len(row)), item] = moved[row, item]
-    keys = np.column_stack([owner[row], np.where(np.isnan(found), -1, found)])
+    neighbours = rows[row]
+    neighbours[np.arange(len(row)), item] = moved[row, item]
+    keys = np.column_stack([owner[row], np.where(np.isnan(neighbours), -1, neighbours)])
     _, first = np.unique(keys, axis=0, return_index=True)
-    return owner[row][first], found[first]
+    return owner[row][first], neighbours[first]
 
 
-def _likely(calibration: Calibration, responses: Floats) -> tuple[Floats, Floats, Bools]:
-    """Return maximum likelihood: ability, standard error, and whether there is no finite one."""
-    found = calibration.score(_table(calibration, responses), "ml", items_known=True)
-    ability, se, none = (found[name].to_numpy(copy=True) for name in ("ability", "se", "at_bound"))
+def _maximum_likelihood(
+    calibration: Calibration, responses: Floats
+) -> tuple[Floats, Floats, Bools]:
+    """Return ability, standard error, and whether there is no finite estimate."""
+    scored = calibration.score(_table(calibration, responses), "ml", items_known=True)
+    ability, se, none = (scored[name].to_numpy(copy=True) for name in ("ability", "se", "at_bound"))
     return ability, se, none
 
 
@@ -204,10 +206,11 @@ def _table(calibration: Calibration, responses: Floats) -> Responses:
 def _turn(grades: Floats, member: NDArray[np.bool_], top: int, *, middles: bool) -> Turn:
     """Orient an item upwards, downwards, or around the grade most typical of the class."""
     up, down = tuple(range(top + 1)), tuple(range(top, -1, -1))
-    seen = ~np.isnan(grades)
-    if not seen.any():
+    known_grades = ~np.isnan(grades)
+    if not known_grades.any():
         return up
-    cells, inside = grades[seen].astype(np.intp), member[seen].astype(np.float64)
+    cells = grades[known_grades].astype(np.intp)
+    inside = member[known_grades].astype(np.float64)
     straight = down if _agreement(cells, inside, up) < 0 else up
     if not middles:
         return straight

@@ -6,20 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from ogive.capability.cases import category_text
+from ogive.capability.cases import category_text, is_number, refuse_twice
 from ogive.data.feature_columns import MOST_CATEGORIES, plain, plan_columns
 from ogive.errors import InputError
 from ogive.results.numbers import counted, listed, repeated
 from ogive.stats.array_backend import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Column: TypeAlias = NDArray[Any]  # of floats, or of texts and NaN
 
@@ -85,7 +82,7 @@ class NormalRange:
 class States:
     """Categories as states; without `otherwise`, a category that is not named counts as missing.
 
-    Where all categories are words, a number counts as the state itself: 0 and 1 need no names.
+    If all categories are words, a number counts as the state itself: 0 and 1 need no names.
     """
 
     kind: ClassVar[str] = "text"
@@ -116,7 +113,7 @@ class States:
     def known(self) -> dict[str, float]:
         """The state of each category that has one by name or by number."""
         found = {label: float(state) for label, state in self.states}
-        if self.otherwise is None and not any(map(_is_number, found)):
+        if self.otherwise is None and not any(map(is_number, found)):
             found |= {str(state): float(state) for state in self._all}
         return found
 
@@ -189,14 +186,10 @@ class Coding:
 
     def columns(self, features: pd.DataFrame) -> dict[str, Column]:
         """Return each feature's values: floats, or texts with NaN for missing ones."""
-        there = {str(name): k for k, name in enumerate(features.columns)}
-        if len(there) < features.shape[1]:
-            names = [str(name) for name in features.columns]
-            twice = next(name for k, name in enumerate(names) if there[name] != k)
-            raise InputError(f"The cases have the feature '{twice}' more than once. Keep one.")
-        missing = [name for name in self.kinds if name not in there]
-        if missing:
-            new = [name for name in there if name not in self.kinds]
+        refuse_twice(features)
+        column_of = {str(name): k for k, name in enumerate(features.columns)}
+        if missing := [name for name in self.kinds if name not in column_of]:
+            new = [name for name in column_of if name not in self.kinds]
             besides = f"; columns without a rule: {listed(new, 'column', 10)}" if new else ""
             raise InputError(
                 f"The cases lack {listed(missing, 'feature', 10)} of the coding{besides}. "
@@ -204,8 +197,8 @@ class Coding:
             )
         if all(kind == np.float64 for kind in features.dtypes):  # the quick way, for a service
             cells = features.to_numpy()
-            return {name: cells[:, there[name]] for name in self.kinds}
-        part = features.iloc[:, [there[name] for name in self.kinds]]
+            return {name: cells[:, column_of[name]] for name in self.kinds}
+        part = features.iloc[:, [column_of[name] for name in self.kinds]]
         texts = [name for name, kind in self.kinds.items() if kind == "text"]
         frame = plain(part, texts).frame
         return {name: frame[name].to_numpy() for name in self.kinds}
@@ -224,11 +217,12 @@ class Coding:
 
     def unseen(self, columns: Mapping[str, Column]) -> dict[str, dict[int, str]]:
         """Return categories that no rule names: feature -> position of the case -> category."""
-        found: dict[str, dict[int, str]] = {}
+        unseen: dict[str, dict[int, str]] = {}
         for feature, labels in self._closed.items():
             texts = enumerate(_text(value) for value in columns[feature])
-            found[feature] = {k: text for k, text in texts if text and text not in labels}
-        return {feature: new for feature, new in found.items() if new}
+            if new := {k: text for k, text in texts if text and text not in labels}:
+                unseen[feature] = new
+        return unseen
 
     @cached_property
     def _closed(self) -> dict[str, set[str]]:
@@ -253,8 +247,6 @@ class Coding:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per item: its feature, the rule in words, and the number of grades."""
-        import pandas as pd
-
         columns = {
             "feature": [item.feature for item in self.items],
             "rule": [str(item.rule) for item in self.items],
@@ -328,8 +320,6 @@ def _finite(column: Column, name: str) -> Floats:
     if column.dtype == np.float64:
         found = column
     else:
-        import pandas as pd
-
         found = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(dtype=np.float64)
         bad = np.isnan(found) & ~pd.isna(column)
         if bad.any():
@@ -345,14 +335,6 @@ def _text(value: object) -> str | None:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return category_text(value).strip()
-
-
-def _is_number(label: str) -> bool:
-    try:
-        float(label)
-    except ValueError:
-        return False
-    return True
 
 
 def _written(rule: Rule) -> dict[str, Any]:

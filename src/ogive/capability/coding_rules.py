@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ogive._files import most_bytes, readable_file
 from ogive.capability.cases import category_text
@@ -18,10 +20,6 @@ from ogive.data.foreign_frames import as_pandas
 from ogive.data.text_files import read_delimited
 from ogive.errors import InputError
 from ogive.results.numbers import repeated
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 CLOSE = 1e-9
 MOST_BYTES = 10 * 1024**2
@@ -68,8 +66,6 @@ def read_coding(source: Any) -> Coding:
     >>> str(read_coding({"sodium": "135-145 = 0"}).items[0].rule)
     '0 from 135 to 145, 1 outside'
     """
-    import pandas as pd
-
     source = as_pandas(source)
     if isinstance(source, Coding):
         return source

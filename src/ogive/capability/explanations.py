@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import comb
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.capability.class_scale import Scale
@@ -20,8 +21,6 @@ from ogive.results.numbers import counted
 from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ogive.capability.case_difficulty import CaseDifficulty
     from ogive.capability.gate import CapabilityGate
     from ogive.results.plots.figure import Display
@@ -41,88 +40,73 @@ COLUMNS = (
     "prediction_after",
     "decision_after",
 )
-
-
 CHANGED = COLUMNS[4:]
+AFTER = ("difficulty", "limit", "trust", "least_trust", "prediction", "decision")
+Decide: TypeAlias = Callable[[Any], Any]  # cases -> the decisions of a gate
+Move: TypeAlias = Callable[[Any], Any]  # the nearest value that is meant; None for no change
 
 
 def contributions(scale: CaseDifficulty, frame: pd.DataFrame, labels: Any) -> dict[str, Floats]:
-    """What each feature adds to the difficulty of cases as members of `labels`, (n_cases,) each.
+    """Return what each feature adds to the difficulty of cases as members of `labels`, (n_cases,).
 
     Posterior means are used: without a feature, the likelihood often has no maximum. Contributions
     add up to the expected difficulty of a case minus that of a case without known features.
     """
     items = scale.coding_.items
     features = list(dict.fromkeys(item.feature for item in items))
-    owner = np.array([features.index(item.feature) for item in items])
+    owner = np.array([features.index(item.feature) for item in items])  # feature of each item
+    shapley = _exact if len(features) <= MAX_EXACT else _sampled
     grades = scale.coding_.code(frame)
     codes = scale.codes(labels, len(frame))
     both = len(scale.classes_) == 2
-    found = np.zeros((len(frame), len(features)))
+    values = np.zeros((len(frame), len(features)))
     for code in np.unique(codes):
-        own, one = codes == code, scale.scales_[0 if both else code]
+        mask, own_scale = codes == code, scale.scales_[0 if both else code]
         sign = 1.0 if both and code == 0 else -1.0  # two classes share the scale of the second
-        found[own] = sign * _shapley(one, grades[own], owner)
-    return dict(zip(features, found.T, strict=True))
+        values[mask] = sign * shapley(own_scale, grades[mask], owner)
+    return dict(zip(features, values.T, strict=True))
 
 
 def expected(scale: Scale, grades: Floats) -> Floats:
-    """Return posterior mean of the index of each case, in training standard deviations."""
+    """Return posterior means of the index, in training SD, for grades (..., n_items)."""
     bank = scale.calibration
-    table = Responses(scale.responses(grades), items=bank.item_names, kind=bank.model.kind)
-    return np.asarray(
-        (bank.score(table, items_known=True)["ability"].to_numpy() - scale.mean) / scale.unit
-    )
-
-
-def _shapley(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
-    """What each feature adds to the index, (n_cases, n_features); `owner` is that of each item."""
-    n_features = int(owner.max()) + 1
-    return (_exact if n_features <= MAX_EXACT else _sampled)(scale, grades, owner)
+    cells = scale.responses(grades.reshape(-1, grades.shape[-1]))
+    table = Responses(cells, items=bank.item_names, kind=bank.model.kind)
+    ability = bank.score(table, items_known=True)["ability"].to_numpy()
+    return np.asarray((ability - scale.mean) / scale.unit).reshape(grades.shape[:-1])
 
 
 def _exact(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
-    """Return from the expectation under every set of known features."""
+    """Return Shapley values from the expectation under every set of known features."""
     n = int(owner.max()) + 1
     known = (np.arange(2**n)[:, None] >> np.arange(n)) % 2 == 1  # (n_sets, n_features)
-    value = _expected_of_all(scale, np.where(known[:, None, owner], grades, np.nan))
+    value = expected(scale, np.where(known[:, None, owner], grades, np.nan))
     size = known.sum(axis=1)
-    found = np.empty((len(grades), n))
+    shapley = np.empty((len(grades), n))
     for feature in range(n):
         without = np.flatnonzero(~known[:, feature])
         # The share of orders in which just these are known before the feature.
         weight = np.array([1 / (n * comb(n - 1, int(k))) for k in size[without]])
-        found[:, feature] = weight @ (value[without + 2**feature] - value[without])
-    return found
+        shapley[:, feature] = weight @ (value[without + 2**feature] - value[without])
+    return shapley
 
 
 def _sampled(scale: Scale, grades: Floats, owner: NDArray[np.intp]) -> Floats:
-    """Return average over random orders in which features become known, and their reverses."""
+    """Return Shapley values as means over random orders of features, and their reverses."""
     n = int(owner.max()) + 1
     random = np.random.default_rng(0)
     drawn = np.array([random.permutation(n) for _ in range(ORDERS)])
     orders = np.concatenate([drawn, drawn[:, ::-1]])
-    found = np.zeros((len(grades), n))
+    shapley = np.zeros((len(grades), n))
     shown = np.full((len(orders), *grades.shape), np.nan)
-    before = _expected_of_all(scale, shown)
+    before = expected(scale, shown)
     for step in orders.T:  # the feature that becomes known next in each order
         for known, feature in zip(shown, step, strict=True):
             known[:, owner == feature] = grades[:, owner == feature]
-        after = _expected_of_all(scale, shown)
-        np.add.at(found.T, step, (after - before) / len(orders))
+        after = expected(scale, shown)
+        np.add.at(shapley.T, step, (after - before) / len(orders))
         before = after
-    return found
-
-
-def _expected_of_all(scale: Scale, shown: Floats) -> Floats:
-    """Return the expectation of every case as it is shown, (n_ways, n_cases)."""
-    n_ways, n_cases, n_items = shown.shape
-    return expected(scale, shown.reshape(-1, n_items)).reshape(n_ways, n_cases)
-
-
-AFTER = ("difficulty", "limit", "trust", "least_trust", "prediction", "decision")
-Decide: TypeAlias = Callable[[Any], Any]  # cases -> the decisions of a gate
-Move: TypeAlias = Callable[[Any], Any]  # the nearest value that is meant; None for no change
+    return shapley
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,17 +142,20 @@ class Explanation(Result):
         case, name = self.cases.iloc[hardest], self.cases.index[hardest]
         rows = self._rows(hardest)
         first = rows.iloc[0]
-        said = f"Case {name}: {str(case['reason'])[0].lower()}{str(case['reason'])[1:-1]}; "
-        said += f"{first['feature']} makes it hardest ({first['contribution']:+.2f})"
+        reason = str(case["reason"])
+        text = (
+            f"Case {name}: {reason[0].lower()}{reason[1:-1]}; {first['feature']} makes it hardest "
+            f"({first['contribution']:+.2f})"
+        )
         back = rows[(rows["decision_after"] == "model") & (case["decision"] == "person")]
         if case["decision"] == "model":
-            return f"{said}."
+            return f"{text}."
         if back.empty:
-            return f"{said}, and no change of a single feature would bring it within the limit."
+            return f"{text}, and no change of a single feature would bring it within the limit."
         same = back[back["prediction_after"] == case["prediction"]]
         best = (same if len(same) else back).iloc[0]
         other = "" if len(same) else f", but predict {_plain(best['prediction_after'])!r}"
-        return f"{said}; with {best['feature']} {best['change']} the model would decide{other}."
+        return f"{text}; with {best['feature']} {best['change']} the model would decide{other}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per case and feature, the features that make a case hardest first."""
@@ -183,9 +170,9 @@ class Explanation(Result):
             raise InputError("There is no case to draw: no case was explained.")
         if case is not None and case not in names:
             raise InputError(f"There is no case {case!r}; the first is {names[0]!r}.")
-        place = 0 if case is None else names.index(case)
-        one = self.cases.iloc[place]
-        drawn = self._rows(place)[["feature", "value", "contribution"]].assign(
+        row = 0 if case is None else names.index(case)
+        one = self.cases.iloc[row]
+        drawn = self._rows(row)[["feature", "value", "contribution"]].assign(
             **{
                 key: one[key] for key in ("difficulty", "limit", "prediction", "decision", "reason")
             },
@@ -194,15 +181,13 @@ class Explanation(Result):
         )
         return DISPLAYS["decision"](drawn).plot(**kw)
 
-    def _rows(self, place: int) -> pd.DataFrame:
+    def _rows(self, case: int) -> pd.DataFrame:
         width = len(self.frame) // max(len(self.cases), 1)
-        return self.frame.iloc[place * width : (place + 1) * width]
+        return self.frame.iloc[case * width : (case + 1) * width]
 
 
 def explain(gate: CapabilityGate, rows: Any, index: Any, groups: Any = None) -> Explanation:
     """Explain cases by Shapley values, and by decisions after each change of one feature."""
-    import pandas as pd
-
     frame = (
         rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(gate.kinds_))
     )
@@ -218,37 +203,22 @@ def explain(gate: CapabilityGate, rows: Any, index: Any, groups: Any = None) -> 
     cases = decide(frame).set_axis(names, axis=0)
     cases["limit_se"] = gate.capability_["limit_se"].reindex(cases["prediction"]).to_numpy()
     shares = contributions(gate.case_difficulty_, frame, cases["prediction"])
-    found = [
-        _of_feature(decide, items, frame, cases, feature).assign(
-            contribution=share, case=list(names), place=range(len(frame))
-        )
-        for feature, share in shares.items()
-    ]
-    whole = pd.concat(found).sort_values(
-        ["place", "contribution"], ascending=[True, False], kind="stable"
+    parts = []
+    for feature, share in shares.items():
+        column = frame.iloc[:, _column(frame, feature)]
+        known = column.astype(object).where(column.notna(), None).to_numpy()
+        part = pd.DataFrame({"feature": feature, "value": known})
+        own = [item for item in items if item.feature == feature]
+        tried = list(_tried(decide, own, frame, feature))
+        part = part.join(_best(tried, cases["prediction"].tolist()))
+        parts.append(part.assign(contribution=share, case=list(names), row=range(len(frame))))
+    whole = pd.concat(parts).sort_values(
+        ["row", "contribution"], ascending=[True, False], kind="stable"
     )
     return Explanation(whole[list(COLUMNS)].reset_index(drop=True), cases)
 
 
-def _of_feature(
-    decide: Decide,
-    items: Sequence[FeatureItem],
-    frame: pd.DataFrame,
-    cases: pd.DataFrame,
-    feature: str,
-) -> pd.DataFrame:
-    """Return value and best change of one feature, one row per case."""
-    import pandas as pd
-
-    column = frame.iloc[:, _place(frame, feature)]
-    known = column.astype(object).where(column.notna(), None)
-    columns: dict[str, Any] = {"feature": feature, "value": known.to_numpy()}
-    own = [item for item in items if item.feature == feature]
-    tried = list(_tried(decide, own, frame, feature))
-    return pd.DataFrame(columns).join(_best(tried, cases["prediction"].tolist()))
-
-
-def _place(frame: pd.DataFrame, feature: str) -> int:
+def _column(frame: pd.DataFrame, feature: str) -> int:
     """Return position of a feature; column names need not be strings."""
     return [str(name) for name in frame.columns].index(feature)
 
@@ -257,22 +227,20 @@ def _tried(
     decide: Decide, items: list[FeatureItem], frame: pd.DataFrame, feature: str
 ) -> Iterator[pd.DataFrame]:
     """Yield decisions of the gate after each possible change."""
-    import pandas as pd
-
-    column = frame.iloc[:, _place(frame, feature)]
+    column = frame.iloc[:, _column(frame, feature)]
     numeric = bool(pd.api.types.is_numeric_dtype(column.dtype))
     if items[0].rule.kind == "number":
         values = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan).tolist()
     else:
         values = column.astype(object).where(column.notna(), None).tolist()
     for words, move in _moves(items, numeric=numeric):
-        moved = [move(one) for one in values]
-        if all(one is None for one in moved):
+        moved = [move(value) for value in values]
+        if all(value is None for value in moved):
             continue
-        said = ["" if one is None else words for one in moved]
+        changes = ["" if value is None else words for value in moved]
         try:
             after = decide(_changed(frame, feature, moved))
-            yield after[list(AFTER)].assign(change=said)
+            yield after[list(AFTER)].assign(change=changes)
         except InputError:  # a model may refuse categories that it has not seen
             if not words.startswith(NOT):
                 raise
@@ -355,19 +323,17 @@ def _text(value: Any) -> str:
 
 
 def _excess(case: Any) -> float:
-    """How far a case is beyond the limit: in difficulty or, if that plays no part, in trust."""
+    """Return how far a case is beyond the limit: in difficulty or, without a limit, in trust."""
     beyond = case["difficulty"] - case["limit"]
     return float(case["least_trust"] - case["trust"] if np.isnan(beyond) else beyond)
 
 
 def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
-    """The change of each case after which the model decides, else the one that makes it easiest.
+    """Return the change after which the model decides, else the one that makes a case easiest.
 
     Of changes that leave the case to the model, those that keep the prediction come first, then
     the smallest.
     """
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for case in range(len(before)):
         options = [one.iloc[case] for one in tried if one["change"].iloc[case]]
@@ -387,15 +353,13 @@ def _best(tried: list[pd.DataFrame], before: list[Any]) -> pd.DataFrame:
 
 def _changed(frame: pd.DataFrame, feature: str, values: list[Any]) -> pd.DataFrame:
     """Return the cases with one feature changed; None leaves it as it is."""
-    import pandas as pd
-
-    place = _place(frame, feature)
-    column = frame.iloc[:, place]
+    position = _column(frame, feature)
+    column = frame.iloc[:, position]
     pairs = zip(column.tolist(), values, strict=True)
     new = [old if value is None else value for old, value in pairs]
     numeric = pd.api.types.is_numeric_dtype(column.dtype)
     changed = frame.copy(deep=False)
-    changed.isetitem(place, np.array(new, dtype=float if numeric else object))
+    changed.isetitem(position, np.array(new, dtype=float if numeric else object))
     return changed
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ogive._progress import Progress, telling
-from ogive._validation import as_number, whole_number
+from ogive._validation import as_number, one_of, whole_number
 from ogive.capability.capability_result import (
     Capability,
     fall_notes,
@@ -27,7 +28,6 @@ from ogive.capability.class_tests import (
     RULES,
     Cases,
     ClassTests,
-    Prepared,
     SuccessCurve,
     flat_classes,
     flat_notes,
@@ -40,10 +40,6 @@ from ogive.errors import InputError
 from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import wilson
 from ogive.stats.metrics import auc_error, auc_of_scores, classic_metrics, confusion_counts
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 METRICS = ("accuracy", "precision", "recall", "f1")
 RESAMPLES = 500
@@ -120,15 +116,19 @@ def measure_capability(
     >>> list(found.classes.index)
     [0, 1]
     """
-    rules = _checked_rules(rule)
+    rules = list(rule) if isinstance(rule, list | tuple) else [rule]
+    if not rules or len(set(map(str, rules))) < len(rules):
+        raise InputError(f"`rule` must be one of {', '.join(RULES)}, or both, got {rule!r}.")
+    for name in rules:
+        one_of(name, "rule", RULES)
     X, y = as_pandas(X), as_pandas(y)
     whole_number(n_resamples, "n_resamples", 1)
     whole_number(budget, "budget", 1)
     whole_number(cv, "cv", 2)
     whole_number(random_state, "random_state", 0, most=MAX_SEED)
     if not as_number(max_se) > 0:
-        raise InputError(f"max_se is {max_se!r}, but it should be above 0.")
-    tests = {
+        raise InputError(f"`max_se` must be above 0, got {max_se!r}.")
+    settings = {
         "max_se": max_se,
         "budget": budget,
         "n_resamples": n_resamples,
@@ -137,7 +137,7 @@ def measure_capability(
     with telling(progress, "Testing") as report:
         scale = _fitted_scale(case_difficulty, X, y)
         cases = Cases.of(scale, X, y)
-        prepared = prepare(
+        classifier, test_cases, curves, notes = prepare(
             Classifier(estimator, scale.classes_),
             cases,
             curved="information" in rules,
@@ -145,37 +145,38 @@ def measure_capability(
             cv=cv,
             seed=random_state,
         )
-        tested = _tested(prepared)
-        rows, traces = _class_by_class(
-            tested, scale.classes_.tolist(), len(cases.codes), rules, tests, report
-        )
-    return _summed_up(rows, traces, tested, n_resamples, [*scale.notes_, *prepared.notes])
-
-
-def _class_by_class(
-    tested: Tested,
-    labels: list[Any],
-    n_cases: int,
-    rules: Sequence[str],
-    settings: dict[str, Any],
-    report: Progress,
-) -> tuple[list[dict[str, Any]], list[pd.DataFrame]]:
-    """Return one row, and the trace of a test, for each rule and class."""
-    jobs = [(rule, code, label) for rule in rules for code, label in enumerate(labels)]
-    rows, traces = [], []
-    for done, (rule, code, label) in enumerate(jobs):
-        report(done, len(jobs), f"class {label}")
-        tests = _class_tests(tested, code, rule, settings)
-        rows.append({"class": label, **_row(tests, tested, code, n_cases)})
-        traces.append(_labelled(tests, tested, code, label))
-    return rows, traces
-
-
-def _checked_rules(rule: Any) -> list[str]:
-    rules = list(rule) if isinstance(rule, list | tuple) else [rule]
-    if not rules or any(name not in RULES for name in rules) or len(set(rules)) < len(rules):
-        raise InputError(f"rule is {rule!r}; choose {', '.join(RULES)}, or a list of both.")
-    return rules
+        tested = _predicted(classifier, test_cases, curves)
+        labels = scale.classes_.tolist()
+        jobs = [(name, code) for name in rules for code in range(len(labels))]
+        rows, traces = [], []
+        for done, (name, code) in enumerate(jobs):
+            report(done, len(jobs), f"class {labels[code]}")
+            tests = _class_tests(tested, code, name, settings)
+            rows.append({"class": labels[code], **_row(tests, tested, code, len(cases.codes))})
+            own = np.flatnonzero(tested.cases.codes == code)[tests.trace["case"].to_numpy()]
+            trace = tests.trace.assign(case=np.asarray(tested.cases.names[own]))
+            trace.insert(1, "class", labels[code])
+            trace.insert(2, "rule", tests.rule)
+            traces.append(trace)
+    classes, frame = pd.DataFrame(rows).set_index("class"), _case_frame(tested)
+    level = not_shown_to_fall(frame)
+    flat = [one for one in flat_classes(tested.curves, scale.classes_) if one not in level]
+    steps = getattr(classifier.model, "steps", None)  # of a pipeline, the last one is named
+    return Capability(
+        classes=classes,
+        metrics=_metrics(tested, len(labels)),
+        trace=pd.concat(traces, ignore_index=True),
+        cases=frame,
+        n_resamples=n_resamples,
+        notes=(
+            *scale.notes_,
+            *notes,
+            *flat_notes(flat),
+            *fall_notes(level),
+            *limit_notes(classes),
+        ),
+        classifier=type(steps[-1][1] if steps else classifier.model).__name__,
+    )
 
 
 def _fitted_scale(given: CaseDifficulty | None, X: Any, y: Any) -> CaseDifficulty:
@@ -183,42 +184,37 @@ def _fitted_scale(given: CaseDifficulty | None, X: Any, y: Any) -> CaseDifficult
 
     if given is not None and not isinstance(given, CaseDifficulty):
         raise InputError(
-            f"case_difficulty is {type(given).__name__}; give a CaseDifficulty, fitted or not."
+            "`case_difficulty` must be a CaseDifficulty, fitted or not, got "
+            f"{type(given).__name__}."
         )
     if given is not None and hasattr(given, "classes_"):
         return given
     return (CaseDifficulty() if given is None else clone(given)).fit(X, y)
 
 
-def _tested(prepared: Prepared) -> Tested:
+def _predicted(model: Classifier, cases: Cases, curves: tuple[SuccessCurve, ...]) -> Tested:
     """Predict all test cases; every class must have some."""
-    model, cases = prepared.classifier, prepared.test
-    _refuse_missing(cases.codes, model.classes)
-    begin = perf_counter()
-    predicted = model.predict(cases.X)
-    seconds = perf_counter() - begin
-    begin = perf_counter()
-    scores = model.scores(cases.X)
-    scoring = perf_counter() - begin
-    return Tested(model, cases, predicted, scores, prepared.curves, seconds, scoring)
-
-
-def _refuse_missing(codes: NDArray[np.intp], classes: NDArray[Any]) -> None:
-    there = np.bincount(codes, minlength=len(classes)) > 0
-    if not there.all():
-        lost = [str(label) for label in classes[~there].tolist()]
+    missing = np.bincount(cases.codes, minlength=len(model.classes)) == 0
+    if missing.any():
+        names = ", ".join(map(str, model.classes[missing].tolist()))
         raise InputError(
-            f"There is no case of {', '.join(lost)} among the test cases, so it cannot be tested. "
+            f"There is no case of {names} among the test cases, so it cannot be tested. "
             "Give more cases of it, or leave it out."
         )
+    begin = perf_counter()
+    predicted = model.predict(cases.X)
+    middle = perf_counter()
+    scores = model.scores(cases.X)
+    end = perf_counter()
+    return Tested(model, cases, predicted, scores, curves, middle - begin, end - middle)
 
 
 def _class_tests(tested: Tested, code: int, rule: str, settings: dict[str, Any]) -> ClassTests:
     own = np.flatnonzero(tested.cases.codes == code)
 
     def ask(case: int) -> bool:
-        one = tested.classifier.predict(rows_at(tested.cases.X, own[case : case + 1]))
-        return bool(one[0] == code)
+        predicted = tested.classifier.predict(rows_at(tested.cases.X, own[case : case + 1]))
+        return bool(predicted[0] == code)
 
     return run_class_tests(
         tested.cases.difficulty[own],
@@ -255,24 +251,12 @@ def _row(tests: ClassTests, tested: Tested, code: int, n_cases: int) -> dict[str
     return {**row, "limit_is": standing(row)}
 
 
-def _labelled(tests: ClassTests, tested: Tested, code: int, label: Any) -> pd.DataFrame:
-    """Return the trace of one test, with the names of its cases."""
-    own = np.flatnonzero(tested.cases.codes == code)
-    names = tested.cases.names[own[tests.trace["case"].to_numpy()]]
-    trace = tests.trace.assign(case=np.asarray(names))
-    trace.insert(1, "class", label)
-    trace.insert(2, "rule", tests.rule)
-    return trace
-
-
 def _metrics(tested: Tested, n_classes: int) -> pd.DataFrame:
     """Return classic metrics on all test cases, with bootstrap standard errors.
 
     Each class gets one extra case, spread over all predictions: without it, a classifier that is
     right on a few cases would seem certain to be right on all.
     """
-    import pandas as pd
-
     codes = tested.cases.codes
     n, rows = len(codes), {}
     begin = perf_counter()
@@ -291,7 +275,7 @@ def _metrics(tested: Tested, n_classes: int) -> pd.DataFrame:
 
 
 def _auc(scores: Floats, codes: NDArray[np.intp], n_classes: int, scoring: float) -> dict[str, Any]:
-    """ROC AUC of the scores: of the second of two classes, or the mean of one against the rest."""
+    """Return ROC AUC of the second of two classes, or the mean of one against the rest."""
     begin = perf_counter()
     chosen = [1] if n_classes == 2 else range(n_classes)
     members = [(codes == code).astype(np.intp) for code in chosen]
@@ -303,45 +287,8 @@ def _auc(scores: Floats, codes: NDArray[np.intp], n_classes: int, scoring: float
     return {"value": value, "se": error, "cases": len(codes), "seconds": seconds}
 
 
-def _summed_up(
-    rows: list[dict[str, Any]],
-    traces: list[pd.DataFrame],
-    tested: Tested,
-    n_resamples: int,
-    notes: list[str],
-) -> Capability:
-    import pandas as pd
-
-    classes = pd.DataFrame(rows).set_index("class")
-    cases = _case_frame(tested)
-    level = not_shown_to_fall(cases)
-    flat = flat_classes(tested.curves, tested.classifier.classes)
-    notes += [
-        *flat_notes([label for label in flat if label not in level]),
-        *fall_notes(level),
-        *limit_notes(classes),
-    ]
-    return Capability(
-        classes=classes,
-        metrics=_metrics(tested, len(tested.classifier.classes)),
-        trace=pd.concat(traces, ignore_index=True),
-        cases=cases,
-        n_resamples=n_resamples,
-        notes=tuple(notes),
-        classifier=_name_of(tested.classifier.model),
-    )
-
-
-def _name_of(model: Any) -> str:
-    """Return the name of the Python class of a classifier; of a pipeline, that of its last step."""
-    steps = getattr(model, "steps", None)
-    return type(steps[-1][1] if steps else model).__name__
-
-
 def _case_frame(tested: Tested) -> pd.DataFrame:
     """Return one row per test case."""
-    import pandas as pd
-
     cases, labels = tested.cases, tested.classifier.classes
     # Two classes share one scale, that of the second; with more, each class has its own.
     towards = np.ones_like(cases.codes) if len(labels) == 2 else cases.codes
