@@ -13,10 +13,7 @@ from ogive.capability.capability_result import (
     NONE_RIGHT,
     SEEN,
     UNSUPPORTED,
-    claims,
-    limit_notes,
     not_shown_to_fall,
-    said_limit,
     standing,
 )
 from ogive.stats.intervals import wilson
@@ -77,58 +74,6 @@ def table(**rows):
 )
 def test_a_limit_is_what_its_test_cases_show(made, wanted):
     assert made["limit_is"] == wanted
-
-
-def test_the_sentence_claims_limits_that_are_shown_and_says_why_others_are_not():
-    said, doubts = claims(
-        table(
-            good=row((20, 22), (2, 8)),
-            fraud=row((0, 0), (0, 10), mlc=-4.0),
-            no=row((11, 24), (5, 18), mlc=-0.14),
-            odd=row((0, 0), (1, 11), mlc=-4.0, easiest=-2.6),
-        )
-    )
-    assert said == (
-        "up to these difficulties it is right more often than wrong: good: 0.50 (0.30 to 0.70)"
-    )
-    assert doubts == (
-        "The test cases show no such limit for fraud (none of 10 cases right), no (11 of 24 cases "
-        "up to -0.14 right), odd (1 of 11 cases right; -4.00 is extrapolated, the easiest case "
-        "seen has -2.60)."
-    )
-
-
-def test_many_classes_fill_no_page():
-    rows = {f"c{k}": row((11, 24), (5, 18)) for k in range(12)}
-    said, doubts = claims(table(**rows))
-    assert said.endswith("c3 (11 of 24 cases up to 0.50 right) and 8 more")
-    assert doubts == ""
-    good = {f"g{k}": row((20, 22), (2, 8)) for k in range(12)}
-    said, doubts = claims(table(**rows, **good))
-    assert said.endswith("g3: 0.50 (0.30 to 0.70) and 8 more")
-    assert len(said) + len(doubts) < 600
-
-
-def test_notes_say_which_limits_are_extrapolated_and_which_are_not_supported():
-    notes = limit_notes(
-        table(
-            easy=row((20, 22), (0, 0), mlc=2.5),
-            odd=row((0, 0), (1, 11), mlc=-4.0),
-            no=row((11, 24), (5, 18)),
-            wrong=row((0, 0), (0, 10), mlc=-4.0),
-        )
-    )
-    assert [note.partition(",")[2].partition(":")[0] for note in notes] == [
-        " the limit lies beyond the hardest test case in easy",
-        " the limit lies below the easiest test case in odd",
-        " the test cases do not support the limit in no, wrong",
-    ]
-
-
-def test_zero_has_no_minus():
-    assert said_limit(row((20, 22), (0, 0), mlc=-0.0004, hardest=-0.001)) == (
-        "0.00 (-0.20 to 0.20; extrapolated, the hardest case seen has 0.00)"
-    )
 
 
 def test_of_chance_only_what_the_cases_show_is_claimed(chance):

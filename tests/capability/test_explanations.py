@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from ogive import CapabilityGate, CaseDifficulty
 from ogive.capability.coding import Coding, Grades, NormalRange, States
-from ogive.capability.explanations import Explanation, expected
+from ogive.capability.explanations import expected
 from ogive.errors import InputError
 
 RANDOM = np.random.default_rng(0)
@@ -45,15 +45,6 @@ def test_a_change_that_is_said_to_bring_a_case_back_does(gate):
         after = gate.decide(changed).iloc[0]
         assert (after["decision"], after["prediction"]) == ("model", row["prediction_after"])
         assert after["difficulty"] == pytest.approx(row["difficulty_after"])
-
-
-def test_the_sentence_tells_of_the_hardest_case(gate):
-    cases = pd.DataFrame({"a": [3.0, -0.3], "b": [3.0, 0.4], "c": [3.0, 0.2]})
-    text = gate.explain(cases).meaning
-    assert text.startswith("Case 1: difficulty")
-    assert "makes it hardest" in text
-    easy = gate.explain(cases.head(1)).meaning
-    assert "the model decides" in easy
 
 
 def test_normal_ranges_and_categories_are_changed_too():
@@ -182,20 +173,3 @@ def test_contributions_add_up_and_redundant_features_share(width):
         np.testing.assert_allclose(copies.max(), copies.min(), atol=1e-3)
     else:
         assert (copies.std() < copies.mean().abs()).mean() > 0.9
-
-
-def test_the_sentence_names_classes_as_people_write_them():
-    figures = {"difficulty": 1.0, "limit": 0.5, "trust": 0.6, "least_trust": 0.9}
-    case = {"prediction": np.int64(0), "decision": "person", "reason": "It is hard.", **figures}
-    change = {
-        "feature": "a",
-        "contribution": 0.4,
-        "change": "above 2",
-        "prediction_after": np.int64(1),
-        "decision_after": "model",
-    }
-    said = Explanation(pd.DataFrame([change]), pd.DataFrame([case])).meaning
-    assert said == (
-        "Case 0: it is hard; a makes it hardest (+0.40); with a above 2 the model would decide, "
-        "but predict 1."
-    )

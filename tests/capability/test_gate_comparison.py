@@ -1,7 +1,5 @@
 """The gate is held against the model's own confidence, and conformal selection keeps its rate."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,12 +45,6 @@ def test_all_methods_stand_at_their_own_limit_and_at_the_coverage_of_the_gate(ga
 def test_without_a_target_only_equal_coverage_is_compared():
     frame = CapabilityGate(GaussianNB()).fit(X, Y).compare(*NEW).to_frame()
     assert list(frame["at"]) == [OWN, EQUAL, EQUAL, EQUAL]
-
-
-def test_the_sentence_says_which_serves_better(gate):
-    text = gate.compare(*NEW).meaning
-    assert "The gate leaves" in text
-    assert text.endswith(("not significant.", "significantly better."))
 
 
 def test_the_gate_earns_its_place_where_confidence_is_a_lottery():
@@ -133,10 +125,3 @@ def test_a_model_that_fails_to_say_how_sure_it_is_is_named():
     told = r"Shy failed to say how sure it is \(predict_proba\): RuntimeError: boom\. Try it"
     with pytest.raises(InputError, match=told):
         CapabilityGate(Shy()).fit(X, Y)
-
-
-def test_a_gate_that_accepts_nothing_is_said_to_in_the_figure(gate):
-    found = gate.risk_coverage(*NEW)
-    nothing = found.points.assign(coverage=[0.0, 0.5], accuracy=[np.nan, 0.9])
-    shown = replace(found, points=nothing).plot().ax_
-    assert "accepts no case: gate" in "\n".join(text.get_text() for text in shown.texts)

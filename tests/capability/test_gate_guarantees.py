@@ -52,21 +52,6 @@ def row(made, by, part):
     return made.parts_.set_index(["by", "part"]).loc[(by, part)]
 
 
-def test_a_class_that_is_accepted_rarely_is_named_with_its_share_and_accuracy(by_all):
-    window = row(by_all, "class", "window")
-    assert window["share"] < 0.5 * row(by_all, "all", "all")["share"]
-    said = next(note for note in by_all.notes_ if "but fewer of some, by class: window" in note)
-    low, high = 100 * window["share_low"], 100 * window["share_high"]
-    assert f"window {100 * window['share']:.0f} % ({low:.0f} to {high:.0f} %)" in said
-    assert f"right on {100 * window['accuracy']:.0f} %" in said
-
-
-def test_a_class_in_which_the_target_fails_is_named_with_what_to_do(by_all):
-    said = next(note for note in by_all.notes_ if "all accepted cases together, but not" in note)
-    assert "by class: window, right on" in said
-    assert said.endswith("Set by='class' for one that holds in each.")
-
-
 def test_parts_count_the_held_out_cases_with_exact_intervals(by_all):
     from scipy.stats import binomtest
 
@@ -134,14 +119,6 @@ def test_groups_have_thresholds_and_promises_of_their_own(by_group):
         own = taken & (site == name)
         assert not own.any() or right[own].mean() >= 0.9
     assert taken[site == "north"].mean() > 0.9
-
-
-def test_a_group_too_small_for_a_promise_is_named(by_group):
-    said = next(note for note in by_group.notes_ if note.startswith("Too few held-out cases"))
-    tiny = row(by_group, "group", "tiny")
-    assert f"tiny ({tiny['held_out']})" in said
-    assert said.endswith("All cases there go to a person.")
-    assert not tiny["promised"]
 
 
 def test_an_unseen_or_missing_group_goes_to_a_person_and_the_reason_says_so(by_group):

@@ -202,14 +202,6 @@ def test_accuracy_falls_with_difficulty(found):
     assert ((rows["low"] <= rows["accuracy"]) & (rows["accuracy"] <= rows["high"])).all()
 
 
-def test_the_meaning_names_classes_limits_and_their_uncertainty(found):
-    assert "other: " in found.meaning
-    row = found.classes.loc[found.classes["rule"] == found.classes["rule"].iloc[0]].iloc[0]
-    low, high = (row["mlc"] + side * 1.96 * row["mlc_se"] for side in (-1, 1))
-    assert f"{row['mlc']:.2f} ({low:.2f} to {high:.2f}" in found.meaning
-    assert found.meaning in repr(found)
-
-
 def test_a_fitted_classifier_sets_cases_aside_and_a_bare_predictor_will_do(two_classes):
     X, y = two_classes
 

@@ -74,34 +74,6 @@ def test_problems_that_nobody_solved_are_left_out_and_counted():
     assert any("Nobody solved" in note for note in gaps.notes)
 
 
-def test_the_headline_gives_its_interval_and_the_references_beside_it():
-    table, _, _ = seconds()
-    found = og.portfolio(table, better="lower", cutoff=CUTOFF)
-    share = found.occupancy()
-    leader = share[share["occupancy_low"] > 0]["occupancy"].idxmax()
-    row = share.loc[leader]
-    interval = f"(95% interval {row['occupancy_low']:.0%} to {row['occupancy_high']:.0%})"
-    assert found.meaning.startswith(f"{leader} has the best curve at {row['occupancy']:.0%}")
-    assert interval in found.meaning
-    solved = table[(table < CUTOFF).any(axis=1)]
-    single = solved.mean().idxmin()
-    assert (
-        f"The single best is {single} with a mean of {solved[single].mean():,.0f} ("
-        in found.meaning
-    )
-    assert f"has {solved.min(axis=1).mean():,.1f} (" in found.meaning
-
-
-def test_nobody_is_named_whose_interval_begins_at_zero():
-    random = np.random.default_rng(3)
-    alike = random.normal(0, 1, (40, 1)) + random.normal(0, 1, (40, 6))
-    found = og.portfolio(1 / (1 + np.exp(-alike)))
-    share = found.occupancy()
-    if (share["occupancy_low"] > 0).any():
-        pytest.skip("somebody leads by chance")
-    assert found.meaning.startswith("Nobody surely leads")
-
-
 def test_too_few_solved_problems_are_refused():
     table, _, _ = seconds(n=20)
     table.iloc[2:] = CUTOFF

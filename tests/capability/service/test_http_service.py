@@ -83,10 +83,6 @@ def test_capability_has_a_record_a_class(service):
     }
 
 
-def test_health_is_told(service):
-    assert service.ask("GET", "/health").json() == {"status": "ok"}
-
-
 def test_unknown_paths_and_methods_are_told_in_a_sentence(subtests, service):
     for method, path, status in [
         ("GET", "/decide", 405),
