@@ -277,7 +277,11 @@ def test_what_cannot_be_used_is_said(subtests):
         (Path("runs"), {}, "performance is 'runs', but a table is needed"),
         (7, {}, r"has 0 dimensions.*ogive.read_runs\(path\)"),
         (ACCURACY, {"better": "best"}, "better is 'best', but it should be 'higher' or 'lower'"),
-        (ACCURACY, {"transform": "log"}, "transform is 'log', but it should be one of raw, negate"),
+        (
+            ACCURACY,
+            {"transform": "log"},
+            "transform is 'log', but it should be one of: raw, negate",
+        ),
         (TIMES, {"better": "lower", "transform": "raw"}, "'raw' is for measures where higher"),
         (ACCURACY, {"transform": "negate"}, "does not fit better"),
         (-TIMES, {"better": "lower", "transform": "reciprocal"}, "down to -12. Use transform="),

@@ -145,7 +145,7 @@ def as_performances(
         return performance
     notes: list[str] = []
     failed: Bools | None = None
-    given, folds = performance, None
+    given, folds, stated = performance, None, None
     if isinstance(performance, AslibScenario):
         if performance.kind == "runtime" and better == "higher":
             raise InputError(
@@ -162,13 +162,13 @@ def as_performances(
         attributes = getattr(performance, "attrs", {})  # set by read_runs
         stated_notes = attributes.get("notes")
         notes += map(str, stated_notes if isinstance(stated_notes, list) else ())
-        if not better and (stated := attributes.get("better")):
-            better = stated
-            measure = attributes.get("measure", "its values")
-            notes.append(f"{stated.capitalize()} is better, as the table states for {measure}.")
-    better = better or "higher"
+        stated = None if better else attributes.get("better")
+    better = better or stated or "higher"
     if better not in ("higher", "lower"):
         raise InputError(f"better is {better!r}, but it should be 'higher' or 'lower'.")
+    if stated:
+        measure = performance.attrs.get("measure", "its values")
+        notes.append(f"{stated.capitalize()} is better, as the table states for {measure}.")
     table = _table(given)
     if failed is None and better == "lower":
         failed = _failed_by_status(given, table)
