@@ -147,7 +147,7 @@ def measure_capability(
         )
         tested = _predicted(classifier, test_cases, curves)
         labels = scale.classes_.tolist()
-        jobs = [(name, code) for name in rules for code in range(len(labels))]
+        jobs = [(str(name), code) for name in rules for code in range(len(labels))]
         rows, traces = [], []
         for done, (name, code) in enumerate(jobs):
             report(done, len(jobs), f"class {labels[code]}")

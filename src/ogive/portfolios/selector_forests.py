@@ -411,7 +411,7 @@ class OfEach(DifficultyRegressor):
         self.regressors_ = []
         for target in y.T:
             known = np.flatnonzero(np.isfinite(target))
-            model = self._made(target[known], seed)
+            model = self._unfitted(target[known], seed)
             self.regressors_.append(model.fit(_safe_indexing(rows, known), target[known]))
         return self
 
