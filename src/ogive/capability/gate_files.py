@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,7 @@ KEYS = (
 SUM = "sha256"  # key of the checksum of all the above, to detect edits
 SETTINGS = ("target_accuracy", "alpha", "by", "trust", "rule", "test_size")
 QUANTILES, TABLE = "quantiles", "table"
+RULE = ("trust", "threshold", "too_few", "limit_se")
 BY_CLASS = ("slope", "middle", "offset")  # of trust
 WEIGHTS = ("intercept", "on_confidence", "on_capability")  # of trust
 
@@ -97,13 +98,13 @@ def save_gate(gate: CapabilityGate, path: PathLike) -> Path:
         "settings": _written_settings(gate),
         "features": {"kinds": dict(gate.features_.kinds), "named": gate.features_.named},
         "case_difficulty": gate.case_difficulty_.to_dict(),
-        "groups": None if gate.group_fact_ is None else asdict(gate.group_fact_),
-        "rule": _written_rule(gate.acceptance_rule_),
-        "capability": {name: as_texts(column) for name, column in gate.capability_.items()},
-        "parts": _written_parts(gate.parts_),
-        "acceptance": _written_acceptance(gate.acceptance_),
+        "groups": as_json(gate.group_fact_),
+        "rule": {name: as_json(getattr(gate.acceptance_rule_, name)) for name in RULE},
+        "capability": {name: as_json(column) for name, column in gate.capability_.items()},
+        "parts": {name: as_json(column) for name, column in gate.parts_.items()},
+        "acceptance": as_json(gate.acceptance_),
         "trust_shares": dict(gate.trust_shares_),
-        "baseline": _written_baseline(gate.baseline_),
+        "baseline": as_json(gate.baseline_),
         "notes": list(gate.notes_),
         "model": {"file": beside.name, "sha256": hashlib.sha256(content).hexdigest()},
     }
@@ -246,7 +247,7 @@ def _refuse_other_release(file: Path, saved: Any) -> None:
         )
 
 
-# --- Parts of the document: each is written, and read with its checks ---
+# --- Parts of the document, read with their checks ---
 
 
 def _written_settings(gate: CapabilityGate) -> dict[str, Any]:
@@ -278,20 +279,6 @@ def _groups(written: Mapping[str, Any] | None) -> GroupFact | None:
     if not isinstance(written["name"], str) or not isinstance(numeric, bool):
         raise ValueError("its groups have no name")
     return GroupFact(written["name"], tuple(labels), numeric)
-
-
-def _written_rule(rule: AcceptanceRule) -> dict[str, Any]:
-    trust = rule.trust
-    return {
-        "trust": {
-            "kind": trust.kind,
-            **{name: as_texts(getattr(trust, name)) for name in BY_CLASS},
-            **{name: getattr(trust, name) for name in WEIGHTS},
-        },
-        "threshold": as_texts(rule.threshold),
-        "too_few": rule.too_few.tolist(),
-        "limit_se": None if rule.limit_se is None else as_texts(rule.limit_se),
-    }
 
 
 def _rule(written: Mapping[str, Any], gate: CapabilityGate) -> AcceptanceRule:
@@ -352,12 +339,6 @@ def _capability(written: Mapping[str, Any], gate: CapabilityGate) -> pd.DataFram
     return frame.astype(dict.fromkeys(COUNTS, np.int64))
 
 
-def _written_parts(frame: pd.DataFrame) -> dict[str, Any]:
-    texts = {name: frame[name].tolist() for name in ("by", "part", "promised")}
-    numbers = {name: as_texts(frame[name]) for name in (*COUNTS, *SHARES, *ACCURACIES)}
-    return {**texts, **numbers}
-
-
 def _parts(written: Mapping[str, Any]) -> pd.DataFrame:
     by, promised = list(written["by"]), list(written["promised"])
     if not set(by) <= set(BYS) or not all(isinstance(one, bool) for one in promised):
@@ -377,12 +358,6 @@ def _check_counts(columns: Mapping[str, Floats]) -> None:
     shares = np.array([columns[name] for name in ACCURACIES])[:, taken > 0]
     if not ((shares >= 0) & (shares <= 1)).all():
         raise ValueError("an accuracy is not a share of accepted cases")
-
-
-def _written_acceptance(acceptance: Accepted | None) -> dict[str, Any] | None:
-    if acceptance is None:
-        return None
-    return {**asdict(acceptance), "threshold": as_texts([acceptance.threshold])[0]}
 
 
 def _acceptance(written: Mapping[str, Any] | None, gate: CapabilityGate) -> Accepted | None:
@@ -406,16 +381,6 @@ def _trust_shares(written: Mapping[str, Any]) -> dict[str, float]:
     return dict(zip(written, values.tolist(), strict=True))
 
 
-def _written_baseline(baseline: ConfidenceBaseline | None) -> dict[str, Any] | None:
-    if baseline is None:
-        return None
-    return {
-        "threshold": as_texts([baseline.threshold])[0],
-        "wrong": [as_texts(one) for one in baseline.wrong],
-        "held_out": list(baseline.held_out),
-    }
-
-
 def _baseline(written: Mapping[str, Any] | None, n_classes: int) -> ConfidenceBaseline | None:
     if written is None:
         return None
@@ -428,10 +393,14 @@ def _baseline(written: Mapping[str, Any] | None, n_classes: int) -> ConfidenceBa
     return ConfidenceBaseline(float(as_floats([written["threshold"]])[0]), wrong, held_out)
 
 
-def as_texts(values: Any) -> list[Any]:
-    """Return numbers as JSON values: infinity and NaN as text."""
-    numbers = [value.item() if hasattr(value, "item") else value for value in values]
-    return [value if math.isfinite(value) else str(value) for value in numbers]
+def as_json(value: Any) -> Any:
+    """Return numbers, texts, arrays and dataclasses as JSON values: infinity and NaN as text."""
+    if is_dataclass(value):
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, list | tuple | np.ndarray | pd.Series):
+        return [as_json(one) for one in value]
+    plain = value.item() if isinstance(value, np.generic) else value
+    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
 def as_floats(values: Any, n: int | None = None) -> Floats:
