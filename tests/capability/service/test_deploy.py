@@ -53,3 +53,17 @@ def test_the_unit_runs_as_a_user_without_rights_with_options_that_exist():
     assert service["KillMode"] == "mixed"  # SIGTERM goes to the service, not to its model
     program = shlex.split(service["ExecStart"])
     assert {word for word in program if word.startswith("--")} <= options()
+
+
+def test_the_proxy_does_what_the_service_leaves_to_it():
+    conf = (DEPLOY / "nginx.conf").read_text()
+    assert "proxy_pass http://127.0.0.1:8000;" in conf
+    for word in (
+        "ssl_certificate",
+        "client_header_timeout",
+        "send_timeout",
+        "limit_conn",
+        "limit_req",
+    ):
+        assert re.search(rf"^    {word}\b", conf, re.MULTILINE)
+        assert f"`{word}`" in (ROOT / "docs" / "serving.md").read_text()
