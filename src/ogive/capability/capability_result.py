@@ -187,7 +187,7 @@ class Capability(Result):
     the difficulty of the `easiest` and of the `hardest` test case; and for test cases of the class
     up to the capability (`_below`) and beyond (`_above`): their number `cases_below`, the share
     that is right, `accuracy_below`, and its 95 % interval (Wilson), `accuracy_below_low` and
-    `accuracy_below_high`. `limit_is` says what these cases show of the limit: "seen" or, where it
+    `accuracy_below_high`. `limit_is` says what these cases show of the limit: "seen" or, if it
     lies outside the test cases, "extrapolated"; "none right" of the class; or "not supported", as
     no more than chance is right up to it. `metrics` are those of all test cases; "auc" is that of
     the classifier's scores, if it has any.
@@ -267,19 +267,19 @@ class Capability(Result):
     def figures(self) -> dict[str, Draw]:
         """Return the trace of a test and the density by rule, accuracy, and cases."""
         rules = [str(rule) for rule in self.classes["rule"].unique()]
-        found: dict[str, Draw] = {}
-        for kind in ("trace", "density"):
-            for rule in rules:
-                name = f"{kind}_{rule}" if len(rules) > 1 else kind
-                found[name] = partial(self.plot, kind, rule=rule)
-        return found | {kind: partial(self.plot, kind) for kind in ("accuracy", "cases")}
+        figures: dict[str, Draw] = {
+            f"{kind}_{rule}" if len(rules) > 1 else kind: partial(self.plot, kind, rule=rule)
+            for kind in ("trace", "density")
+            for rule in rules
+        }
+        return figures | {kind: partial(self.plot, kind) for kind in ("accuracy", "cases")}
 
     def page_figures(self) -> dict[str, Draw]:
         """Return the trace of a test by rule, accuracy, and one density."""
-        found = self.figures()
-        traces = [name for name in found if name.startswith("trace")]
-        density = next(name for name in found if name.startswith("density"))
-        return picked(found, *traces, "accuracy", density)
+        figures = self.figures()
+        traces = [name for name in figures if name.startswith("trace")]
+        density = next(name for name in figures if name.startswith("density"))
+        return picked(figures, *traces, "accuracy", density)
 
     def plot(self, kind: str = "trace", rule: str | None = None, **kw: Any) -> Display:
         """`kind` is "trace" of a test, "cases", "density" of difficulty, or "accuracy" along it."""
@@ -297,17 +297,19 @@ class Capability(Result):
         limits = own[["mlc", "mlc_se"]]
         if kind == "trace":
             rows = self.trace[self.trace["rule"] == chosen].drop(columns="rule")
-            found: Display = displays["capability_trace"](rows, limits=limits)
+            display: Display = displays["capability_trace"](rows, limits=limits)
         elif kind == "cases":
-            found = displays["case_difficulty"](self.cases[["class", "cdi"]])
+            display = displays["case_difficulty"](self.cases[["class", "cdi"]])
         elif kind == "density":
             rows = self.cases[["class", "difficulty"]]
             borne_out = limits[claimed(own)]
-            found = displays["difficulty_density"](rows, limits=borne_out if len(borne_out) else {})
+            display = displays["difficulty_density"](
+                rows, limits=borne_out if len(borne_out) else {}
+            )
         else:
             rows = self.accuracy_by_difficulty().rename(columns={"accuracy": "share"})
-            found = displays["case_accuracy"](rows)
-        return found.plot(**kw)
+            display = displays["case_accuracy"](rows)
+        return display.plot(**kw)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -380,11 +382,11 @@ class CapabilityComparison(Result):
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables of all models below each other, and the items of the scale."""
         every = {name: one.tables() for name, one in self.models.items()}
-        found = {
+        combined = {
             name: stacked("model", {model: tables[name] for model, tables in every.items()})
             for name in self.first.tables()
         }
-        return found if self.scale is None else found | {"items": self.scale.directions_}
+        return combined if self.scale is None else combined | {"items": self.scale.directions_}
 
     def page_tables(self) -> dict[str, pd.DataFrame]:
         """Return the limits by rule."""
@@ -392,14 +394,14 @@ class CapabilityComparison(Result):
 
     def figures(self) -> dict[str, Draw]:
         """Return the cases, the figures of each model, and the plane of two classes."""
-        found = {"cases": self.first.figures()["cases"]}
+        figures = {"cases": self.first.figures()["cases"]}
         for model, one in self.models.items():
             ending = f"_{model}" if len(self.models) > 1 else ""
             for name, draw in one.figures().items():
                 if name != "cases":
                     kind, _, rule = name.partition("_")
-                    found[f"{kind}{ending}{_after(rule)}"] = draw
-        return found | (self._planes("plane") if len(self.models) > 1 else {})
+                    figures[f"{kind}{ending}{_after(rule)}"] = draw
+        return figures | (self._planes("plane") if len(self.models) > 1 else {})
 
     def page_figures(self) -> dict[str, Draw]:
         """Return the plane of two classes by rule."""
@@ -448,18 +450,18 @@ class MeasuredModels(CapabilityComparison):
 
 
 def _after(rule: str) -> str:
-    """Return the ending that distinguishes rules, where there are several."""
+    """Return the ending that distinguishes rules, if there are several."""
     return f"_{rule}" if rule else ""
 
 
 def _joined_bins(difficulty: Floats) -> NDArray[np.intp]:
     """Return the bin of each case, of ascending difficulties: 0.25 wide, with 10 cases or more."""
-    plain = np.floor(difficulty / BIN + 0.5)
-    found, start = np.empty(len(plain), dtype=np.intp), 0
-    for end in range(1, len(plain) + 1):
-        whole = end == len(plain) or plain[end] != plain[end - 1]
-        if whole and end - start >= LEAST_CASES:
-            found[start:end] = start
+    narrow = np.floor(difficulty / BIN + 0.5)
+    bins, start = np.empty(len(narrow), dtype=np.intp), 0
+    for end in range(1, len(narrow) + 1):
+        complete = end == len(narrow) or narrow[end] != narrow[end - 1]
+        if complete and end - start >= LEAST_CASES:
+            bins[start:end] = start
             start = end
-    found[start:] = found[start - 1] if start else 0  # what is left joins the last bin
-    return found
+    bins[start:] = bins[start - 1] if start else 0  # what is left joins the last bin
+    return bins

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from ogive.data.feature_columns import Plan, plain, plan_columns
+from ogive.data.feature_columns import Plan, in_sentences, plain, plan_columns
 from ogive.data.foreign_frames import as_pandas
 from ogive.errors import InputError
 from ogive.results.numbers import counted, listed, meant, repeated
@@ -139,7 +139,7 @@ def case_table(features: pd.DataFrame) -> CaseTable:
         )
     notes = [*rows.remarks, *([plan.losses] if plan.left_out else [])]
     kept = rows.frame[[name for name in rows.frame.columns if name not in plan.left_out]]
-    return CaseTable(kept, plan, tuple(f"{note[0].upper()}{note[1:]}." for note in notes))
+    return CaseTable(kept, plan, tuple(in_sentences(notes)))
 
 
 def new_cases(table: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
@@ -147,14 +147,14 @@ def new_cases(table: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
 
     Categories written as numbers are texts, and truth values are numbers, as `case_table` has them.
     """
-    found = table.rename(columns=str)
+    cases = table.rename(columns=str)
     changed: dict[str, Any] = {}
-    for name in kinds.keys() & set(found.columns):
+    for name in kinds.keys() & set(cases.columns):
         if kinds[name] == TEXT:
-            changed[name] = as_texts(found[name])
-        elif pd.api.types.is_bool_dtype(found[name]):
-            changed[name] = found[name].astype(np.float64)
-    return found.assign(**changed)
+            changed[name] = as_texts(cases[name])
+        elif pd.api.types.is_bool_dtype(cases[name]):
+            changed[name] = cases[name].astype(np.float64)
+    return cases.assign(**changed)
 
 
 def training_rows(gate: CapabilityGate, X: Any, y: Any) -> tuple[Any, NDArray[Any], Features]:
@@ -208,7 +208,7 @@ class Grouped(NamedTuple):
     """The group of each case."""
 
     codes: NDArray[np.intp]  # -1 if the group is unknown or missing
-    texts: tuple[str | None, ...]  # None where it is missing
+    texts: tuple[str | None, ...]  # None if it is missing
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ogive.capability.cases import category_text, is_number, refuse_twice
-from ogive.data.feature_columns import MOST_CATEGORIES, plain, plan_columns
+from ogive.data.feature_columns import MOST_CATEGORIES, in_sentences, plain, plan_columns
 from ogive.errors import InputError
 from ogive.results.numbers import counted, listed, repeated
 from ogive.stats.array_backend import Floats
@@ -40,8 +40,8 @@ class Grades:
 
     def code(self, column: Column) -> Floats:
         """Return the grade of each value, NaN if it is missing."""
-        found = np.searchsorted(self.edges, column, side="left").astype(np.float64)
-        return np.where(np.isnan(column), np.nan, found)
+        grades = np.searchsorted(self.edges, column, side="left").astype(np.float64)
+        return np.where(np.isnan(column), np.nan, grades)
 
     def __str__(self) -> str:
         steps = [f"{k} up to {edge:.6g}" for k, edge in enumerate(self.edges)]
@@ -112,10 +112,10 @@ class States:
     @cached_property
     def known(self) -> dict[str, float]:
         """The state of each category that has one by name or by number."""
-        found = {label: float(state) for label, state in self.states}
-        if self.otherwise is None and not any(map(is_number, found)):
-            found |= {str(state): float(state) for state in self._all}
-        return found
+        known = {label: float(state) for label, state in self.states}
+        if self.otherwise is None and not any(map(is_number, known)):
+            known |= {str(state): float(state) for state in self._all}
+        return known
 
     def code(self, column: Column) -> Floats:
         """Return the state of each value, NaN if it is missing or unknown."""
@@ -124,10 +124,10 @@ class States:
         return np.array([np.nan if text is None else known.get(text, other) for text in texts])
 
     def __str__(self) -> str:
-        named = [f"{label} = {state}" for label, state in self.states]
-        return ", ".join(
-            [*named, *([] if self.otherwise is None else [f"else = {self.otherwise}"])]
-        )
+        words = [f"{label} = {state}" for label, state in self.states]
+        if self.otherwise is not None:
+            words.append(f"else = {self.otherwise}")
+        return ", ".join(words)
 
 
 Rule: TypeAlias = Grades | NormalRange | States
@@ -209,11 +209,11 @@ class Coding:
             name: _finite(columns[name], name) if kind == "number" else columns[name]
             for name, kind in self.kinds.items()
         }
-        found = np.column_stack([item.rule.code(ready[item.feature]) for item in self.items])
+        grades = np.column_stack([item.rule.code(ready[item.feature]) for item in self.items])
         for feature, new in self.unseen(columns).items():
             own = [k for k, item in enumerate(self.items) if item.feature == feature]
-            found[np.ix_(list(new), own)] = np.nan
-        return found
+            grades[np.ix_(list(new), own)] = np.nan
+        return grades
 
     def unseen(self, columns: Mapping[str, Column]) -> dict[str, dict[int, str]]:
         """Return categories that no rule names: feature -> position of the case -> category."""
@@ -294,12 +294,11 @@ def quantile_coding(features: pd.DataFrame, levels: int) -> Coding:
             items.append(FeatureItem(name, name, _quantiles(column.to_numpy(), levels)))
         elif name in plan.categories:
             items += _category_items(name, column)
-    said = tuple(f"{note[0].upper()}{note[1:]}." for note in notes)
-    return Coding(tuple(items), said)
+    return Coding(tuple(items), tuple(in_sentences(notes)))
 
 
 def _quantiles(values: Floats, levels: int) -> Grades:
-    """Cut points between grades of equally many values; the highest value is above them all."""
+    """Return cut points between grades of equally many values, all below the highest value."""
     wanted = np.quantile(values, np.arange(1, levels) / levels, method="inverted_cdf")
     edges = np.unique(wanted[wanted < values.max()])
     if not edges.size:  # more than the highest grade holds the highest value
@@ -316,18 +315,17 @@ def _category_items(name: str, column: pd.Series[Any]) -> list[FeatureItem]:
 
 
 def _finite(column: Column, name: str) -> Floats:
-    """Numbers, and texts that spell them; infinite ones are missing, anything else is refused."""
-    if column.dtype == np.float64:
-        found = column
-    else:
-        found = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(dtype=np.float64)
-        bad = np.isnan(found) & ~pd.isna(column)
+    """Return numbers, also spelled as texts; infinite ones are missing, others are refused."""
+    numbers = column
+    if column.dtype != np.float64:
+        numbers = pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(dtype=np.float64)
+        bad = np.isnan(numbers) & ~pd.isna(column)
         if bad.any():
             raise InputError(
                 f"Feature '{name}' is coded by numbers, but holds {column[bad][0]!r:.60} "
                 f"({counted(int(bad.sum()), 'case')}). Give numbers, or NaN where one is missing."
             )
-    return np.where(np.isinf(found), np.nan, found)
+    return np.where(np.isinf(numbers), np.nan, numbers)
 
 
 def _text(value: object) -> str | None:

@@ -34,7 +34,7 @@ _BETWEEN = re.compile(rf"(?P<low>{_NUMBER})\s*(?:-|–|\bto\b)\s*(?P<high>{_NUMB
 
 @dataclass(frozen=True)
 class Clause:
-    """What the values of one state are: a label, or numbers from `low` to `high`."""
+    """The values of one state: a label, or numbers from `low` to `high`."""
 
     text: str
     state: int
@@ -134,19 +134,19 @@ def _joined(normal: str, risk: str) -> str:
     """Return normal range and risk state as one rule in words."""
     if risk.lower() in NOTHING_MORE:
         return f"{normal} = 0"
-    found = _BETWEEN.fullmatch(normal)
-    if found and risk.lower() in ABOVE:
-        return f"<= {found['high']} = 0"
-    if found and risk.lower() in BELOW:
-        return f">= {found['low']} = 0"
+    between = _BETWEEN.fullmatch(normal)
+    if between and risk.lower() in ABOVE:
+        return f"<= {between['high']} = 0"
+    if between and risk.lower() in BELOW:
+        return f">= {between['low']} = 0"
     return f"{normal} = 0, {risk} = 1"
 
 
 def _clause(part: str, feature: object) -> Clause:
-    found = _CLAUSE.fullmatch(part.strip())
-    if found is None:
+    clause = _CLAUSE.fullmatch(part.strip())
+    if clause is None:
         raise _unreadable(part.strip(), feature, "it gives no state, as in '= 0'")
-    what, state = found["what"].strip(), int(found["state"])
+    what, state = clause["what"].strip(), int(clause["state"])
     if compared := _COMPARED.fullmatch(what):
         end = float(compared["number"])
         low, high = {

@@ -256,8 +256,8 @@ class Portfolio(Result):
     @property
     def meaning(self) -> str:
         """Who leads, beside the single and the virtual best; who does better on harder problems."""
-        said = f"{who_leads(self.occupancy())}{better_on_harder(self.algorithms)}"
-        return f"{said} {references(self.performances)}"
+        leaders = f"{who_leads(self.occupancy())}{better_on_harder(self.algorithms)}"
+        return f"{leaders} {references(self.performances)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per algorithm."""

@@ -142,8 +142,8 @@ def goodness_of(
     predicted = np.broadcast_to(means(actual), actual.shape).copy()
     positions = performances.algorithms.get_indexer(calibration.items.index)
     if grades is None and isinstance(calibration.model, Censored):
-        found = _expected_with_timeouts(calibration, performances, difficulty)
-        predicted[:, positions] = (found - low) / (high - low)
+        expected = _expected_with_timeouts(calibration, performances, difficulty)
+        predicted[:, positions] = (expected - low) / (high - low)
     else:
         predicted[:, positions] = _predicted(calibration, difficulty) / top
     return Goodness(actual, predicted)
@@ -279,7 +279,7 @@ def notes_on_calibration(calibration: Calibration) -> list[str]:
             "are imprecise. Read them with their standard errors."
         )
     for word, meaning in FLAGS.values():
-        names = [name for name, said in flags.items() if word in said.split(", ")]
+        names = [name for name, words in flags.items() if word in words.split(", ")]
         if names:
             notes.append(f"{listed(names, 'algorithm')} {meaning}")
     short = list(items.index[items[_limit_name(items)].isna()])
@@ -293,12 +293,12 @@ def notes_on_calibration(calibration: Calibration) -> list[str]:
 
 def _flags(calibration: Calibration) -> dict[str, str]:
     """Return the flag of each calibrated algorithm; mostly empty."""
-    found = {}
+    words_of = {}
     for name, flags in zip(calibration.item_names, calibration.flags, strict=True):
         keys = [next((key for key in FLAGS if flag.endswith(key)), None) for flag in flags]
         words = [FLAGS[key][0] for key in keys if key is not None]
-        found[name] = ", ".join(dict.fromkeys(words))
-    return found
+        words_of[name] = ", ".join(dict.fromkeys(words))
+    return words_of
 
 
 def _limit_name(items: pd.DataFrame) -> str:
