@@ -119,8 +119,8 @@ def measure_capability(
     rules = list(rule) if isinstance(rule, list | tuple) else [rule]
     if not rules or len(set(map(str, rules))) < len(rules):
         raise InputError(f"`rule` must be one of {', '.join(RULES)}, or both, got {rule!r}.")
-    for name in rules:
-        one_of(name, "rule", RULES)
+    for one in rules:
+        one_of(one, "rule", RULES)
     X, y = as_pandas(X), as_pandas(y)
     whole_number(n_resamples, "n_resamples", 1)
     whole_number(budget, "budget", 1)

@@ -120,8 +120,8 @@ class Performances:
                 f"Performances take too few different values for {count} grades. Ask for more "
                 f"grades, or use model='continuous'. {SOLVED}"
             )
-        grades = places(values.ravel(), edges).reshape(values.shape)
-        grades = np.where(np.isnan(values), np.nan, grades)
+        placed = places(values.ravel(), edges).reshape(values.shape)
+        grades: Floats = np.where(np.isnan(values), np.nan, placed)
         n_grades = int(np.nanmax(grades)) + 1
         if n_grades == min(count, len(different)):
             return grades, []
