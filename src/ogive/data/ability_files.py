@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ogive._files import PathLike, check_writable, tidy_folder, write_atomically
 from ogive.data.responses import Responses
@@ -25,9 +27,6 @@ Score = Callable[[Responses], "pd.DataFrame"]
 
 def write_scores(path: PathLike, responses: Responses | ScannedResponses, score: Score) -> Path:
     """Write what `score` says of each respondent, as it comes; a whole file or none."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     target = Path(path)
     if target.suffix != SUFFIX:
         raise InputError(
@@ -126,8 +125,6 @@ def scored_blocks(
     responses: Responses | ScannedResponses, score: Score
 ) -> Iterator[tuple[Any, pd.DataFrame]]:
     """Yield names as an Arrow array, and what `score` says of them, block by block."""
-    import pyarrow as pa
-
     if isinstance(responses, Responses):
         yield pa.array(responses.respondents, pa.string()), score(responses)
         return
@@ -147,8 +144,6 @@ def as_block(cells: np.ndarray, responses: ScannedResponses) -> Responses:
 
 def _named_blocks(responses: ScannedResponses) -> Iterator[Any]:
     """Yield names of as many rows as make a block; rows of files without names are numbered."""
-    import pyarrow as pa
-
     most = max(1, CELLS_AT_A_TIME // responses.n_items)
     kept: list[Any] = []
     count = 0

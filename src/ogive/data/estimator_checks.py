@@ -1,11 +1,9 @@
-"""Arrays that compiled code reads unchecked.
+"""Checks of saved estimators, before compiled code of scikit-learn uses their arrays.
 
-Trees in saved models: scikit-learn follows their indices blindly, so they are checked first.
-
-What compiled code of scikit-learn reads without looking is compared here, before it is used.
-
-Each check gets one fitted estimator. Everything else that may be saved predicts through NumPy,
-which refuses arrays that do not fit each other.
+The promise: no array in a file leads compiled code out of bounds. scikit-learn follows the indices
+of trees, the counts of support vectors, and the codes of categories and words blindly, so they are
+compared here. Each check gets one fitted estimator. Everything else that may be saved predicts
+through NumPy, which refuses arrays that do not fit each other.
 """
 
 from __future__ import annotations
@@ -20,20 +18,21 @@ import numpy as np
 from ogive.errors import InputError
 
 LEAF = -1
+METRICS = ("minkowski", "euclidean", "l2", "manhattan", "cityblock", "l1", "chebyshev", "cosine")
 FIELDS = ("left_child", "right_child", "feature")
 
 
 class SavedTree:
-    """What stands for a `Tree` of scikit-learn in a file. Called, it checks and returns a `Tree`.
+    """A substitute for a `Tree` of scikit-learn in a file. Called, it checks and returns a `Tree`.
 
     A `Tree` copies what it is given into its own memory before anybody can look at it, so a file
     never holds one.
     """
 
-    _told: tuple[Any, ...]
+    _arguments: tuple[Any, ...]
 
     def __new__(cls, n_features: int, n_classes: Any, nodes: Any, values: Any) -> Any:
-        """Return the tree, or refuse what would lead out of an array or round in circles."""
+        """Return the tree, or refuse nodes that lead out of an array or round in circles."""
         from sklearn.tree._tree import Tree
 
         n_classes = np.asarray(n_classes)
@@ -45,21 +44,22 @@ class SavedTree:
         left, right, feature = (nodes[name].astype(np.int64) for name in FIELDS)
         depth = checked_depth(left, right, feature, n_features)
         tree = Tree(n_features, n_classes.astype(np.intp), len(n_classes))
-        told = {"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values}
-        tree.__setstate__(told)
+        tree.__setstate__(
+            {"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values}
+        )
         return tree
 
     @classmethod
     def of(cls, tree: Any) -> SavedTree:
-        """Return stand for this tree."""
+        """Return the substitute for this tree."""
         made: SavedTree = object.__new__(cls)
         (n_features, n_classes, _), state = tree.__reduce__()[1:]
-        made._told = (n_features, n_classes, state["nodes"], state["values"])
+        made._arguments = (n_features, n_classes, state["nodes"], state["values"])
         return made
 
     def __reduce__(self) -> Any:
-        """Return files hold what is called, and with what."""
-        return SavedTree, self._told
+        """Return the class and its arguments, which a file holds."""
+        return SavedTree, self._arguments
 
 
 def with_saved_trees(estimator: Any, parts: Iterable[Any]) -> Any:
@@ -100,16 +100,13 @@ def checked_depth(left: Any, right: Any, feature: Any, n_features: int) -> int:
 
 
 def require(sound: bool) -> None:  # noqa: FBT001
-    """Refuse a tree."""
+    """Refuse a tree that is not sound."""
     if not sound:
         raise InputError("it holds a tree with invalid nodes")
 
 
-METRICS = ("minkowski", "euclidean", "l2", "manhattan", "cityblock", "l1", "chebyshev", "cosine")
-
-
 def check_decision_tree(part: Any) -> None:
-    """The tree expects as many features as are checked when it is asked."""
+    """Check that trees expect as many features as are checked when they are used."""
     from sklearn.tree._tree import Tree
 
     if "tree_" in vars(part):
@@ -119,7 +116,7 @@ def check_decision_tree(part: Any) -> None:
 
 
 def check_boosting(part: Any) -> None:
-    """Trees add to as many columns as there are; only a constant start has columns for sure."""
+    """Check that trees add to columns that exist; only a constant start certainly has them."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.tree import DecisionTreeRegressor
 
@@ -146,7 +143,7 @@ def check_boosting(part: Any) -> None:
 
 
 def check_histogram_boosting(part: Any) -> None:
-    """Nodes of each tree; categories are coded by a part that is not checked."""
+    """Check the nodes of each tree; categorical splits are refused."""
     told = vars(part)
     if told.get("_preprocessor") is not None or told.get("is_categorical_") is not None:
         raise InputError(
@@ -176,9 +173,8 @@ def _check_nodes(nodes: Any, n_features: int) -> None:
 
 
 def check_neighbours(part: Any) -> None:
-    """Known cases and their answers; the tree over them is grown again."""
-    from sklearn.base import is_classifier
-    from sklearn.neighbors import BallTree, KDTree
+    """Fit the part again to its known cases and their answers, which checks them."""
+    from sklearn.base import clone, is_classifier
 
     if not isinstance(part.metric, str) or part.metric not in METRICS or part.metric_params:
         raise InputError(
@@ -194,33 +190,19 @@ def check_neighbours(part: Any) -> None:
             "TruncatedSVD before it"
         )
     _fits(part, known.ndim == 2 and known.dtype in (np.float32, np.float64))
-    _fits(part, known.shape == (part.n_samples_fit_, part.n_features_in_))
-    _fits(part, part.n_neighbors <= len(known) and bool(np.isfinite(known).all()))
-    _fits(part, isinstance(answers, np.ndarray) and len(answers) == len(known))
-    if is_classifier(part):
-        _fits(part, answers.ndim == 1 and answers.dtype == np.intp and not part.outputs_2d_)
-        _fits(part, bool(((answers >= 0) & (answers < len(part.classes_))).all()))
-    _fits(part, part.effective_metric_ in METRICS)
-    asked = part.effective_metric_params_
-    _fits(part, set(asked) <= {"p"} and all(_at_least_one(p) for p in asked.values()))
-    part._fit_X = np.ascontiguousarray(known)  # noqa: SLF001
-    grown = {"kd_tree": KDTree, "ball_tree": BallTree, "brute": None}[part._fit_method]  # noqa: SLF001
-    part._tree = None  # noqa: SLF001
-    if grown is not None:
-        part._tree = grown(  # noqa: SLF001
-            part._fit_X,  # noqa: SLF001
-            part.leaf_size,
-            metric=part.effective_metric_,
-            **asked,
-        )
-
-
-def _at_least_one(power: Any) -> bool:
-    return isinstance(power, int | float) and power >= 1
+    _fits(part, known.shape[1] == part.n_features_in_ and part.n_neighbors <= len(known))
+    try:
+        labels = np.asarray(part.classes_)[answers] if is_classifier(part) else answers
+        again = clone(part).fit(known, labels)
+        fits = np.array_equal(again._y, answers)  # noqa: SLF001
+    except (IndexError, TypeError, ValueError):
+        fits = False
+    _fits(part, fits)
+    vars(part).update(vars(again))
 
 
 def check_support_vectors(part: Any) -> None:
-    """Vectors and coefficients are counted by class in libsvm, which looks at no length."""
+    """Compare the sizes of vectors and coefficients: libsvm looks at no length."""
     from sklearn.base import is_classifier
 
     if not isinstance(part.kernel, str) or part.kernel == "precomputed":
@@ -228,29 +210,32 @@ def check_support_vectors(part: Any) -> None:
             f"it holds a {type(part).__name__} with kernel={part.kernel!r:.40}, which cannot be "
             "verified; use linear, poly, rbf or sigmoid"
         )
-    told = vars(part)
-    if "support_vectors_" not in told:
+    arrays = vars(part)
+    if "support_vectors_" not in arrays:
         return
-    if part._sparse is not False:  # noqa: SLF001
+    if arrays["_sparse"] is not False:
         raise InputError(
             f"it holds a {type(part).__name__} of sparse rows, which cannot be verified; put a "
             "TruncatedSVD before it, or use a linear model"
         )
-    vectors, counts = part.support_vectors_, part._n_support  # noqa: SLF001
+    vectors, counts = arrays["support_vectors_"], arrays["_n_support"]
     _fits(part, _is_array(vectors, np.float64, 2) and _is_array(counts, np.int32, 1))
-    n, classes = len(vectors), len(counts)
+    n, n_classes = len(vectors), len(counts)
     _fits(part, vectors.shape[1] == part.n_features_in_ > 0 and counts.min(initial=0) >= 0)
-    # Regressors have two counts, which are the same.
+    # Regressors have two counts, which are equal.
     _fits(part, counts.sum(dtype=np.int64) == (n if is_classifier(part) else 2 * n))
-    _fits(part, classes == (len(part.classes_) if is_classifier(part) else 2) >= 2)
-    pairs = classes * (classes - 1) // 2
-    _fits(part, _is_array(part.support_, np.int32, 1) and len(part.support_) == n)
-    for name, shape in (("_dual_coef_", (classes - 1, n)), ("_intercept_", (pairs,))):
-        _fits(part, _is_array(told[name], np.float64, len(shape)) and told[name].shape == shape)
-    sizes = [np.size(told[name]) for name in ("_probA", "_probB")]
-    _fits(part, sizes in ([0, 0], [pairs, pairs]))
-    _fits(part, all(_is_array(told[name], np.float64, 1) for name in ("_probA", "_probB")))
-    _fits(part, bool(np.isfinite(part._gamma)))  # noqa: SLF001
+    _fits(part, n_classes == (len(part.classes_) if is_classifier(part) else 2) >= 2)
+    n_pairs = n_classes * (n_classes - 1) // 2
+    for name, kind, shapes in (
+        ("support_", np.int32, [(n,)]),
+        ("_dual_coef_", np.float64, [(n_classes - 1, n)]),
+        ("_intercept_", np.float64, [(n_pairs,)]),
+        ("_probA", np.float64, [(0,), (n_pairs,)]),
+        ("_probB", np.float64, [np.shape(arrays["_probA"])]),
+    ):
+        values = arrays[name]
+        _fits(part, _is_array(values, kind, len(shapes[0])) and values.shape in shapes)
+    _fits(part, bool(np.isfinite(arrays["_gamma"])))
 
 
 def _is_array(told: Any, kind: Any, n_axes: int) -> bool:
@@ -260,18 +245,17 @@ def _is_array(told: Any, kind: Any, n_axes: int) -> bool:
 
 
 def check_one_hot(part: Any) -> None:
-    """Columns of codes lie within the matrix that is made for them."""
+    """Check that columns of codes lie within the matrix that is made for them."""
     told = vars(part)
     if "categories_" not in told:
         return
     widths = []
     for place, known in enumerate(part.categories_):
-        _fits(part, isinstance(known, np.ndarray) and known.ndim == 1)
-        _fits(part, _rising(known))
+        _fits(part, isinstance(known, np.ndarray) and known.ndim == 1 and _rising(known))
         rare = told.get("_infrequent_indices", [None] * (place + 1))[place]
         width = len(known) if rare is None else len(known) - np.size(rare) + 1
         if told.get("_infrequent_enabled"):
-            coded = part._default_to_infrequent_mappings[place]  # noqa: SLF001
+            coded = told["_default_to_infrequent_mappings"][place]
             _fits(part, (coded is None) == (rare is None))
             if coded is not None:
                 _fits(part, len(coded) == len(known) and coded.dtype.kind == "i")
@@ -287,16 +271,16 @@ def check_one_hot(part: Any) -> None:
 
 
 def _rising(known: Any) -> bool:
-    """Return texts are found by a dictionary; the others by halving, which needs their order."""
+    """Return True for texts, and for numbers that rise, as bisection needs to find them."""
     if known.dtype.kind in "US":
         return True
-    told = [one for one in known.tolist() if one is not None and one == one]
-    texts = all(isinstance(one, str) for one in told)
-    return texts or all(one < other for one, other in pairwise(told))
+    values = [one for one in known.tolist() if one is not None and one == one]
+    texts = all(isinstance(one, str) for one in values)
+    return texts or all(one < other for one, other in pairwise(values))
 
 
 def check_vocabulary(part: Any) -> None:
-    """Each word has its own column."""
+    """Check that each word has its own column."""
     known = vars(part).get("vocabulary_")
     if known is not None:
         _fits(part, isinstance(known, dict) and all(type(at) is not bool for at in known.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from ogive.errors import InputError
 from ogive.results.numbers import half_character, shown
@@ -27,8 +28,6 @@ def as_pandas(table: Any) -> Any:
         table = table.collect()
     try:
         if hasattr(table, "__arrow_c_stream__") and not hasattr(table, "to_pandas"):
-            import pyarrow as pa
-
             table = pa.table(table)
         if callable(getattr(table, "to_pandas", None)):
             return _with_signed_codes(table).to_pandas()
@@ -48,7 +47,6 @@ def _with_signed_codes(table: Any) -> Any:
     """
     if type(table).__module__.partition(".")[0] != "pyarrow":
         return table
-    import pyarrow as pa
 
     for k, field in enumerate(table.schema):
         kind = field.type

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ogive.data.foreign_frames import with_row_names
@@ -42,10 +43,7 @@ def named(names: Iterable[object] | None, count: int, what: str) -> tuple[str, .
             f"Give one name per {what}."
         )
     if len(set(given)) < count:
-        raise InputError(
-            f"The {what} names must differ, but {_repeated(given)}. "
-            f"{_no_heading(given) if what == 'item' else ''}Rename or merge the {what}s."
-        )
+        raise InputError(f"The {what} names must differ, but {_repeated_names(given, what)}")
     check_whole(given, f"The {what} name", f"Rename the {what}.")
     return given
 
@@ -60,8 +58,8 @@ def refuse_many_repeats(names: list[str], what: str) -> None:
         )
 
 
-def said_of_alike(respondents: Sequence[str], items: Sequence[str]) -> list[str]:
-    """Notes on names that look the same, but differ in spaces or in how letters are composed."""
+def alike_notes(respondents: Sequence[str], items: Sequence[str]) -> list[str]:
+    """Return notes on names that look the same, but differ in spaces or composed letters."""
     notes = []
     for what, names in (("respondent", respondents), ("item", items)):
         odd = [name for name in names if " " in name or not name.isascii()]
@@ -93,7 +91,6 @@ def name_index(names: tuple[str, ...] | None, count: int, what: str) -> pd.Index
     kind = pd.Index(["name"]).dtype
     if count < MANY_NAMES or getattr(kind, "storage", None) != "pyarrow":
         return pd.Index(named(names, count, what) if names is None else names, name=what)
-    import pyarrow as pa
 
     text = numbered(what, count) if names is None else pa.array(names, pa.large_string())
     return pd.Index(pd.arrays.ArrowStringArray(text), dtype=kind, name=what)
@@ -101,8 +98,6 @@ def name_index(names: tuple[str, ...] | None, count: int, what: str) -> pd.Index
 
 def numbered(what: str, count: int) -> Any:
     """Return `item_1`, `item_2`, ... as an array of Arrow, written digit by digit."""
-    import pyarrow as pa
-
     start = np.frombuffer(f"{what}_".encode(), dtype=np.uint8)
     parts, lengths, first = [], [], 1
     while first <= count:
@@ -124,10 +119,11 @@ def numbered(what: str, count: int) -> Any:
 
 def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> NDArray[np.intp]:
     """Return the selected positions in `names`, in the order of the selection."""
+    count = len(names)
     if wanted is None:
-        return np.arange(len(names))
+        return np.arange(count)
     if isinstance(wanted, slice):
-        return np.arange(len(names))[wanted]
+        return np.arange(count)[wanted]
     chosen = np.asarray([wanted] if isinstance(wanted, str) else wanted)
     if chosen.ndim != 1:
         raise InputError(
@@ -137,25 +133,35 @@ def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> ND
     if not chosen.size:
         return np.empty(0, dtype=np.intp)
     if chosen.dtype.kind == "b":
-        return _masked(chosen, len(names), what)
+        if chosen.size != count:
+            raise InputError(
+                f"The mask of {what}s has {chosen.size:,} entries, but there are {count:,} "
+                f"{what}s. Give one True or False per {what}."
+            )
+        return np.flatnonzero(chosen)
     if chosen.dtype.kind in "iu":
-        return _placed(chosen, len(names), what)
-    return _found([str(name) for name in chosen], names, what)
+        outside = chosen[(chosen < -count) | (chosen >= count)]
+        if outside.size:
+            raise InputError(
+                f"There is no {what} at position {outside[0]:,}: there are {count:,}, "
+                f"counted from 0. Give positions below {count:,}."
+            )
+        return np.arange(count).take(chosen)
+    place = {name: position for position, name in enumerate(names)}
+    unknown = [str(name) for name in chosen if str(name) not in place]
+    if unknown:
+        alike = difflib.get_close_matches(unknown[0], names[:10_000], n=1)
+        hint = f" Did you mean {shown(alike[0])}?" if alike else ""
+        more = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
+        raise InputError(
+            f"There is no {what} named {shown(unknown[0])}{more}.{hint} "
+            f"The names are in responses.{what}s."
+        )
+    return np.array([place[str(name)] for name in chosen], dtype=np.intp)
 
 
-def _no_heading(names: Sequence[str]) -> str:
-    """Return a hint if names look like responses, as where the line of names is missing."""
-    numbers = sum(bool(re.fullmatch(r"-?\d*\.?\d+(\.\d+)?", name)) for name in names)
-    if 2 * numbers <= len(names):
-        return ""
-    return (
-        "These look like responses: if the line of item names is missing, add one at the top. "
-        "Otherwise: "
-    )
-
-
-def _repeated(names: Sequence[str]) -> str:
-    """Return the names that occur more than once, and where: 'a' is at positions 1 and 3."""
+def _repeated_names(names: Sequence[str], what: str) -> str:
+    """Say which names occur more than once, and where; and what to do about it."""
     places: dict[str, list[int]] = {}
     for position, name in enumerate(names, start=1):
         places.setdefault(name, []).append(position)
@@ -166,40 +172,14 @@ def _repeated(names: Sequence[str]) -> str:
         if len(where) > 1
     ]
     more = f" ({len(repeated) - 3:,} more names repeat)" if len(repeated) > 3 else ""
-    return "; ".join(repeated[:3]) + more
-
-
-def _masked(mask: NDArray[np.bool_], count: int, what: str) -> NDArray[np.intp]:
-    if mask.size != count:
-        raise InputError(
-            f"The mask of {what}s has {mask.size:,} entries, but there are {count:,} {what}s. "
-            f"Give one True or False per {what}."
+    hint = ""
+    n_numbers = sum(bool(re.fullmatch(r"-?\d*\.?\d+(\.\d+)?", name)) for name in names)
+    if what == "item" and 2 * n_numbers > len(names):
+        hint = (
+            "These look like responses: if the line of item names is missing, add one at the top. "
+            "Otherwise: "
         )
-    return np.flatnonzero(mask)
-
-
-def _placed(chosen: NDArray[Any], count: int, what: str) -> NDArray[np.intp]:
-    outside = chosen[(chosen < -count) | (chosen >= count)]
-    if outside.size:
-        raise InputError(
-            f"There is no {what} at position {outside[0]:,}: there are {count:,}, "
-            f"counted from 0. Give positions below {count:,}."
-        )
-    return np.arange(count).take(chosen)
-
-
-def _found(chosen: list[str], names: tuple[str, ...], what: str) -> NDArray[np.intp]:
-    place = {name: position for position, name in enumerate(names)}
-    unknown = [name for name in chosen if name not in place]
-    if unknown:
-        alike = difflib.get_close_matches(unknown[0], names[:10_000], n=1)
-        hint = f" Did you mean {shown(alike[0])}?" if alike else ""
-        more = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
-        raise InputError(
-            f"There is no {what} named {shown(unknown[0])}{more}.{hint} "
-            f"The names are in responses.{what}s."
-        )
-    return np.array([place[name] for name in chosen], dtype=np.intp)
+    return f"{'; '.join(repeated[:3])}{more}. {hint}Rename or merge the {what}s."
 
 
 def row_name(place: object) -> str:
@@ -223,7 +203,7 @@ def place_of(item: object, index: Any) -> int | None:
 
 
 def aligned(values: pd.Series[Any], index: Any, what: str) -> pd.Series[Any]:
-    """Put `values` in the order of `index`, NaN where there is none; unknown names are refused.
+    """Put `values` in the order of `index`, NaN if there is none; unknown names are refused.
 
     Rows of a data set that are only numbered are named row_0, row_1, ... as in pools.
     """
@@ -235,17 +215,13 @@ def aligned(values: pd.Series[Any], index: Any, what: str) -> pd.Series[Any]:
     for wanted in (list(index), names):
         if set(values.index) <= set(wanted):
             return values.reindex(wanted).set_axis(index)
+    known = set(names)
+    unknown = next((name for name in values.index if name not in known), "")
     raise InputError(
-        f"{what} names the item {shown(first_stranger(values.index, names))}, but the rows are "
+        f"{what} names the item {shown(unknown)}, but the rows are "
         f"{shown(names[0] if names else '')}, ... Give both the same index; or, if their order is "
         f"the same, {what} as an array: .to_numpy()."
     )
-
-
-def first_stranger(names: Iterable[object], known: Iterable[object]) -> object:
-    """Return the first name that is not known."""
-    there = set(known)
-    return next((name for name in names if name not in there), "")
 
 
 Fact: TypeAlias = "str | int | float | bool | None"
@@ -288,7 +264,7 @@ def facts_frame(facts: Facts, names: Sequence[str], what: str) -> pd.DataFrame:
 
 
 def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[str, ...]:
-    """The group of each name as text: by a fact, a mapping, a function, or a list by position."""
+    """Return the group of each name as text: by a fact, mapping, function, or list by position."""
     if isinstance(by, str):
         if by not in facts:
             known = f"there are: {', '.join(facts)}" if facts else "there are none"
@@ -311,32 +287,29 @@ def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[
 
 
 def _column(column: str, values: Any, names: Sequence[str], what: str) -> tuple[Fact, ...]:
+    """Return the value of a fact for each name."""
     if hasattr(values, "items"):  # a mapping or a series, by name
-        told = {str(name): value for name, value in values.items()}
-        if not told.keys() & set(names):
+        by_name = {str(name): value for name, value in values.items()}
+        if not by_name.keys() & set(names):
             raise InputError(
                 f"{shown(column)} names no {what} of the table; its keys should be names."
             )
-        return _whole(column, tuple(_plain(told.get(name)) for name in names))
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        facts = tuple(_plain(by_name.get(name)) for name in names)
+    elif isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputError(
             f"The fact {shown(column)} is {shown(values)}; give one value per {what}, as a list or "
             "a mapping."
         )
-    listed = tuple(_plain(value) for value in values)
-    if len(listed) != len(names):
-        raise InputError(
-            f"The fact {shown(column)} has {len(listed):,} values, but there are {len(names):,} "
-            f"{what}s. Give one value each."
-        )
-    return _whole(column, listed)
-
-
-def _whole(column: str, values: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """Return the values of a fact, if no text among them is broken."""
-    texts = (value for value in values if isinstance(value, str))
+    else:
+        facts = tuple(_plain(value) for value in values)
+        if len(facts) != len(names):
+            raise InputError(
+                f"The fact {shown(column)} has {len(facts):,} values, but there are "
+                f"{len(names):,} {what}s. Give one value each."
+            )
+    texts = (value for value in facts if isinstance(value, str))
     check_whole(texts, f"In the fact {shown(column)}, the value", "Correct it.")
-    return values
+    return facts
 
 
 def _plain(value: Any) -> Fact:

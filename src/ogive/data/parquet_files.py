@@ -1,9 +1,4 @@
-"""Parquet of unknown origin; responses in Parquet.
-
-Parquet files, read within bounds. PyArrow is imported where it is used.
-
-Responses from Parquet files, written by Ogive or by others.
-"""
+"""Responses and tables from Parquet files of unknown origin, read within bounds."""
 
 from __future__ import annotations
 
@@ -15,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ogive._files import TO_RAISE, size_for_people
 from ogive.data.column_roles import (
@@ -42,8 +40,6 @@ EXTRA_BYTES = 1 << 28  # of a column that was not asked for
 @contextmanager
 def parquet_errors(path: Path) -> Iterator[None]:
     """Turn whatever PyArrow raises into a `FileError` that names the file."""
-    import pyarrow as pa
-
     try:
         yield
     except InputError:
@@ -57,8 +53,6 @@ def parquet_errors(path: Path) -> Iterator[None]:
 
 def read_schema(path: Path) -> Any:
     """Read the names and types of all columns, and check that the metadata can be read."""
-    import pyarrow.parquet as pq
-
     with parquet_errors(path):
         schema = pq.read_schema(path)
         _ = schema.names, schema.pandas_metadata  # both are decoded here, and may be damaged
@@ -82,9 +76,6 @@ def read_columns(
     which a footer announces as well, are not asked for: PyArrow ends the process if one is
     damaged.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     for field in fields:
         if pa.types.is_nested(field.type) and not nested:
             raise InputError(
@@ -96,7 +87,7 @@ def read_columns(
     with parquet_errors(path), pq.ParquetFile(path, read_dictionary=texts) as file:
         everything = len(fields) == len(file.schema_arrow)
         names = None if everything else [field.name for field in fields]
-        batches, _ = _gathered(file, names, max_bytes)
+        batches, _ = _read_batches(file, names, max_bytes)
         if batches is None:
             raise InputError(
                 f"'{path}' unpacks to more than {size_for_people(max_bytes)}, the limit. {TO_RAISE}"
@@ -110,8 +101,6 @@ def check_rows(path: Path, n_fields: int, max_bytes: int, cell_bytes: int = 1) -
 
     Equal values are packed into next to nothing, but each row is numbered and named anew.
     """
-    import pyarrow.parquet as pq
-
     with parquet_errors(path):
         n_rows = pq.read_metadata(path).num_rows
     n_bytes = n_rows * (ROW_BYTES + cell_bytes * n_fields)
@@ -123,12 +112,10 @@ def check_rows(path: Path, n_fields: int, max_bytes: int, cell_bytes: int = 1) -
         )
 
 
-def _gathered(
+def _read_batches(
     file: Any, names: list[str] | None, max_bytes: float
 ) -> tuple[list[Any] | None, float]:
     """Return all rows, some thousand at a time, and what they need; None where that is too much."""
-    import pyarrow as pa
-
     before, batches, size = pa.total_allocated_bytes(), [], 0
     rows_left = file.metadata.num_rows
     for batch in file.iter_batches(ROWS_AT_A_TIME, columns=names):
@@ -143,29 +130,8 @@ def _gathered(
     return batches, size
 
 
-def columns_that_fit(path: Path, fields: Sequence[Any], max_bytes: int) -> list[Any]:
-    """Return those of `fields` whose columns are small enough to be read beside others.
-
-    A column of distinct long texts, such as prompts, is read until it proves to be one.
-    """
-    import pyarrow.parquet as pq
-
-    kept, room = [], float(max_bytes)
-    for field in fields:
-        texts = [field.name] if _is_text(field.type) else []
-        with parquet_errors(path), pq.ParquetFile(path, read_dictionary=texts) as file:
-            most = min(room, max(EXTRA_BYTES, 8 * file.metadata.num_rows))
-            batches, size = _gathered(file, [field.name], most)
-        if batches is not None:
-            kept.append(field)
-            room -= size
-    return kept
-
-
 def texts_of(column: Any) -> list[Any]:
     """Return the values of a column as a list, in which equal texts of one part are one object."""
-    import pyarrow as pa
-
     if not pa.types.is_dictionary(column.type):
         found: list[Any] = column.to_pylist()
         return found
@@ -178,8 +144,6 @@ def texts_of(column: Any) -> list[Any]:
 
 def as_texts(column: Any, where: str) -> Any:
     """Return a column of names as text; nested ones and broken texts are refused."""
-    import pyarrow as pa
-
     try:
         return column.cast(pa.string())
     except pa.ArrowException as error:
@@ -190,8 +154,6 @@ def as_texts(column: Any, where: str) -> Any:
 
 def as_floats(column: Any, where: str) -> Any:
     """Return a column of numbers as float64, NaN for what is missing."""
-    import pyarrow as pa
-
     try:
         return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except pa.ArrowException as error:
@@ -209,27 +171,14 @@ def read_parquet(path: Path, max_bytes: int) -> pd.DataFrame:
 
 def is_number(kind: Any) -> bool:
     """Return True if a column of this Arrow type holds numbers, truth values or nothing."""
-    import pyarrow as pa
-
-    tests = (
-        pa.types.is_boolean,
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_decimal,
-        pa.types.is_null,
-    )
+    types = pa.types
+    tests = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
 
 
 def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    tests = (
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_binary,
-        pa.types.is_large_binary,
-    )
+    types = pa.types
+    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
     return any(test(kind) for test in tests)
 
 
@@ -239,12 +188,18 @@ def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes:
     names = schema.names
     if not names:
         raise InputError("The table has no columns. Check how it was made.")
-    told = schema.metadata or {}
-    if told.get(KIND_KEY, b"").decode("utf-8", "replace") in KINDS:
-        return _as_written(path, _columns(path, list(schema), max_bytes), told, kind)
+
+    def read(fields: list[Any]) -> Any:
+        """Read columns; a cell of responses needs one byte, and a long name is held once."""
+        return read_columns(path, fields, max_bytes, cell_bytes=1, dictionaries=True)
+
+    metadata = schema.metadata or {}
+    written_kind = metadata.get(KIND_KEY, b"").decode("utf-8", "replace")
+    if written_kind in KINDS:
+        return _as_written(path, read(list(schema)), metadata, kind or written_kind)
     columns = long_columns(names, layout)
     if columns is None:
-        table = _columns(path, list(schema), max_bytes)
+        table = read(list(schema))
         first = names_column(schema, layout)
         if layout == ITEM_ROWS:
             return _item_rows(table, first or 0, kind)
@@ -255,7 +210,7 @@ def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes:
     check_rows(path, len(columns), max_bytes)  # before other columns are looked at
     roles = [names[column] for column in columns]
     others = _extra_fields(path, schema, roles, max_bytes)
-    table = _columns(path, [*(schema.field(column) for column in columns), *others], max_bytes)
+    table = read([*(schema.field(column) for column in columns), *others])
     if table.num_columns != len(roles) + len(others):
         raise InputError(
             f"One of the columns {', '.join(map(shown, roles))} is repeated. Rename the other."
@@ -267,24 +222,24 @@ def responses_from_parquet(path: Path, kind: str | None, layout: str, max_bytes:
 
 
 def _extra_fields(path: Path, schema: Any, taken: list[str], max_bytes: int) -> list[Any]:
-    """Other columns that may be facts: of plain types, not repeated, and within `max_bytes`."""
-    import pyarrow as pa
+    """Return other columns that may be facts: of plain types, not repeated, and small enough.
 
-    seen = Counter(schema.names)
-    fields = [
-        field
-        for field in schema
-        if field.name not in taken
-        and seen[field.name] == 1
-        and not pa.types.is_nested(field.type)
-        and not pa.types.is_binary(field.type)
-    ]
-    return columns_that_fit(path, fields, max_bytes)
-
-
-def _columns(path: Path, fields: list[Any], max_bytes: int) -> Any:
-    """Return these columns; a cell of responses needs one byte, and a long name is held once."""
-    return read_columns(path, fields, max_bytes, cell_bytes=1, dictionaries=True)
+    A column of distinct long texts, such as prompts, is read until it proves to be one.
+    """
+    counts = Counter(schema.names)
+    kept, room = [], float(max_bytes)
+    for field in schema:
+        plain = not pa.types.is_nested(field.type) and not pa.types.is_binary(field.type)
+        if field.name in taken or counts[field.name] > 1 or not plain:
+            continue
+        texts = [field.name] if _is_text(field.type) else []
+        with parquet_errors(path), pq.ParquetFile(path, read_dictionary=texts) as file:
+            most = min(room, max(EXTRA_BYTES, 8 * file.metadata.num_rows))
+            batches, size = _read_batches(file, [field.name], most)
+        if batches is not None:
+            kept.append(field)
+            room -= size
+    return kept
 
 
 def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
@@ -303,78 +258,71 @@ def _item_rows(table: Any, first: int, kind: str | None) -> Responses:
     return Responses.from_frame(frame.T, kind, facts=False).described(items=facts)
 
 
-def _as_written(path: Path, table: Any, told: dict[bytes, bytes], kind: str | None) -> Responses:
+def _as_written(path: Path, table: Any, metadata: dict[bytes, bytes], kind: str) -> Responses:
     """Return responses as `write_responses` wrote them, with facts and notes."""
-    wanted = kind or told[KIND_KEY].decode()
-    if ABOUT_KEY not in told:  # written without facts
-        return Responses.from_frame(_named_frame(table, 0), wanted, facts=False)
-    about = _about(path, told[ABOUT_KEY])
-    n_facts, by_item = about["facts"], about["rows"] == "items"
-    column_facts, notes = about["column_facts"], about["notes"]
+    if ABOUT_KEY not in metadata:  # written without facts
+        return Responses.from_frame(_named_frame(table, 0), kind, facts=False)
+    about = _about(path, metadata[ABOUT_KEY])
+    n_facts, n_repeats, by_item = about["facts"], about["repeats"], about["rows"] == "items"
     if not 0 <= n_facts < table.num_columns:
         raise FileError(
             f"'{path}' states {n_facts} columns of facts, but has {table.num_columns} columns in "
             "all. Write it again."
         )
-    names = table.column_names[1 : 1 + n_facts]
-    facts = {name: texts_of(table.column(k)) for k, name in enumerate(names, start=1)}
-    blocks = _blocks(path, table, n_facts, about["repeats"])
-    parts = [frame.T if by_item else frame for frame in blocks]
-    plain = None if len(parts) > 1 else wanted
-    found = Responses.from_frame(parts[0], plain, facts=False)
-    if len(parts) > 1:
-        tries, spread = parts[1].to_numpy(), parts[2].to_numpy() if len(parts) > 2 else None
-        cells = found.to_frame().to_numpy()
-        found = Responses(cells, found.respondents, found.items, wanted, tries=tries, spread=spread)
-    of_items, of_rows = (facts, column_facts) if by_item else (column_facts, facts)
-    return found.described(respondents=of_rows, items=of_items, notes=notes)
-
-
-def _blocks(path: Path, table: Any, n_facts: int, repeats: int) -> list[pd.DataFrame]:
-    """Responses, and the tries and the spread beside them: blocks of as many columns each."""
-    width, rest = divmod(table.num_columns - 1 - n_facts, 1 + repeats)
+    headings = table.column_names
+    facts = {headings[k]: texts_of(table.column(k)) for k in range(1, 1 + n_facts)}
+    # Responses, and the tries and the spread beside them, are blocks of as many columns each.
+    width, rest = divmod(table.num_columns - 1 - n_facts, 1 + n_repeats)
     if rest or not width:
         raise FileError(
-            f"'{path}' states {repeats} columns beside each response, but has "
+            f"'{path}' states {n_repeats} columns beside each response, but has "
             f"{table.num_columns} columns in all. Write it again."
         )
-    names = table.column_names[1 + n_facts : 1 + n_facts + width]
-    found = []
+    names = [headings[0], *headings[1 + n_facts : 1 + n_facts + width]]
+    blocks = []
     for start in range(1 + n_facts, table.num_columns, width):
-        part = table.select([0, *range(start, start + width)])
-        found.append(_named_frame(part.rename_columns([table.column_names[0], *names]), 0))
-    return found
+        block = table.select([0, *range(start, start + width)]).rename_columns(names)
+        frame = _named_frame(block, 0)
+        blocks.append(frame.T if by_item else frame)
+    found = Responses.from_frame(blocks[0], None if n_repeats else kind, facts=False)
+    if n_repeats:
+        tries, spread = blocks[1].to_numpy(), blocks[2].to_numpy() if n_repeats > 1 else None
+        cells = found.to_frame().to_numpy()
+        found = Responses(cells, found.respondents, found.items, kind, tries=tries, spread=spread)
+    of_columns = about["column_facts"]
+    of_items, of_rows = (facts, of_columns) if by_item else (of_columns, facts)
+    return found.described(respondents=of_rows, items=of_items, notes=about["notes"])
 
 
 def _about(path: Path, content: bytes) -> dict[str, Any]:
     """Read the metadata, and check that each part is of its type."""
     try:
-        about = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise FileError(
             f"The metadata of '{path}' cannot be read: {shown(str(error))}. Write it again."
         ) from error
-    told = about if isinstance(about, dict) else {}
-    notes, column_facts = told.get("notes"), told.get("column_facts")
-    told.setdefault("repeats", 0)
-    sane = (
-        type(told.get("facts")) is int
-        and told["repeats"] in (0, 1, 2)
+    about = {"repeats": 0} | (document if isinstance(document, dict) else {})
+    notes, column_facts = about.get("notes"), about.get("column_facts")
+    sound = (
+        "rows" in about
+        and type(about.get("facts")) is int
+        and about["repeats"] in (0, 1, 2)
         and isinstance(column_facts, dict)
         and all(isinstance(values, list) for values in column_facts.values())
         and isinstance(notes, list)
         and all(isinstance(note, str) for note in notes)
     )
-    if not sane or "rows" not in told:
+    if not sound:
         raise FileError(
             f"The metadata of '{path}' are not what Ogive writes: rows, facts (a whole number), "
             "repeats (0 to 2), column_facts (lists by name) and notes (texts). Write it again."
         )
-    return told
+    return about
 
 
 def names_column(schema: Any, layout: str) -> int | None:
-    """The column that names the rows: the index that pandas stored, or the first, if it may."""
+    """Return the column that names the rows: the index that pandas stored, or the first."""
     told = schema.pandas_metadata
     index = told.get("index_columns") if isinstance(told, dict) else None
     if isinstance(index, list) and len(index) == 1 and index[0] in schema.names:
@@ -385,19 +333,16 @@ def names_column(schema: Any, layout: str) -> int | None:
 
 
 def _named_frame(table: Any, names: int | None) -> pd.DataFrame:
-    given = None if names is None else _names(table.column(names))
-    kept = table if names is None else table.remove_column(names)
+    """Return a frame whose index holds the names in a column."""
+    given = None
+    kept = table
+    if names is not None:
+        column = table.column(names)
+        n_distinct = len(pc.unique(column))
+        if n_distinct < len(column):  # one of the first names repeats, which is refused
+            few = texts_of(column[: n_distinct + 1])
+            named(few, len(few), "respondent")
+        given, kept = texts_of(column), table.remove_column(names)
     frame: pd.DataFrame = kept.to_pandas()
     frame.index = pd.Index(named(given, table.num_rows, "respondent"))
     return frame
-
-
-def _names(column: Any) -> list[Any]:
-    """The names in a column. If there are fewer than rows, one of the first repeats: refused."""
-    import pyarrow.compute as pc
-
-    n_distinct = len(pc.unique(column))
-    if n_distinct < len(column):
-        few = texts_of(column[: n_distinct + 1])
-        named(few, len(few), "respondent")
-    return texts_of(column)

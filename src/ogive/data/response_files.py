@@ -45,7 +45,7 @@ from ogive.data.long_tables import (
     long_from_rows,
     rows_of_records,
 )
-from ogive.data.names import refuse_many_repeats, said_of_alike
+from ogive.data.names import alike_notes, refuse_many_repeats
 from ogive.data.parquet_files import responses_from_parquet
 from ogive.data.responses import Responses
 from ogive.data.text_files import Numerals, Rows, delimited_rows, text_lines, typed
@@ -147,7 +147,7 @@ def read_responses(
         turned = layout != ITEM_ROWS and "respondent names must differ" in str(error)
         hint = " If rows are items, pass layout='items'." if turned else ""
         raise InputError(f"In '{path}': {error}{hint}") from error
-    alike = said_of_alike(vars(found).get("respondents") or (), found.items)
+    alike = alike_notes(vars(found).get("respondents") or (), found.items)
     return found.described(notes=alike) if alike else found
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ogive._files import write_atomically
@@ -147,9 +149,6 @@ def _write_parquet(responses: Responses, file: BinaryIO) -> None:
     The longer side of the table makes the rows, because a file with ten thousand columns is slow to
     open. Kind, side, notes and the facts of the columns go into the metadata of the file.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     by_item = responses.n_items > responses.n_respondents
     rows, columns = responses.respondents, responses.items
     row_facts, column_facts = responses._respondent_facts, responses._item_facts  # noqa: SLF001
@@ -180,8 +179,6 @@ def _write_parquet(responses: Responses, file: BinaryIO) -> None:
 
 def _fact_column(values: tuple[Fact, ...]) -> Any:
     """Return an Arrow array of one type if possible, otherwise of text."""
-    import pyarrow as pa
-
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):

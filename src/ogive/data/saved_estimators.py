@@ -1,10 +1,8 @@
-"""Skops archives of known types only.
+"""Estimators in files of skops, without pickle.
 
-Which types may be in a saved model, and with which parameters.
-
-Archives of skops: the same bytes for the same estimator, and none that unpacks without end.
-
-Estimators in files of skops, without pickle: only data of known types is read, and checked.
+The promise: nothing in a file is executed, and no array in it leads compiled code out of bounds.
+Only data of known types is read; parameters are those that scikit-learn accepts, none reaches files
+or other processes, and arrays are checked by `estimator_checks`.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ import copy
 import io
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from inspect import signature
@@ -22,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from ogive._files import VARIABLE, PathLike, size_for_people
-from ogive.data import estimator_checks as saved_arrays
-from ogive.data.estimator_checks import with_saved_trees
+from ogive.data import estimator_checks as checks
 from ogive.errors import FileError, InputError, MissingExtraError
-from ogive.results.numbers import listed
+from ogive.results.numbers import listed, repeated
 
 # Beside what skops trusts by itself: scikit-learn's estimators, and arrays of NumPy.
 OWN_TYPES = (
@@ -46,16 +42,16 @@ OWN_TYPES = (
 CHECKED: dict[str, Callable[[Any], None]] = {
     **dict.fromkeys(
         ("DecisionTree", "ExtraTree", "RandomForest", "ExtraTrees"),
-        saved_arrays.check_decision_tree,
+        checks.check_decision_tree,
     ),
-    "GradientBoosting": saved_arrays.check_boosting,
-    "HistGradientBoosting": saved_arrays.check_histogram_boosting,
-    "KNeighbors": saved_arrays.check_neighbours,
-    "OneHotEncoder": saved_arrays.check_one_hot,
-    "CountVectorizer": saved_arrays.check_vocabulary,
-    "DictVectorizer": saved_arrays.check_vocabulary,
-    "TfidfVectorizer": saved_arrays.check_vocabulary,
-    **dict.fromkeys(("SVC", "NuSVC", "SVR", "NuSVR"), saved_arrays.check_support_vectors),
+    "GradientBoosting": checks.check_boosting,
+    "HistGradientBoosting": checks.check_histogram_boosting,
+    "KNeighbors": checks.check_neighbours,
+    "OneHotEncoder": checks.check_one_hot,
+    "CountVectorizer": checks.check_vocabulary,
+    "DictVectorizer": checks.check_vocabulary,
+    "TfidfVectorizer": checks.check_vocabulary,
+    **dict.fromkeys(("SVC", "NuSVC", "SVR", "NuSVR"), checks.check_support_vectors),
 }
 # These predict through NumPy alone, which refuses what does not fit.
 _PLAIN = """
@@ -136,30 +132,26 @@ def _check_estimator(part: Any) -> None:
 def check_parameters(part: Any) -> None:
     """Refuse parameters that scikit-learn would, or with which a type reaches outside."""
     kind: Any = type(part)
-    told, known = vars(part), _known_names(kind)
-    for name in told:
-        if name not in known and (not _fitted(name) or hasattr(type(part), name)):
-            raise InputError(f"it holds a {type(part).__name__} with a parameter {name!r:.40}")
-    if told.get("input", "content") != "content" or told.get("memory") is not None:
-        raise InputError(
-            f"it holds a {type(part).__name__} that reads or writes files by itself; use "
-            'input="content" and memory=None'
-        )
-    pattern = told.get("token_pattern")
-    if pattern is not None and not PLAIN_PATTERN.fullmatch(pattern):
-        raise InputError(
-            f"it holds a {type(part).__name__} with token_pattern={pattern!r:.40}, which may take "
-            "forever; use one without parentheses"
-        )
-    degree = told.get("degree")
-    if degree is not None and np.max(degree) > MOST_DEGREE:
-        raise InputError(
-            f"it holds a {type(part).__name__} with degree={degree!r:.40}; use {MOST_DEGREE} at "
-            "most"
-        )
-    if hasattr(type(part), "_parameter_constraints"):
+    values, known = vars(part), _known_names(kind)
+    fault = advice = ""
+    for name in values:
+        fitted = name.startswith("_") or name.endswith("_")
+        if name not in known and (not fitted or hasattr(kind, name)):
+            raise InputError(f"it holds a {kind.__name__} with a parameter {name!r:.40}")
+    pattern, degree = values.get("token_pattern"), values.get("degree")
+    if values.get("input", "content") != "content" or values.get("memory") is not None:
+        fault = "that reads or writes files by itself"
+        advice = 'input="content" and memory=None'
+    elif pattern is not None and not PLAIN_PATTERN.fullmatch(pattern):
+        fault = f"with token_pattern={pattern!r:.40}, which may take forever"
+        advice = "one without parentheses"
+    elif degree is not None and np.max(degree) > MOST_DEGREE:
+        fault, advice = f"with degree={degree!r:.40}", f"{MOST_DEGREE} at most"
+    if fault:
+        raise InputError(f"it holds a {kind.__name__} {fault}; use {advice}")
+    if hasattr(kind, "_parameter_constraints"):
         part._validate_params()  # noqa: SLF001
-    if "n_jobs" in told:
+    if "n_jobs" in values:
         part.n_jobs = None
 
 
@@ -170,28 +162,24 @@ def _known_names(kind: type) -> frozenset[str]:
     return frozenset(name for one in made for name in signature(one).parameters)
 
 
-def _fitted(name: str) -> bool:
-    return name.startswith("_") or name.endswith("_")
-
-
 def parts_of(root: Any) -> Iterator[Any]:
     """Iterate over everything inside a model, each once."""
-    seen: set[int] = set()
-    ahead = [root]
-    while ahead:
-        part = ahead.pop()
-        if id(part) in seen or isinstance(part, str | bytes | int | float | type | None):
+    visited: set[int] = set()
+    waiting = [root]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in visited or isinstance(part, str | bytes | int | float | type | None):
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         yield part
         if isinstance(part, dict):
-            ahead += [*part.keys(), *part.values()]
+            waiting += [*part.keys(), *part.values()]
         elif isinstance(part, list | tuple | set):
-            ahead += list(part)
+            waiting += list(part)
         elif isinstance(part, np.ndarray):
-            ahead += list(part.ravel()) if part.dtype == object else []
+            waiting += list(part.ravel()) if part.dtype == object else []
         elif not isinstance(part, np.ufunc | np.generic | np.dtype):  # NumPy keeps notes in these
-            ahead += list(getattr(part, "__dict__", {}).values())
+            waiting += list(getattr(part, "__dict__", {}).values())
 
 
 MAX_BYTES = 4 * 1024**3
@@ -206,7 +194,10 @@ _ADDRESS = re.compile(rb'"__id__": (\d+)|"file": "(\d+)(?=\.)')
 
 
 def canonical(content: bytes) -> bytes:
-    """Return the same archive, with objects numbered in their order, and without times."""
+    """Return the archive with objects numbered in their order, and without times.
+
+    Equal estimators then have equal files.
+    """
     places: dict[bytes, int] = {}
 
     def numbered(match: re.Match[bytes]) -> bytes:
@@ -216,8 +207,7 @@ def canonical(content: bytes) -> bytes:
 
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
-        schema = _ADDRESS.sub(numbered, old.read(SCHEMA))
-        files = {SCHEMA: schema}
+        files = {SCHEMA: _ADDRESS.sub(numbered, old.read(SCHEMA))}
         for name in old.namelist():
             address, dot, ending = name.partition(".")
             place = places.get(address.encode())
@@ -230,15 +220,14 @@ def canonical(content: bytes) -> bytes:
 
 
 def check_members(path: PathLike, content: bytes, max_bytes: int, noun: str, writer: str) -> None:
-    """Refuse an archive that would unpack to more than `max_bytes`, or than a model can.
+    """Refuse an archive that is too large, damaged, or holds more than the model.
 
-    The second only up to the usual limit: whoever passes a larger one trusts the file. Members that
-    no part of the model names are refused, and so are archives inside, whose sizes are unknown.
+    Members that no part of the model names are refused, and so are archives inside, whose sizes
+    are unknown.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
-            names = [entry.filename for entry in entries]
             _check_size(path, entries, len(content), max_bytes)
             named = {SCHEMA.encode(), *_NAMED.findall(archive.read(SCHEMA))}
     except FileError:
@@ -249,17 +238,18 @@ def check_members(path: PathLike, content: bytes, max_bytes: int, noun: str, wri
             f"'{path}' is not a file of a {noun}, or was cut short: {error}. "
             f"Give a file that {writer} wrote."
         ) from error
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    others = [name for name in names if name.encode(errors="replace") not in named]
-    packed = [name for name in names if not name.endswith(PLAIN_ENDINGS)]
-    for found, what in (
-        (twice, "more than once"),
-        (others, "that belong to no part of the model"),
-        (packed, "that cannot be verified"),
+    names = [entry.filename for entry in entries]
+    for wrong, what in (
+        (repeated(names), "more than once"),
+        (
+            [name for name in names if name.encode(errors="replace") not in named],
+            "that belong to no part of the model",
+        ),
+        ([name for name in names if not name.endswith(PLAIN_ENDINGS)], "that cannot be verified"),
     ):
-        if found:
+        if wrong:
             raise FileError(
-                f"'{path}' cannot be read as a {noun}: it holds {listed(found, 'file')} {what}. "
+                f"'{path}' cannot be read as a {noun}: it holds {listed(wrong, 'file')} {what}. "
                 f"Give a file that {writer} wrote."
             )
 
@@ -267,6 +257,10 @@ def check_members(path: PathLike, content: bytes, max_bytes: int, noun: str, wri
 def _check_size(
     path: PathLike, entries: list[zipfile.ZipInfo], length: int, max_bytes: int
 ) -> None:
+    """Refuse an archive that would unpack to more than `max_bytes`, or than a model can.
+
+    The second only up to the usual limit: whoever passes a larger one trusts the file.
+    """
     total, most = sum(entry.file_size for entry in entries), max_bytes
     schema = max((entry.file_size for entry in entries if entry.filename == SCHEMA), default=0)
     if max_bytes <= MAX_BYTES:
@@ -274,10 +268,10 @@ def _check_size(
         if schema > MOST_SCHEMA:
             total, most = schema, MOST_SCHEMA
     if total > most:
-        raised = "a larger max_bytes" if most == max_bytes else f"max_bytes={MAX_BYTES + 1}"
+        larger = "a larger max_bytes" if most == max_bytes else f"max_bytes={MAX_BYTES + 1}"
         raise FileError(
             f"'{path}' unpacks to {size_for_people(total)}, and the limit is "
-            f"{size_for_people(most)}. If you trust the file, pass {raised}, or set {VARIABLE}."
+            f"{size_for_people(most)}. If you trust the file, pass {larger}, or set {VARIABLE}."
         )
 
 
@@ -285,7 +279,7 @@ def packed(estimator: Any, noun: str) -> bytes:
     """Return an estimator as the content of a file, if `unpacked` could read it back."""
     skops = skops_io()
     try:
-        made = with_saved_trees(estimator, parts_of(estimator))
+        made = checks.with_saved_trees(estimator, parts_of(estimator))
         content = canonical(skops.dumps(made))
         foreign = skops.get_untrusted_types(data=content)
         if set(foreign) - set(OWN_TYPES):
