@@ -6,7 +6,7 @@ Numeric, nominal and text attributes are read. Dates, which have Java formats, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
@@ -62,26 +62,23 @@ def _content(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
 
 def _attributes(path: Path, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
     """Read the declarations above @data."""
-    found: list[Attribute] = []
+    attributes: list[Attribute] = []
     for number, text in lines:
         word = text.split(None, 1)[0].lower()
         if word == "@attribute":
-            found.append(_attribute(path, number, text))
+            attributes.append(_attribute(path, number, text))
         elif word.rstrip(",") == "@data":  # as a published scenario writes it
-            return _checked(path, found)
+            break
         elif word != "@relation":
             raise FileError(
                 f"'{path}', line {number:,} is {shown(text)}, but @relation, @attribute or @data "
                 "is expected above the data. It is not an ARFF file, or it is damaged."
             )
-    raise FileError(f"'{path}' ends before @data: it was cut short, or is not an ARFF file.")
-
-
-def _checked(path: Path, attributes: list[Attribute]) -> list[Attribute]:
-    names = [attribute.name for attribute in attributes]
-    if not names:
+    else:
+        raise FileError(f"'{path}' ends before @data: it was cut short, or is not an ARFF file.")
+    if not attributes:
         raise FileError(f"'{path}' declares no @attribute above @data. Check how it was made.")
-    if twice := sorted(repeated(names)):
+    if twice := sorted(repeated(attribute.name for attribute in attributes)):
         raise FileError(f"'{path}' declares {listed(twice, 'attribute')} twice. Rename one.")
     return attributes
 
@@ -168,18 +165,25 @@ def _blocks(
     path: Path, lines: Iterator[tuple[int, str]], attributes: list[Attribute], max_bytes: int
 ) -> Iterator[list[NDArray[Any]]]:
     """Yield columns of some thousand rows at a time, so that few cells are held as text."""
-    defaults = [_left_out(attribute) for attribute in attributes]
+    # What a sparse row leaves out is 0 or the first value.
+    defaults: list[Cell] = [
+        each.labels[0] if each.kind == "nominal" else "0" if each.kind == "numeric" else None
+        for each in attributes
+    ]
     height = max(1, _BLOCK_CELLS // len(attributes))
     rows: list[list[Cell]] = []
     numbers: list[int] = []
     n_cells = 0
+
+    def columns() -> list[NDArray[Any]]:
+        cells = zip(attributes, zip(*rows, strict=True), strict=True)
+        return [_column(path, attribute, column, numbers) for attribute, column in cells]
+
     for number, text in lines:
-        sparse = text.startswith("{") and text.endswith("}")
-        row = (
-            _sparse_fields(path, number, text, attributes, defaults)
-            if sparse
-            else _fields(path, number, text)
-        )
+        if text.startswith("{") and text.endswith("}"):
+            row = _sparse_fields(path, number, text, attributes, defaults)
+        else:
+            row = _fields(path, number, text)
         if len(row) != len(attributes):
             raise FileError(
                 f"'{path}', line {number:,} has {len(row):,} fields, but {len(attributes):,} "
@@ -193,61 +197,37 @@ def _blocks(
                 raise FileError(
                     f"'{path}' unpacks to more than {size_for_people(max_bytes)}. {TO_RAISE}"
                 )
-            yield _columns(path, attributes, rows, numbers)
+            yield columns()
             rows, numbers = [], []
     if rows:
-        yield _columns(path, attributes, rows, numbers)
-
-
-def _left_out(attribute: Attribute) -> Cell:
-    if attribute.kind == "nominal":
-        return attribute.labels[0]
-    return "0" if attribute.kind == "numeric" else None
-
-
-def _columns(
-    path: Path, attributes: list[Attribute], rows: list[list[Cell]], numbers: list[int]
-) -> list[NDArray[Any]]:
-    return [
-        _column(path, attribute, cells, numbers)
-        for attribute, cells in zip(attributes, zip(*rows, strict=True), strict=True)
-    ]
+        yield columns()
 
 
 def _column(
     path: Path, attribute: Attribute, cells: tuple[Cell, ...], numbers: list[int]
 ) -> NDArray[Any]:
     """Return numbers, codes of nominal values (-1 is missing), or text."""
-    try:
-        if attribute.kind == "numeric":
-            return np.array([nan if cell is None else float(cell) for cell in cells])
-        if attribute.kind == "nominal":
-            places = attribute.places
-            return np.array([-1 if cell is None else places[cell] for cell in cells], dtype=np.intp)
+    if attribute.kind == "text":
         return np.array(cells, dtype=object)
-    except (KeyError, ValueError):
-        at = next(at for at, cell in enumerate(cells) if not _fits(attribute, cell))
-    expected = (
-        "a number"
-        if attribute.kind == "numeric"
-        else listed(list(attribute.labels), "declared value")
-    )
-    raise FileError(
-        f"'{path}', line {numbers[at]:,}: attribute {shown(attribute.name)} is {shown(cells[at])}, "
-        f"but it should be {'' if attribute.kind == 'numeric' else 'one of '}{expected}."
-    )
-
-
-def _fits(attribute: Attribute, cell: Cell) -> bool:
-    if cell is None:
-        return True
+    convert: Callable[[str], float] = float
+    missing, dtype, expected = nan, np.float64, "a number"
     if attribute.kind == "nominal":
-        return cell in attribute.places
+        convert, missing, dtype = attribute.places.__getitem__, -1, np.intp
+        expected = f"one of {listed(list(attribute.labels), 'declared value')}"
     try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+        return np.array([missing if cell is None else convert(cell) for cell in cells], dtype=dtype)
+    except (KeyError, ValueError):
+        for number, cell in zip(numbers, cells, strict=True):
+            if cell is None:
+                continue
+            try:
+                convert(cell)
+            except (KeyError, ValueError) as error:
+                raise FileError(
+                    f"'{path}', line {number:,}: attribute {shown(attribute.name)} is "
+                    f"{shown(cell)}, but it should be {expected}."
+                ) from error
+        raise
 
 
 def _frame(attributes: list[Attribute], blocks: list[list[NDArray[Any]]]) -> pd.DataFrame:

@@ -1,9 +1,4 @@
-"""Columns of any kind as numbers.
-
-Columns of features: what each holds, which are used, and how they are encoded.
-
-TablePreparation: columns of any kind as numbers, for classifiers that need them.
-"""
+"""Columns of any kind as numbers: what each holds, which are used, and how they are encoded."""
 
 from __future__ import annotations
 
@@ -111,18 +106,14 @@ def _plain_column(column: pd.Series[Any]) -> NDArray[Any]:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     if types.is_timedelta64_dtype(column):
         return _days(column.to_numpy(dtype="timedelta64[us]"))
-    return _number_objects_or_text(column.to_numpy(dtype=object), missing)
-
-
-def _number_objects_or_text(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return objects that are all numbers or booleans as floats; otherwise all as text."""
-    pairs = list(zip(values, missing, strict=True))
+    # Objects that are all numbers or booleans become floats; otherwise all become text.
+    values = column.to_numpy(dtype=object)
     known = values[~missing]
-    if len(known) and all(isinstance(v, Real | Decimal | np.bool_) for v in known):
-        return np.array([np.nan if lack else float(v) for v, lack in pairs])
-    texts = np.empty(len(values), dtype=object)
-    texts[:] = [np.nan if lack else str(v) for v, lack in pairs]
-    return texts
+    numeric = len(known) and all(isinstance(v, Real | Decimal | np.bool_) for v in known)
+    cells = np.empty(len(values), dtype=np.float64 if numeric else object)
+    convert: Any = float if numeric else str
+    cells[:] = [np.nan if lack else convert(v) for v, lack in zip(values, missing, strict=True)]
+    return cells
 
 
 def _days(moments: NDArray[Any]) -> Floats:
@@ -154,7 +145,7 @@ def plan_columns(whole: pd.DataFrame, train: pd.DataFrame, dates: Collection[str
 
 
 def _counts_rows(name: str, values: Floats) -> bool:
-    """Whether a column numbers the rows: 1, 2, 3, ..., or all different under a name like id."""
+    """Return True if a column numbers the rows: 1, 2, 3, ..., or is named id and all differs."""
     if len(values) < 2 or np.isnan(values).any() or (values != np.round(values)).any():
         return False
     if (np.diff(values) == 1).all():
@@ -169,22 +160,16 @@ def column_transformer(plan: Plan) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+    encode = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False
+    )
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    categories = make_pipeline(
-        SimpleImputer(strategy="most_frequent"),
-        OneHotEncoder(
-            handle_unknown="infrequent_if_exist",
-            max_categories=MOST_CATEGORIES,
-            sparse_output=False,
-        ),
-    )
-    return ColumnTransformer(
-        [
-            ("numbers", numbers, list(plan.numbers)),
-            ("categories", categories, list(plan.categories)),
-        ],
-        sparse_threshold=0,
-    )
+    categories = make_pipeline(SimpleImputer(strategy="most_frequent"), encode)
+    parts = [
+        ("numbers", numbers, list(plan.numbers)),
+        ("categories", categories, list(plan.categories)),
+    ]
+    return ColumnTransformer(parts, sparse_threshold=0)
 
 
 Rows: TypeAlias = "pd.DataFrame | Floats"
@@ -220,16 +205,16 @@ def plain_rows(X: pd.DataFrame, texts: Collection[str] = ()) -> Plain:
 
 def known_columns(X: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Return the columns of the training items, in their order; others are left out."""
-    there = _places(X)
+    places = _places(X)
     wanted = list(names)
-    if missing := [name for name in wanted if name not in there]:
-        extra = [name for name in there if name not in set(wanted)]
+    if missing := [name for name in wanted if name not in places]:
+        extra = [name for name in places if name not in set(wanted)]
         besides = f"; new: {listed(extra, 'column', 10)}" if extra else ""
         raise InputError(
             f"The features lack {listed(missing, 'column', 10)}, on which the regressor was "
             f"trained{besides}. Give the columns of the training items by name, in any order."
         )
-    return X.iloc[:, [there[name] for name in wanted]]
+    return X.iloc[:, [places[name] for name in wanted]]
 
 
 def _places(X: pd.DataFrame) -> dict[str, int]:
@@ -261,9 +246,8 @@ def coder_of(plan: Plan | None) -> Any:
 
     if plan is not None:
         return column_transformer(plan)
-    return make_pipeline(
-        SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
-    )
+    fill = SimpleImputer(strategy="median", keep_empty_features=True)
+    return make_pipeline(fill, StandardScaler())
 
 
 def checked_kinds(frame: pd.DataFrame, plan: Plan) -> pd.DataFrame:
@@ -285,7 +269,7 @@ def checked_kinds(frame: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 
 def owners_of(coder: Any, plan: Plan) -> list[str]:
-    """For each column that a fitted transformer makes, the column of the frame it comes from."""
+    """Return the column of the frame from which each column of a fitted transformer comes."""
     if not plan.categories:
         return list(plan.numbers)
     encoder = coder.named_transformers_["categories"][-1]

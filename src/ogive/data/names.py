@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ogive.data.foreign_frames import with_row_names
@@ -97,24 +98,10 @@ def name_index(names: tuple[str, ...] | None, count: int, what: str) -> pd.Index
 
 
 def numbered(what: str, count: int) -> Any:
-    """Return `item_1`, `item_2`, ... as an array of Arrow, written digit by digit."""
-    start = np.frombuffer(f"{what}_".encode(), dtype=np.uint8)
-    parts, lengths, first = [], [], 1
-    while first <= count:
-        width = len(str(first))
-        rest = np.arange(first, min(10**width, count + 1))
-        text = np.empty((rest.size, start.size + width), dtype=np.uint8)
-        text[:, : start.size] = start
-        for place in range(width - 1, -1, -1):
-            tens = rest // 10
-            text[:, start.size + place] = rest - 10 * tens + ord("0")
-            rest = tens
-        parts.append(text.reshape(-1))
-        lengths.append(np.full(len(text), text.shape[1]))
-        first = 10**width
-    ends = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
-    buffers = pa.py_buffer(ends), pa.py_buffer(np.concatenate(parts))
-    return pa.LargeStringArray.from_buffers(count, *buffers)
+    """Return `item_1`, `item_2`, ... as an array of Arrow."""
+    text = pa.large_string()
+    numbers = pa.array(np.arange(1, count + 1)).cast(text)
+    return pc.binary_join_element_wise(pa.scalar(what, text), numbers, pa.scalar("_", text))
 
 
 def positions(names: tuple[str, ...], wanted: Selection | None, what: str) -> NDArray[np.intp]:
