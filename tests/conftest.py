@@ -60,14 +60,14 @@ MISSING = {
     "test_board_repeats.py": "answers to GPQA Diamond of two models, five epochs each",
     **dict.fromkeys(
         [
-            *("test_confusion_matrix.py", "test_dataset_split.py", "test_table_files.py"),
+            *("test_confusion_matrix.py", "test_dataset.py", "test_table_files.py"),
             *("test_mislabelled_items.py", "test_decoder.py"),
         ],
         "heart-statlog and other tables of features (copies without a licence)",
     ),
     "test_rest.py": "tables of decodIRT (GPL), answers of language models in metabench",
     **dict.fromkeys(
-        ["test_log_reading.py", "test_log_choices.py"],
+        ["test_log_reading.py", "test_formats.py"],
         "logs of three evaluation harnesses (of mixed origin)",
     ),
 }

@@ -6,8 +6,6 @@ from contextlib import suppress
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,19 +63,6 @@ def test_parquet_keeps_types_and_forgets_the_index_of_pandas(tmp_path):
     assert list(dataset.target) == ["n", "y"]
 
 
-def test_parquet_with_lists_is_refused(tmp_path):
-    pd.DataFrame({"x": [[1], [2]], "class": ["n", "y"]}).to_parquet(tmp_path / "p.parquet")
-    with pytest.raises(InputError, match=r"'x'.*lists or records"):
-        load_dataset(tmp_path / "p.parquet")
-
-
-def test_damaged_metadata_of_parquet_name_the_file(tmp_path):
-    table = pa.table({"x": [1.0], "class": ["n"]}).replace_schema_metadata({b"pandas": b"{cut"})
-    pq.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(FileError, match=r"p\.parquet"):
-        read_table(tmp_path / "p.parquet")
-
-
 def test_broken_files_say_what_is_wrong(write, subtests):
     for name, content, message in [
         ("a.csv", b"", "is empty"),
@@ -96,25 +81,6 @@ def test_broken_files_say_what_is_wrong(write, subtests):
     ]:
         with subtests.test(message), pytest.raises(FileError, match=message):
             load_dataset(write(name, content))
-
-
-def test_a_gzip_file_that_was_cut_short_says_so(tmp_path):
-    path = tmp_path / "a.csv.gz"
-    path.write_bytes(gzip.compress(ROWS.encode() * 99)[:60])
-    with pytest.raises(FileError, match="ends too early"):
-        load_dataset(path)
-
-
-def test_a_small_archive_may_not_unpack_without_end(write):
-    with pytest.raises(FileError, match="unpacks to more than"):
-        read_table(write("a.csv.gz", "x,class\n" + "0,0\n" * 10_000), max_bytes=5_000)
-
-
-def test_a_folder_and_a_missing_file_are_named(tmp_path):
-    with pytest.raises(FileError, match="is a directory"):
-        load_dataset(tmp_path)
-    with pytest.raises(FileError, match=r"There is no file 'no\.csv'"):
-        load_dataset(tmp_path / "no.csv")
 
 
 def test_a_data_set_is_named_after_its_file(subtests):

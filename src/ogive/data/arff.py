@@ -210,7 +210,9 @@ def _column(
     if attribute.kind == "text":
         return np.array(cells, dtype=object)
     convert: Callable[[str], float] = float
-    missing, dtype, expected = nan, np.float64, "a number"
+    missing: float = nan
+    dtype: Any = np.float64
+    expected = "a number"
     if attribute.kind == "nominal":
         convert, missing, dtype = attribute.places.__getitem__, -1, np.intp
         expected = f"one of {listed(list(attribute.labels), 'declared value')}"

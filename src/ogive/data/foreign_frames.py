@@ -22,7 +22,7 @@ def as_pandas(table: Any) -> Any:
     >>> as_pandas(pyarrow.table({"size": [1, 2]})).columns.tolist()
     ['size']
     """
-    if isinstance(table, type) or _is_pandas(table):
+    if isinstance(table, type) or type(table).__module__.partition(".")[0] == "pandas":
         return table
     if hasattr(table, "collect") and hasattr(table, "lazy"):
         table = table.collect()
@@ -83,7 +83,3 @@ def with_row_names(table: Any) -> Any:
 
     first = frame.columns[0]
     return frame if is_numeric_dtype(frame[first]) else frame.set_index(first)
-
-
-def _is_pandas(table: Any) -> bool:
-    return type(table).__module__.partition(".")[0] == "pandas"

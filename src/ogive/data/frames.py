@@ -190,7 +190,10 @@ def from_predictions(
             _refuse_unknown_labels(shown(name), predicted, known)
         any_known = any_known or bool(predicted & known) or not predicted
         cells[row] = NEVER_ASKED
-        cells[row, made] = _equal(truth[made], labels[made])
+        right, given_labels = truth[made], labels[made]
+        if not (right.dtype.kind in "biuf" and given_labels.dtype.kind in "biuf"):
+            right, given_labels = right.astype(object), given_labels.astype(object)
+        cells[row, made] = np.asarray(right == given_labels, dtype=np.bool_)
         names.append(str(name))
     if names and truth.size and not any_known:
         _refuse_unknown_labels("Every model", predicted, known)
@@ -290,12 +293,6 @@ def _is_text(labels: set[Any]) -> bool:
     return all(isinstance(label, str) for label in labels)
 
 
-def _equal(truth: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.bool_]:
-    if truth.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
-        return np.asarray(truth == labels)
-    return np.asarray(truth.astype(object) == labels.astype(object), dtype=np.bool_)
-
-
 def _refuse_unknown_labels(who: str, predicted: set[Any], known: set[Any]) -> None:
     examples, true = (
         ", ".join(shown(label) for label in list(labels)[:3]) for labels in (predicted, known)
@@ -336,7 +333,11 @@ def coded_choices(choices: pd.DataFrame, key: Any, options: Any = None) -> Choic
         codes[:, column] = [NEVER_ASKED if label is None else place[label] for label in chosen]
         for k, label in enumerate(others, start=1):
             facts.setdefault(f"{OPTION}{k}", [None] * len(items))[column] = label
-    return Choices(codes, [str(name) for name in choices.index], items, facts, _notes(codes, items))
+    never = (codes >= 0).any(axis=0) & ~(codes == 0).any(axis=0)
+    wrong = [name for name, missed in zip(items, never, strict=True) if missed]
+    note = f"Nobody chose the right option of {listed(wrong, 'item')}: check the key."
+    names = [str(name) for name in choices.index]
+    return Choices(codes, names, items, facts, (note,) if wrong else ())
 
 
 def option_names(facts: Mapping[str, Sequence[Any]], item: int, count: int) -> list[str]:
@@ -440,13 +441,3 @@ def _ordered(known: list[str] | None, seen: set[str], right: str, item: str) -> 
         )
     numbers = all(label.isdigit() for label in others)
     return sorted(others, key=lambda label: (len(label) if numbers else 0, label))
-
-
-def _notes(codes: NDArray[np.int16], items: Sequence[str]) -> tuple[str, ...]:
-    """Return what was chosen by nobody."""
-    asked = (codes >= 0).any(axis=0)
-    found = (codes == 0).any(axis=0) | ~asked
-    never = [name for name, seen in zip(items, found, strict=True) if not seen]
-    if not never:
-        return ()
-    return (f"Nobody chose the right option of {listed(never, 'item')}: check the key.",)

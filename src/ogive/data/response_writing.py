@@ -91,17 +91,14 @@ def _lines(responses: Responses, delimiter: str) -> Iterator[str]:
 
 def _corner(responses: Responses) -> str:
     """Return the heading above the names, with the kind if a reader would infer another."""
-    return f"{CORNER} ({responses.kind})" if _inferred_otherwise(responses) else CORNER
-
-
-def _inferred_otherwise(responses: Responses) -> bool:
-    cells = responses.cells
     if responses.kind == "continuous":
-        extent = extent_of(cells, str)
-        return extent.whole and extent.high <= HIGHEST_INFERRED_GRADE
-    highest = cells.max()
-    grades = "graded" if highest <= HIGHEST_INFERRED_GRADE else "continuous"
-    return responses.kind != ("binary" if highest <= 1 else grades)
+        extent = extent_of(responses.cells, str)
+        inferred = not (extent.whole and extent.high <= HIGHEST_INFERRED_GRADE)
+    else:
+        highest = responses.cells.max()
+        grades = "graded" if highest <= HIGHEST_INFERRED_GRADE else "continuous"
+        inferred = responses.kind == ("binary" if highest <= 1 else grades)
+    return CORNER if inferred else f"{CORNER} ({responses.kind})"
 
 
 def _long_lines(responses: Responses, delimiter: str) -> Iterator[str]:

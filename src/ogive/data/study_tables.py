@@ -1,15 +1,11 @@
-"""Ties, links, copies, folds, marks, units of scores.
+"""What studies ask of a table before they begin: no empty rows, rivals, folds, and units of scores.
 
-What studies ask of a table before they begin: no empty rows, rivals, and folds.
-
-Artificial respondents of a pool: marks on a scale, which nobody is measured against to win.
-
-One is always right, one always wrong, others guess. They come as a set, so that a respondent who
+Artificial respondents of a pool are marks on a scale, against which nobody is measured to win. One
+is always right, one always wrong, others guess. They come as a set, so that a respondent who
 happens to be called "majority" is no mark by its name alone.
 
-Scores in different units: tasks that are averaged must be on one scale.
-
-A judge's score from 0 to 10 beside right and wrong answers would count ten times as much.
+Tasks that are averaged must be on one scale: a judge's score from 0 to 10 beside right and wrong
+answers would count ten times as much.
 """
 
 from __future__ import annotations
@@ -23,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ogive.data.logs.runs import HIGHEST, LOWEST
-from ogive.data.names import Fact
 from ogive.data.responses import Responses, Table, as_responses
 from ogive.errors import InputError
 from ogive.irt.repeated_responses import tries_in_words
@@ -270,12 +265,14 @@ def _unlike_bounds(table: Responses, tasks: Sequence[str] | None) -> dict[str, t
     groups, values, facts = np.array(tasks, dtype=object), table.values, table.item_facts
     bounds: dict[str, tuple[float, float]] = {}
     for task in dict.fromkeys(tasks):
-        mine = np.flatnonzero(groups == task)
-        known = [
-            _told(facts[name].iloc[mine].tolist()) if name in facts else None
-            for name in (LOWEST, HIGHEST)
-        ]
-        bounds[task] = _bounds(values[:, mine], known[0], known[1])
+        members = np.flatnonzero(groups == task)
+        known: list[float | None] = [None, None]
+        for end, name in enumerate((LOWEST, HIGHEST)):  # bounds on which all items agree
+            stated = facts[name].iloc[members].tolist() if name in facts else [None]
+            first = stated[0]
+            if len(set(stated)) == 1 and first is not None and not isinstance(first, str):
+                known[end] = None if first != first else float(first)
+        bounds[task] = _bounds(values[:, members], known[0], known[1])
     return bounds if len(set(bounds.values())) > 1 else {}
 
 
@@ -291,13 +288,6 @@ def like_percentages(table: Responses) -> bool:
         return False
     least, most = float(np.nanmin(table.values)), float(np.nanmax(table.values))
     return least >= 0 and LEAST_PERCENT < most <= PERCENT
-
-
-def _told(values: Sequence[Fact]) -> float | None:
-    """Return the bound that facts state, if all of them state the same."""
-    if len(set(values)) != 1 or isinstance(values[0], str) or values[0] is None:
-        return None
-    return None if values[0] != values[0] else float(values[0])
 
 
 def _bounds(values: np.ndarray, lowest: float | None, highest: float | None) -> tuple[float, float]:

@@ -233,5 +233,5 @@ def test_a_disk_that_fills_up_keeps_what_was_finished(load, server, monkeypatch)
 
 def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "openml", None)
-    with pytest.raises(MissingExtraError, match=r"ogive\[openml\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[openml\]"):
         load_dataset("openml:61", cache=tmp_path)

@@ -90,20 +90,6 @@ def test_what_is_no_date_is_older_than_any(subtests):
             assert timestamp(text) < timestamp("0001-01-01")
 
 
-def test_mixed_versions_are_read_and_said(lm_eval, folder):
-    lm_eval([1.0, 0.0], model="a", results={"lm_eval_version": "0.4.2"})
-    lm_eval([1.0, 0.0], model="b", results={"lm_eval_version": "0.4.9"})
-    reading = read_logs(folder)
-    assert reading.responses.n_respondents == 2
-    assert any("2 versions (0.4.2, 0.4.9) of lm-eval" in note for note in reading.notes)
-
-
-def test_a_task_scored_by_two_metrics_is_said(lm_eval, folder):
-    lm_eval([row(0, 1.0), row(1, 0.0)], model="a")
-    lm_eval([row(0, 1.0, "f1"), row(1, 0.0, "f1")], model="b")
-    assert any("scored by acc in some logs and f1" in note for note in read_logs(folder).notes)
-
-
 def test_what_cannot_be_read_is_named_and_the_rest_is_read(lm_eval, folder):
     lm_eval([1.0, 0.0])
     pointer = lm_eval([1.0], model="lab__two")
@@ -167,16 +153,6 @@ def test_other_encodings_and_links_to_themselves_are_said(lm_eval, folder):
     assert "leads back to itself" in refused[str(loop)]
 
 
-def test_a_task_of_two_harnesses_is_said(lm_eval, folder):
-    lm_eval([1.0, 0.0], task="t")
-    told = {"model": "m", "task": "t"}
-    samples = [{"id": 7, "scores": {"s": {"value": "C"}}}]
-    content = {"version": 2, "status": "success", "eval": told, "samples": samples}
-    (folder / "log.json").write_text(json.dumps(content))
-    notes = read_logs(folder).notes
-    assert any("'t' comes from logs of inspect and lm-eval" in note for note in notes)
-
-
 def test_a_file_that_was_named_must_be_a_log(lm_eval, tmp_path):
     path = lm_eval([1.0])
     path.write_text("version https://git-lfs.github.com/spec/v1\n")
@@ -225,12 +201,6 @@ def test_grades_of_different_numbers_of_epochs_are_refused(tmp_path):
         read_logs(tmp_path, epochs="grades")
 
 
-def test_py_irt_lines_are_still_read(tmp_path):
-    path = tmp_path / "table.jsonl"
-    path.write_text('{"subject_id": "a", "responses": {"q1": 1, "q2": 0}}\n')
-    assert read_responses(path).items == ("q1", "q2")
-
-
 def test_progress_counts_the_bytes_of_all_files(lm_eval, folder):
     files = [lm_eval([1.0] * 50, model=name) for name in ("a", "b")]
     seen = []
@@ -251,16 +221,6 @@ def test_texts_are_not_held(lm_eval, folder, monkeypatch):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.5 * path.stat().st_size
-
-
-def test_facts_and_notes_survive_a_file(lm_eval, folder, tmp_path):
-    lm_eval([1.0, 0.5])
-    table = read_responses(folder)
-    table.save(tmp_path / "table.parquet")
-    again = read_responses(tmp_path / "table.parquet")
-    assert again == table
-    assert again.item_groups("task") == ("sums", "sums")
-    assert again.notes == table.notes
 
 
 def test_the_plot_counts_the_items_of_each_task(lm_eval, folder):

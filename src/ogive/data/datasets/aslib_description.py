@@ -6,7 +6,7 @@ The file is YAML. The few needed entries are plain values or lists, and only the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -39,6 +39,10 @@ _KINDS: dict[str, MeasureKind] = {
     "runtime": "runtime",
     "solution_quality": "quality",
     "quality": "quality",
+}
+_CHOICES: dict[str, tuple[Mapping[str, str], str]] = {
+    _MAXIMIZE: (_BETTER, "true or false"),
+    _TYPE: (_KINDS, "runtime or solution_quality"),
 }
 
 
@@ -74,15 +78,36 @@ def read_description(path: Path) -> Description:
     most = most_bytes(None, MAX_BYTES)
     with text_lines(readable_file(path, most), most) as lines:
         entries = _entries(path, lines)
-    measures = _several(path, entries, _MEASURES)
-    better = [_better(path, text) for text in _as_many(path, entries, _MAXIMIZE, measures)]
-    kinds = [_kind(path, text) for text in _as_many(path, entries, _TYPE, measures)]
-    if len(set(measures)) < len(measures):
-        raise FileError(f"'{path}' names a measure twice: {', '.join(measures)}. Remove one.")
+    names = _several(path, entries, _MEASURES)
+    choices: dict[str, list[str]] = {}
+    for key in (_MAXIMIZE, _TYPE):
+        values = choices[key] = _several(path, entries, key)
+        if len(values) != len(names):
+            raise FileError(
+                f"'{path}' states {counted(len(names), 'measure')} ({', '.join(names)}), but "
+                f"{counted(len(values), 'value')} of {key}. Give one for each measure."
+            )
+        known, expected = _CHOICES[key]
+        if wrong := [value for value in values if value.lower() not in known]:
+            raise FileError(f"'{path}': {key} is {shown(wrong[0])}, but it should be {expected}.")
+    if len(set(names)) < len(names):
+        raise FileError(f"'{path}' names a measure twice: {', '.join(names)}. Remove one.")
+    text = _single(path, entries, _CUTOFF)
+    try:
+        cutoff = float(text or 0)
+    except ValueError:
+        cutoff = -1.0
+    if not isfinite(cutoff) or cutoff < 0:
+        raise FileError(
+            f"'{path}': algorithm_cutoff_time is {shown(text)}, but it should be a positive "
+            "number, or '?' if it is unknown."
+        )
+    better = [_BETTER[value.lower()] for value in choices[_MAXIMIZE]]
+    kinds = [_KINDS[value.lower()] for value in choices[_TYPE]]
     return Description(
         name=_single(path, entries, _NAME),
-        measures=tuple(map(Measure, measures, better, kinds)),
-        cutoff=_cutoff(path, _single(path, entries, _CUTOFF)),
+        measures=tuple(map(Measure, names, better, kinds)),
+        cutoff=cutoff or None,  # scenarios without a limit write 0 or a question mark
     )
 
 
@@ -182,16 +207,6 @@ def _one(path: Path, number: int, text: str) -> str:
     return _values(path, number, text)[0] if text.startswith(("'", '"')) else text
 
 
-def _as_many(path: Path, entries: dict[str, _Entry], key: str, measures: list[str]) -> list[str]:
-    values = _several(path, entries, key)
-    if len(values) != len(measures):
-        raise FileError(
-            f"'{path}' states {counted(len(measures), 'measure')} ({', '.join(measures)}), but "
-            f"{counted(len(values), 'value')} of {key}. Give one for each measure."
-        )
-    return values
-
-
 def _single(path: Path, entries: dict[str, _Entry], key: str) -> str | None:
     """Return a plain value; None if it is absent or a question mark."""
     entry = entries.get(key)
@@ -202,32 +217,3 @@ def _single(path: Path, entries: dict[str, _Entry], key: str) -> str | None:
         raise FileError(f"'{path}', line {entry.line:,}: {key} is a list. Give one value.")
     value = _one(path, entry.line, texts[0]) if texts else ""
     return None if value.lower() in _UNKNOWN else value
-
-
-def _better(path: Path, text: str) -> Better:
-    if text.lower() not in _BETTER:
-        raise FileError(f"'{path}': maximize is {shown(text)}, but it should be true or false.")
-    return _BETTER[text.lower()]
-
-
-def _kind(path: Path, text: str) -> MeasureKind:
-    if text.lower() not in _KINDS:
-        raise FileError(
-            f"'{path}': performance_type is {shown(text)}, but it should be runtime or "
-            "solution_quality."
-        )
-    return _KINDS[text.lower()]
-
-
-def _cutoff(path: Path, text: str | None) -> float | None:
-    """Return a positive number; scenarios without a limit write 0 or a question mark."""
-    try:
-        value = float(text or 0)
-    except ValueError:
-        value = -1.0
-    if not isfinite(value) or value < 0:
-        raise FileError(
-            f"'{path}': algorithm_cutoff_time is {shown(text)}, but it should be a positive "
-            "number, or '?' if it is unknown."
-        )
-    return value or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,19 @@ def load_datasets(
         single = isinstance(sources, str | os.PathLike | pd.DataFrame | Dataset | tuple)
         given = [(None, source) for source in ([sources] if single else sources)]
     datasets = []
-    for name, source in _expanded(given, cache, server):
-        chosen = target.get(_name(name, source)) if isinstance(target, Mapping) else target
+    expanded: list[tuple[str | None, Any]] = []
+    for name, source in given:
+        if isinstance(source, str) and source.startswith(f"{_SUITE}:"):
+            tasks = suite_tasks(source.partition(":")[2], cache=cache, server=server)
+            expanded += [(None, f"openml-task:{task}") for task in tasks]
+        else:
+            expanded.append((name, source))
+    for name, source in expanded:
+        chosen = None if isinstance(target, Mapping) else target
+        if isinstance(target, Mapping):
+            is_path = name is None and isinstance(source, str | os.PathLike)
+            known_as = name_of(_path_and_target(source, None)[0]) if is_path else name or ""
+            chosen = target.get(known_as)
         if isinstance(target, str) and str(source).startswith(_OWN_TARGET):
             chosen = None  # it has its own target
         loaded = load_dataset(source, chosen, kind=kind, name=name, cache=cache, server=server)
@@ -126,25 +137,6 @@ def load_datasets(
             "to sources, or leave the second out."
         )
     return datasets
-
-
-def _expanded(
-    given: Iterable[tuple[str | None, Any]], cache: PathLike | None, server: Server | None
-) -> Iterable[tuple[str | None, Any]]:
-    for name, source in given:
-        if isinstance(source, str) and source.startswith(f"{_SUITE}:"):
-            suite = source.partition(":")[2]
-            for task in suite_tasks(suite, cache=cache, server=server):
-                yield None, f"openml-task:{task}"
-        else:
-            yield name, source
-
-
-def _name(name: str | None, source: Any) -> str:
-    """Return the name of a source in a mapping of targets."""
-    if name is None and isinstance(source, str | os.PathLike):
-        return name_of(_path_and_target(source, None)[0])
-    return name or ""
 
 
 def _by_prefix(

@@ -31,6 +31,11 @@ from ogive.results.numbers import counted, listed, shown
 
 MOST_GRADES = 20  # the highest whole score that makes a table graded
 _TABLE_BYTES = 2 * 1024**3
+# Notes on tasks that are scored differently, or whose items may be numbered differently.
+_METRICS = "Task {task} is scored by {metrics} in others; choose one with metric."
+_FORMATS = (
+    "Task {task} comes from logs of {formats}; items with the same id or content hash were merged."
+)
 
 
 def merge_runs(
@@ -72,13 +77,11 @@ def merge_runs(
         kind = "continuous"
     table = Responses.from_long_table(long, kind)
     # 4. Describe it.
-    notes = [*_kind_notes(answers, table.kind), *notes, *clash_notes, *_metric_notes(answers)]
+    notes = [*_kind_notes(answers, table.kind), *notes, *clash_notes]
+    notes += [*_mixture_notes(answers, "metric", _METRICS), *_version_notes(answers)]
+    notes += _mixture_notes(answers, "format", _FORMATS)
     item_facts, respondent_facts = _facts(answers, names, items, used)
-    table = table.described(
-        items=item_facts,
-        respondents=respondent_facts,
-        notes=[*notes, *_version_notes(answers), *_source_notes(answers)],
-    )
+    table = table.described(items=item_facts, respondents=respondent_facts, notes=notes)
     if not wanted.keep_choices:
         return table, None
     return table, _chosen_options(answers, items, table_items, used, item_names)
@@ -119,8 +122,8 @@ def _equal_items(runs: Sequence[Run], items: Items) -> tuple[Ints, list[str]]:
         for item in set(run.items) & key_of.keys():
             if asked.setdefault(key_of[item], item) != item:
                 alike.pop(key_of[item], None)
-    for members in alike.values():
-        table_items[members] = members[0]
+    for equal in alike.values():
+        table_items[equal] = equal[0]
     if not matched_tasks:
         return table_items, []
     note = (
@@ -297,14 +300,6 @@ def _kind_notes(answers: Sequence[Answers], kind: str) -> list[str]:
     return [f"The scores of {tasks} are not only 0 and 1{beside}: the table is {kind}."]
 
 
-def _metric_notes(answers: Sequence[Answers]) -> list[str]:
-    return [
-        f"Task {shown(task)} is scored by {' in some logs and '.join(sorted(metrics))} in others; "
-        "choose one with metric."
-        for task, metrics in _several_by_task((one.run.task, one.run.metric) for one in answers)
-    ]
-
-
 def _version_notes(answers: Sequence[Answers]) -> list[str]:
     pairs = {
         (one.run.format, str(one.run.model_facts["version"]))
@@ -322,18 +317,17 @@ def _version_notes(answers: Sequence[Answers]) -> list[str]:
     return notes
 
 
-def _source_notes(answers: Sequence[Answers]) -> list[str]:
-    """Return notes on tasks from several harnesses, which may number items differently."""
-    return [
-        f"Task {shown(task)} comes from logs of {' and '.join(sorted(formats))}; items with the "
-        "same id or content hash were merged."
-        for task, formats in _several_by_task((one.run.task, one.run.format) for one in answers)
-    ]
-
-
-def _several_by_task(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, set[str]]]:
-    """Return the tasks with more than one value, and their values."""
+def _mixture_notes(answers: Sequence[Answers], attribute: str, words: str) -> list[str]:
+    """Return notes on tasks whose runs differ in an attribute; `words` say what that means."""
     values: dict[str, set[str]] = defaultdict(set)
-    for task, value in pairs:
-        values[task].add(value)
-    return [(task, distinct) for task, distinct in sorted(values.items()) if len(distinct) > 1]
+    for one in answers:
+        values[one.run.task].add(getattr(one.run, attribute))
+    return [
+        words.format(
+            task=shown(task),
+            metrics=" in some logs and ".join(sorted(distinct)),
+            formats=" and ".join(sorted(distinct)),
+        )
+        for task, distinct in sorted(values.items())
+        if len(distinct) > 1
+    ]

@@ -319,7 +319,7 @@ def logs_at(
     if not any(run.items for run in runs):
         raise FileError(_why_nothing(given, files, runs, refused))
     table, choices = merge_runs(runs, known.items, wanted)
-    notes = [*map(clean, (*_refused_note(refused), *_unread_note(runs), *_remarks(runs)))]
+    notes = list(map(clean, _notes(runs, refused)))
     left_out = sum((run.left_out for run in runs), Counter[str]())
     return LogReading(
         responses=table.described(notes=notes),
@@ -403,37 +403,31 @@ def _why_nothing(
     )
 
 
-def _refused_note(refused: dict[Path, str]) -> list[str]:
-    if not refused:
-        return []
-    more = " The others are listed in files." if len(refused) > 1 else ""
-    first = next(iter(refused.values()))
-    return [f"{counted(len(refused), 'file')} could not be read. {first}{more}"]
-
-
-def _unread_note(runs: Sequence[Run]) -> list[str]:
-    """Return one note on all scores that the logs hold beside those that were read."""
+def _notes(runs: Sequence[Run], refused: dict[Path, str]) -> list[str]:
+    """Return notes on refused files, on scores that were not read, and on single logs."""
+    notes = []
+    if refused:
+        more = " The others are listed in files." if len(refused) > 1 else ""
+        first = next(iter(refused.values()))
+        notes.append(f"{counted(len(refused), 'file')} could not be read. {first}{more}")
     tasks: dict[tuple[str, str], dict[str, None]] = {}
     for run in runs:
         for what, names in run.unread.items():
             for name in names:
                 tasks.setdefault((what, name), {})[run.task] = None
-    if not tasks:
-        return []
-    scores = [
-        f"{what} {name} ({next(iter(of)) if len(of) == 1 else counted(len(of), 'task')})"
-        for (what, name), of in list(tasks.items())[:MOST_UNREAD]
-    ]
-    more = f" and {len(tasks) - MOST_UNREAD} more" if len(tasks) > MOST_UNREAD else ""
-    return [f"Not read: {', '.join(scores)}{more}. Choose others with metric and filter."]
-
-
-def _remarks(runs: Sequence[Run]) -> list[str]:
-    """Return remarks on single logs; the frame of files has them all."""
-    all_remarks = [f"'{run.file}': {'; '.join(run.remarks)}." for run in runs if run.remarks]
-    n_more = len(all_remarks) - 5
-    more = [f"{counted(n_more, 'more remark')} on logs: see files."] if n_more > 0 else []
-    return all_remarks[:5] + more
+    if tasks:
+        scores = [
+            f"{what} {name} ({next(iter(of)) if len(of) == 1 else counted(len(of), 'task')})"
+            for (what, name), of in list(tasks.items())[:MOST_UNREAD]
+        ]
+        more = f" and {len(tasks) - MOST_UNREAD} more" if len(tasks) > MOST_UNREAD else ""
+        choose = "Choose others with metric and filter."
+        notes.append(f"Not read: {', '.join(scores)}{more}. {choose}")
+    remarks = [f"'{run.file}': {'; '.join(run.remarks)}." for run in runs if run.remarks]
+    notes += remarks[:5]  # the frame of files has them all
+    if len(remarks) > 5:
+        notes.append(f"{counted(len(remarks) - 5, 'more remark')} on logs: see files.")
+    return notes
 
 
 def _reason(run: Run) -> str:

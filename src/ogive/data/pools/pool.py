@@ -1,9 +1,4 @@
-"""Members, pools by name, answers.
-
-Pools by name, or from classifiers that a user gives.
-
-What a pool answered: one prediction for each member and item.
-"""
+"""Pools by name, or from classifiers that a user gives, and what they answered."""
 
 from __future__ import annotations
 
@@ -60,12 +55,18 @@ class Pool:
 
     def __post_init__(self) -> None:
         names = tuple(member.name for member in self.members)
-        _check_names(self.name, names)
+        if not names:
+            raise InputError(f"The pool '{self.name}' is empty. Give at least one classifier.")
+        if twice := sorted(repeated(names)):
+            raise InputError(
+                f"The pool '{self.name}' has several members called '{twice[0]}'. Give a mapping "
+                "with a different name for each."
+            )
         for role in ("calibrating", "evaluated"):
             given = tuple(getattr(self, role)) or names
-            if strangers := [name for name in given if name not in names]:
+            if unknown := [name for name in given if name not in names]:
                 raise InputError(
-                    f"{role} names '{strangers[0]}', which is not a member of the pool "
+                    f"{role} names '{unknown[0]}', which is not a member of the pool "
                     f"'{self.name}'. Name members of the pool."
                 )
             object.__setattr__(self, role, given)
@@ -73,30 +74,23 @@ class Pool:
 
 def find_pool(pool: Any) -> Pool:
     """Return a pool by name, or from a mapping of names to estimators, or a list of them."""
+    known = ", ".join(POOLS)
     if isinstance(pool, Pool):
         return pool
     if isinstance(pool, str):
-        return _by_name(pool)
+        if pool in POOLS:
+            return POOLS[pool]()
+        close = difflib.get_close_matches(pool, POOLS, 1)
+        meant = f" Did you mean '{close[0]}'?" if close else ""
+        raise InputError(f"There is no pool '{pool:.60}'; there are {known}.{meant}")
     if isinstance(pool, Mapping):
         return Pool("given", tuple(_member(estimator, str(n)) for n, estimator in pool.items()))
     if isinstance(pool, Iterable):
         return Pool("given", tuple(_member(entry) for entry in pool))
     raise InputError(
-        f"pool is of type {type(pool).__name__}, but it should be a name ({_names()}), a list of "
+        f"pool is of type {type(pool).__name__}, but it should be a name ({known}), a list of "
         "classifiers, or a mapping of names to classifiers."
     )
-
-
-def _by_name(name: str) -> Pool:
-    if name in POOLS:
-        return POOLS[name]()
-    close = difflib.get_close_matches(name, POOLS, 1)
-    meant = f" Did you mean '{close[0]}'?" if close else ""
-    raise InputError(f"There is no pool '{name:.60}'; there are {_names()}.{meant}")
-
-
-def _names() -> str:
-    return ", ".join(POOLS)
 
 
 def _member(entry: Any, name: str | None = None) -> Member:
@@ -108,18 +102,8 @@ def _member(entry: Any, name: str | None = None) -> Member:
     return member_of(" ".join(repr(entry).split()) if name is None else name, entry)
 
 
-def _check_names(pool: str, names: tuple[str, ...]) -> None:
-    if not names:
-        raise InputError(f"The pool '{pool}' is empty. Give at least one classifier.")
-    if twice := sorted(repeated(names)):
-        raise InputError(
-            f"The pool '{pool}' has several members called '{twice[0]}'. Give a mapping with a "
-            "different name for each."
-        )
-
-
 def _paper() -> Pool:
-    """As published: perceptrons and real ones calibrate, real and artificial ones compete."""
+    """Return the published pool: perceptrons and real ones calibrate, all but these compete."""
     mlps, real, artificial = perceptrons(), real_classifiers(), artificial_classifiers()
     return Pool(
         "paper",
@@ -221,8 +205,8 @@ class Answers(Result):
 
     def _rows(self, wanted: tuple[str, ...]) -> list[int]:
         places = {name: row for row, name in enumerate(self.members)}
-        if strangers := [name for name in wanted if name not in places]:
-            raise InputError(f"These answers have no member '{strangers[0]}'.")
+        if unknown := [name for name in wanted if name not in places]:
+            raise InputError(f"These answers have no member '{unknown[0]}'.")
         rows = [places[name] for name in wanted if name not in self.failures]
         if not rows:
             name = next(iter(self.failures), None)

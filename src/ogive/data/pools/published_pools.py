@@ -230,7 +230,8 @@ def configurations() -> list[tuple[str, Settings]]:
     """Return algorithm and settings: always the same twenty for each algorithm."""
     pairs: list[tuple[str, Settings]] = []
     for algorithm, draw in ALGORITHMS.items():
-        draws, drawn = Draws(f"{SEED} {algorithm}"), []
+        draws = Draws(f"{SEED} {algorithm}")
+        drawn: list[Settings] = []
         while len(drawn) < N_CONFIGURATIONS:
             settings = draw(draws)
             if settings not in drawn:

@@ -1,7 +1,10 @@
+"""Tables of responses in files."""
+
 import csv
 import gzip
 import io
 import json
+import re
 import tracemalloc
 from contextlib import suppress
 from itertools import product
@@ -14,11 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ogive as og
 from ogive.data import text_files as text_module
 from ogive.data.response_files import read_responses
 from ogive.data.response_writing import write_responses
 from ogive.data.responses import Responses
 from ogive.errors import FileError, InputError, OgiveError
+from ogive.evaluation.battles import read_battles
+from ogive.evaluation.facet_estimates import read_ratings
 
 NAN = float("nan")
 WIDE = "model,q1,q2\na,1,0\nb,,1\n"
@@ -68,11 +74,6 @@ def test_csv_is_understood(write, subtests):
             assert read_responses(write(content)) == EXPECTED
 
 
-@pytest.mark.parametrize("name", ["SCORES.CSV", "scores.tsv.csv"])
-def test_the_suffix_is_all_that_counts(write, name):
-    assert read_responses(write(WIDE, name)) == EXPECTED
-
-
 def test_tab_separated_names_may_hold_commas(write):
     path = write("model\tq,1\tq,2\na\t1\t0\n", "scores.tsv")
     assert read_responses(path).items == ("q,1", "q,2")
@@ -93,12 +94,6 @@ def test_names_may_hold_anything_quoted(write):
     responses = read_responses(path)
     assert responses.items == ('a "b", c', "two\nlines")
     assert responses.respondents == ("m,1",)
-
-
-def test_names_may_run_over_many_lines(write):
-    name = "line\n" * 30
-    assert read_responses(write(f'model;q\n"{name}";1\n')).respondents == (name,)
-    assert read_responses(write(f'model,"{name}"\na,1\n')).items == (name,)
 
 
 def test_formulas_are_names_and_nothing_more(write):
@@ -574,3 +569,72 @@ def test_half_a_character_is_refused_with_its_line(tmp_path, line):
         FileError, match=r"a.jsonl', line 2 holds \\u\w+, which is half a character"
     ):
         read_responses(path)
+
+
+HALVES = ["m\ud83d", "m\ud83e"] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model;q\na;87%\nb;12,5%\n", r"'87%'.*without the percent sign, as 0\.87"),
+        ("model;q\na;1\nb;12,5 %\n", r"without the percent sign, as 0\.125"),
+        ("model;q\na;0,5\nb;1\n", r"'0,5'.*decimal point, as 0\.5"),
+        ('model,item,score\na,i,"0,25"\n', r"decimal point, as 0\.25"),
+        ("model,q\na,#DIV/0!\nb,1\n", "a spreadsheet shows for an error"),
+        ("model,q\na,1_000\nb,1\n", "'1_000', which is not a number"),
+        ("model,q\na,0x10\nb,1\n", "'0x10', which is not a number"),
+        ("model,q\na,1e999\nb,1\n", "is infinite"),
+        ("sep=;\nmodel;q\na;1\n", "begins with 'sep=;'.*Remove this line"),
+        ("model|q\na|1\nb|0\n", "only one column, 'model|q'.*commas, semicolons or tabs"),
+        ("model,q,\na,1,\nb,0,\n", "its lines end with a delimiter"),
+    ],
+)
+def test_what_spreadsheets_write_is_refused_with_what_to_do(tmp_path, text, words):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(OgiveError, match=words):
+        og.read_responses(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model,q1,q1 ,q2\na,1,0,1\nb,0,1,1\n", "item names 'q1' and 'q1 ' look the same"),
+        ("model,p,q\ncaf\u00e9,1,0\ncafe\u0301,0,1\n", "respondent names .*u0301.* look the same"),
+    ],
+)
+def test_names_that_look_the_same_are_said(tmp_path, text, words):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    (note,) = og.read_responses(path).notes
+    assert re.search(words, note)
+
+
+@pytest.mark.parametrize(
+    ("read", "columns"),
+    [
+        (
+            lambda frame: read_battles(frame, None, None, None),
+            {"model_a": HALVES, "model_b": ["x"] * 4, "winner": ["model_a"] * 4},
+        ),
+        (
+            lambda frame: read_ratings(
+                frame, dict.fromkeys(("respondent", "item", "judge", "score"))
+            ),
+            {"model": HALVES, "item": list("iijj"), "judge": list("uvuv"), "score": [0, 1, 1, 0]},
+        ),
+        (
+            og.read_runs,
+            {"problem": list("ppqq"), "solver": HALVES, "runtime": [1.0, 2.0, 3.0, 4.0]},
+        ),
+        (
+            og.Responses.from_long,
+            {"respondent": HALVES, "item": list("iijj"), "response": [0, 1, 1, 0]},
+        ),
+    ],
+)
+def test_half_a_character_in_a_frame_is_refused(read, columns):
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+    with pytest.raises(InputError, match=r"'m\\ud83d'.* holds half a character"):
+        read(frame)

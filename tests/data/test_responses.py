@@ -378,13 +378,6 @@ def test_labels_of_any_type_are_compared(subtests):
             ]
 
 
-def test_predictions_may_be_a_frame():
-    frame = pd.DataFrame({"m": ["a", "b"], "n": ["b", None]})
-    responses = Responses.from_predictions(["a", "b"], frame)
-    assert responses.respondents == ("m", "n")
-    assert responses.cells.tolist() == [[1, 1], [0, -1]]
-
-
 def test_a_frame_of_predictions_may_have_any_shape(subtests):
     for n_models, n_items in product([1, 2, 3, 7], [1, 2, 5]):
         with subtests.test(n_models=n_models, n_items=n_items):
@@ -451,11 +444,6 @@ def test_masks_names_and_slices_select(responses):
     assert (part.respondents, part.items) == (("b",), ("x", "z"))
     assert responses.select(items=slice(1, None)).items == ("y", "z")
     assert responses.select() == responses
-
-
-def test_the_kind_survives_a_selection():
-    graded = Responses([[0, 1, 2]])
-    assert graded.select(items=[0, 1]).kind == "graded"
 
 
 def test_bad_selections_are_explained(responses, subtests):
