@@ -101,13 +101,13 @@ def _write_one(
     method: str,
     items_known: bool,  # noqa: FBT001 - a task has no keywords
 ) -> None:
-    """The abilities of one file, where a worker reads it."""
+    """Write the abilities of one file, on a worker that reads it."""
     part = ScannedResponses(WideRows((file,), items), kind)
     bank.write_abilities(path, part, method, items_known=items_known)
 
 
 def scored_frame(responses: ScannedResponses, score: Score) -> pd.DataFrame:
-    """Return the same as a frame, if it is not too long."""
+    """Return the scores of all respondents as a frame, if it is not too long."""
     if responses.n_respondents > MOST_IN_A_FRAME:
         raise InputError(
             f"A frame of {responses.n_respondents:,} respondents would not be read in blocks. "

@@ -223,7 +223,7 @@ def are_responses(cells: Iterable[object]) -> bool:
 
 
 def fact_columns_note(columns: Sequence[str]) -> str:
-    """Return what to say of columns that are facts."""
+    """Return the note on columns that are facts."""
     return (
         f"By name, {listed(list(columns), 'column')} "
         f"{'tells' if len(columns) == 1 else 'tell'} of respondents: taken as facts, not as items. "

@@ -21,7 +21,7 @@ from ogive.stats.array_backend import Array, as_array
 
 
 class _Descriptor:
-    """An open file that is closed with the last who may read it."""
+    """An open file that is closed with the last object that may read it."""
 
     def __init__(self, number: int) -> None:
         self.number, self.lock = number, threading.Lock()
@@ -29,7 +29,7 @@ class _Descriptor:
 
 
 class StoredRows:
-    """A table of which `rows[first:last]` reads some; with a `device`, it puts them there."""
+    """A table of which `rows[first:last]` reads some rows, to a `device` if there is one."""
 
     def __init__(
         self, file: _Descriptor, shape: tuple[int, int], dtype: Any, device: str | None = None
@@ -55,7 +55,7 @@ class StoredRows:
         return self.shape[1] * int(self.dtype.itemsize)
 
     def __getitem__(self, rows: slice) -> Array:
-        """Return some rows as an array; single rows are read where there are gaps between them."""
+        """Return some rows as an array; single rows are read if there are gaps between them."""
         first, last, step = rows.indices(self.shape[0])
         if step == 1:
             return as_array(self._read(first, max(first, last)), self._device)

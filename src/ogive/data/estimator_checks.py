@@ -144,14 +144,14 @@ def check_boosting(part: Any) -> None:
 
 def check_histogram_boosting(part: Any) -> None:
     """Check the nodes of each tree; categorical splits are refused."""
-    told = vars(part)
-    if told.get("_preprocessor") is not None or told.get("is_categorical_") is not None:
+    fitted = vars(part)
+    if fitted.get("_preprocessor") is not None or fitted.get("is_categorical_") is not None:
         raise InputError(
             "it holds gradient boosting with categorical splits, which cannot be checked; let the "
             "regressor code categories as columns instead"
         )
-    _fits(part, "_in_fit" not in told or told["_in_fit"] is False)
-    if "_predictors" not in told:
+    _fits(part, "_in_fit" not in fitted or fitted["_in_fit"] is False)
+    if "_predictors" not in fitted:
         return
     columns, width = part.n_trees_per_iteration_, part.n_features_in_
     _fits(part, not np.any(part._bin_mapper.is_categorical_))  # noqa: SLF001
@@ -238,36 +238,36 @@ def check_support_vectors(part: Any) -> None:
     _fits(part, bool(np.isfinite(arrays["_gamma"])))
 
 
-def _is_array(told: Any, kind: Any, n_axes: int) -> bool:
+def _is_array(values: Any, kind: Any, n_axes: int) -> bool:
     """Return True if this is an array of finite numbers of one type."""
-    sound = isinstance(told, np.ndarray) and told.dtype == kind and told.ndim == n_axes
-    return sound and bool(np.isfinite(told).all())
+    sound = isinstance(values, np.ndarray) and values.dtype == kind and values.ndim == n_axes
+    return sound and bool(np.isfinite(values).all())
 
 
 def check_one_hot(part: Any) -> None:
     """Check that columns of codes lie within the matrix that is made for them."""
-    told = vars(part)
-    if "categories_" not in told:
+    fitted = vars(part)
+    if "categories_" not in fitted:
         return
     widths = []
     for place, known in enumerate(part.categories_):
         _fits(part, isinstance(known, np.ndarray) and known.ndim == 1 and _rising(known))
-        rare = told.get("_infrequent_indices", [None] * (place + 1))[place]
+        rare = fitted.get("_infrequent_indices", [None] * (place + 1))[place]
         width = len(known) if rare is None else len(known) - np.size(rare) + 1
-        if told.get("_infrequent_enabled"):
-            coded = told["_default_to_infrequent_mappings"][place]
+        if fitted.get("_infrequent_enabled"):
+            coded = fitted["_default_to_infrequent_mappings"][place]
             _fits(part, (coded is None) == (rare is None))
             if coded is not None:
                 _fits(part, len(coded) == len(known) and coded.dtype.kind == "i")
                 _fits(part, bool(((coded >= 0) & (coded < width)).all()))
         widths.append(width)
-    dropped = told.get("_drop_idx_after_grouping")
+    dropped = fitted.get("_drop_idx_after_grouping")
     if dropped is not None:
         _fits(part, len(dropped) == len(widths))
         for place, one in enumerate(dropped):
             _fits(part, one is None or 0 <= int(one) < widths[place])
             widths[place] -= one is not None
-    _fits(part, list(told.get("_n_features_outs", widths)) == widths)
+    _fits(part, list(fitted.get("_n_features_outs", widths)) == widths)
 
 
 def _rising(known: Any) -> bool:

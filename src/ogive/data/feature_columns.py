@@ -30,7 +30,7 @@ _ID_NAME = re.compile(r"(?i:(.*[_. -])?(id|index)|unnamed: 0)|\w*[a-z]I[dD]")
 
 @dataclass(frozen=True)
 class Plan:
-    """How each column is used."""
+    """The use of each column."""
 
     numbers: tuple[str, ...]
     categories: tuple[str, ...]

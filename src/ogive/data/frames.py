@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ogive.data.responses import Responses
 
 KEY = "key"  # the fact that holds the right option of an item
-OPTION = "option_"  # and those that hold its other options, numbered from 1
+OPTION = "option_"  # the facts that hold its other options, numbered from 1
 MOST_OPTIONS = 500
 
 
@@ -314,7 +314,7 @@ class Choices(NamedTuple):
 
 
 def coded_choices(choices: pd.DataFrame, key: Any, options: Any = None) -> Choices:
-    """Number the options of each item from the right one on."""
+    """Return the options of each item as numbers from the right one on."""
     if not hasattr(choices, "columns"):
         raise InputError(
             f"choices is of type {type(choices).__name__}; give a frame with one row per "
@@ -327,8 +327,8 @@ def coded_choices(choices: pd.DataFrame, key: Any, options: Any = None) -> Choic
     facts: dict[str, list[Any]] = {KEY: [right[name] for name in items]}
     for column, name in enumerate(items):
         chosen = [as_option(value) for value in choices.iloc[:, column]]
-        seen = {label for label in chosen if label is not None}
-        others = _ordered(known.get(name), seen, right[name], name)
+        distinct = {label for label in chosen if label is not None}
+        others = _wrong_options(known.get(name), distinct, right[name], name)
         place = {label: k for k, label in enumerate([right[name], *others])}
         codes[:, column] = [NEVER_ASKED if label is None else place[label] for label in chosen]
         for k, label in enumerate(others, start=1):
@@ -341,10 +341,10 @@ def coded_choices(choices: pd.DataFrame, key: Any, options: Any = None) -> Choic
 
 
 def option_names(facts: Mapping[str, Sequence[Any]], item: int, count: int) -> list[str]:
-    """What the options of an item are called, the right one first; numbers where nothing is."""
-    told = [facts.get(KEY), *(facts.get(f"{OPTION}{k}") for k in range(1, count))]
-    found = [None if column is None else column[item] for column in told]
-    return [f"option {k}" if label is None else str(label) for k, label in enumerate(found)]
+    """Return the options of an item, the right one first; numbers if they have no names."""
+    columns = [facts.get(KEY), *(facts.get(f"{OPTION}{k}") for k in range(1, count))]
+    labels = [None if column is None else column[item] for column in columns]
+    return [f"option {k}" if label is None else str(label) for k, label in enumerate(labels)]
 
 
 def option_frame(choices: Responses) -> pd.DataFrame:
@@ -359,7 +359,7 @@ def option_frame(choices: Responses) -> pd.DataFrame:
 
 
 def as_option(value: Any) -> str | None:
-    """Return an option as text; None where nothing was chosen. Whole floats are whole numbers."""
+    """Return an option as text; None if nothing was chosen. Whole floats are whole numbers."""
     if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -382,26 +382,25 @@ def as_right_or_wrong(values: NDArray[np.float64], kind: str, wanted: str) -> ND
 def _keys(key: Any, items: Sequence[str]) -> dict[str, str]:
     """Return the right option of each item."""
     if hasattr(key, "items"):
-        told = {str(name): as_option(value) for name, value in key.items()}
+        given = {str(name): as_option(value) for name, value in key.items()}
     elif isinstance(key, Iterable) and not isinstance(key, str):
-        each = [as_option(value) for value in key]
-        if len(each) != len(items):
+        options = [as_option(value) for value in key]
+        if len(options) != len(items):
             raise InputError(
-                f"key has {len(each):,} entries, but there are {len(items):,} items. Give the "
+                f"key has {len(options):,} entries, but there are {len(items):,} items. Give the "
                 "right option of each."
             )
-        told = dict(zip(items, each, strict=True))
+        given = dict(zip(items, options, strict=True))
     else:
         raise InputError(
             f"key is {shown(key)}; give the right option of each item, as a list or a mapping."
         )
-    found = {name: told.get(name) for name in items}
-    lacking = [name for name, label in found.items() if label is None]
-    if lacking:
+    keys = {name: label for name in items if (label := given.get(name)) is not None}
+    if lacking := [name for name in items if name not in keys]:
         raise InputError(
             f"key has no right option for {listed(lacking, 'item')}. Add it, or leave them out."
         )
-    return {name: label for name, label in found.items() if label is not None}
+    return keys
 
 
 def _known_options(options: Any, items: Sequence[str]) -> dict[str, list[str]]:
@@ -423,17 +422,16 @@ def _known_options(options: Any, items: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
-def _ordered(known: list[str] | None, seen: set[str], right: str, item: str) -> list[str]:
+def _wrong_options(given: list[str] | None, chosen: set[str], right: str, item: str) -> list[str]:
     """Return the wrong options of an item: as given, or those that were chosen, in order."""
-    if known is not None:
-        strangers = sorted((seen | {right}) - set(known))
-        if strangers:
+    if given is not None:
+        if unknown := sorted((chosen | {right}) - set(given)):
             raise InputError(
-                f"Item {shown(item)} has the option {shown(strangers[0])}, which is not among its "
-                f"options: {', '.join(known[:8])}. Correct it, or add it to options."
+                f"Item {shown(item)} has the option {shown(unknown[0])}, which is not among its "
+                f"options: {', '.join(given[:8])}. Correct it, or add it to options."
             )
-        return [label for label in dict.fromkeys(known) if label != right]
-    others = seen - {right}
+        return [label for label in dict.fromkeys(given) if label != right]
+    others = chosen - {right}
     if len(others) >= MOST_OPTIONS:
         raise InputError(
             f"Item {shown(item)} has {len(others) + 1:,} different answers, but options are at "

@@ -141,7 +141,7 @@ class Collector:
             )
 
     def table(self, max_bytes: int) -> LongTable:
-        """Return what was collected, if its wide table, at one byte per cell, fits `max_bytes`.
+        """Return the collected table, if as a wide one, at one byte per cell, it fits `max_bytes`.
 
         A small file may name a million respondents and a million items.
         """
@@ -243,9 +243,9 @@ def identify(table: LongTable, columns: Mapping[str, Codes]) -> IdentifiedTable:
 
 
 def _split(owners: Ints, *parts: Ints) -> tuple[Ints, Ints, list[Ints]]:
-    """Number the combinations of owner and parts in order of appearance.
+    """Split owners by their values of every part, in order of appearance.
 
-    Return the number of each row; and of each combination, its owner and its value of every part.
+    Return the new owner of each row; and of each new owner, the old one and its values.
     """
     stacked = np.stack([owners, *parts])
     _, first, inverse = np.unique(stacked, axis=1, return_index=True, return_inverse=True)

@@ -64,9 +64,10 @@ def alike_notes(respondents: Sequence[str], items: Sequence[str]) -> list[str]:
     notes = []
     for what, names in (("respondent", respondents), ("item", items)):
         odd = [name for name in names if " " in name or not name.isascii()]
-        seen = {name: name for name in names} if odd else {}
+        first_of = {name: name for name in names} if odd else {}
         for name in odd:
-            other = seen.setdefault(" ".join(unicodedata.normalize("NFC", name).split()), name)
+            plain = " ".join(unicodedata.normalize("NFC", name).split())
+            other = first_of.setdefault(plain, name)
             if other != name:
                 notes.append(
                     f"The {what} names {other!a} and {name!a} look the same, but differ "

@@ -34,7 +34,7 @@ from ogive.irt.response_codes import KINDS
 from ogive.results.numbers import shown
 
 ROWS_AT_A_TIME = 1 << 16
-EXTRA_BYTES = 1 << 28  # of a column that was not asked for
+EXTRA_BYTES = 1 << 28  # size of a column that was not asked for
 
 
 @contextmanager
@@ -323,8 +323,8 @@ def _about(path: Path, content: bytes) -> dict[str, Any]:
 
 def names_column(schema: Any, layout: str) -> int | None:
     """Return the column that names the rows: the index that pandas stored, or the first."""
-    told = schema.pandas_metadata
-    index = told.get("index_columns") if isinstance(told, dict) else None
+    stored = schema.pandas_metadata
+    index = stored.get("index_columns") if isinstance(stored, dict) else None
     if isinstance(index, list) and len(index) == 1 and index[0] in schema.names:
         return int(schema.names.index(index[0]))
     if names_rows(schema.names[0], layout) or not is_number(schema.types[0]):

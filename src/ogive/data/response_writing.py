@@ -127,7 +127,7 @@ def _long_lines(responses: Responses, delimiter: str) -> Iterator[str]:
 
 
 def _quoted(name: str) -> str:
-    """Always quote names, so that none is read as a delimiter, a line end or an empty cell."""
+    """Quote a name, so that it is never read as a delimiter, a line end or an empty cell."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -183,7 +183,7 @@ class Responses:
         predictions: Mapping[str, ArrayLike] | pd.DataFrame,
         items: Iterable[object] | None = None,
     ) -> Self:
-        """1 where a model predicts the true label, else 0; without a prediction, never asked.
+        """Return 1 if a model predicts the true label, else 0; without a prediction, never asked.
 
         `predictions` maps each model to its labels, or is a frame with one column per model.
         Labels are compared by position.
@@ -257,14 +257,14 @@ class Responses:
         if wanted is None and long.tries is None:  # a mean of 0.5 may be half right, or a score
             right = np.isin(numbers[~np.isnan(numbers)], (0, 1)).all()
             wanted = "binary" if right else "continuous"
-        told = long.tries is None or long.spread is not None
+        spread_known = long.tries is None or long.spread is not None
         return cls(
             one.wide(many.mean),
             rows,
             columns,
             wanted,
             tries=np.nan_to_num(one.wide(many.tries.astype(np.float64)), nan=0.0),
-            spread=one.wide(many.spread) if told else None,
+            spread=one.wide(many.spread) if spread_known else None,
         )
 
     @classmethod
@@ -365,12 +365,12 @@ class Responses:
 
     @property
     def tries(self) -> Tries | None:
-        """How many answers stand behind each cell, 0 where never asked; None if one everywhere."""
+        """The number of answers behind each cell, 0 if never asked; None if one everywhere."""
         return None if self.repeats is None else self.repeats.tries
 
     @property
     def spread(self) -> NDArray[np.float64] | None:
-        """Standard deviation of the answers within each cell; NaN where it is not known.
+        """Standard deviation of the answers within each cell; NaN if it is not known.
 
         None if no cell has more than one answer.
         """
@@ -378,12 +378,12 @@ class Responses:
             return None
         if self.repeats.spread is None and self.kind == "binary":
             return spread_of_shares(self.cells, self.repeats.tries)
-        told = self.repeats.spread
-        return np.full(self.shape, np.nan) if told is None else told
+        spread = self.repeats.spread
+        return np.full(self.shape, np.nan) if spread is None else spread
 
     @cached_property
     def tally(self) -> Tally:
-        """How often each item got each response, from one pass over the table."""
+        """The number of times each item got each response, from one pass over the table."""
         return Tally.of(self.cells)
 
     @property
@@ -496,7 +496,7 @@ class Responses:
 
 
 def _given_names(names: Iterable[object] | None, count: int) -> tuple[str, ...] | None:
-    """Names of respondents; None where they are numbered, which need not be written out yet."""
+    """Return names of respondents; None if they are numbered, which need not be written yet."""
     return None if names is None else named(names, count, "respondent")
 
 

@@ -189,7 +189,7 @@ SMALL, HIGHEST_RATIO = 1 << 27, 100  # what trees and coefficients compress to s
 EPOCH = (1980, 1, 1, 0, 0, 0)
 PLAIN_ENDINGS = (".json", ".npy", ".bin")
 _NAMED = re.compile(rb'"file":\s*"([^"\\]*)"')
-# Objects are named by where they were in memory, and files after them.
+# Objects are named by their addresses in memory, and files after them.
 _ADDRESS = re.compile(rb'"__id__": (\d+)|"file": "(\d+)(?=\.)')
 
 

@@ -194,13 +194,13 @@ class WideRows:
         return chain.from_iterable(file.blocks(grades=grades) for file in self.files)
 
     def respondents(self, n_rows: int) -> Iterator[Any]:
-        """Return names of rows; the number of rows where a file has none."""
+        """Return names of rows; the number of rows if a file has none."""
         return chain.from_iterable(file.respondents(n_rows) for file in self.files)
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedRows:
-    """All rows, in a temporary file or elsewhere, and what was seen on the way there."""
+    """All rows, in a temporary file or elsewhere, and a summary of their items."""
 
     rows: Any  # as `StoredRows`
     seen: SeenCells
@@ -280,7 +280,7 @@ class ScannedResponses:
 
     @cached_property
     def digest(self) -> Responses:
-        """A few rows that hold all that was seen of each item: its grades, its outermost scores."""
+        """A few rows with all grades of each item, or its outermost scores."""
         return Responses(self._floats(self.opened.seen.rows()), None, self.items, self.kind)
 
     def sample(self, size: int = 10_000) -> Responses:
@@ -383,7 +383,7 @@ def open_rows(source: Source, kind: Kind | None, cache: PathLike | None) -> Open
 
 
 def graded_kind(seen: SeenCells, kind: Kind | None) -> Kind:
-    """Return the kind of grades; refused where they are declared right or wrong and are not."""
+    """Return the kind of grades; refused if they are declared right or wrong and are not."""
     if kind == "binary" and seen.highest > 1:
         raise InputError(
             f"The responses go up to {seen.highest}, but binary responses are 0 or 1. Correct "

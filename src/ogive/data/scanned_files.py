@@ -51,7 +51,7 @@ class NotGradesError(Exception):
 
 @dataclass(frozen=True)
 class ScannedFile:
-    """One file: where it is, what it looked like when it was found, and which columns count."""
+    """One file: its path, its state when it was found, and the columns that count."""
 
     path: str
     n_rows: int
@@ -228,15 +228,15 @@ def _wide_columns(path: Path, schema: Any, layout: str) -> tuple[str | None, dic
         raise InputError(f"'{path}' has several columns called {shown(twice)}. Rename them.")
     first = names_column(schema, layout)
     heading = None if first is None else names[first]
-    told = json.loads((schema.metadata or {}).get(ABOUT_KEY, b"{}") or b"{}")
-    by_item = told.get("rows") == "items" or (layout == "auto" and names_items(heading))
-    if by_item or told.get("repeats"):
+    about = json.loads((schema.metadata or {}).get(ABOUT_KEY, b"{}") or b"{}")
+    by_item = about.get("rows") == "items" or (layout == "auto" and names_items(heading))
+    if by_item or about.get("repeats"):
         what = "one row per item" if by_item else "several answers per cell"
         raise InputError(
             f"'{path}' has {what}, which cannot be scanned. Read it with read_responses, or "
             "write one row per respondent and one answer per cell."
         )
-    facts = names[1 : 1 + int(told.get("facts", 0))]
+    facts = names[1 : 1 + int(about.get("facts", 0))]
     items = [name for name in names if name != heading and name not in facts]
     if not items:
         raise InputError(f"'{path}' has no column of responses. Give one column per item.")
@@ -251,8 +251,8 @@ def _wide_columns(path: Path, schema: Any, layout: str) -> tuple[str | None, dic
 
 
 def _stamp(path: PathLike) -> tuple[int, int]:
-    told = os.stat(path)  # noqa: PTH116 - of text, many times
-    return told.st_size, told.st_mtime_ns
+    stat = os.stat(path)  # noqa: PTH116 - of text, many times
+    return stat.st_size, stat.st_mtime_ns
 
 
 def codes_of(column: Any, where: str) -> NDArray[np.int8]:

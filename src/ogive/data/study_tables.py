@@ -52,9 +52,8 @@ def asked_once(table: Responses) -> Bools:
 
 def answered(table: Responses) -> Answered:
     """Leave out respondents and items without a response; an empty table is refused."""
-    seen = table.observed
-    rows: Bools = np.asarray(seen.any(axis=1))
-    columns: Bools = np.asarray(seen.any(axis=0))
+    rows: Bools = np.asarray(table.observed.any(axis=1))
+    columns: Bools = np.asarray(table.observed.any(axis=0))
     if not rows.any():
         raise InputError("The table holds no response, so there is nothing to analyse.")
     notes = []
@@ -70,7 +69,7 @@ def answered(table: Responses) -> Answered:
 
 
 def check_linked(table: Responses, study: str) -> None:
-    """Refuse a table of parts that no item links, where the score on all items is predicted."""
+    """Refuse a table of parts that no item links, if the score on all items is predicted."""
     parts = linked_parts(table.observed)[0]
     if parts.any():
         names = [name for name, part in zip(table.respondents, parts, strict=True) if part == 0]
@@ -210,7 +209,7 @@ USUAL = (1.0, 5.0, 10.0, 20.0, 100.0, 1000.0)  # upper bounds that scores from 0
 USUAL_SHARE = (0.0, 1.0)
 MOST_NAMED = 3
 MOST_TASKS = 40  # columns; more are items
-LEAST_PERCENT, PERCENT = 20.0, 100.0  # of the largest response, where they are percentages
+LEAST_PERCENT, PERCENT = 20.0, 100.0  # bounds of the largest response, if a percentage
 
 
 def on_one_scale(table: Responses, tasks: Sequence[str] | None) -> tuple[Responses, list[str]]:
@@ -278,12 +277,12 @@ def _unlike_bounds(table: Responses, tasks: Sequence[str] | None) -> dict[str, t
 
 def _named(bounds: dict[str, tuple[float, float]], tasks: Sequence[str]) -> str:
     """Return the first tasks with their bounds."""
-    told = [f"{task}: {bounds[task][0]:g} to {bounds[task][1]:g}" for task in tasks[:MOST_NAMED]]
-    return "; ".join([*told, *(["..."] if len(tasks) > MOST_NAMED else [])])
+    named = [f"{task}: {bounds[task][0]:g} to {bounds[task][1]:g}" for task in tasks[:MOST_NAMED]]
+    return "; ".join([*named, *(["..."] if len(tasks) > MOST_NAMED else [])])
 
 
 def like_percentages(table: Responses) -> bool:
-    """Whether the responses look like percentages of whole tasks: few columns, from 0 to 100."""
+    """Return True if responses look like percentages of whole tasks: few columns, 0 to 100."""
     if table.kind != "continuous" or not table.n_items <= MOST_TASKS or not table.observed.any():
         return False
     least, most = float(np.nanmin(table.values)), float(np.nanmax(table.values))
@@ -292,8 +291,8 @@ def like_percentages(table: Responses) -> bool:
 
 def _bounds(values: np.ndarray, lowest: float | None, highest: float | None) -> tuple[float, float]:
     """Return bounds as stated, or as the scores suggest; never equal."""
-    seen = values[~np.isnan(values)]
-    least, most = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 1.0)
+    known = values[~np.isnan(values)]
+    least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     low = lowest if lowest is not None and lowest <= least else min(least, 0.0)
     if highest is not None and highest >= most:
         high = highest

@@ -47,7 +47,7 @@ def name_of(path: PathLike) -> str:
 
 
 def as_name(cell: object) -> str:
-    """A cell as a name or label; 1.0 becomes 1, so that every file format gives the same name."""
+    """Return a cell as a name; 1.0 becomes 1, so that every file format gives one name."""
     whole = isinstance(cell, float | np.floating) and cell.is_integer()
     return str(int(cell)) if whole else str(cell)  # type: ignore[call-overload]
 

@@ -28,7 +28,7 @@ from ogive.results.numbers import listed, repeated, shown
 MAX_LINE = 64 * 1024**2  # characters; a row of a million items stays below
 
 ROW_BYTES = 72  # memory that a row needs beside its cells: a name, its number, three references
-CELL_BYTES = 32  # of a cell while pandas reads it: its text, where it begins, its value
+CELL_BYTES = 32  # memory of a cell while pandas reads it: its text, position and value
 _PIECE = 1 << 20
 # What rows of a gzip file may need: so much of `max_bytes` in any case, else times its own size.
 # Even a column of coin flips stays below, so that only equal lines are refused.
@@ -55,7 +55,7 @@ Rows = Iterator[tuple[int, list[str]]]  # line number and fields
 
 @contextmanager
 def text_lines(path: Path, max_bytes: int) -> Iterator[Iterator[str]]:
-    """The lines of a UTF-8 file, also compressed with gzip, that need at most `max_bytes` in all.
+    """Yield the lines of a UTF-8 file, also packed with gzip, if they need at most `max_bytes`.
 
     Whatever goes wrong while the lines are read becomes a `FileError`.
     """
@@ -75,7 +75,7 @@ def text_lines(path: Path, max_bytes: int) -> Iterator[Iterator[str]]:
 def text_bytes(
     path: Path, max_bytes: int, passed: Callable[[int], None] | None = None
 ) -> Iterator[io.BufferedReader[Any]]:
-    """The bytes of a text file, also compressed with gzip, at most `max_bytes` of them.
+    """Yield the bytes of a text file, also packed with gzip, at most `max_bytes` of them.
 
     `passed` is called at every read with the position in the file itself.
     """
@@ -228,7 +228,7 @@ def _check_cells(path: Path, rows: Rows, width: int, max_bytes: int) -> None:
 
 
 def _delimiter(start: list[str]) -> str:
-    """The delimiter that splits the first two rows into equally many fields, and the most."""
+    """Return the delimiter that splits the first two rows into equally many and most fields."""
 
     def fit(delimiter: str) -> tuple[bool, int]:
         rows = filter(None, csv.reader(start, delimiter=delimiter, strict=True))

@@ -123,7 +123,7 @@ def _means(
 def _most_frequent(
     cells: NDArray[np.intp], statuses: NDArray[np.intp], shape: tuple[int, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The most frequent status of each cell, ties not being ok; and whether statuses differ."""
+    """Return the most frequent status of each cell, ties not ok, and whether statuses differ."""
     size = shape[0] * shape[1]
     pairs, counts = np.unique(cells * len(STATUSES) + statuses, return_counts=True)
     where, which = np.divmod(pairs, len(STATUSES))
@@ -197,7 +197,7 @@ class AslibScenario:
     better: Better
     kind: MeasureKind
     cutoff: float | None  # of a runtime, if it is known
-    performance: pd.DataFrame  # problems x algorithms, as recorded; NaN where nothing is
+    performance: pd.DataFrame  # problems x algorithms, as recorded; NaN if nothing is
     status: pd.DataFrame  # of the same shape: "ok", "timeout", ..., or "missing"
     features: pd.DataFrame | None  # problems x features
     folds: pd.Series | None  # the fold of each problem in the first repetition
@@ -360,7 +360,7 @@ def _file(folder: Path, name: str) -> Path | None:
 def _no_scenario(folder: Path) -> FileError:
     """Return the error for a folder without a scenario, which may be one level down."""
     lacking = [name for name in (_DESCRIPTION, _RUNS) if _file(folder, name) is None]
-    said = f"'{folder}' is not an ASlib scenario: it has no {' and no '.join(lacking)} (or .gz)."
+    fault = f"'{folder}' is not an ASlib scenario: it has no {' and no '.join(lacking)} (or .gz)."
     try:
         entries = sorted(islice(folder.iterdir(), _LOOKED_AT))
         below = [path for path in entries if is_folder(path) and _file(path, _DESCRIPTION)]
@@ -368,8 +368,8 @@ def _no_scenario(folder: Path) -> FileError:
         below = []
     if below:
         names = listed([path.name for path in below], "folder")
-        return FileError(f"{said} One level down, {names} may hold one: give '{below[0]}'.")
-    return FileError(f"{said} Give the folder that holds these files.")
+        return FileError(f"{fault} One level down, {names} may hold one: give '{below[0]}'.")
+    return FileError(f"{fault} Give the folder that holds these files.")
 
 
 def _features(

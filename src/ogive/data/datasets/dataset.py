@@ -59,7 +59,7 @@ class Dataset:
     """
 
     name: str
-    features: pd.DataFrame  # numbers, categories or text; NaN where a value is missing
+    features: pd.DataFrame  # numbers, categories or text; NaN if a value is missing
     target: pd.Series[Any]  # labels as given
     source: str  # where the data come from, in words
     test: NDArray[np.intp] | None = None  # positions of a test part that the user gave
@@ -167,7 +167,7 @@ def check_labels(target: pd.Series[Any], what: str) -> None:
 
 
 def require_classes(dataset: Dataset, study: str) -> None:
-    """Refuse numbers to predict where a study needs classes."""
+    """Refuse numbers to predict if a study needs classes."""
     if dataset.kind != CLASSES:
         raise InputError(
             f"'{dataset.name}' has numbers to predict, but {study} needs classes. Cut them into "
@@ -331,7 +331,7 @@ class Split:
 
     @property
     def preprocessing(self) -> str:
-        """How the columns were turned into numbers."""
+        """The steps by which the columns were turned into numbers."""
         return self._prepared.words
 
     @cached_property
@@ -496,7 +496,7 @@ def _exchange(codes: NDArray[np.int64], source: Positions, lacking: Positions, c
 def _given(
     dataset: Dataset, codes: NDArray[np.int64], classes: tuple[str, ...], notes: list[str]
 ) -> tuple[Positions, Positions]:
-    """The user's test part and everything else, if its classes can be learned from the rest."""
+    """Return the user's test part and the rest, if its classes can be learned from the rest."""
     test = np.asarray(dataset.test)
     train = np.setdiff1d(np.arange(len(codes)), test)
     unseen = sorted(set(codes[test].tolist()) - set(codes[train].tolist()))

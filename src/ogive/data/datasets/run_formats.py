@@ -31,7 +31,7 @@ _LOWER = re.compile(
 )
 _NEGATED = re.compile(r"^neg_", re.IGNORECASE)  # errors with their sign changed, in scikit-learn
 
-FINISHED = ("3", "FINISHED")  # in the database, and in the file store
+FINISHED = ("3", "FINISHED")  # the status in the file store, and in the database
 RUN_NAME, PARENT = "mlflow.runName", "mlflow.parentRunId"
 PROBLEMS = ("dataset", "data_set", "problem", "task")
 ALGORITHMS = ("model", "algorithm", "classifier", "regressor", "estimator", "estimator_name")
@@ -241,7 +241,7 @@ FORMS: tuple[tuple[tuple[tuple[str, ...], ...], Reader], ...] = (
 
 @dataclass
 class Run:
-    """What MLflow knows of one run."""
+    """One run as MLflow stores it."""
 
     id: str
     experiment: str

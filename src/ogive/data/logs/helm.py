@@ -177,7 +177,7 @@ def _preferred(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class _Question(NamedTuple):
-    """What an instance asks."""
+    """The question of an instance, and what was answered."""
 
     content: str  # a hash of question and right answer
     text: str | None
@@ -230,7 +230,7 @@ class _InstanceReader:
 
 
 def _statistics(instance: object) -> dict[str, tuple[float | None, Fact]]:
-    """Return mean and split of each statistic; an empty statistic has neither."""
+    """Return the mean and the split of each statistic; an empty statistic has neither."""
     statistics: dict[str, tuple[float | None, Fact]] = {}
     for stat in nested_list(instance, "stats"):
         name = nested(stat, "name", "name")

@@ -198,8 +198,8 @@ def _facts(
         else:
             of_respondents[name] = [_joined(name, values.get(who, [])) for who in names]
     for name in dict.fromkeys(name for one in answers for name in one.run.task_facts):
-        told = {one.run.task: one.run.task_facts.get(name) for one in answers}
-        of_items[name] = [told.get(str(task)) for task in tasks]
+        by_run = {one.run.task: one.run.task_facts.get(name) for one in answers}
+        of_items[name] = [by_run.get(str(task)) for task in tasks]
     for name in SPENT:
         means = _means(answers, name)
         if means:
@@ -222,7 +222,7 @@ def _values_by(pairs: Iterable[tuple[str, Run]]) -> dict[str, dict[str, list[Fac
 
 
 def _means(answers: Sequence[Answers], name: str) -> dict[str, Fact]:
-    """Return what an answer of each respondent took on average, if logs tell."""
+    """Return the mean tokens or cost of an answer of each respondent, if logs tell."""
     sums: dict[str, tuple[float, float]] = {}
     for one in answers:
         total, count = sums.get(one.respondent, (0.0, 0.0))
@@ -248,7 +248,7 @@ def _chosen_options(
     used: Ints,
     item_names: Sequence[str],
 ) -> Responses | None:
-    """Return who chose what, if logs tell it; the right option is told, or was scored as right.
+    """Return the options chosen, if logs tell them; the right one is told, or scored as right.
 
     Of several answers to an item, the newest log counts. An item without a single right option is
     left out.
@@ -262,9 +262,9 @@ def _chosen_options(
         for item, label in one.run.choices.items():
             if int(table_items[item]) in correct:
                 right[int(table_items[item])].add(label)
-    told = {int(table_items[item]): label for item, label in items.keys.items()}
+    stated = {int(table_items[item]): label for item, label in items.keys.items()}
     scored = {item: next(iter(labels)) for item, labels in right.items() if len(labels) == 1}
-    keys = {k: label for k, label in (told | scored).items() if len(right.get(k, ())) < 2}
+    keys = {k: label for k, label in (stated | scored).items() if len(right.get(k, ())) < 2}
     asked = {item for choices in chosen.values() for item in choices}
     names = {int(item): name for item, name in zip(used, item_names, strict=True)}
     kept = [item for item in names if item in asked and item in keys]

@@ -139,7 +139,7 @@ def _predict(
 
 
 def _checked(given: Any, n_items: int, n_classes: int) -> NDArray[Any]:
-    """Predictions as codes, or as numbers where there are no classes; anything else is refused."""
+    """Return predictions as codes, or as numbers without classes; refuse anything else."""
     found = np.asarray(given)
     if found.size != n_items or found.shape[0] != n_items:
         raise InputError(
@@ -217,7 +217,7 @@ def folds_of(
 
 
 def _mean_and_se(accuracies: list[float]) -> tuple[float | None, float | None]:
-    """Return mean over folds and its standard error, as if folds were independent."""
+    """Return the mean over folds and its standard error, as if folds were independent."""
     n = len(accuracies)
     mean = math.fsum(accuracies) / n if n else None
     if mean is None or n < 2:
@@ -378,7 +378,7 @@ class _Worker(Child):
             worker.end()  # it died while it waited
 
     def ask(self, task: Task, time_limit: float | None) -> Outcome:
-        """The outcome of a task; at the time limit the worker is killed and the member fails."""
+        """Return the outcome of a task; the worker is killed at the time limit."""
         import cloudpickle
 
         late = threading.Event()

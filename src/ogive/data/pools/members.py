@@ -102,7 +102,7 @@ class Part:
             )
 
     def fold(self, learn: NDArray[Any], hold: NDArray[Any]) -> Part:
-        """A split of the training part: rows `learn` to learn from, rows `hold` to predict."""
+        """Split the training part: rows `learn` to learn from, rows `hold` to predict."""
         X, y = self.X_train, self.y_train
         return Part(
             self.name, hold, _rows(X, learn), _rows(X, hold), y[learn], y[hold], self.classes
@@ -129,7 +129,7 @@ class Part:
 
     @property
     def untidy(self) -> bool:
-        """Whether columns hold text, categories or missing values."""
+        """True if columns hold text, categories or missing values."""
         from pandas.api.types import is_numeric_dtype
 
         if not hasattr(self.X_train, "dtypes"):
@@ -184,7 +184,7 @@ class Member:
 
 @dataclass(frozen=True)
 class FromEstimator:
-    """Makes unfitted copies of a scikit-learn classifier, seeded where it takes a seed."""
+    """Makes unfitted copies of a scikit-learn classifier, seeded if it takes a seed."""
 
     estimator: Any
 
@@ -231,7 +231,7 @@ def _checked_kind(name: str, estimator: Any) -> str:
 
 
 def check_kinds(members: Iterable[Member], part: Part) -> None:
-    """Refuse classifiers where numbers are to be predicted, and regressors where classes are."""
+    """Refuse classifiers if numbers are to be predicted, and regressors if classes are."""
     wanted, target = (CLASSIFIER, "classes") if part.classes else (REGRESSOR, "numbers")
     if wrong := [one.name for one in members if one.kind not in ("", wanted)]:
         other = REGRESSOR if part.classes else CLASSIFIER

@@ -48,7 +48,7 @@ class Pool:
     evaluated: tuple[str, ...] = ()
 
     def preparation(self, split: Split) -> str:
-        """How members get the columns of a split; refused if there is no way to prepare them."""
+        """Say how members get the columns of a split; refused if they cannot be prepared."""
         if any(member.prepared for member in self.members):
             return split.preprocessing
         return "none: classifiers get the columns as they are"
@@ -142,7 +142,7 @@ class Answers(Result):
     members: tuple[str, ...]
     items: tuple[str, ...]
     predictions: NDArray[Any]  # (n_members, n_items), codes with -1, or numbers with NaN: no answer
-    cv_accuracy: NDArray[np.float64]  # (n_members,), NaN where there is none
+    cv_accuracy: NDArray[np.float64]  # (n_members,), NaN if there is none
     cv_accuracy_se: NDArray[np.float64]  # (n_members,)
     failures: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class Answers(Result):
     unit: float | None = None  # of errors, if numbers are predicted
 
     def responses(self, y_true: ArrayLike, members: Iterable[str] | None = None) -> Responses:
-        """Return 1 where a member predicts the true code, 0 elsewhere; failed members are left out.
+        """Return 1 if a member predicts the true code, else 0; failed members are left out.
 
         Of regressors, the score of each error; `y_true` are then numbers. `members` selects some
         of them, such as those of a pool that calibrate.
@@ -172,7 +172,7 @@ class Answers(Result):
         return Responses.from_codes(cells, names, self.items, "binary")
 
     def accuracy(self, y_true: ArrayLike) -> NDArray[np.float64]:
-        """Return share of right answers of each member, or its mean score; NaN if it failed."""
+        """Return the share of right answers of each member, or its mean score; NaN if it failed."""
         if self.unit is not None:
             scores = error_scores(self.predictions - np.asarray(y_true), self.unit)
             some = np.isfinite(scores).any(axis=1)

@@ -272,7 +272,7 @@ class CombinedProgress:
 
 @dataclass
 class _OneRun:
-    """One of several runs: it counts from where the runs before it end."""
+    """One of several runs: it counts on from the end of the runs before it."""
 
     combined: CombinedProgress
     name: str
