@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -128,33 +129,18 @@ def scored_blocks(
     if isinstance(responses, Responses):
         yield pa.array(responses.respondents, pa.string()), score(responses)
         return
-    first, rows = 0, responses.opened.rows
-    for names in _named_blocks(responses):
-        cells = np.asarray(rows[first : first + len(names)])
-        yield names, score(as_block(cells, responses))
-        first += len(names)
-
-
-def as_block(cells: np.ndarray, responses: ScannedResponses) -> Responses:
-    """Return some rows as responses, without their names."""
-    if cells.dtype.kind == "i":
-        return Responses.from_codes(cells, None, responses.items, responses.kind)
-    return Responses(cells, None, responses.items, responses.kind)
-
-
-def _named_blocks(responses: ScannedResponses) -> Iterator[Any]:
-    """Yield names of as many rows as make a block; rows of files without names are numbered."""
     most = max(1, CELLS_AT_A_TIME // responses.n_items)
-    kept: list[Any] = []
-    count = 0
-    for names in responses.source.respondents(most):
-        if isinstance(names, int):
-            numbers = range(count + 1, count + names + 1)
-            names = pa.array([f"respondent_{k}" for k in numbers], pa.string())
-        count += len(names)
-        if kept and sum(map(len, kept)) + len(names) > most:
-            yield pa.concat_arrays(kept)
-            kept = []
-        kept.append(names)
-    if kept:
-        yield pa.concat_arrays(kept)
+    waiting: list[Any] = []
+    first = 0
+    for names in chain(responses.name_blocks(most), [None]):  # None: there are no more
+        n_waiting = sum(map(len, waiting))
+        if waiting and (names is None or n_waiting + len(names) > most):
+            cells = np.asarray(responses.opened.rows[first : first + n_waiting])
+            make = Responses.from_codes if cells.dtype.kind == "i" else Responses
+            yield (
+                pa.concat_arrays(waiting),
+                score(make(cells, None, responses.items, responses.kind)),
+            )
+            first += n_waiting
+            waiting = []
+        waiting.append(names)

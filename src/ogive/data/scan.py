@@ -288,19 +288,20 @@ class ScannedResponses:
         most = whole_number(size, "size", least=1)
         places = evenly_spaced(self.n_respondents, most)
         cells, wanted = self.opened.rows.take(places), set(places.tolist())
-        names = [name for k, name in enumerate(self._names()) if k in wanted]
+        all_names = chain.from_iterable(block.to_pylist() for block in self.name_blocks(1 << 16))
+        names = [name for k, name in enumerate(all_names) if k in wanted]
         found = Responses(self._floats(cells), names, self.items, self.kind)
         return found.described(notes=[*self.notes, f"{counted(len(names), 'respondent')} of many."])
 
-    def _names(self) -> Iterator[str]:
+    def name_blocks(self, n_rows: int) -> Iterator[Any]:
+        """Yield names as Arrow arrays, at most `n_rows` at a time; nameless rows are numbered."""
         count = 0
-        for names in self.source.respondents(1 << 16):
+        for names in self.source.respondents(n_rows):
             if isinstance(names, int):
-                yield from (f"respondent_{k}" for k in range(count + 1, count + 1 + names))
-                count += names
-            else:
-                yield from names.to_pylist()
-                count += len(names)
+                numbers = range(count + 1, count + 1 + names)
+                names = pa.array([f"respondent_{k}" for k in numbers], pa.string())
+            yield names
+            count += len(names)
 
     def _floats(self, cells: Any) -> Any:
         return np.where(cells < 0, np.nan, cells) if cells.dtype.kind == "i" else cells

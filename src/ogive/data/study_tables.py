@@ -61,7 +61,7 @@ def answered(table: Responses) -> Answered:
         (rows, table.respondents, "respondent"),
         (columns, table.items, "item"),
     ):
-        lost = [name for name, there in zip(names, kept, strict=True) if not there]
+        lost = [name for name, stays in zip(names, kept, strict=True) if not stays]
         if lost:
             notes.append(f"Left out for lack of responses: {listed(lost, noun)}.")
     part = table.select(rows, columns) if notes else table
@@ -82,7 +82,7 @@ def check_linked(table: Responses, study: str) -> None:
 
 
 def one_try(table: Responses, random_state: int) -> tuple[Responses, tuple[str, ...]]:
-    """One of the repeated right or wrong answers of each cell, at random; others as they are."""
+    """Draw one of the repeated right or wrong answers of each cell; keep other responses."""
     if table.tries is None or table.kind != "binary":
         return table, ()
     shares = table.values
@@ -99,14 +99,14 @@ def one_try(table: Responses, random_state: int) -> tuple[Responses, tuple[str, 
 
 def rivals(scores: Table, study: str) -> Responses:
     """Return scores of at least two respondents, one row per respondent, one column per item."""
-    found = as_responses(scores, "continuous")
-    if found.n_respondents < 2:
+    table = as_responses(scores, "continuous")
+    if table.n_respondents < 2:
         raise InputError(
             f"{study} compares respondents, but the table has "
-            f"{counted(found.n_respondents, 'respondent')}. Give one row per respondent, "
+            f"{counted(table.n_respondents, 'respondent')}. Give one row per respondent, "
             "at least two."
         )
-    return found
+    return table
 
 
 Ints = NDArray[np.int64]

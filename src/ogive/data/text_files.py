@@ -73,18 +73,18 @@ def text_lines(path: Path, max_bytes: int) -> Iterator[Iterator[str]]:
 
 @contextmanager
 def text_bytes(
-    path: Path, max_bytes: int, passed: Callable[[int], None] | None = None
+    path: Path, max_bytes: int, on_bytes: Callable[[int], None] | None = None
 ) -> Iterator[io.BufferedReader[Any]]:
     """Yield the bytes of a text file, also packed with gzip, at most `max_bytes` of them.
 
-    `passed` is called at every read with the position in the file itself.
+    `on_bytes` is called at every read with the position in the file itself.
     """
     try:
         with path.open("rb") as file:
             plain = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
             bounded = _Bounded(plain, path, max_bytes)
-            if passed is not None:
-                bounded.passed = lambda: passed(file.tell())
+            if on_bytes is not None:
+                bounded.on_bytes = lambda: on_bytes(file.tell())
             stream = io.BufferedReader(bounded, 1 << 16)
             check_beginning(path, stream.peek(4096)[:4096])
             yield stream
@@ -127,7 +127,7 @@ class _Bounded(io.RawIOBase):
 
     def __init__(self, source: BinaryIO | gzip.GzipFile, path: Path, limit: int) -> None:
         self._source, self._path, self._limit, self._total = source, path, limit, 0
-        self.passed: Callable[[], None] = lambda: None
+        self.on_bytes: Callable[[], None] = lambda: None
 
     def readable(self) -> bool:
         return True
@@ -141,7 +141,7 @@ class _Bounded(io.RawIOBase):
                 f"{TO_RAISE}"
             )
         buffer[: len(content)] = content
-        self.passed()
+        self.on_bytes()
         return len(content)
 
 

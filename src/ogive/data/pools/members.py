@@ -1,11 +1,7 @@
-"""Members.
+"""Members of a pool, the split of a data set that they see, and their class probabilities.
 
-Members of a pool, and the split of a data set that they see.
-
-The probabilities that a member gives to the classes, and how they are packed.
-
-They are kept in half precision: 2 bytes per item and class, with three significant digits down to
-0.0001, which is more than classifiers know. As text, they travel through pipes and JSON files.
+Probabilities are kept in half precision: 2 bytes per item and class, with three significant digits
+down to 0.0001, which is more than classifiers know. As text, they travel through pipes and JSON.
 """
 
 from __future__ import annotations
@@ -110,13 +106,8 @@ class Part:
 
     def copy(self) -> Part:
         """Return features and codes that a member may change without affecting the others."""
-        return replace(
-            self,
-            X_train=self.X_train.copy(),
-            X_test=self.X_test.copy(),
-            y_train=self.y_train.copy(),
-            y_test=self.y_test.copy(),
-        )
+        parts = ("X_train", "X_test", "y_train", "y_test")
+        return replace(self, **{name: getattr(self, name).copy() for name in parts})
 
     @cached_property
     def digest(self) -> str:
