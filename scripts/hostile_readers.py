@@ -233,7 +233,7 @@ TEXT = (
     "data.text_files",
     "data.response_files",
     "data.column_roles",
-    "data.long_reading",
+    "data.long_tables",
 )
 PARQUET = ("data.parquet_files",)
 LOGS = ("data.logs.read_logs", "data.logs.merge_runs")
@@ -260,7 +260,7 @@ READERS: dict[str, Reader] = {
     "JSON Lines": Reader(
         (text("a.jsonl", samples.WIDE_LINES), text("b.jsonl", samples.LONG_LINES)),
         _responses,
-        ("data.response_files", "data.long_reading"),
+        ("data.response_files", "data.long_tables"),
     ),
     "Parquet": Reader(
         (samples.parquet, samples.long_parquet, samples.chosen_parquet), _responses, PARQUET
@@ -268,7 +268,7 @@ READERS: dict[str, Reader] = {
     "scanned folder": Reader(
         (samples.scanned, samples.scanned_long),
         _scanned,
-        ("data.scan",),
+        ("data.scan", "data.scanned_files"),
     ),
     "ARFF": Reader((text("t.arff", samples.ARFF),), _table, ("data.arff",)),
     "data set": Reader(
@@ -284,7 +284,7 @@ READERS: dict[str, Reader] = {
     "runs": Reader(
         tuple(text("r.csv", each) for each in (samples.RUNS, samples.TABLE_OF_RUNS, samples.AMLB)),
         _runs,
-        ("data.datasets.runs", "data.datasets.run_tables"),
+        ("data.datasets.runs", "data.datasets.run_formats"),
     ),
     "MLflow": Reader(
         (samples.mlflow_folder, samples.mlflow_database), _mlflow, ("data.datasets.run_formats",)
