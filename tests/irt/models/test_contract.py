@@ -392,7 +392,7 @@ def test_expected_information_is_the_expected_product_of_the_slopes(model, seed)
     found = model.curvature(coords, abilities, 0 * model.log_terms(coords, abilities)[1:], totals)
     if model.name == "beta":  # of what would be told without bounds, the share of scores inside
         shapes = Shapes(coords, abilities)
-        totals = totals * model._chance_inside(shapes, model._bound_values(shapes))
+        totals = totals * model._probability_inside(shapes, model._bound_values(shapes))
     for i, one in enumerate(scores):
         for k, other in enumerate(scores):
             product = (totals * all_of_them.mean(density, one * other)).sum(axis=1)

@@ -1,8 +1,4 @@
-"""Measurement model, coordinates, priors.
-
-Priors on single item parameters: weak by default, so that every item stays finite.
-
-What an engine may ask of a model; no engine knows a model by name.
+"""Measurement models as engines see them, their coordinates, and priors.
 
 The log-density of a response x to an item, at an ability, is a sum of products
 
@@ -27,7 +23,8 @@ from numpy.typing import NDArray
 from ogive.errors import InputError
 from ogive.stats.array_backend import Array, Floats, array_namespace, like, numbers
 
-LEAST_SD = 1e-6  # below, the curvature of the density drowns all else in float64
+LEAST_SD = 1e-6  # smallest sd of a prior whose curvature leaves room for others in float64
+FLATTEST = 0.01  # discrimination nearer to zero that counts as none: it hardly moves the curve
 
 
 @runtime_checkable
@@ -152,7 +149,7 @@ class Coordinate:
 
 
 class AbilitySlopes(NamedTuple):
-    """How an item's log-density changes with ability."""
+    """Derivatives of an item's log-density in ability."""
 
     terms: Array  # (1 + n_statistics, n_items, n_abilities): derivatives of `log_terms`
     information: Array  # (n_items, n_abilities)
@@ -160,7 +157,7 @@ class AbilitySlopes(NamedTuple):
 
 
 class NormalSums(NamedTuple):
-    """Sums over respondents of what a normal response depends on, each (n_items,)."""
+    """Sums over respondents that are sufficient for normal responses, each (n_items,)."""
 
     asked: Array
     ability: Array
@@ -184,11 +181,11 @@ class MeasurementModel(ABC):
     normal: ClassVar[bool] = False  # z given ability is normal: see `Continuous`
     affine: ClassVar[bool] = True  # closed under a change of origin and unit of the scale
     exclusive: ClassVar[bool] = False  # of the statistics of a response, at most one is not 0
-    surprise: ClassVar[float] = 1.0  # how much more than is expected a response may well tell
+    surprise: ClassVar[float] = 1.0  # factor by which a response may inform more than expected
 
     @property
     def width(self) -> int:
-        """How many coordinates an item has."""
+        """Number of coordinates of an item."""
         return len(self.coordinates)
 
     @property
@@ -220,7 +217,7 @@ class MeasurementModel(ABC):
         return self
 
     def unfitted(self) -> Self:
-        """Return the same model without what it learnt of single items, to be fitted to others."""
+        """Return the same model without the facts of single items, to be fitted to others."""
         return self
 
     def joined(self, n_items: int, other: Self, n_others: int) -> Self:
@@ -231,7 +228,8 @@ class MeasurementModel(ABC):
         del n_items, n_others
         if not self.alike(other):
             raise InputError(
-                f"The items belong to different models: {_said(self)} and {_said(other)}. "
+                f"The items belong to different models: {_described(self)} and "
+                f"{_described(other)}. "
                 "Calibrate both tables with the same model and options."
             )
         return self
@@ -242,9 +240,9 @@ class MeasurementModel(ABC):
 
     def widened(self, coords: Floats) -> Floats:
         """Return coordinates of items of a narrower shape: what they lack is absent."""
-        lacking = [c.absent for c in self.coordinates[coords.shape[1] :]]
-        columns = [np.full((len(coords), 1), value, dtype=float) for value in lacking]
-        return np.concatenate([coords, *columns], axis=1)
+        absent = [c.absent for c in self.coordinates[coords.shape[1] :]]
+        missing = np.tile(np.array(absent, dtype=float), (len(coords), 1))
+        return np.concatenate([coords, missing], axis=1)
 
     def widened_covariances(self, covariances: Floats) -> Floats:
         """Return covariances of items of a narrower shape: what they lack has none."""
@@ -260,16 +258,16 @@ class MeasurementModel(ABC):
         del cells, items
 
     def remarks(self, cells: Array) -> list[str]:
-        """Return what was done to responses of a table that a reader should know, in sentences."""
+        """Return sentences on what was done to the responses of a table."""
         del cells
         return []
 
     def read(self, cells: Array) -> Array:
-        """Return responses as numbers that engines work on; what was never asked stays so."""
+        """Return responses as numbers that engines work on; missing ones stay missing."""
         return cells
 
     def log_base(self, cells: Array, weights: Array) -> float:
-        """Return σ weights x log h(x): the part of the log-likelihood that no item changes."""
+        """Return Σ weights × log h(x): the part of the log-likelihood without items."""
         del cells, weights
         return 0.0
 
@@ -283,28 +281,28 @@ class MeasurementModel(ABC):
 
     @abstractmethod
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Return derivatives in ability, and what they say of the ability."""
+        """Return derivatives in ability, and the information on it."""
 
     @abstractmethod
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Gradient (n_items, width), Fisher and observed information (n_items, width, width).
+        """Return gradient (n_items, width), Fisher and observed information (.., width, width).
 
-        They belong to Σ totals x g₀ + counts x g, where `counts` (n_statistics, n_items,
+        They are those of Σ totals × g₀ + counts × g, where `counts` (n_statistics, n_items,
         n_abilities) sums each statistic, and `totals` (n_items or 1, n_abilities) the responses.
         """
 
     def curvature_of_sums(self, coords: Array, sums: NormalSums) -> tuple[Array, Array, Array]:
-        """Return the same from sums over respondents, for a model that is `normal`."""
+        """Return `curvature` from sums over respondents, for a model that is `normal`."""
         raise NotImplementedError
 
     def loadings(self, coords: Array) -> Array:
-        """Return how the mean of z grows with ability, (n_items,), for a model that is `normal`."""
+        """Return the slope of the mean of z in ability, (n_items,), of a `normal` model."""
         raise NotImplementedError
 
     def scored(self, values: Floats) -> Floats:
-        """Return what responses are worth, on the scale of `expected`; NaN where never asked."""
+        """Return responses on the scale of `expected`; NaN if missing."""
         return values
 
     @abstractmethod
@@ -340,21 +338,21 @@ class MeasurementModel(ABC):
         """
 
     def scale_directions(self, coords: Array) -> Array:
-        """How coordinates change when the origin moves and when the unit grows, (2, *coords)."""
+        """Return derivatives of coordinates in origin and unit of the scale, (2, *coords.shape)."""
         moved = [self.rescale(coords, 1.0, 1.0), self.rescale(coords, 0.0, 2.0)]
-        return array_namespace(coords).stack([there - coords for there in moved])
+        return array_namespace(coords).stack([new - coords for new in moved])
 
     def scale_information(self, coords: Array) -> Floats:
-        """What a respondent tells of origin and unit because curves change their form, (2, 2).
+        """Return a respondent's information on origin and unit from the form of the curves, (2, 2).
 
-        Nothing, where moving all items along `scale_directions` is moving all abilities.
+        It is 0 if moving all items along `scale_directions` is moving all abilities.
         """
         del coords
         return np.zeros((2, 2))
 
     @abstractmethod
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
-        """Public parameters by name, in the form of the documentation; NaN for an absent one."""
+        """Return public parameters by name, as documented; NaN for an absent one."""
 
     @abstractmethod
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
@@ -379,7 +377,7 @@ class MeasurementModel(ABC):
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """Those of `inputs` that the model holds at zero."""
+        """Those of `inputs` that the model fixes at zero."""
         return ()
 
     def shaped(self, parameters: Any) -> Self:
@@ -422,28 +420,29 @@ class MeasurementModel(ABC):
         return self.ability_slopes(coords, abilities).information
 
     def _hessian(self, coords: Array, gradient: Any) -> Array:
-        """Minus the second derivatives, from differences of `gradient`, (n_items, width, width)."""
+        """Return minus the second derivatives, (n_items, width, width), by differences."""
         xp = array_namespace(coords)
-        bends = -xp.permute_dims(self._differences(coords, gradient), (1, 0, 2))
-        return 0.5 * (bends + xp.permute_dims(bends, (0, 2, 1)))
+        hessian = -xp.permute_dims(self._differences(coords, gradient), (1, 0, 2))
+        return 0.5 * (hessian + xp.permute_dims(hessian, (0, 2, 1)))
 
     def at_bound(self, coords: Array) -> Array:
-        """Return which coordinates lie at a bound, (n_items, width)."""
+        """Flag coordinates at a bound, (n_items, width)."""
         low = numbers([c.low for c in self.coordinates], coords)
         high = numbers([c.high for c in self.coordinates], coords)
         return (coords <= low) | (coords >= high)
 
     def flat(self, coords: Floats) -> np.ndarray:
-        """Which items discriminate nothing, (n_items,): they are shown with the least slope."""
-        return np.zeros(len(coords), dtype=bool)
+        """Flag items that do not discriminate, (n_items,): they are shown with the least slope."""
+        flat: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
+        return flat
 
     def absent(self, coords: Array) -> Array:
-        """Return which coordinates an item does not have, (n_items, width)."""
-        nowhere = [np.nan if c.absent is None else c.absent for c in self.coordinates]
-        return coords == numbers(nowhere, coords)
+        """Flag coordinates that an item does not have, (n_items, width)."""
+        absent = [np.nan if c.absent is None else c.absent for c in self.coordinates]
+        return coords == numbers(absent, coords)
 
     def bounded(self, coords: Array) -> Array:
-        """Return `coords` moved inside the bounds."""
+        """Return `coords` clipped to the bounds."""
         xp = array_namespace(coords)
         low = numbers([c.low for c in self.coordinates], coords)
         high = numbers([c.high for c in self.coordinates], coords)
@@ -452,15 +451,15 @@ class MeasurementModel(ABC):
     def _differences(self, coords: Array, function: Any, size: float = 1e-5) -> Array:
         """Return central differences of `function` in each coordinate, stacked first."""
         xp = array_namespace(coords)
-        found = []
+        slopes = []
         for k, step in enumerate(like(size * np.eye(self.width), coords)):
             up, down = self.bounded(coords + step), self.bounded(coords - step)
-            found.append((function(up) - function(down)) / (up - down)[:, k, None])
-        return xp.stack(found)
+            slopes.append((function(up) - function(down)) / (up - down)[:, k, None])
+        return xp.stack(slopes)
 
 
-def _said(model: MeasurementModel) -> str:
-    """Return a model with its options, in a few words."""
+def _described(model: MeasurementModel) -> str:
+    """Return the name of a model with its options."""
     names = [field.name for field in fields(model)]  # type: ignore[arg-type]
     options = [f"{name}={getattr(model, name)!r:.40}" for name in names if name != "coordinates"]
     return f"{model.name}({', '.join(options)})" if options else model.name

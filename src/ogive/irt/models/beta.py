@@ -1,11 +1,4 @@
-"""Β³ and β⁴ models, shapes of a beta distribution.
-
-The two shapes of a beta distribution, as functions of an item and an ability.
-
-Shapes are (θ / δ)^a and ((1 - θ) / (1 - δ))^a with θ = Φ(ability) and δ = Φ(difficulty). All that
-the beta model needs is made of their logarithms and of derivatives of the beta function.
-
-Beta responses (Chen et al., 2019; Ferreira-Junior et al., 2023): β³ and β⁴ item response theory.
+"""Beta responses: β³ and β⁴ item response theory (Chen et al., 2019; Ferreira-Junior et al., 2023).
 
 A score in (0, 1) follows a beta distribution with parameters (θ / δ)^a and ((1 - θ) / (1 - δ))^a,
 ability θ and difficulty δ in (0, 1), θ uniform. Here both lie on the scale of all other models,
@@ -14,10 +7,9 @@ score rises with θ as no logistic curve does: for a = 1 it is a line where δ =
 steep at the ends, and for a < 0 it falls. β⁴ is this density; its authors part a into size and sign
 so that gradient descent finds negative ones, which here begin at the sign of their loading.
 
-Weak respondents get scores nearer to a bound than any file can hold. A score at a bound, or nearer
-to it than `inside` says, is therefore taken for what it tells: that it is at most that far off. Its
-chance, ∫ x^(α-1) exp(-β x) dx up to a small distance ε, over B(α, β), has the same form with one
-statistic more.
+Weak respondents get scores nearer to a bound than any file can represent. A score at a bound, or
+nearer to it than `inside`, therefore contributes the probability of being at most that far off:
+∫ x^(α-1) exp(-β x) dx up to a small distance ε, over B(α, β), a term with one statistic more.
 """
 
 from __future__ import annotations
@@ -46,13 +38,20 @@ from ogive.stats.special_functions import (
     sigmoid_pair,
 )
 
-FARTHEST = 100.0  # of log-shapes; their cubes are still numbers
-NUDGE = 1e-4  # of a log-shape, over which chances of a bound are compared
+FARTHEST = 100.0  # largest log-shape whose cube is still a number
+DIFFERENCE = 1e-4  # step of a log-shape over which probabilities of a bound are differenced
+POPULATION = np.linspace(-2.5, 2.5, 21)  # abilities of most respondents
+LEAST_MASS = 1e-14  # share of the largest mass on a node below which a node is left out
+NEAREST, WIDEST = 1e-9, 0.01  # limits of the distance from a bound that counts as none
+
+SLOPE = Coordinate("discrimination", Normal(0, 3), low=-20.0, high=20.0, longest=0.7)
+# Twice the standard deviation of abilities: an item without discrimination has no difficulty.
+DIFFICULTY = Coordinate("difficulty", Normal(0, 2), longest=0.7)
 HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
 
-class Bends(NamedTuple):
-    """Second derivatives in the logarithms of the two shapes."""
+class ShapeMatrix(NamedTuple):
+    """A symmetric matrix in the logarithms of the two shapes."""
 
     up: Array
     both: Array
@@ -60,9 +59,10 @@ class Bends(NamedTuple):
 
 
 class Shapes:
-    """The two shapes at each item and ability, (n_items, n_abilities), and what follows from them.
+    """The two shapes of the beta distribution at each item and ability, (n_items, n_abilities).
 
-    `up` belongs to the score, `down` to what it lacks. Derivatives are in their logarithms.
+    `up` = (θ / δ)^a belongs to the score, `down` = ((1 - θ) / (1 - δ))^a to its complement.
+    Derivatives are in their logarithms.
     """
 
     def __init__(self, coords: Array, abilities: Array) -> None:
@@ -74,7 +74,7 @@ class Shapes:
         self.log_up, self.log_down = self._slope * self._above, self._slope * self._below
         beyond = xp.abs(self.log_up) >= FARTHEST, xp.abs(self.log_down) >= FARTHEST
         self._free: tuple[Array, Array] | None = None
-        if bool(xp.any(beyond[0]) | xp.any(beyond[1])):  # they no longer move there
+        if bool(xp.any(beyond[0]) | xp.any(beyond[1])):  # derivatives there are 0
             self._free = tuple(xp.astype(~far, coords.dtype) for far in beyond)
             self.log_up = xp.clip(self.log_up, -FARTHEST, FARTHEST)
             self.log_down = xp.clip(self.log_down, -FARTHEST, FARTHEST)
@@ -94,11 +94,11 @@ class Shapes:
         return -up * gamma_drop(0, up, down), -down * gamma_drop(0, down, up)
 
     @cached_property
-    def told(self) -> Bends:
-        """What a score tells of the logarithms of the shapes: their Fisher information."""
+    def information(self) -> ShapeMatrix:
+        """Fisher information of a score on the logarithms of the shapes."""
         up, down = self.up, self.down
         both = -up * down * polygamma(1, up + down)
-        return Bends(up**2 * gamma_drop(1, up, down), both, down**2 * gamma_drop(1, down, up))
+        return ShapeMatrix(up**2 * gamma_drop(1, up, down), both, down**2 * gamma_drop(1, down, up))
 
     @property
     def item_slopes(self) -> list[tuple[Array, Array]]:
@@ -110,8 +110,8 @@ class Shapes:
         ]
 
     @property
-    def item_bends(self) -> list[tuple[Array, Array]]:
-        """Their second derivatives: in both, and twice in difficulty; no other is there."""
+    def item_curvatures(self) -> list[tuple[Array, Array]]:
+        """Second derivatives in both, and twice in difficulty; that in discrimination is 0."""
         at, slope = self._difficulty, self._slope
         rise, fall = hazard(at), hazard(-at)
         return [
@@ -128,7 +128,7 @@ class Shapes:
         return self._moving(self._slope * rise, -self._slope * fall)
 
     @property
-    def ability_bends(self) -> tuple[Array, Array]:
+    def ability_curvatures(self) -> tuple[Array, Array]:
         """Second derivatives of the shapes themselves in ability, divided by the shapes."""
         rise, fall = hazard(self._abilities), hazard(-self._abilities)
         first = self.ability_slopes
@@ -138,7 +138,7 @@ class Shapes:
         )
 
     def _moving(self, up: Array, down: Array) -> tuple[Array, Array]:
-        """Return derivatives; 0 where a shape is held at `FARTHEST`."""
+        """Return derivatives, 0 for shapes that are clipped at `FARTHEST`."""
         return (up, down) if self._free is None else (up * self._free[0], down * self._free[1])
 
 
@@ -157,12 +157,12 @@ class BoundTerm(NamedTuple):
         """Return `log_lower_gamma` of `shape` and `x`; the derivatives in `x` follow from it."""
         xp = array_namespace(shape)
         value = log_lower_gamma(shape, x)
-        up = log_lower_gamma(shape * exp(NUDGE), x)
-        down = log_lower_gamma(shape * exp(-NUDGE), x)
-        own = (up - down) / (2 * NUDGE)
+        up = log_lower_gamma(shape * exp(DIFFERENCE), x)
+        down = log_lower_gamma(shape * exp(-DIFFERENCE), x)
+        own = (up - down) / (2 * DIFFERENCE)
         share = xp.exp(xp.clip(-x - value, None, 600.0))
         other = share - shape
-        own_own = (up - 2 * value + down) / NUDGE**2
+        own_own = (up - 2 * value + down) / DIFFERENCE**2
         return cls(value, own, other, own_own, -share * own - shape, -share * (x + other))
 
 
@@ -170,15 +170,6 @@ def hazard(x: Array) -> Array:
     """Return derivative of log Φ."""
     xp = array_namespace(x)
     return xp.exp(-0.5 * x**2 - HALF_LOG_2PI - log_normal_cdf(x))
-
-
-POPULATION = np.linspace(-2.5, 2.5, 21)  # where most respondents are
-NOBODY = 1e-14  # part of the largest mass on a node, below which there is none
-NEAREST, WIDEST = 1e-9, 0.01  # limits of the distance from a bound that counts as none
-
-SLOPE = Coordinate("discrimination", Normal(0, 3), low=-20.0, high=20.0, longest=0.7)
-# Twice the standard deviation of abilities: an item that discriminates nothing has no difficulty.
-DIFFICULTY = Coordinate("difficulty", Normal(0, 2), longest=0.7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +211,7 @@ class BetaResponse(Bounded):
         return "Give probabilities; other scores suit the continuous model."
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
-        """Logarithms of the score and of what it lacks, and whether it is at either bound."""
+        """Return logarithms of the score and its complement, and indicators of either bound."""
         del dtype
         xp = array_namespace(values)
         low, high = self._ends(values)
@@ -234,13 +225,13 @@ class BetaResponse(Bounded):
         ]
 
     def log_base(self, cells: Array, weights: Array) -> float:
-        """Σ weights x log 1 / (y (1 - y)); a score at a bound has a chance, not a density."""
+        """Return Σ weights × log 1 / (y (1 - y)) over scores off the bounds."""
         xp = array_namespace(cells)
         values = self.read(cells)
         low, high = self._ends(values)
         inner = (values > low) & (values < high)
-        found = xp.where(inner, log_sigmoid(values) + log_sigmoid(-values), 0 * low)
-        return -float(weights @ xp.sum(found, axis=1))
+        density = xp.where(inner, log_sigmoid(values) + log_sigmoid(-values), 0 * low)
+        return -float(weights @ xp.sum(density, axis=1))
 
     def _inside(self, cells: Array, bounds: Pair, item: str | None) -> Pair:
         """Return the scores up to which, and from which on, a score counts as at a bound."""
@@ -248,24 +239,23 @@ class BetaResponse(Bounded):
         return float(np.clip(low, NEAREST, WIDEST)), float(np.clip(high, 1 - WIDEST, 1 - NEAREST))
 
     def remarks(self, cells: Array) -> list[str]:
-        """Return how many scores count as at a bound without being there."""
+        """Return the number of scores that count as at a bound without being there."""
         low, high = (np.asarray(column) for column in np.atleast_2d(self.inside or UNIT).T)
         near = int((((cells <= low) & (cells > 0)) | ((cells >= high) & (cells < 1))).sum())
         if not near:
             return []
-        least = float(np.min(low))
-        said = f"{near:,} scores within {least:.1g} of 0 or 1 count as that"
-        return [f"{said}: what sets them apart is not used. The continuous model uses it."]
+        note = f"{near:,} scores within {float(np.min(low)):.1g} of 0 or 1 count as that"
+        return [f"{note}: what sets them apart is not used. The continuous model uses it."]
 
     def _ends(self, values: Array) -> tuple[Array, Array]:
         """Return log-odds of the scores that count as at a bound."""
         inside = (NEAREST, 1 - NEAREST) if self.inside is None else self.inside
         low, high = (like(column, values) for column in np.atleast_2d(inside).astype(float).T)
-        # A hair apart from them, so that reading them back is safe.
+        # A small tolerance, because a score that is read back has rounding errors.
         return logit(low) + 1e-9, logit(high) - 1e-9
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """Return constant, both parameters of the distribution, and what being at a bound adds."""
+        """Return constant, both shapes, and the terms of either bound."""
         xp = array_namespace(coords)
         shapes = Shapes(coords, abilities)
         return xp.stack([shapes.constant, shapes.up, shapes.down, *self._bound_values(shapes)])
@@ -287,16 +277,16 @@ class BetaResponse(Bounded):
         return by_up, xp.stack([of_down, nothing, shapes.down, low.other, high.own])
 
     def _at_bounds(self, shapes: Shapes) -> tuple[BoundTerm, BoundTerm]:
-        """What being at the lower and at the upper bound adds; lengths go with the other shape."""
-        low, high = self._reaches(shapes.up)
+        """Return the terms of the lower and the upper bound; lengths go with the other shape."""
+        low, high = self._bound_lengths(shapes.up)
         return (
             BoundTerm.of(shapes.up, low * shapes.down),
             BoundTerm.of(shapes.down, high * shapes.up),
         )
 
     def _bound_values(self, shapes: Shapes) -> tuple[Array, Array]:
-        """Return the same without derivatives."""
-        low, high = self._reaches(shapes.up)
+        """Return the values of `_at_bounds` without derivatives."""
+        low, high = self._bound_lengths(shapes.up)
         return (
             log_lower_gamma(shapes.up, low * shapes.down),
             log_lower_gamma(shapes.down, high * shapes.up),
@@ -305,87 +295,85 @@ class BetaResponse(Bounded):
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Return gradient, Fisher and observed information of the expected log-likelihood.
-
-        Abilities at which there is nobody tell nothing, and are left out.
-        """
+        """Return gradient, Fisher and observed information of the expected log-likelihood."""
         xp = array_namespace(coords)
-        abilities, counts, totals = _where_somebody_is(abilities, counts, totals)
+        # Nodes without mass have no information.
+        mass = xp.max(xp.abs(totals), axis=0)
+        occupied = mass >= LEAST_MASS * xp.max(mass)
+        abilities, counts = abilities[occupied], counts[:, :, occupied]
+        totals = totals[:, occupied]
         shapes = Shapes(coords, abilities)
         low, high = self._at_bounds(shapes)
         of_up, of_down = shapes.constant_slopes
         one, other, at_low, at_high = counts
         by_up = totals * of_up + one * shapes.up + at_low * low.own + at_high * high.other
         by_down = totals * of_down + other * shapes.down + at_low * low.other + at_high * high.own
-        told = shapes.told
-        bent = Bends(
-            totals * (told.up - of_up)
+        information = shapes.information
+        curvature = ShapeMatrix(
+            totals * (information.up - of_up)
             - (one * shapes.up + at_low * low.own_own + at_high * high.other_other),
-            totals * told.both - (at_low * low.own_other + at_high * high.own_other),
-            totals * (told.down - of_down)
+            totals * information.both - (at_low * low.own_other + at_high * high.own_other),
+            totals * (information.down - of_down)
             - (other * shapes.down + at_low * low.other_other + at_high * high.own_own),
         )
         slopes = shapes.item_slopes
         gradient = xp.stack([xp.sum(by_up * u + by_down * d, axis=1) for u, d in slopes], axis=1)
-        seen = totals * self._chance_inside(shapes, (low.value, high.value))
-        expected = _in_coordinates(Bends(*(seen * part for part in told)), slopes)
-        observed = _in_coordinates(bent, slopes)
-        for place, (u, d) in zip((1, 2), shapes.item_bends, strict=True):
-            observed[place] = observed[place] - xp.sum(by_up * u + by_down * d, axis=1)
+        inside = totals * self._probability_inside(shapes, (low.value, high.value))
+        expected = _in_coordinates(ShapeMatrix(*(inside * part for part in information)), slopes)
+        observed = _in_coordinates(curvature, slopes)
+        for entry, (u, d) in zip((1, 2), shapes.item_curvatures, strict=True):
+            observed[entry] = observed[entry] - xp.sum(by_up * u + by_down * d, axis=1)
         return gradient, symmetric(expected), symmetric(observed)
 
-    def _chance_inside(self, shapes: Shapes, values: tuple[Array, Array]) -> Array:
-        """Return chance of a score that does not count as at a bound.
+    def _probability_inside(self, shapes: Shapes, values: tuple[Array, Array]) -> Array:
+        """Return the probability of a score that does not count as at a bound.
 
-        Such scores tell what they would without bounds, the others hardly anything: exact where
-        the tail is that of an exponential distribution, as it is near a bound.
+        Such scores inform as they would without bounds, the others hardly: exact if the tail is
+        exponential, as it is near a bound.
         """
         xp = array_namespace(shapes.up)
-        low, high = self._log_reaches(shapes.up)
+        ends = self._ends(shapes.up)
+        low, high = log_sigmoid(ends[0])[..., None], log_sigmoid(-ends[1])[..., None]
         at_low, at_high = values
-        chance = xp.exp(xp.clip(shapes.constant + low * shapes.up + at_low, None, 0.0))
-        chance = chance + xp.exp(xp.clip(shapes.constant + high * shapes.down + at_high, None, 0.0))
-        return xp.clip(1 - chance, 0.0, 1.0)
+        outside = xp.exp(xp.clip(shapes.constant + low * shapes.up + at_low, None, 0.0))
+        outside = outside + xp.exp(
+            xp.clip(shapes.constant + high * shapes.down + at_high, None, 0.0)
+        )
+        return xp.clip(1 - outside, 0.0, 1.0)
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Return derivatives in ability, and what they say of the ability."""
+        """Return derivatives in ability, and the information on it."""
         shapes = Shapes(coords, abilities)
         up, down, first = shapes.up, shapes.down, shapes.ability_slopes
         by_up, by_down = self._by_shape(shapes)
-        seen, information = self._ability_information(shapes)
+        inside, information = self._ability_information(shapes)
         one, other = up * first[0], down * first[1]
-        bend_one, bend_other = (
-            s * b for s, b in zip((up, down), shapes.ability_bends, strict=True)
-        )
+        second = shapes.ability_curvatures
+        second_one, second_other = up * second[0], down * second[1]
         both = polygamma(1, up + down)
-        bias = gamma_drop(1, up, down) * one * bend_one
-        bias = bias + gamma_drop(1, down, up) * other * bend_other
-        bias = bias - both * (one * bend_other + other * bend_one)
+        bias = gamma_drop(1, up, down) * one * second_one
+        bias = bias + gamma_drop(1, down, up) * other * second_other
+        bias = bias - both * (one * second_other + other * second_one)
         bias = bias + gamma_drop(2, up, down) * one**3 + gamma_drop(2, down, up) * other**3
         bias = bias - 3 * polygamma(2, up + down) * one * other * (one + other)
-        return AbilitySlopes(by_up * first[0] + by_down * first[1], information, seen * bias)
+        return AbilitySlopes(by_up * first[0] + by_down * first[1], information, inside * bias)
 
     def information(self, coords: Array, abilities: Array) -> Array:
         """Return Fisher information on ability, (n_items, n_abilities)."""
         return self._ability_information(Shapes(coords, abilities))[1]
 
     def _ability_information(self, shapes: Shapes) -> tuple[Array, Array]:
-        """Return the chance to be inside, and the information on ability."""
+        """Return the probability to be off the bounds, and the information on ability."""
         xp = array_namespace(shapes.up)
-        seen = self._chance_inside(shapes, self._bound_values(shapes))
-        told, (one, other) = shapes.told, shapes.ability_slopes
-        information = told.up * one**2 + told.down * other**2 + 2 * told.both * one * other
-        return seen, seen * xp.clip(information, 0.0, None)
+        inside = self._probability_inside(shapes, self._bound_values(shapes))
+        known, (one, other) = shapes.information, shapes.ability_slopes
+        information = known.up * one**2 + known.down * other**2 + 2 * known.both * one * other
+        return inside, inside * xp.clip(information, 0.0, None)
 
-    def _reaches(self, like_this: Array) -> tuple[Array, Array]:
-        """Return how far a score at a bound may be from it, as columns, in -log(1 - distance)."""
+    def _bound_lengths(self, like_this: Array) -> tuple[Array, Array]:
+        """Return the distances from a bound that count as none, as -log(1 - distance)."""
         low, high = self._ends(like_this)
         return -log_sigmoid(-low)[..., None], -log_sigmoid(high)[..., None]
-
-    def _log_reaches(self, like_this: Array) -> tuple[Array, Array]:
-        """Return logarithms of these distances, as columns."""
-        low, high = self._ends(like_this)
-        return log_sigmoid(low)[..., None], log_sigmoid(-high)[..., None]
 
     def expected(self, coords: Array, abilities: Array) -> Array:
         """Return expected score, (n_items, n_abilities)."""
@@ -409,20 +397,20 @@ class BetaResponse(Bounded):
         return xp.stack([slope, xp.clip(-easiness, -1.5, 1.5)], axis=1)
 
     def rescale(self, coords: Array, shift: float, scale: float) -> Array:
-        """Return the curve with about the same place and steepness; exact ones do not exist."""
+        """Return the curve of about the same location and slope; exact ones do not exist."""
         xp = array_namespace(coords)
         return xp.stack([coords[:, 0] * scale, (coords[:, 1] - shift) / scale], axis=1)
 
     def scale_directions(self, coords: Array) -> Array:
         """Return the moves of an item that come nearest to a move of all abilities.
 
-        Nearest in what responses of a standard normal population tell: a regression of the score
-        in ability, or in ability times itself, on the scores in the item's coordinates.
+        They are coefficients of a regression, in a standard normal population: of the score in
+        ability, or in ability times itself, on the scores in the item's coordinates.
         """
         return self._regressed_on_items(coords)[0]
 
     def scale_information(self, coords: Array) -> Floats:
-        """Return what is left of that regression, over all items."""
+        """Return the residual information of that regression, over all items."""
         return self._regressed_on_items(coords)[1]
 
     def _regressed_on_items(self, coords: Array) -> tuple[Array, Floats]:
@@ -431,21 +419,25 @@ class BetaResponse(Bounded):
         points = like(POPULATION, coords)
         weights = xp.exp(-0.5 * points**2)
         shapes = Shapes(coords, points)
-        slopes, along, told = shapes.item_slopes, shapes.ability_slopes, shapes.told
-        weighted = Bends(*(part * weights / xp.sum(weights) for part in told))
+        slopes, along = shapes.item_slopes, shapes.ability_slopes
+        weighted = ShapeMatrix(*(part * weights / xp.sum(weights) for part in shapes.information))
         own = symmetric(_in_coordinates(weighted, slopes))
         own = own + 1e-9 * like(np.eye(2), coords) * (1 + xp.max(own))
         moves = [tuple(part * factor for part in along) for factor in (points * 0 + 1, points)]
         cross = [xp.stack([_product(weighted, s, m) for s in slopes], axis=1) for m in moves]
-        found = xp.stack([xp.linalg.solve(own, c[..., None])[..., 0] for c in cross])
-        left = [
+        coefs = xp.stack([xp.linalg.solve(own, c[..., None])[..., 0] for c in cross])
+        residual = [
             [
-                float(xp.sum(_product(weighted, m, k) - xp.sum(found[i] * c, axis=1)))
+                float(xp.sum(_product(weighted, m, k) - xp.sum(coefs[i] * c, axis=1)))
                 for k, c in zip(moves, cross, strict=True)
             ]
             for i, m in enumerate(moves)
         ]
-        return found, np.array(left)
+        return coefs, np.array(residual)
+
+    def flat(self, coords: Floats) -> np.ndarray:
+        """Flag no item: its difficulty has a meaning without discrimination, too."""
+        return np.zeros(len(coords), dtype=bool)
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
         """Return discrimination and difficulty."""
@@ -457,7 +449,7 @@ class BetaResponse(Bounded):
         return np.stack([np.asarray(parameters[name], dtype=float) for name in names], axis=1)
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
-        """Return the coordinates are the public parameters."""
+        """Return unit vectors, because the coordinates are the public parameters."""
         first, second = (np.broadcast_to(row, coords.shape).copy() for row in np.eye(2))
         return {"discrimination": first, "difficulty": second}
 
@@ -474,21 +466,13 @@ class BetaResponse(Bounded):
         return np.asarray(random.beta(shapes.up, shapes.down))
 
 
-def _where_somebody_is(abilities: Array, counts: Array, totals: Array) -> tuple[Array, ...]:
-    """Return the nodes that carry any mass at all."""
-    xp = array_namespace(totals)
-    mass = xp.max(xp.abs(totals), axis=0)
-    somebody = mass >= NOBODY * xp.max(mass)
-    return abilities[somebody], counts[:, :, somebody], totals[:, somebody]
+def _in_coordinates(matrix: ShapeMatrix, slopes: list[tuple[Array, Array]]) -> list[Array]:
+    """Return the upper triangle of `matrix` in the two coordinates, summed over abilities."""
+    return [_product(matrix, slopes[i], slopes[k]) for i, k in ((0, 0), (0, 1), (1, 1))]
 
 
-def _in_coordinates(bends: Bends, slopes: list[tuple[Array, Array]]) -> list[Array]:
-    """Sums of `bends` over abilities, as the upper half of matrices in the two coordinates."""
-    return [_product(bends, slopes[i], slopes[k]) for i, k in ((0, 0), (0, 1), (1, 1))]
-
-
-def _product(bends: Bends, one: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
+def _product(matrix: ShapeMatrix, one: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
     """Return the product of two slopes of the log-shapes, summed over abilities, (n_items,)."""
     (u, d), (v, e) = one, other
-    part = bends.up * u * v + bends.down * d * e + bends.both * (u * e + d * v)
+    part = matrix.up * u * v + matrix.down * d * e + matrix.both * (u * e + d * v)
     return array_namespace(part).sum(part, axis=1)

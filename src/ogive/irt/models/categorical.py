@@ -1,11 +1,8 @@
-"""Likelihood terms that binary, graded, nominal models share.
+"""Responses in categories: what binary, graded and nominal models share.
 
-Responses in ordered categories: what binary and graded models share.
-
-Categories of which items may have different numbers: what grades and options share.
-
-The categories that an item does not have lie above its last one: their coordinates are absent. A
-category that an item has, but that nobody got, keeps a small chance through its prior.
+Items may have different numbers of grades or options (`VariedCategories`). The categories that an
+item does not have lie above its last one: their coordinates are absent. A category that an item
+has, but that nobody got, keeps a small probability by its prior.
 """
 
 from __future__ import annotations
@@ -23,7 +20,9 @@ from ogive.stats.array_backend import Array, Floats, array_namespace, like
 from ogive.stats.newton import symmetric
 
 TINIEST = 1e-300
-LOGISTIC_UNIT = 1.7  # a logistic curve of that slope is nearly the normal one
+LOGISTIC_UNIT = 1.7  # slope of the logistic curve that is nearly the normal one
+UNFITTED = 3  # categories of a model that has seen no table
+MAX_CATEGORIES = 500
 
 
 class Categorical(MeasurementModel):
@@ -39,11 +38,11 @@ class Categorical(MeasurementModel):
 
     @property
     def direction(self) -> tuple[float, ...]:
-        """The number of the category."""
+        """The grade."""
         return tuple(float(k) for k in range(1, self.n_categories))
 
     def counts(self, n_items: int) -> np.ndarray:
-        """Return how many categories each of `n_items` items has."""
+        """Return the number of categories of each of `n_items` items."""
         return np.full(n_items, self.n_categories)
 
     @abstractmethod
@@ -59,12 +58,12 @@ class Categorical(MeasurementModel):
         """Return derivatives of `log_prob` in the coordinates: (width, *shape of log_prob)."""
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
-        """Return for each category past the first, 1 where the response is in it."""
+        """Return an indicator of each category past the first."""
         xp = array_namespace(values)
         return [xp.astype(values == k, dtype) for k in range(1, self.n_categories)]
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """Return log-probability of the first category, and how much more that of each other is."""
+        """Return the log-probability of the first category, and the log-odds of the others."""
         return _from_first(self.log_prob(coords, abilities))
 
     def term_slopes(self, coords: Array, abilities: Array) -> Array:
@@ -74,7 +73,7 @@ class Categorical(MeasurementModel):
         return xp.concat([slopes[:, :1], slopes[:, 1:] - slopes[:, :1]], axis=1)
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Return derivatives in ability, and what they say of the ability."""
+        """Return derivatives in ability, and the information on it."""
         xp = array_namespace(coords)
         prob, first, second = self.ability_derivatives(coords, abilities)
         ratio = first / xp.clip(prob, TINIEST, None)
@@ -87,14 +86,14 @@ class Categorical(MeasurementModel):
     ) -> tuple[Array, Array, Array]:
         """Return gradient, Fisher and observed information of the expected log-likelihood.
 
-        A family with closed forms overrides this; here the observed information comes from
-        differences of the gradient.
+        The observed information comes from differences of the gradient; a family with closed forms
+        overrides this.
         """
         xp = array_namespace(coords)
         weights = xp.concat([(totals - xp.sum(counts, axis=0))[None], counts])
 
-        def gradient(where: Array) -> Array:
-            return xp.sum(weights * self.slopes(where, abilities), axis=(1, 3)).T
+        def gradient(coords: Array) -> Array:
+            return xp.sum(weights * self.slopes(coords, abilities), axis=(1, 3)).T
 
         slopes, prob = self.slopes(coords, abilities), xp.exp(self.log_prob(coords, abilities))
         expected = symmetric(
@@ -111,7 +110,7 @@ class Categorical(MeasurementModel):
         return self.ability_derivatives(coords, abilities)[0]
 
     def expected(self, coords: Array, abilities: Array) -> Array:
-        """Expected response, for a binary model the chance to be right, (n_items, n_abilities)."""
+        """Return expected response: of a binary model, the probability of a right one."""
         return (self.lowest or 0) + _mean(self.category_probabilities(coords, abilities))
 
     def expected_along(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
@@ -152,7 +151,7 @@ def log_shares(odds: list[Array]) -> Array:
 
 
 def slope_of_loading(loading: Array) -> Array:
-    """Return the slope of a logistic curve whose response correlates so with ability."""
+    """Return the slope of the logistic curve whose responses correlate with ability like this."""
     xp = array_namespace(loading)
     loading = xp.clip(loading, -0.9, 0.9)
     return LOGISTIC_UNIT * loading / xp.sqrt(1 - loading**2)
@@ -172,20 +171,18 @@ def _mean(prob: Array) -> Array:
     return total
 
 
-UNFITTED = 3  # categories of a model that has seen no table
-MOST_CATEGORIES = 500
-
-
 @dataclass(frozen=True, kw_only=True)
 class VariedCategories(Categorical):
     """Grades or options, of which each item has its own number.
 
-    `categories` is how many grades an item has: one number for all items, or one each. Left
+    `categories` is the number of grades of an item: one number for all items, or one each. Left
     out, an item has all grades from the lowest of the table to its own highest one. `lowest` is
-    the lowest grade: 0 where categories are given, else the lowest of the table.
+    the lowest grade: 0 if categories are given, else the lowest of the table.
     """
 
     noun: ClassVar[str] = "grade"
+    step_name: ClassVar[str] = "difficulty_"  # parameters of an item that tell its categories
+    simulated: ClassVar[int] = 5  # categories of simulated items by default
     categories: int | tuple[int, ...] | None = None
     lowest: int | None = None
     coordinates: tuple[Coordinate, ...] = ()
@@ -196,15 +193,15 @@ class VariedCategories(Categorical):
             object.__setattr__(self, "categories", tuple(_whole(n) for n in given))
         elif given is not None:
             object.__setattr__(self, "categories", _whole(given))
-        counts = _whole_numbers(self.categories)
-        if np.min(counts, initial=2) < 2 or np.max(counts, initial=2) > MOST_CATEGORIES:
+        counts = _as_array(self.categories)
+        if np.min(counts, initial=2) < 2 or np.max(counts, initial=2) > MAX_CATEGORIES:
             raise InputError(
-                f"categories is {given!r:.60}; an item has from 2 to {MOST_CATEGORIES}. Give one "
+                f"categories is {given!r:.60}; an item has from 2 to {MAX_CATEGORIES}. Give one "
                 "number for all items, or one each; finer scores suit the continuous model."
             )
         lowest = self.lowest
         whole = isinstance(lowest, int | np.integer) and not isinstance(lowest, bool)
-        if lowest is not None and not (whole and 0 <= lowest <= MOST_CATEGORIES):
+        if lowest is not None and not (whole and 0 <= lowest <= MAX_CATEGORIES):
             raise InputError(
                 f"lowest is {lowest!r:.60}; give the lowest grade, a whole number such as 0 or 1."
             )
@@ -213,31 +210,30 @@ class VariedCategories(Categorical):
 
     @property
     def n_categories(self) -> int:  # type: ignore[override]
-        """The most grades that an item has; every model of grades has as many coordinates."""
-        most = int(np.max(_whole_numbers(self.categories), initial=0)) or UNFITTED
-        return len(self.coordinates) or most
+        """The largest number of grades of an item, and of coordinates of a model of grades."""
+        return (
+            len(self.coordinates) or int(np.max(_as_array(self.categories), initial=0)) or UNFITTED
+        )
 
     def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
         """Return the same model with as many grades as the items of a table have."""
-        seen = cells >= 0
-        highest = np.where(seen, cells, -1).max(axis=0)
+        observed = cells >= 0
+        highest = np.where(observed, cells, -1).max(axis=0)
         lowest = self.lowest
         if lowest is None:
-            declared = self.categories is not None or not seen.any()
-            lowest = 0 if declared else int(cells[seen].min())
+            declared = self.categories is not None or not observed.any()
+            lowest = 0 if declared else int(cells[observed].min())
         if self.categories is None:
             categories = tuple(max(2, int(top) - lowest + 1) for top in highest)
         else:
             self._check_length(items)
-            categories = tuple(
-                int(n) for n in np.broadcast_to(_whole_numbers(self.categories), len(items))
-            )
+            categories = tuple(np.broadcast_to(_as_array(self.categories), len(items)).tolist())
         fitted = self._with_grades(categories, lowest)
         fitted.check(cells, items)
         return fitted
 
     def _with_grades(self, categories: tuple[int, ...], lowest: int | None) -> Self:
-        """Return the same model, and the same priors, with so many grades an item."""
+        """Return the same model, and the same priors, with these numbers of grades."""
         shaped = replace(self, categories=categories, lowest=lowest, coordinates=())
         kept = {c.name: c.prior for c in self.coordinates}
         last = self.coordinates[-1]  # further steps have a prior where this one has
@@ -252,12 +248,12 @@ class VariedCategories(Categorical):
         return replace(self, categories=None)
 
     def joined(self, n_items: int, other: Self, n_others: int) -> Self:
-        """The model of its `n_items` items followed by those of `other`, each with its grades."""
+        """Return the model of its items followed by those of `other`, each with its grades."""
         if type(self) is not type(other) or (self.lowest or 0) != (other.lowest or 0):
             return super().joined(n_items, other, n_others)
         counts = [
-            *np.broadcast_to(_whole_numbers(self.categories or UNFITTED), n_items).tolist(),
-            *np.broadcast_to(_whole_numbers(other.categories or UNFITTED), n_others).tolist(),
+            *np.broadcast_to(_as_array(self.categories or UNFITTED), n_items).tolist(),
+            *np.broadcast_to(_as_array(other.categories or UNFITTED), n_others).tolist(),
         ]
         return self._with_grades(tuple(counts), self.lowest)
 
@@ -279,7 +275,7 @@ class VariedCategories(Categorical):
             return
         self._check_length(items)
         lowest = self.lowest or 0
-        most = np.broadcast_to(_whole_numbers(self.categories), len(items)) + lowest - 1
+        most = np.broadcast_to(_as_array(self.categories), len(items)) + lowest - 1
         outside = (cells > most) | ((cells >= 0) & (cells < lowest))
         if outside.any():
             row, column = np.argwhere(outside)[0]
@@ -305,9 +301,9 @@ class VariedCategories(Categorical):
         return xp.where(cells < 0, cells, cells - self.lowest)
 
     def counts(self, n_items: int) -> np.ndarray:
-        """Return how many categories each of `n_items` items has."""
+        """Return the number of categories of each of `n_items` items."""
         if isinstance(self.categories, tuple):
-            return _whole_numbers(self.categories)
+            return _as_array(self.categories)
         return np.full(n_items, self.n_categories)
 
     def extent(self) -> tuple[Floats | float, Floats | float]:
@@ -317,18 +313,35 @@ class VariedCategories(Categorical):
             return lowest, lowest + self.n_categories - 1
         return np.full(len(self.categories), lowest), lowest + np.array(self.categories) - 1.0
 
+    def shaped(self, parameters: Any) -> Self:
+        """Return the same model with as many categories as items with these parameters have."""
+        names = [name for name in parameters if str(name).startswith(self.step_name)]
+        steps = sorted(n for n in names if str(n)[len(self.step_name) :].isdigit())
+        if self.categories is not None or not steps:
+            return self
+        present = [np.isfinite(np.asarray(parameters[name], dtype=float)) for name in steps]
+        counts = 1 + np.atleast_2d(np.array(present).T).sum(axis=1)
+        return replace(self, categories=tuple(int(n) for n in counts), coordinates=())
+
+    def _simulated_counts(self, n_items: int) -> tuple[int, np.ndarray]:
+        """Return the largest number of categories of simulated items, and that of each."""
+        most = self.n_categories if self.categories is not None else self.simulated
+        if isinstance(self.categories, tuple) and len(self.categories) == n_items:
+            return most, np.array(self.categories)
+        return most, np.full(n_items, most)
+
     def _start_shares(self, means: Array, asked: Array) -> Array:
-        """Return share of each category, (n_categories, n_items), none of them zero."""
+        """Return the share of each category, (n_categories, n_items), none of them zero."""
         xp = array_namespace(means)
         first = 1 - xp.sum(means, axis=0)
         shares = xp.concat([first[None], means])
         return (shares * asked + 0.5) / (asked + 0.5 * self.n_categories)
 
-    def _has(self, n_items: int) -> np.ndarray:
-        """Return which steps past the first an item has, (n_items, n_categories - 2)."""
-        counts = np.broadcast_to(_whole_numbers(self.categories or UNFITTED), n_items)
-        has: np.ndarray = np.arange(2, self.n_categories) < counts[:, None]
-        return has
+    def _present(self, n_items: int) -> np.ndarray:
+        """Flag categories past the first that an item has, (n_items, n_categories - 1)."""
+        counts = np.broadcast_to(_as_array(self.categories or UNFITTED), n_items)
+        present: np.ndarray = np.arange(1, self.n_categories) < counts[:, None]
+        return present
 
 
 def _whole(number: Any) -> int:
@@ -337,7 +350,6 @@ def _whole(number: Any) -> int:
     return int(number)
 
 
-def _whole_numbers(categories: int | tuple[int, ...] | None) -> np.ndarray:
-    if categories is None:
-        return np.array([], dtype=int)
-    return np.atleast_1d(np.asarray(categories, dtype=int))
+def _as_array(categories: int | tuple[int, ...] | None) -> np.ndarray:
+    """Return numbers of categories as an array, empty for None."""
+    return np.atleast_1d(np.asarray(() if categories is None else categories, dtype=int))

@@ -1,12 +1,12 @@
-"""Scores that are cut off: the continuous model where some are only known to lie beyond a limit.
+"""The continuous model with censored scores (Tobin, 1958).
 
 With z the log-odds of a score between its bounds, normal given ability as in `continuous`, a score
-at or beyond a limit contributes the chance of lying there, Φ((c - μ) / σ) below and its complement
-above (Tobin, 1958). A run that was stopped at its time limit is the common case: how long it would
-have taken is unknown, but not that it is longer.
+at or beyond a limit contributes the probability of lying there, Φ((c - μ) / σ) below and its
+complement above. A run that was stopped at its time limit is the common case: it would have taken
+longer, but how much is unknown.
 
-In the terms of `measurement`, z is read as cut off at the limits, and being there has a statistic
-of its own, whose term replaces the density at the limit by the chance of lying beyond it.
+z is read as cut off at the limits, and being there has a statistic of its own, whose term replaces
+the density at the limit by the probability of lying beyond it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import numpy as np
 
 from ogive.errors import InputError
 from ogive.irt.models.base import AbilitySlopes, Coordinate, NormalSums
-from ogive.irt.models.continuous import INTERCEPT, LOG_2PI, SLOPE, Continuous, Pair
+from ogive.irt.models.continuous import INTERCEPT, LOG_2PI, NEAREST, SLOPE, Continuous, Pair
 from ogive.stats.array_backend import Array, Floats, array_namespace, like
 from ogive.stats.newton import symmetric
 from ogive.stats.special_functions import log_normal_cdf, logit, scaled_log_normal_cdf, sigmoid_pair
 
-NEAREST = 1e-12  # part of the range; nothing is read as nearer to a bound
-NOWHERE = 700.0  # log-odds that no score has: the limits of a model that has seen no table
-LEAST_NOISE = 0.05  # in log-odds: with less, posteriors are too narrow for nodes
+UNFITTED_LIMIT = 700.0  # log-odds of the limits of a model that has seen no table
+LEAST_NOISE = 0.05  # smallest noise in log-odds whose posteriors are not too narrow for nodes
 STEEPEST = 20.0
-FARTHEST = 8.5  # standard deviations that hold all of a normal distribution
-POINTS_PER_LOGIT, FEWEST_POINTS, MOST_POINTS = 5, 64, 1024  # moments to 1e-9 over 400 log-odds
+FARTHEST = 8.5  # standard deviations that contain all of a normal distribution
+# Points of a Gauss-Legendre rule that is exact to 1e-9 over 400 log-odds.
+POINTS_PER_LOGIT, MIN_POINTS, MAX_POINTS = 5, 64, 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Censored(Continuous):
         if self.at_bounds != "midway":
             raise InputError("at_bounds has no place here: scores at a bound are not moved.")
         if self.limits is not None:
-            object.__setattr__(self, "limits", _checked(self.limits))
+            object.__setattr__(self, "limits", _checked_limits(self.limits))
 
     @property
     def direction(self) -> tuple[float, ...]:
@@ -72,36 +72,37 @@ class Censored(Continuous):
         return slope, INTERCEPT, noise
 
     def _inside(self, cells: Array, bounds: Pair, item: str | None) -> Pair:
-        """Return the limits, or half way from a bound to the nearest score inside."""
-        low, high = self.limits or (None, None)
-        given = [
-            bound if limit is None else limit
-            for limit, bound in zip((low, high), bounds, strict=True)
-        ]
-        if not bounds[0] <= given[0] < given[1] <= bounds[1]:
+        """Return the limits; one at a bound lies half way to the nearest score inside."""
+        limits = self.limits or (None, None)
+        low, high = (
+            bound if limit is None else limit for limit, bound in zip(limits, bounds, strict=True)
+        )
+        if not bounds[0] <= low < high <= bounds[1]:
             raise InputError(
                 f"limits is {self.limits!r}, but it should lie within the bounds {bounds[0]:g} "
                 f"and {bounds[1]:g}, low below high."
             )
-        if not ((cells > given[0]) & (cells < given[1])).any():
+        between = np.where((cells > low) & (cells < high), cells, np.nan)
+        if np.isnan(between).all():
             if item is None and not np.isnan(cells).all():
                 raise InputError(
-                    f"No response lies between the limits {given[0]:g} and {given[1]:g} of the "
+                    f"No response lies between the limits {low:g} and {high:g} of the "
                     f"{self.name} model. Such responses are right or wrong: give them as 0 and 1 "
                     "with kind='binary', and calibrate a '2pl'."
                 )
-            return given[0] + 0.25 * (given[1] - given[0]), given[1] - 0.25 * (given[1] - given[0])
-        between = np.where((cells > given[0]) & (cells < given[1]), cells, np.nan)
-        if given[0] == bounds[0]:
-            given[0] = (bounds[0] + float(np.nanmin(between))) / 2
-        if given[1] == bounds[1]:
-            given[1] = (bounds[1] + float(np.nanmax(between))) / 2
-        return given[0], given[1]
+            return low + 0.25 * (high - low), high - 0.25 * (high - low)
+        if low == bounds[0]:
+            low = (low + float(np.nanmin(between))) / 2
+        if high == bounds[1]:
+            high = (high + float(np.nanmax(between))) / 2
+        return low, high
 
     def ends(self, values: Array) -> tuple[Array, Array]:
-        """Return log-odds of the limits: one for all items, or one for each."""
+        """Return log-odds of the limits, one for all items or one for each."""
         if self.inside is None:
-            return like(np.array([-NOWHERE]), values), like(np.array([NOWHERE]), values)
+            return like(np.array([-UNFITTED_LIMIT]), values), like(
+                np.array([UNFITTED_LIMIT]), values
+            )
         low, high = np.atleast_2d(np.array(self.bounds, dtype=float)).T
         worst, best = np.atleast_2d(np.array(self.inside, dtype=float)).T
         places = (
@@ -111,11 +112,11 @@ class Censored(Continuous):
         return at_low, at_high
 
     def statistics(self, values: Array, dtype: Any) -> list[Array]:
-        """Return the log-odds within the limits, its square, and whether it is at either limit."""
+        """Return the censored log-odds, their square, and indicators of either limit."""
         del dtype
         xp = array_namespace(values)
         low, high = self.ends(values)
-        # A hair inside, so that reading a limit back is safe.
+        # A small tolerance, because a limit that is read back has rounding errors.
         at_low, at_high = values <= low + 1e-9, values >= high - 1e-9
         cut = xp.where(at_low, 0 * values + low, xp.where(at_high, 0 * values + high, values))
         return [
@@ -126,18 +127,18 @@ class Censored(Continuous):
         ]
 
     def log_base(self, cells: Array, weights: Array) -> float:
-        """Return σ weights x log |dz / dy|; a score beyond a limit has a chance, not a density."""
+        """Return Σ weights × log |dz / dy| over scores between the limits."""
         xp = array_namespace(cells)
         values = self.read(cells)
         low, high = self.ends(values)
-        seen = (values > low + 1e-9) & (values < high - 1e-9)
+        observed = (values > low + 1e-9) & (values < high - 1e-9)
         least, most = (like(bound, cells) for bound in self.extent())
-        rise, fall = sigmoid_pair(xp.where(seen, values, 0 * low))
-        stretch = xp.log(rise) + xp.log(fall) + xp.log(most - least)
-        return -float(weights @ xp.sum(xp.where(seen, stretch, 0 * stretch), axis=1))
+        rise, fall = sigmoid_pair(xp.where(observed, values, 0 * low))
+        log_slope = xp.log(rise) + xp.log(fall) + xp.log(most - least)
+        return -float(weights @ xp.sum(xp.where(observed, log_slope, 0 * log_slope), axis=1))
 
     def log_terms(self, coords: Array, abilities: Array) -> Array:
-        """Return constant, factors of z and z², and what lying beyond either limit adds."""
+        """Return constant, factors of z and z², and the terms of either limit."""
         xp = array_namespace(coords)
         inner, cuts = super().log_terms(coords, abilities), self._cuts(coords, abilities)
         low, high = scaled_log_normal_cdf(cuts.low), scaled_log_normal_cdf(-cuts.high)
@@ -166,20 +167,20 @@ class Censored(Continuous):
         cuts = self._cuts(coords, abilities)
         low, high = (end[:, None] for end in self.ends(coords))
         at_low, at_high = counts[2], counts[3]
-        seen = totals - at_low - at_high
+        observed_mass = totals - at_low - at_high
         z = counts[0] - low * at_low - high * at_high
         sums = NormalSums(
-            asked=xp.sum(seen, axis=1),
-            ability=seen @ abilities,
-            ability_square=seen @ abilities**2,
+            asked=xp.sum(observed_mass, axis=1),
+            ability=observed_mass @ abilities,
+            ability_square=observed_mass @ abilities**2,
             z=xp.sum(z, axis=1),
             z_ability=z @ abilities,
             z_square=xp.sum(counts[1] - low**2 * at_low - high**2 * at_high, axis=1),
         )
         gradient, _, observed = self.curvature_of_sums(coords, sums)
         for weight, cut, sign in ((at_low, cuts.low, 1.0), (at_high, cuts.high, -1.0)):
-            slope, bend = self._beyond(coords, abilities, weight, cut, sign)
-            gradient, observed = gradient + slope, observed + bend
+            added = self._beyond(coords, abilities, weight, cut, sign)
+            gradient, observed = gradient + added[0], observed + added[1]
         return gradient, self._fisher(coords, abilities, totals, cuts), observed
 
     def _beyond(
@@ -197,57 +198,57 @@ class Censored(Continuous):
             for i, k in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
         ]
         # The cut is (c - d) exp(-s) - aθ: only these two second derivatives are not 0.
-        pull, reach = xp.exp(-coords[:, 2:3]), cut + coords[:, :1] * abilities
-        upper[4] = upper[4] - xp.sum(first * pull, axis=1)
-        upper[5] = upper[5] - xp.sum(first * reach, axis=1)
+        precision, scaled = xp.exp(-coords[:, 2:3]), cut + coords[:, :1] * abilities
+        upper[4] = upper[4] - xp.sum(first * precision, axis=1)
+        upper[5] = upper[5] - xp.sum(first * scaled, axis=1)
         return gradient, symmetric(upper)
 
     def _along(self, coords: Array, abilities: Array, cut: Array) -> list[Array]:
         """Return derivatives of a cut in the coordinates."""
         xp = array_namespace(coords)
-        pull = xp.exp(-coords[:, 2:3])
-        along = abilities + 0 * cut
-        return [-along, -pull + 0 * cut, -(cut + coords[:, :1] * abilities)]
+        precision = xp.exp(-coords[:, 2:3])
+        by_slope = abilities + 0 * cut
+        return [-by_slope, -precision + 0 * cut, -(cut + coords[:, :1] * abilities)]
 
     def _fisher(self, coords: Array, abilities: Array, totals: Array, cuts: Cuts) -> Array:
         """Return expected information of responses to items, summed over abilities."""
         xp = array_namespace(coords)
-        told = _told(cuts)
+        moments = _truncated_moments(cuts)
         noise, along = xp.exp(coords[:, 2:3]), coords[:, :1] * abilities
-        both = along * told.place + told.both
+        both = along * moments.mean + moments.both
         upper = [
-            abilities**2 * told.place,
-            abilities * told.place / noise,
+            abilities**2 * moments.mean,
+            abilities * moments.mean / noise,
             abilities * both,
-            told.place / noise**2,
+            moments.mean / noise**2,
             both / noise,
-            along**2 * told.place + 2 * along * told.both + told.spread,
+            along**2 * moments.mean + 2 * along * moments.both + moments.log_sd,
         ]
         return symmetric([xp.sum(totals * part, axis=1) for part in upper])
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
-        """Return derivatives in ability, and what they say of the ability."""
+        """Return derivatives in ability, and the information on it."""
         xp = array_namespace(coords)
         cuts, slope = self._cuts(coords, abilities), coords[:, :1]
         inner = super().ability_slopes(coords, abilities).terms
         low = -slope * (_mills(cuts.low) + cuts.low)
         high = slope * (_mills(-cuts.high) - cuts.high)
-        told = _told(cuts)
+        moments = _truncated_moments(cuts)
         terms = xp.concat([inner, xp.stack([low, high])])
-        return AbilitySlopes(terms, slope**2 * told.place, slope**3 * told.both)
+        return AbilitySlopes(terms, slope**2 * moments.mean, slope**3 * moments.both)
 
     def chance_beyond(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
-        """Return chances of a score at or beyond either limit, each (n_items, n_abilities)."""
+        """Return probabilities of a score at or beyond either limit, (n_items, n_abilities)."""
         xp = array_namespace(coords)
         cuts = self._cuts(coords, abilities)
         return xp.exp(log_normal_cdf(cuts.low)), xp.exp(log_normal_cdf(-cuts.high))
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Return mean and standard deviation of z as cut off, split by the loading."""
+        """Return mean and standard deviation of the censored z, split by the loading."""
         return self.bounded(super().start(means, asked, loading))
 
     def _share_moment(self, coords: Array, abilities: Array, power: int) -> Array:
-        """Expected power of the place between the bounds; a score beyond a limit stands there."""
+        """Return the expected power of the share of the interval, censored at the limits."""
         xp = array_namespace(coords)
         cuts, noise = self._cuts(coords, abilities), xp.exp(coords[:, 2:3])
         mean = coords[:, :1] * noise * abilities + coords[:, 1:2]
@@ -264,60 +265,55 @@ class Censored(Continuous):
     def draw(self, coords: Floats, abilities: Floats, random: np.random.Generator) -> np.ndarray:
         """Return normal log-odds, as scores; those beyond a limit are at it."""
         scores = super().draw(coords, abilities, random)
-        low, high = self.limits or (None, None)
-        if low is None and high is None:  # NumPy 2.0 refuses to clip at nothing
-            return scores
-        cut: np.ndarray = np.clip(scores, low, high)
-        return cut
+        limits = self.limits or (None, None)
+        # NumPy 2.0 refuses to clip without any limit.
+        return scores if limits == (None, None) else np.asarray(np.clip(scores, *limits))
 
     def _cuts(self, coords: Array, abilities: Array) -> Cuts:
         """Return the limits in standard deviations from the mean."""
         xp = array_namespace(coords)
         low, high = (end[:, None] for end in self.ends(coords))
-        pull, along = xp.exp(-coords[:, 2:3]), coords[:, :1] * abilities
-        return Cuts(
-            (low - coords[:, 1:2]) * pull - along,
-            (high - coords[:, 1:2]) * pull - along,
-        )
+        precision, along = xp.exp(-coords[:, 2:3]), coords[:, :1] * abilities
+        return Cuts(*((limit - coords[:, 1:2]) * precision - along for limit in (low, high)))
 
 
 class Cuts(NamedTuple):
-    """The limits of an item in standard deviations from its mean at an ability."""
+    """Limits of an item in standard deviations from its mean at an ability."""
 
     low: Array  # (n_items, n_abilities)
     high: Array
 
 
-class Told(NamedTuple):
-    """What a response tells of its mean and of the logarithm of its standard deviation."""
+class TruncatedMoments(NamedTuple):
+    """Information of a response on its mean and the logarithm of its standard deviation."""
 
-    place: Array
+    mean: Array
     both: Array
-    spread: Array
+    log_sd: Array
 
 
-def _told(cuts: Cuts) -> Told:
-    """Return moments of the scores x and x² - 1 of a standard normal that is cut off."""
+def _truncated_moments(cuts: Cuts) -> TruncatedMoments:
+    """Return moments of the scores x and x² - 1 of a censored standard normal."""
     xp = array_namespace(cuts.low)
     start, end = cuts
     below, above = (xp.exp(-0.5 * cut**2 - 0.5 * LOG_2PI) for cut in cuts)
     low, high = _mills(start), _mills(-end)
-    seen = xp.clip(xp.exp(log_normal_cdf(end)) - xp.exp(log_normal_cdf(start)), 0.0, None)
-    return Told(
-        seen + below * (start + low) + above * (high - end),
+    inside = xp.clip(xp.exp(log_normal_cdf(end)) - xp.exp(log_normal_cdf(start)), 0.0, None)
+    return TruncatedMoments(
+        inside + below * (start + low) + above * (high - end),
         below * (start**2 + 1 + start * low) - above * (end**2 + 1 - end * high),
-        2 * seen
+        2 * inside
         + below * (start**3 + start + start**2 * low)
         - above * (end**3 + end - end**2 * high),
     )
 
 
-def _legendre_rule(reach: float) -> tuple[list[float], list[float]]:
+def _legendre_rule(half_width: float) -> tuple[list[float], list[float]]:
     """Return points and weights on (-1, 1) for a normal density times a logistic curve.
 
-    The more log-odds the interval holds (`reach` each way), the steeper is the curve in it.
+    The wider the interval, in log-odds, the steeper is the curve in it.
     """
-    needed = np.clip(np.nan_to_num(POINTS_PER_LOGIT * reach), FEWEST_POINTS, MOST_POINTS)
+    needed = np.clip(np.nan_to_num(POINTS_PER_LOGIT * half_width), MIN_POINTS, MAX_POINTS)
     points, weights = _legendre(64 * int(np.ceil(needed / 64)))
     return points.tolist(), weights.tolist()
 
@@ -330,7 +326,7 @@ def _mills(x: Array) -> Array:
     return array_namespace(x).exp(-0.5 * LOG_2PI - scaled_log_normal_cdf(x))
 
 
-def _checked(limits: Any) -> tuple[float | None, float | None]:
+def _checked_limits(limits: Any) -> tuple[float | None, float | None]:
     try:
         low, high = (None if end is None else float(end) for end in limits)
         ordered = low is None or high is None or low < high

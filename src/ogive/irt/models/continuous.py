@@ -1,21 +1,17 @@
-"""Bounded scores; Samejima's continuous model.
-
-Scores inside an interval: what the continuous and the beta model share.
-
-Engines read a score y as the log-odds of its place between the bounds,
-z = log((y - low) / (high - y)).
-
-The continuous response model (Samejima, 1973; Wang and Zeng, 1998; Shojima, 2005).
+"""The continuous response model (Samejima, 1973; Wang and Zeng, 1998; Shojima, 2005).
 
 With z the log-odds of a score between its bounds, P(Z ≥ z) = Φ(α(θ - β - γ z)), where α and γ have
 one sign: z is normal with mean (θ - β) / γ and sd 1 / (αγ). So it is a factor analysis of z
 with one factor, of loading λ = 1 / γ. Engines move α, the loading in units of the noise, the
 intercept -β / γ and log 1 / |αγ|.
 
-The likelihood of a factor analysis grows without end where few respondents make one item look free
+The likelihood of a factor analysis grows without end if few respondents make one item look free
 of noise (Heywood, 1931): ability then is that item. The default prior on α is worth one respondent:
-with the scale held, a normal prior of sd 1 is the penalty on unique variances ψ, Σ s / ψ
+on a given scale, a normal prior of sd 1 is the penalty on unique variances ψ, Σ s / ψ
 / 2 with s = λ² + ψ, of Martin and McDonald (1975) and Akaike (1987).
+
+`Bounded`, scores inside an interval, is what it shares with the beta model: engines read a score y
+as z = log((y - low) / (high - y)).
 """
 
 from __future__ import annotations
@@ -27,8 +23,14 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from ogive.errors import InputError
-from ogive.irt.models.base import AbilitySlopes, Coordinate, MeasurementModel, Normal, NormalSums
-from ogive.irt.models.logistic import FLATTEST
+from ogive.irt.models.base import (
+    FLATTEST,
+    AbilitySlopes,
+    Coordinate,
+    MeasurementModel,
+    Normal,
+    NormalSums,
+)
 from ogive.stats.array_backend import Array, Floats, array_namespace, like, row_blocks
 from ogive.stats.newton import symmetric
 from ogive.stats.special_functions import sigmoid_pair
@@ -37,9 +39,15 @@ Pair = tuple[float, float]
 Bounds = Literal["auto", "table", "items"] | Pair | tuple[Pair, ...]
 
 UNIT: Pair = (0.0, 1.0)
-CELLS_AT_A_TIME = 1 << 18
-NARROWEST, WIDEST = 1e-100, 1e100  # ranges that arithmetic can hold
-NEAREST = 1e-12  # part of the range; nothing is read as nearer to a bound
+BLOCK_CELLS = 1 << 18  # cells that are looked at together
+NARROWEST, WIDEST = 1e-100, 1e100  # ranges that arithmetic can represent
+NEAREST = 1e-12  # smallest distance of a score from a bound, as a share of the range
+LOG_2PI = float(np.log(2 * np.pi))
+LEAST_NOISE = 0.01  # smallest noise in log-odds, which gives the likelihood a maximum
+
+SLOPE = Coordinate("discrimination", Normal(0, 1), longest=5.0)
+INTERCEPT = Coordinate("intercept", longest=10.0)
+NOISE = Coordinate("noise", low=float(np.log(LEAST_NOISE)), high=7.0, longest=0.7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +66,7 @@ class Bounded(MeasurementModel):
     kind: ClassVar[str] = "continuous"
     bounds: Bounds = "auto"
     at_bounds: Literal["midway"] | float = "midway"
-    inside: Pair | tuple[Pair, ...] | None = None  # where responses at bounds stand
+    inside: Pair | tuple[Pair, ...] | None = None  # values that responses at bounds count as
     coordinates: tuple[Coordinate, ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,7 +79,11 @@ class Bounded(MeasurementModel):
             )
         if self.inside is not None:
             object.__setattr__(self, "inside", _pairs(self.inside))
-            self._check_inside()
+            bounds = np.array(UNIT if isinstance(self.bounds, str) else self.bounds, dtype=float)
+            inside = np.array(self.inside, dtype=float)
+            same_shape = inside.shape == bounds.shape
+            if not (same_shape and ((inside - bounds) * [1, -1] >= 0).all()):
+                raise InputError("inside must hold a pair between each pair of bounds.")
         moved = self.at_bounds
         number = isinstance(moved, int | float) and not isinstance(moved, bool)
         if moved != "midway" and not (number and 0 < float(moved) < np.inf):
@@ -82,16 +94,13 @@ class Bounded(MeasurementModel):
         if not self.coordinates:
             object.__setattr__(self, "coordinates", self.default_coordinates())
 
-    def _check_inside(self) -> None:
-        """Places of responses at the bounds lie between these."""
-        bounds = np.array(UNIT if isinstance(self.bounds, str) else self.bounds, dtype=float)
-        inside = np.array(self.inside, dtype=float)
-        alike = inside.shape == bounds.shape
-        if not (alike and ((inside - bounds) * [1, -1] >= 0).all()):
-            raise InputError("inside must hold a pair between each pair of bounds.")
+    @property
+    def _one_interval(self) -> bool:
+        """Whether all items have the same bounds."""
+        return isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple)
 
     def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
-        """Return the same model with bounds as numbers, and places for responses at them."""
+        """Return the same model with bounds as numbers, and values for responses at them."""
         bounded = replace(self, bounds=self._numbers(cells))
         bounded.check(cells, items)
         low, high = bounded.extent()
@@ -113,27 +122,23 @@ class Bounded(MeasurementModel):
 
     def of_items(self, positions: Sequence[int] | np.ndarray) -> Self:
         """Return the model of some of the items it was fitted to."""
-        if isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple):
+        if self._one_interval:
             return self
-        parts: dict[str, Any] = {"bounds": tuple(self.bounds[int(k)] for k in positions)}
-        if self.inside is not None:
-            parts["inside"] = tuple(self.inside[int(k)] for k in positions)
-        return replace(self, **parts)
+        bounds: Any = tuple(self.bounds[int(k)] for k in positions)
+        inside: Any = self.inside and tuple(self.inside[int(k)] for k in positions)
+        return replace(self, bounds=bounds, inside=inside)
 
     def unfitted(self) -> Self:
         """Return the same model; bounds of single items are taken from their table."""
-        if isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple):
-            return self
-        return replace(self, bounds="items", inside=None)
+        return self if self._one_interval else replace(self, bounds="items", inside=None)
 
     def joined(self, n_items: int, other: Self, n_others: int) -> Self:
-        """The model of its `n_items` items followed by those of `other`, each with its bounds."""
+        """Return the model of its items followed by those of `other`, each with its bounds."""
         if not self.alike(other):
             return super().joined(n_items, other, n_others)
-        whole = isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple)
-        if whole and (self.bounds, self.inside) == (other.bounds, other.inside):
+        if self._one_interval and (self.bounds, self.inside) == (other.bounds, other.inside):
             return self
-        parts = [_of_each(model, n) for model, n in ((self, n_items), (other, n_others))]
+        parts = [_by_item(model, n) for model, n in ((self, n_items), (other, n_others))]
         bounds, inside = (tuple(a + b) for a, b in zip(*parts, strict=True))
         return replace(self, bounds=bounds, inside=inside)
 
@@ -149,7 +154,7 @@ class Bounded(MeasurementModel):
                 f"bounds has {np.size(low)} pairs, but there are {len(items)} items. "
                 "Give one pair for all, or one for each."
             )
-        for rows in row_blocks(cells.shape[0], max(1, CELLS_AT_A_TIME // cells.shape[1])):
+        for rows in row_blocks(cells.shape[0], max(1, BLOCK_CELLS // cells.shape[1])):
             block = cells[rows]
             outside = (block < low) | (block > high)
             if outside.any():
@@ -174,28 +179,28 @@ class Bounded(MeasurementModel):
         return float(self.bounds[0]), float(self.bounds[1])
 
     def read(self, cells: Array) -> Array:
-        """Return log-odds of the place between the bounds; NaN where never asked."""
+        """Return log-odds of the share of the interval; NaN if missing."""
         xp = array_namespace(cells)
         above, below = self._distances(cells)
         above /= below
         return np.log(above, out=above) if xp is np else xp.log(above)
 
     def log_base(self, cells: Array, weights: Array) -> float:
-        """Return σ weights x log |dz / dy|: densities are those of the responses as given."""
+        """Return Σ weights × log |dz / dy|: densities are those of the responses as given."""
         xp = array_namespace(cells)
         above, below = self._distances(cells)
         low, high = (like(bound, cells) for bound in self.extent())
         span = high - low
         above *= below
-        above /= span**2  # the place between the bounds times its complement
+        above /= span**2  # share of the interval times its complement
         if xp is np and (weights == 1).all() and not np.isnan(above.sum()):
             spans = np.log(np.broadcast_to(span, above.shape[1])).sum()
             return -_log_product(above) - len(above) * float(spans)
-        found = xp.where(xp.isnan(above), xp.ones_like(above), above * span)
-        return -float(weights @ xp.sum(xp.log(found), axis=1))
+        factors = xp.where(xp.isnan(above), xp.ones_like(above), above * span)
+        return -float(weights @ xp.sum(xp.log(factors), axis=1))
 
     def _distances(self, cells: Array) -> tuple[Array, Array]:
-        """Return how far responses lie from the lower and from the upper bound; new arrays."""
+        """Return distances of responses from the lower and the upper bound, as new arrays."""
         xp = array_namespace(cells)
         low, high = (like(bound, cells) for bound in self.extent())
         bottom, top = low, high
@@ -211,7 +216,7 @@ class Bounded(MeasurementModel):
         return cells - low, high - cells
 
     def _inside(self, cells: Array, bounds: Pair, item: str | None) -> Pair:
-        """Return where responses at the bounds stand."""
+        """Return the values that responses at the bounds count as."""
         low, high = bounds
         if self.at_bounds != "midway":
             if not low + self.at_bounds < high - self.at_bounds:
@@ -222,7 +227,7 @@ class Bounded(MeasurementModel):
             return low + self.at_bounds, high - self.at_bounds
         nearest = _extremes(cells, bounds, inside=bounds)
         if nearest is bounds:
-            # Nothing asked, or a constant item at a bound: it tells nothing, wherever it stands.
+            # No response, or a constant item at a bound, has no information whatever its value.
             if item is not None or np.isnan(cells).all():
                 return 0.75 * low + 0.25 * high, 0.25 * low + 0.75 * high
             raise InputError(
@@ -234,9 +239,9 @@ class Bounded(MeasurementModel):
 
 
 def _extremes(cells: Array, otherwise: Pair, inside: Pair | None = None) -> Pair:
-    """The smallest and the largest response; with `inside`, of those strictly between two."""
+    """Return the smallest and the largest response, of those strictly `inside` if given."""
     low, high = np.inf, -np.inf
-    for rows in row_blocks(cells.shape[0], max(1, CELLS_AT_A_TIME // cells.shape[1])):
+    for rows in row_blocks(cells.shape[0], max(1, BLOCK_CELLS // cells.shape[1])):
         block = cells[rows]
         if inside is not None:
             block = np.where((block > inside[0]) & (block < inside[1]), block, np.nan)
@@ -248,10 +253,10 @@ def _extremes(cells: Array, otherwise: Pair, inside: Pair | None = None) -> Pair
 
 
 def _log_product(shares: Floats) -> float:
-    """Return σ log of numbers from 1e-13 to 1; a logarithm for each sixteen of them."""
+    """Return Σ log of numbers from 1e-13 to 1, with one logarithm for each sixteen of them."""
     whole = len(shares) - len(shares) % 16
-    together = shares[:whole].reshape(-1, 16, shares.shape[1]).prod(axis=1)
-    return float(np.log(together).sum() + np.log(shares[whole:]).sum())
+    products = shares[:whole].reshape(-1, 16, shares.shape[1]).prod(axis=1)
+    return float(np.log(products).sum() + np.log(shares[whole:]).sum())
 
 
 def _pairs(given: Any) -> Pair | tuple[Pair, ...]:
@@ -272,19 +277,11 @@ def _pairs(given: Any) -> Pair | tuple[Pair, ...]:
     return tuple((float(low), float(high)) for low, high in table)
 
 
-def _of_each(model: Bounded, n_items: int) -> list[list[Pair]]:
-    """Return bounds of each item, and places of responses at them."""
+def _by_item(model: Bounded, n_items: int) -> list[list[Pair]]:
+    """Return bounds of each item, and values of responses at them."""
     bounds: Any = UNIT if isinstance(model.bounds, str) else model.bounds
     both: tuple[Any, Any] = bounds, bounds if model.inside is None else model.inside
     return [list(p) if isinstance(p[0], tuple) else [p] * n_items for p in both]
-
-
-LOG_2PI = float(np.log(2 * np.pi))
-LEAST_NOISE = 0.01  # in log-odds; less is none, and the likelihood has no maximum without a bound
-
-SLOPE = Coordinate("discrimination", Normal(0, 1), longest=5.0)
-INTERCEPT = Coordinate("intercept", longest=10.0)
-NOISE = Coordinate("noise", low=float(np.log(LEAST_NOISE)), high=7.0, longest=0.7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,7 +354,7 @@ class Continuous(Bounded):
         return self.curvature_of_sums(coords, sums)
 
     def curvature_of_sums(self, coords: Array, sums: NormalSums) -> tuple[Array, Array, Array]:
-        """Return the same from sums over respondents, abilities averaged over their posterior."""
+        """Return `curvature` from sums over respondents, with abilities averaged."""
         xp = array_namespace(coords)
         slope, intercept, noise = coords[:, 0], coords[:, 1], xp.exp(coords[:, 2])
         loading = slope * noise
@@ -367,24 +364,24 @@ class Continuous(Bounded):
         square = (square - intercept * level - loading * along) / noise**2
         by_slope, by_level = along / noise, level / noise**2
         gradient = xp.stack([by_slope, by_level, square + slope * by_slope - sums.asked], axis=1)
-        spread, pull = slope * sums.ability_square, slope * sums.ability / noise
-        each = sums.ability_square + 0 * slope  # where all were asked, sums may be of one for all
-        own = [each, sums.ability / noise, spread, sums.asked / noise**2, pull]
+        spread, mixed = slope * sums.ability_square, slope * sums.ability / noise
+        by_item = sums.ability_square + 0 * slope  # complete tables have one sum for all items
+        own = [by_item, sums.ability / noise, spread, sums.asked / noise**2, mixed]
         expected = [*own, 2 * sums.asked + slope * spread]
         observed = [*own, 2 * square + 3 * slope * by_slope + slope * spread]
-        observed[2], observed[4] = by_slope + spread, 2 * by_level + pull
+        observed[2], observed[4] = by_slope + spread, 2 * by_level + mixed
         return gradient, symmetric(expected), symmetric(observed)
 
     def ability_slopes(self, coords: Array, abilities: Array) -> AbilitySlopes:
         """Return derivatives in ability; the information is α² everywhere."""
         xp = array_namespace(coords)
         mean = _mean(coords, abilities)
-        pull = coords[:, :1] * xp.exp(-coords[:, 2:3])
-        terms = xp.stack([-pull * mean, pull + 0 * mean, 0 * mean])
+        slope = coords[:, :1] * xp.exp(-coords[:, 2:3])
+        terms = xp.stack([-slope * mean, slope + 0 * mean, 0 * mean])
         return AbilitySlopes(terms, coords[:, :1] ** 2 + 0 * mean, 0 * mean)
 
     def loadings(self, coords: Array) -> Array:
-        """Return how the mean log-odds of each item grows with ability, (n_items,)."""
+        """Return the slope of the mean log-odds in ability, (n_items,)."""
         return _loading(coords)[:, 0]
 
     def expected(self, coords: Array, abilities: Array) -> Array:
@@ -400,7 +397,7 @@ class Continuous(Bounded):
         return (high - low) ** 2 * array_namespace(coords).clip(spread, 0.0, None)
 
     def _share_moment(self, coords: Array, abilities: Array, power: int) -> Array:
-        """Return expected power of the place between the bounds."""
+        """Return the expected power of the share of the interval."""
         xp = array_namespace(coords)
         mean, noise = _mean(coords, abilities), xp.exp(coords[:, 2:3])
         total = 0 * mean
@@ -414,9 +411,9 @@ class Continuous(Bounded):
         del asked
         loading = xp.clip(loading, -0.95, 0.95)
         spread = xp.sqrt(xp.clip(means[1] - means[0] ** 2, 0.0, None))
-        alone = xp.sqrt(1 - loading**2)
-        noise = xp.log(xp.clip(spread * alone, LEAST_NOISE, None))
-        slope = xp.where(spread > 0, loading / alone, 0 * loading)
+        unique = xp.sqrt(1 - loading**2)
+        noise = xp.log(xp.clip(spread * unique, LEAST_NOISE, None))
+        slope = xp.where(spread > 0, loading / unique, 0 * loading)
         noise = xp.where(spread > 0, noise, 0 * noise)
         return xp.stack([slope, means[0], noise], axis=1)
 
@@ -463,13 +460,8 @@ class Continuous(Bounded):
         return {name: np.stack(column, axis=1) for name, column in columns.items()}
 
     def _slope(self, coords: Floats) -> Floats:
-        """Return discriminations; an item that discriminates nothing is reported with the least."""
+        """Return discriminations, the least one for items that do not discriminate."""
         return np.where(self.flat(coords), FLATTEST, coords[:, 0])
-
-    def flat(self, coords: Floats) -> np.ndarray:
-        """Return which items discriminate nothing, (n_items,)."""
-        nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
-        return nothing
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
         """Return log-normal discrimination and scaling, normal difficulty."""
@@ -489,9 +481,10 @@ class Continuous(Bounded):
 
 
 def _normal_rule(noise: float) -> tuple[Floats, Floats]:
-    """Return points and weights of a standard normal, for a logistic curve of points times `noise`.
+    """Return points and weights that integrate a standard normal times a logistic curve.
 
-    Equal steps integrate both the bell and the curve to 1e-9 where neither changes much between.
+    The curve is one of points times `noise`. Equal steps, smaller than the changes of both, are
+    exact to 1e-9.
     """
     step = max(min(0.35, 0.6 / max(noise, 1e-9)), 0.005)
     points = np.arange(-8.5, 8.5 + step, step)
@@ -505,5 +498,5 @@ def _mean(coords: Array, abilities: Array) -> Array:
 
 
 def _loading(coords: Array) -> Array:
-    """Return how the mean log-odds grows with ability, (n_items, 1)."""
+    """Return the slope of the mean log-odds in ability, (n_items, 1)."""
     return coords[:, :1] * array_namespace(coords).exp(coords[:, 2:3])

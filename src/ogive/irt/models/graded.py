@@ -1,12 +1,10 @@
-"""Samejima's graded response model.
-
-Grades: what the graded response and the generalised partial credit model share.
-
-The graded response model (Samejima, 1969): P(x ≥ k) = σ(a(θ - b_k)).
+"""The graded response model (Samejima, 1969): P(x ≥ k) = σ(a(θ - b_k)).
 
 Engines move the slope a, the first intercept d₁ = -a b₁, and the logarithms of the gaps
-d₁ - d₂, d₂ - d₃, ..., which keep the intercepts in order. In these, the chance of a category is
-a product, σ(z_k) σ(-z_{k+1}) (1 - exp(-gap)), exact in the tails.
+d₁ - d₂, d₂ - d₃, ..., which keep the intercepts in order. In these, the probability of a category
+is a product, σ(z_k) σ(-z_{k+1}) (1 - exp(-gap)), exact in the tails.
+
+`Ordered` is what it shares with the generalised partial credit model.
 """
 
 from __future__ import annotations
@@ -15,19 +13,21 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from ogive.errors import InputError
-from ogive.irt.models.base import Coordinate, Normal
+from ogive.irt.models.base import FLATTEST, Coordinate, Normal
 from ogive.irt.models.categorical import LOGISTIC_UNIT, VariedCategories, slope_of_loading
-from ogive.irt.models.logistic import FLATTEST, INTERCEPT, SLOPE
+from ogive.irt.models.logistic import INTERCEPT, SLOPE
 from ogive.stats.array_backend import Array, Floats, array_namespace, as_numpy, like
 from ogive.stats.newton import symmetric
 from ogive.stats.special_functions import log_one_less, log_sigmoid, logit, sigmoid_pair
 
-SIMULATED = 5  # categories of simulated items, if nothing else is said
+NO_GAP = 7.0  # logarithm of a gap, exp(7) = 1097, beyond which a grade has no probability
+# Gaps of 0.02 to 55 lie within two standard deviations: only grades that nobody got feel it.
+GAP = Coordinate("gap", Normal(0, 2), low=-12.0, high=NO_GAP, longest=1.5, absent=NO_GAP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,32 +36,17 @@ class Ordered(VariedCategories):
 
     kind: ClassVar[str] = "graded"
 
-    def shaped(self, parameters: Any) -> Self:
-        """Return the same model with as many grades as these items have difficulties."""
-        steps = [name for name in parameters if str(name).startswith("difficulty_")]
-        steps = [name for name in steps if str(name)[11:].isdigit()]
-        if self.categories is not None or not steps:
-            return self
-        known = np.array(
-            [np.isfinite(np.asarray(parameters[name], dtype=float)) for name in sorted(steps)]
-        )
-        counts = 1 + np.atleast_2d(known.T).sum(axis=1)
-        return replace(self, categories=tuple(int(n) for n in counts), coordinates=())
-
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
-        """Log-normal discrimination, and difficulties in ascending order around a normal one."""
-        n = self.n_categories if self.categories is not None else SIMULATED
+        """Return log-normal discrimination, and ascending difficulties around a normal one."""
+        n, counts = self._simulated_counts(n_items)
         location = random.normal(0.0, 0.7, n_items)
         spread = np.sort(random.normal(0.0, 1.0, (n - 1, n_items)), axis=0)
-        apart = np.linspace(-0.3, 0.3, n - 1)[:, None] * (n - 2)  # no two grades at one place
-        drawn = {"discrimination": np.exp(random.normal(0.3, 0.3, n_items))}
-        has = np.full(n_items, n)
-        if isinstance(self.categories, tuple) and len(self.categories) == n_items:
-            has = np.array(self.categories)
+        offset = np.linspace(-0.3, 0.3, n - 1)[:, None] * (n - 2)  # keeps grades apart
+        sample = {"discrimination": np.exp(random.normal(0.3, 0.3, n_items))}
         for k in range(n - 1):
-            step = location + spread[k] + apart[k]
-            drawn[f"difficulty_{k + 1}"] = np.where(k + 1 < has, step, np.nan)
-        return drawn
+            step = location + spread[k] + offset[k]
+            sample[f"difficulty_{k + 1}"] = np.where(k + 1 < counts, step, np.nan)
+        return sample
 
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
         """Return discrimination, the difficulty of each step, and their mean as `difficulty`.
@@ -69,10 +54,10 @@ class Ordered(VariedCategories):
         A slope within `FLATTEST` of zero is reported as that.
         """
         slope, steps = self._slope(coords), self._steps(coords)
-        found = {"discrimination": slope, "difficulty": -np.nanmean(steps, axis=1) / slope}
+        parameters = {"discrimination": slope, "difficulty": -np.nanmean(steps, axis=1) / slope}
         for k in range(steps.shape[1]):
-            found[f"difficulty_{k + 1}"] = -steps[:, k] / slope
-        return found
+            parameters[f"difficulty_{k + 1}"] = -steps[:, k] / slope
+        return parameters
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
         """Return derivatives of the public parameters in the coordinates."""
@@ -80,35 +65,25 @@ class Ordered(VariedCategories):
         flat = self.flat(coords)
         jacobian = {"discrimination": np.zeros(coords.shape)}
         jacobian["discrimination"][:, 0] = 1
-        each = []
-        for k, change in enumerate(self._step_slopes(coords)):
-            found = -change / slope[:, None]
-            found[:, 0] = np.where(flat, 0.0, steps[:, k] / slope**2)
-            each.append(np.where(np.isnan(steps[:, k, None]), np.nan, found))
-        jacobian["difficulty"] = np.nanmean(each, axis=0)
-        jacobian.update({f"difficulty_{k + 1}": found for k, found in enumerate(each)})
+        of_steps = []
+        for k, step_jacobian in enumerate(self._step_jacobians(coords)):
+            own = -step_jacobian / slope[:, None]
+            own[:, 0] = np.where(flat, 0.0, steps[:, k] / slope**2)
+            of_steps.append(np.where(np.isnan(steps[:, k, None]), np.nan, own))
+        jacobian["difficulty"] = np.nanmean(of_steps, axis=0)
+        jacobian.update({f"difficulty_{k + 1}": own for k, own in enumerate(of_steps)})
         return jacobian
-
-    def flat(self, coords: Floats) -> np.ndarray:
-        """Return which items discriminate nothing, (n_items,)."""
-        nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
-        return nothing
 
     def _slope(self, coords: Floats) -> Floats:
         return np.where(self.flat(coords), FLATTEST, coords[:, 0])
 
     @abstractmethod
     def _steps(self, coords: Floats) -> Floats:
-        """Minus discrimination x difficulty of each step, (n_items, steps); NaN if absent."""
+        """Return -discrimination × difficulty of each step, (n_items, steps); NaN if absent."""
 
     @abstractmethod
-    def _step_slopes(self, coords: Floats) -> list[Floats]:
-        """Derivatives of each of `_steps` in the coordinates past the first, (n_items, width)."""
-
-
-NO_GAP = 7.0  # exp(7) = 1097: beyond such a gap, a grade has no chance
-# Gaps of 0.02 to 55 lie within two standard deviations: only grades that nobody got feel it.
-GAP = Coordinate("gap", Normal(0, 2), low=-12.0, high=NO_GAP, longest=1.5, absent=NO_GAP)
+    def _step_jacobians(self, coords: Floats) -> list[Floats]:
+        """Return derivatives of each of `_steps` in the coordinates past the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,8 +126,8 @@ class Graded(Ordered):
         rises = [nothing, *(fall for _, fall in pairs)]  # d log P_k / d z_k
         falls = [*(-rise for rise, _ in pairs), nothing]  # d log P_k / d z_{k+1}
         both = xp.stack([up + down for up, down in zip(rises, falls, strict=True)])
-        found = [both * abilities, both]
-        gap, stretch = xp.exp(coords[:, 2:]), self._stretch(coords)[0]
+        slopes = [both * abilities, both]
+        gap, of_gap = xp.exp(coords[:, 2:]), self._gap_derivatives(coords)[0]
         for m in range(self.n_categories - 2):
             # Thresholds from number m + 2 on move by minus the gap.
             moved = [
@@ -160,9 +135,9 @@ class Graded(Ordered):
                 for k in range(self.n_categories)
             ]
             slope = -gap[:, m, None] * xp.stack(moved)
-            slope[m + 1] = slope[m + 1] + (gap * stretch)[:, m, None]
-            found.append(slope)
-        return xp.stack(found)
+            slope[m + 1] = slope[m + 1] + (gap * of_gap)[:, m, None]
+            slopes.append(slope)
+        return xp.stack(slopes)
 
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
@@ -170,25 +145,24 @@ class Graded(Ordered):
         """Return gradient, Fisher and observed information of the expected log-likelihood."""
         xp = array_namespace(coords)
         pairs = [sigmoid_pair(z) for z in self._log_odds(coords, abilities)]
-        first = totals - xp.sum(counts, axis=0)
-        seen = [first, *counts]
+        count = [totals - xp.sum(counts, axis=0), *counts]
         prob = xp.exp(self.log_prob(coords, abilities))
         bells = [rise * fall for rise, fall in pairs]
-        residuals = [seen[k + 1] * fall - seen[k] * rise for k, (rise, fall) in enumerate(pairs)]
-        observed = [(seen[k] + seen[k + 1]) * bell for k, bell in enumerate(bells)]
+        residuals = [count[k + 1] * fall - count[k] * rise for k, (rise, fall) in enumerate(pairs)]
+        observed = [(count[k] + count[k + 1]) * bell for k, bell in enumerate(bells)]
         expected = [totals * (prob[k] + prob[k + 1]) * bell for k, bell in enumerate(bells)]
         gap = xp.exp(coords[:, 2:])
-        push, bend = self._stretch(coords)
+        first, second = self._gap_derivatives(coords)
         tails = _tail_sums(residuals)
-        inner = _node_sums(seen[1:-1], coords)
-        chance = _node_sums([totals * p for p in prob[1:-1]], coords)
-        pull = inner * push - _node_sums(tails[1:], coords)
-        along = (tails[0] @ abilities)[:, None]
-        gradient = xp.concat([along, _node_sums(tails[:1], coords), gap * pull], axis=1)
+        inner = _node_sums(count[1:-1], coords)
+        expected_inner = _node_sums([totals * p for p in prob[1:-1]], coords)
+        by_gap = inner * first - _node_sums(tails[1:], coords)
+        by_slope = (tails[0] @ abilities)[:, None]
+        gradient = xp.concat([by_slope, _node_sums(tails[:1], coords), gap * by_gap], axis=1)
         return (
             gradient,
-            _information(expected, abilities, gap, gap**2 * chance * bend),
-            _information(observed, abilities, gap, gap**2 * inner * bend - gap * pull),
+            _information(expected, abilities, gap, gap**2 * expected_inner * second),
+            _information(observed, abilities, gap, gap**2 * inner * second - gap * by_gap),
         )
 
     def ability_derivatives(self, coords: Array, abilities: Array) -> tuple[Array, Array, Array]:
@@ -214,15 +188,15 @@ class Graded(Ordered):
         slope = slope_of_loading(loading)
         shares = self._start_shares(means, asked)
         at_least = [xp.sum(shares[k:], axis=0) for k in range(1, self.n_categories)]
-        stretch = xp.sqrt(1 + (slope / LOGISTIC_UNIT) ** 2)
-        intercepts = [logit(xp.clip(share, 1e-6, 1 - 1e-6)) * stretch for share in at_least]
+        unit = xp.sqrt(1 + (slope / LOGISTIC_UNIT) ** 2)
+        intercepts = [logit(xp.clip(share, 1e-6, 1 - 1e-6)) * unit for share in at_least]
         gaps = [
             xp.log(xp.clip(up - down, 1e-3, 50.0)) for up, down in itertools.pairwise(intercepts)
         ]
-        has = self._has(slope.shape[0])
+        present = self._present(slope.shape[0])
         gaps = [
-            xp.where(like(has[:, k], slope) > 0, gap, 0 * gap + NO_GAP)
-            for k, gap in enumerate(gaps)
+            xp.where(like(present[:, k], slope) > 0, gap, 0 * gap + NO_GAP)
+            for k, gap in enumerate(gaps, start=1)
         ]
         return xp.stack([slope, intercepts[0], *gaps], axis=1)
 
@@ -252,32 +226,30 @@ class Graded(Ordered):
         return np.stack(columns, axis=1)
 
     def _steps(self, coords: Floats) -> Floats:
-        drop = np.exp(coords[:, 2:])
-        drop = np.where(as_numpy(self.absent(coords))[:, 2:], np.nan, drop)
-        steps = [coords[:, 1:2], coords[:, 1:2] - np.cumsum(drop, axis=1)]
-        found: Floats = np.concatenate(steps, axis=1)
-        return found
+        gap = np.where(as_numpy(self.absent(coords))[:, 2:], np.nan, np.exp(coords[:, 2:]))
+        first = coords[:, 1:2]
+        return np.asarray(np.concatenate([first, first - np.cumsum(gap, axis=1)], axis=1))
 
-    def _step_slopes(self, coords: Floats) -> list[Floats]:
-        found = []
+    def _step_jacobians(self, coords: Floats) -> list[Floats]:
+        jacobians = []
         for k in range(self.n_categories - 1):
-            change = np.zeros(coords.shape)
-            change[:, 1] = 1
-            change[:, 2 : 2 + k] = -np.exp(coords[:, 2 : 2 + k])
-            found.append(change)
-        return found
+            jacobian = np.zeros(coords.shape)
+            jacobian[:, 1] = 1
+            jacobian[:, 2 : 2 + k] = -np.exp(coords[:, 2 : 2 + k])
+            jacobians.append(jacobian)
+        return jacobians
 
     def _log_odds(self, coords: Array, abilities: Array) -> list[Array]:
-        """Return log-odds to reach each grade past the first, each (n_items, n_abilities)."""
+        """Return log-odds of each grade past the first or a higher one, (n_items, n_abilities)."""
         xp = array_namespace(coords)
         z = coords[:, :1] * abilities + coords[:, 1:2]
-        found, gap = [z], xp.exp(coords[:, 2:])
+        odds, gap = [z], xp.exp(coords[:, 2:])
         for m in range(self.n_categories - 2):
             z = z - gap[:, m : m + 1]
-            found.append(z)
-        return found
+            odds.append(z)
+        return odds
 
-    def _stretch(self, coords: Array) -> tuple[Array, Array]:
+    def _gap_derivatives(self, coords: Array) -> tuple[Array, Array]:
         """Return first derivative and minus the second of log(1 - exp(-gap)), (n_items, gaps)."""
         xp = array_namespace(coords)
         gap = xp.exp(coords[:, 2:])
@@ -286,21 +258,21 @@ class Graded(Ordered):
 
 
 def _tail_sums(tables: list[Array]) -> list[Array]:
-    """Return σ from number k on, for every k."""
-    found = [tables[-1]]
+    """Return Σ from number k on, for every k."""
+    sums = [tables[-1]]
     for table in tables[-2::-1]:
-        found.append(found[-1] + table)
-    return found[::-1]
+        sums.append(sums[-1] + table)
+    return sums[::-1]
 
 
 def _node_sums(tables: list[Array], coords: Array) -> Array:
-    """Return sums over the nodes, a column each, (n_items, len(tables))."""
+    """Return sums over the nodes, one column per table."""
     xp = array_namespace(coords)
     return xp.stack([xp.sum(t, axis=1) for t in tables], axis=1) if tables else coords[:, :0]
 
 
 def _less_next(tables: list[Array]) -> Array:
-    """Return each less the one after it."""
+    """Return each table less the next one."""
     xp = array_namespace(tables[0])
     return xp.stack([up - down for up, down in itertools.pairwise(tables)])
 
@@ -309,7 +281,7 @@ def _information(weights: list[Array], abilities: Array, gap: Array, own: Array)
     """Return information on slope, first intercept and log-gaps.
 
     `weights` (n_items, n_abilities) belong to the thresholds; `own` (n_items, gaps) is what a
-    log-gap has beside moving the thresholds after it.
+    log-gap adds to moving the thresholds after it.
     """
     xp = array_namespace(gap)
     tails = _tail_sums(weights)

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from ogive.errors import InputError
-from ogive.irt.models.base import Beta, Coordinate, Normal
+from ogive.irt.models.base import FLATTEST, Beta, Coordinate, Normal
 from ogive.irt.models.categorical import LOGISTIC_UNIT, Categorical, slope_of_loading
 from ogive.stats.array_backend import Array, Floats, array_namespace, numbers
 from ogive.stats.newton import symmetric
@@ -29,14 +29,13 @@ GUESSING = Coordinate("guessing", Beta(5, 17), low=0.0, high=0.95, longest=0.1)
 SLIP = Coordinate("slip", Beta(2, 20), low=0.0, high=0.475, longest=0.1)
 
 PARAMETERS = ("discrimination", "difficulty", "guessing", "slip")
-FLATTEST = 0.01  # a slope nearer to zero is none: over the whole scale it moves P by a hair
-LEAST_UNIT = 0.05  # a common discrimination below this would look flat
+LEAST_UNIT = 0.05  # smallest common discrimination that does not look flat
 
 START_LOW, START_SLIP = 0.2, 0.05  # the modes of the priors
 
 _TINIEST = 1e-300
-_FAR = 600.0  # log-odds up to which a probability is far above the tiniest number
-_TINY = 1e-8  # a probability below this is as good as none when it divides
+_MAX_LOG_ODDS = 600.0  # log-odds up to which a probability is far above the tiniest number
+_TINY = 1e-8  # probability below which a division by it is cut
 
 
 class Logistic(Categorical):
@@ -47,7 +46,7 @@ class Logistic(Categorical):
 
     def log_prob(self, coords: Array, abilities: Array) -> Array:
         """Return log-probability of wrong and right, (2, n_items, n_abilities)."""
-        return array_namespace(coords).stack(self._log_chances(coords, abilities))
+        return array_namespace(coords).stack(self._log_probs(coords, abilities))
 
     def slopes(self, coords: Array, abilities: Array) -> Array:
         """Return derivatives of the log-probabilities, (width, 2, n_items, n_abilities)."""
@@ -116,7 +115,7 @@ class Logistic(Categorical):
         """Return log-probability of a wrong response, and the log-odds."""
         xp = array_namespace(coords)
         if self.width > 2:
-            wrong, right = self._log_chances(coords, abilities)
+            wrong, right = self._log_probs(coords, abilities)
             return xp.stack([wrong, right - wrong])
         z = coords[:, :1] * abilities + coords[:, 1:2]
         return xp.stack([log_sigmoid(-z), z])
@@ -178,11 +177,6 @@ class Logistic(Categorical):
             "slip": slip,
         }
 
-    def flat(self, coords: Floats) -> np.ndarray:
-        """Return which items discriminate nothing, (n_items,)."""
-        nothing: np.ndarray = np.abs(coords[:, 0]) < FLATTEST
-        return nothing
-
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
         """Return coordinates of items with these public parameters."""
         slope = np.asarray(parameters["discrimination"], dtype=float)
@@ -204,15 +198,15 @@ class Logistic(Categorical):
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
         """Return log-normal discrimination, normal difficulty, uniform guessing and slip."""
-        drawn = {
+        sample = {
             "discrimination": np.exp(random.normal(0.2, 0.3, n_items)),
             "difficulty": random.normal(0.0, 1.0, n_items),
             "guessing": random.uniform(0.05, 0.30, n_items),
             "slip": random.uniform(0.0, 0.10, n_items),
         }
         if self.coordinates[0].shared:
-            drawn["discrimination"][:] = getattr(self, "discrimination", None) or 1.0
-        return {name: 0 * x if name in self.fixed else x for name, x in drawn.items()}
+            sample["discrimination"][:] = getattr(self, "discrimination", None) or 1.0
+        return {name: 0 * x if name in self.fixed else x for name, x in sample.items()}
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -220,7 +214,7 @@ class Logistic(Categorical):
         moved = {coordinate.name for coordinate in self.coordinates}
         return tuple(name for name in ("guessing", "slip") if name not in moved)
 
-    def _log_chances(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
+    def _log_probs(self, coords: Array, abilities: Array) -> tuple[Array, Array]:
         """Return log-probability of wrong, and of right."""
         xp = array_namespace(coords)
         z = coords[:, :1] * abilities + coords[:, 1:2]
@@ -239,10 +233,10 @@ class Logistic(Categorical):
         return wrong, right
 
     def _ratios(self, coords: Array, rise: Array, fall: Array) -> tuple[list[Array], list[Array]]:
-        """Return derivatives of P in z = aθ - ab, guessing and slip: over P, and over 1 - P.
+        """Return derivatives of P in z = aθ - ab, guessing and slip, over P and over 1 - P.
 
-        Most are ratios of numbers that vanish together, exact far in the tails. Those that are
-        not are cut where a response would be all but impossible.
+        Most are ratios of numbers that vanish together, exact far in the tails; the others are cut
+        if a response is all but impossible.
         """
         xp = array_namespace(coords)
         low, slip = self._asymptotes(coords)
@@ -291,11 +285,11 @@ class OnePL(Logistic):
             )
 
     def reported(self, coords: Floats) -> tuple[Floats, float]:
-        """Items on the scale on which discrimination is what was given, and the population's sd."""
+        """Return items on the scale of the given discrimination, and the population's sd on it."""
         if self.discrimination is None or coords[0, 0] == 0:
             return coords, 1.0
         unit = abs(float(coords[0, 0])) / self.discrimination
-        given = np.copysign(self.discrimination, coords[:, :1])  # not computed, hence exact
+        given = np.copysign(self.discrimination, coords[:, :1])  # exact, because not computed
         return np.concatenate([given, coords[:, 1:]], axis=1), unit
 
 
@@ -351,7 +345,7 @@ class FourPL(Logistic):
 def _curvature_of_guessing(
     low: Array, abilities: Array, rise: Array, fall: Array, hits: Array, totals: Array
 ) -> tuple[Array, Array, Array]:
-    """Return `Logistic.curvature` with guessing and without slip: half of the ratios are known.
+    """Return `Logistic.curvature` with guessing and without slip, where ratios simplify.
 
     With r = (1 - σ) / P, the derivatives of P over P are (1 - c) σ r and r, and over 1 - P they
     are σ and 1 / (1 - c).
@@ -361,48 +355,50 @@ def _curvature_of_guessing(
     right = low + span * rise + _TINIEST
     ratio = fall / xp.clip(right, _TINY, None)
     up = span * rise * (fall / right)
-    hit, miss, told = hits * up, (totals - hits) * rise, totals * up
+    hit, miss, weight = hits * up, (totals - hits) * rise, totals * up
     powers = xp.stack([abilities**2, abilities, xp.ones_like(abilities)], axis=1)
     own = span[:, 0]
-    missed = xp.sum(totals, axis=1) - xp.sum(hits, axis=1)
-    known = hits * ratio
-    both = (hit - miss) @ powers[:, 1:]
-    gradient = xp.concat([both, (xp.sum(known, axis=1) - missed / own)[:, None]], axis=1)
-    expected = _of_three(
-        (told * rise) @ powers, told @ powers[:, 1:] / span, xp.sum(totals * ratio, axis=1) / own
+    n_missed = xp.sum(totals, axis=1) - xp.sum(hits, axis=1)
+    guessed = hits * ratio
+    by_line = (hit - miss) @ powers[:, 1:]
+    by_guessing = xp.sum(guessed, axis=1) - n_missed / own
+    gradient = xp.concat([by_line, by_guessing[:, None]], axis=1)
+    expected = _three_by_three(
+        (weight * rise) @ powers,
+        weight @ powers[:, 1:] / span,
+        xp.sum(totals * ratio, axis=1) / own,
     )
-    observed = _of_three(
+    observed = _three_by_three(
         (hit * (up + rise - fall) + miss * fall) @ powers,
         (hit * (ratio + 1 / span)) @ powers[:, 1:],
-        xp.sum(known * ratio, axis=1) + missed / own**2,
+        xp.sum(guessed * ratio, axis=1) + n_missed / own**2,
     )
     return gradient, expected, observed
 
 
-def _of_three(ours: Array, mixed: Array, theirs: Array) -> Array:
-    """Return matrices of slope, intercept and a third, from sums over powers of ability."""
-    columns = [ours[:, 0], ours[:, 1], mixed[:, 0], ours[:, 2], mixed[:, 1], theirs]
-    return symmetric(columns)
+def _three_by_three(line: Array, mixed: Array, third: Array) -> Array:
+    """Return matrices of slope, intercept and a third coordinate, from powers of ability."""
+    return symmetric([line[:, 0], line[:, 1], mixed[:, 0], line[:, 2], mixed[:, 1], third])
 
 
 def _in_range(coords: Array, abilities: Array) -> bool:
-    """Return True if no log-odds are so far out that the chance of the other answer underflows."""
-    if not isinstance(coords, np.ndarray):  # a GPU would be waited for
+    """Return True if no log-odds are so large that a probability underflows."""
+    if not isinstance(coords, np.ndarray):  # would make the CPU wait for a GPU
         return False
     if not (coords.size and abilities.size):
         return True
     slope, intercept = np.abs(coords[:, :2]).max(axis=0)
-    return bool(slope * np.abs(abilities).max() + intercept < _FAR)
+    return bool(slope * np.abs(abilities).max() + intercept < _MAX_LOG_ODDS)
 
 
 def _sums(terms: list[Array], abilities: Array) -> list[Array]:
-    """Return sums over nodes of a gradient whose first term belongs to slope and intercept both."""
+    """Return sums over nodes of a gradient whose first term is that of slope and intercept."""
     xp = array_namespace(abilities)
     return [terms[0] @ abilities, *(xp.sum(term, axis=1) for term in terms)]
 
 
 def _pair_sums(terms: list[Array], abilities: Array, n: int) -> list[Array]:
-    """Return the same for the upper triangle of a matrix, row by row."""
+    """Return `_sums` for the upper triangle of a matrix, row by row."""
     xp = array_namespace(abilities)
     first, rest = terms[:n], terms[n:]
     of_slope = [first[0] @ abilities**2, *(term @ abilities for term in first)]

@@ -1,37 +1,34 @@
-"""Bock's nominal and generalized partial credit model (divide by total).
+"""Divide-by-total models: Bock's nominal and Muraki's generalised partial credit model.
 
-Nominal categories (Bock, 1972): which option is chosen, at each ability.
-
-The chance of option k is proportional to exp(s_k θ + i_k). Only differences count: the right
+`Nominal` (Bock, 1972): the probability of option k is proportional to exp(s_k θ + i_k). The right
 option is category 0, with slope and intercept 0, so that a slope says how much the log-odds of a
 wrong option against the right one rise with ability. Slopes of ordinary wrong options are
-negative; a positive one draws the strong away from what is called right.
+negative; a positive one attracts strong respondents.
 
-The generalised partial credit model (Muraki, 1992): log-odds of neighbouring grades a(θ - b_k).
-
-Engines move the slope a and an intercept of each grade past the first, c_k = -a(b₁ + ... + b_k):
-the chance of grade k is proportional to exp(k a θ + c_k).
+`PartialCredit` (Muraki, 1992): the log-odds of neighbouring grades are a(θ - b_k). Engines move the
+slope a and an intercept of each grade past the first, c_k = -a(b₁ + ... + b_k); the probability of
+grade k is proportional to exp(k a θ + c_k).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from ogive.irt.models.base import Coordinate, Normal
+from ogive.irt.models.base import FLATTEST, Coordinate, Normal
 from ogive.irt.models.categorical import VariedCategories, log_shares, slope_of_loading
 from ogive.irt.models.graded import Ordered
-from ogive.irt.models.logistic import FLATTEST, SLOPE
+from ogive.irt.models.logistic import SLOPE
 from ogive.stats.array_backend import Array, Floats, array_namespace, as_numpy, like
 from ogive.stats.newton import symmetric
 
 NO_OPTION = -1000.0  # intercept of an option that an item does not have
 STEEPEST = 20.0
-NO_SLOPE = -STEEPEST - 1.0  # its slope
-SIMULATED = 4  # options of simulated items, if nothing else is said
+NO_SLOPE = -STEEPEST - 1.0  # slope of such an option
+NO_GRADE = -1000.0  # intercept of a grade that an item does not have
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +49,8 @@ class Nominal(VariedCategories):
     name: ClassVar[str] = "nominal"
     kind: ClassVar[str] = "nominal"
     noun: ClassVar[str] = "option"
+    step_name: ClassVar[str] = "slope_"
+    simulated: ClassVar[int] = 4
     lowest: int | None = 0
 
     @property
@@ -66,27 +65,15 @@ class Nominal(VariedCategories):
 
     def default_coordinates(self) -> tuple[Coordinate, ...]:
         """Return slope and intercept of each wrong option."""
-        found: list[Coordinate] = []
-        for k in range(1, self.n_categories):
-            last = k > 1  # every item has a wrong option
-            found += [
-                Coordinate(
-                    f"slope_{k}",
-                    Normal(0, 3),
-                    low=NO_SLOPE,
-                    high=STEEPEST,
-                    longest=1.0,
-                    absent=NO_SLOPE if last else None,
-                ),
-                Coordinate(
-                    f"intercept_{k}",
-                    Normal(0, 5),
-                    low=NO_OPTION,
-                    longest=2.0,
-                    absent=NO_OPTION if last else None,
-                ),
-            ]
-        return tuple(found)
+        return tuple(
+            # Every item has one wrong option; the others may be absent.
+            replace(c, name=f"{c.name}_{k}", absent=c.low if k > 1 else None)
+            for k in range(1, self.n_categories)
+            for c in (
+                Coordinate("slope", Normal(0, 3), NO_SLOPE, STEEPEST, longest=1.0),
+                Coordinate("intercept", Normal(0, 5), NO_OPTION, longest=2.0),
+            )
+        )
 
     def scored(self, values: Floats) -> Floats:
         """Return 1 for the right option, 0 for any other."""
@@ -113,16 +100,16 @@ class Nominal(VariedCategories):
         xp = array_namespace(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         own = like(np.eye(self.n_categories), coords)
-        found: list[Array] = []
+        slopes: list[Array] = []
         for k in range(1, self.n_categories):
-            away = own[k][:, None, None] - prob[k] + 0 * prob
-            found += [away * abilities, away]
-        return xp.stack(found)
+            residual = own[k][:, None, None] - prob[k] + 0 * prob
+            slopes += [residual * abilities, residual]
+        return xp.stack(slopes)
 
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Return gradient and information; what is expected of the information is also observed."""
+        """Return gradient and information, expected and observed: they are the same."""
         xp = array_namespace(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         powers = xp.stack([abilities**2, abilities, 1 + 0 * abilities], axis=1)
@@ -149,8 +136,8 @@ class Nominal(VariedCategories):
         slope, _ = self._lines(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         each = xp.stack([0 * slope[:, 0], *(slope[:, k] for k in range(slope.shape[1]))])[..., None]
-        apart = each - xp.sum(each * prob, axis=0)
-        return prob, prob * apart, prob * (apart**2 - xp.sum(prob * apart**2, axis=0))
+        diff = each - xp.sum(each * prob, axis=0)
+        return prob, prob * diff, prob * (diff**2 - xp.sum(prob * diff**2, axis=0))
 
     def expected(self, coords: Array, abilities: Array) -> Array:
         """Return the chance of the right option, (n_items, n_abilities)."""
@@ -167,17 +154,17 @@ class Nominal(VariedCategories):
         return chance * (1 - chance)
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """One slope for all wrong options, from the loading, and the shares of the options."""
+        """Return one slope for all wrong options, and intercepts from the options' shares."""
         xp = array_namespace(means)
         slope = -slope_of_loading(loading)
         shares = xp.log(self._start_shares(means, asked))
-        has = np.concatenate([np.ones((slope.shape[0], 1), bool), self._has(slope.shape[0])], 1)
+        flags = self._present(slope.shape[0])
         columns: list[Array] = []
         for k in range(1, self.n_categories):
-            there = like(has[:, k - 1], slope) > 0
+            present = like(flags[:, k - 1], slope) > 0
             columns += [
-                xp.where(there, slope, 0 * slope + NO_SLOPE),
-                xp.where(there, shares[k] - shares[0], 0 * slope + NO_OPTION),
+                xp.where(present, slope, 0 * slope + NO_SLOPE),
+                xp.where(present, shares[k] - shares[0], 0 * slope + NO_OPTION),
             ]
         return xp.stack(columns, axis=1)
 
@@ -188,27 +175,16 @@ class Nominal(VariedCategories):
         moved = xp.stack([slope * scale, intercept + slope * shift], axis=2)
         return xp.where(self.absent(coords), coords, xp.reshape(moved, coords.shape))
 
-    def shaped(self, parameters: Any) -> Self:
-        """Return the same model with as many options as these items have slopes."""
-        wrong = [name for name in parameters if str(name).startswith("slope_")]
-        wrong = [name for name in wrong if str(name)[6:].isdigit()]
-        if self.categories is not None or not wrong:
-            return self
-        known = np.array(
-            [np.isfinite(np.asarray(parameters[name], dtype=float)) for name in sorted(wrong)]
-        )
-        counts = 1 + np.atleast_2d(known.T).sum(axis=1)
-        return replace(self, categories=tuple(int(n) for n in counts), coordinates=())
-
     def parameters(self, coords: Floats) -> Mapping[str, Floats]:
         """Return discrimination and difficulty, then slope and intercept of each wrong option."""
         slope, shift = self._means(coords)
-        found = {"discrimination": slope, "difficulty": shift / slope}
-        shown = np.where(as_numpy(self._lacks(coords)), np.nan, coords)
-        for k in range(1, self.n_categories):
-            found[f"slope_{k}"] = shown[:, 2 * k - 2]
-            found[f"intercept_{k}"] = shown[:, 2 * k - 1]
-        return found
+        own = np.where(as_numpy(self._lacks(coords)), np.nan, coords).T
+        names = [coordinate.name for coordinate in self.coordinates]
+        return {
+            "discrimination": slope,
+            "difficulty": shift / slope,
+            **dict(zip(names, own, strict=True)),
+        }
 
     def from_parameters(self, parameters: Mapping[str, Floats]) -> Floats:
         """Return coordinates of items with these slopes and intercepts."""
@@ -221,65 +197,58 @@ class Nominal(VariedCategories):
         return np.stack(columns, axis=1)
 
     def flat(self, coords: Floats) -> np.ndarray:
-        """Return which items discriminate nothing, (n_items,)."""
-        nothing: np.ndarray = np.abs(self._means(coords)[0]) <= FLATTEST
-        return nothing
+        """Flag items that do not discriminate, (n_items,)."""
+        flat: np.ndarray = np.abs(self._means(coords)[0]) <= FLATTEST
+        return flat
 
     def parameter_jacobian(self, coords: Floats) -> Mapping[str, Floats]:
         """Return derivatives of the public parameters in the coordinates."""
-        has = ~as_numpy(self._lacks(coords))
-        each = has / (has.sum(axis=1, keepdims=True) / 2)
+        present = ~as_numpy(self._lacks(coords))
+        share = present / (present.sum(axis=1, keepdims=True) / 2)
         slope, shift = self._means(coords)
-        flat = self.flat(coords)
-        of_slope = np.zeros(coords.shape)
-        of_slope[:, ::2] = -each[:, ::2]
-        of_shift = np.zeros(coords.shape)
-        of_shift[:, 1::2] = each[:, 1::2]
-        turned = np.where(flat[:, None], 0.0, of_slope * (shift / slope**2)[:, None])
-        found = {"discrimination": of_slope, "difficulty": of_shift / slope[:, None] - turned}
+        of_slope, of_shift = np.zeros(coords.shape), np.zeros(coords.shape)
+        of_slope[:, ::2] = -share[:, ::2]
+        of_shift[:, 1::2] = share[:, 1::2]
+        by_slope = of_slope * (shift / slope**2)[:, None]
+        by_slope = np.where(self.flat(coords)[:, None], 0.0, by_slope)
+        jacobian = {"discrimination": of_slope, "difficulty": of_shift / slope[:, None] - by_slope}
         for column, coordinate in enumerate(self.coordinates):
             own = np.zeros(coords.shape)
             own[:, column] = 1.0
-            found[coordinate.name] = np.where(has[:, column, None], own, np.nan)
-        return found
+            jacobian[coordinate.name] = np.where(present[:, column, None], own, np.nan)
+        return jacobian
 
     def sample(self, n_items: int, random: np.random.Generator) -> Mapping[str, Floats]:
         """Return wrong options that lose with ability, each at its own rate."""
-        n = self.n_categories if self.categories is not None else SIMULATED
-        has = np.full(n_items, n)
-        if isinstance(self.categories, tuple) and len(self.categories) == n_items:
-            has = np.array(self.categories)
-        location = random.normal(0.0, 1.0, n_items) - np.log(np.maximum(has - 1, 1))
-        found = {}
+        n, counts = self._simulated_counts(n_items)
+        location = random.normal(0.0, 1.0, n_items) - np.log(np.maximum(counts - 1, 1))
+        sample = {}
         for k in range(1, n):
             slope = -np.exp(random.normal(0.1, 0.4, n_items))
             intercept = location + random.normal(0.0, 0.7, n_items)
-            found[f"slope_{k}"] = np.where(k < has, slope, np.nan)
-            found[f"intercept_{k}"] = np.where(k < has, intercept, np.nan)
-        return found
+            sample[f"slope_{k}"] = np.where(k < counts, slope, np.nan)
+            sample[f"intercept_{k}"] = np.where(k < counts, intercept, np.nan)
+        return sample
 
     def _lacks(self, coords: Array) -> Array:
-        """Which coordinates belong to an option that an item does not have, (n_items, width)."""
+        """Flag coordinates of options that an item does not have, (n_items, width)."""
         xp = array_namespace(coords)
         lacks = self.absent(coords)[:, 1::2]
         return xp.reshape(xp.stack([lacks, lacks], axis=2), coords.shape)
 
     def _lines(self, coords: Array) -> tuple[Array, Array]:
-        """Slopes, 0 for what an item lacks, and intercepts, each (n_items, n_categories - 1)."""
+        """Return slopes, 0 if absent, and intercepts, each (n_items, n_categories - 1)."""
         xp = array_namespace(coords)
         slope = xp.where(self._lacks(coords), 0 * coords, coords)[:, ::2]
         return slope, coords[:, 1::2]
 
     def _means(self, coords: Floats) -> tuple[Floats, Floats]:
-        """Return minus the mean slope, kept from 0, and the mean intercept with log of how many."""
-        has = ~as_numpy(self._lacks(coords))
-        n_wrong = has[:, ::2].sum(axis=1)
-        slope = -np.where(has, coords, 0.0)[:, ::2].sum(axis=1) / n_wrong
-        shift = np.where(has, coords, 0.0)[:, 1::2].sum(axis=1) / n_wrong + np.log(n_wrong)
+        """Return minus the mean slope, kept from 0, and mean intercept + log(wrong options)."""
+        present = ~as_numpy(self._lacks(coords))
+        n_wrong = present[:, ::2].sum(axis=1)
+        slope = -np.where(present, coords, 0.0)[:, ::2].sum(axis=1) / n_wrong
+        shift = np.where(present, coords, 0.0)[:, 1::2].sum(axis=1) / n_wrong + np.log(n_wrong)
         return np.where(np.abs(slope) < FLATTEST, FLATTEST, slope), shift
-
-
-NO_GRADE = -1000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,15 +289,17 @@ class PartialCredit(Ordered):
         xp = array_namespace(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         grades = like(np.arange(self.n_categories), coords)[:, None, None]
-        found = [(grades - xp.sum(grades * prob, axis=0)) * abilities]
         own = like(np.eye(self.n_categories), coords)
-        found += [own[k][:, None, None] - prob[k] for k in range(1, self.n_categories)]
-        return xp.stack([table + 0 * prob for table in found])
+        slopes = [
+            (grades - xp.sum(grades * prob, axis=0)) * abilities,
+            *(own[k][:, None, None] - prob[k] for k in range(1, self.n_categories)),
+        ]
+        return xp.stack([slope + 0 * prob for slope in slopes])
 
     def curvature(
         self, coords: Array, abilities: Array, counts: Array, totals: Array
     ) -> tuple[Array, Array, Array]:
-        """Return gradient and information; what is expected of the information is also observed."""
+        """Return gradient and information, expected and observed: they are the same."""
         xp = array_namespace(coords)
         prob = xp.exp(self.log_prob(coords, abilities))
         past = range(1, self.n_categories)
@@ -351,18 +322,18 @@ class PartialCredit(Ordered):
         slope = coords[:, :1]
         prob = xp.exp(self.log_prob(coords, abilities))
         grades = like(np.arange(self.n_categories), coords)[:, None, None]
-        apart = grades - xp.sum(grades * prob, axis=0)
-        variance = xp.sum(prob * apart**2, axis=0)
-        return prob, slope * prob * apart, slope**2 * prob * (apart**2 - variance)
+        diff = grades - xp.sum(grades * prob, axis=0)
+        variance = xp.sum(prob * diff**2, axis=0)
+        return prob, slope * prob * diff, slope**2 * prob * (diff**2 - variance)
 
     def start(self, means: Array, asked: Array, loading: Array) -> Array:
-        """Slope from the loading, smaller the more grades there are, and the grades' shares."""
+        """Return a slope from the loading and the number of grades, and the grades' shares."""
         xp = array_namespace(means)
         slope = slope_of_loading(loading) / (self.n_categories - 1) ** 0.5
         shares = xp.log(self._start_shares(means, asked))
-        has = np.concatenate([np.ones((slope.shape[0], 1), bool), self._has(slope.shape[0])], 1)
+        present = like(self._present(slope.shape[0]), slope) > 0
         intercepts = [
-            xp.where(like(has[:, k - 1], slope) > 0, shares[k] - shares[0], 0 * slope + NO_GRADE)
+            xp.where(present[:, k - 1], shares[k] - shares[0], 0 * slope + NO_GRADE)
             for k in range(1, self.n_categories)
         ]
         return xp.stack([slope, *intercepts], axis=1)
@@ -389,18 +360,17 @@ class PartialCredit(Ordered):
     def _steps(self, coords: Floats) -> Floats:
         sums = np.where(as_numpy(self.absent(coords)), np.nan, coords)
         sums[:, 0] = 0.0
-        steps: Floats = np.diff(sums, axis=1)
-        return steps
+        return np.asarray(np.diff(sums, axis=1))
 
-    def _step_slopes(self, coords: Floats) -> list[Floats]:
-        found = []
+    def _step_jacobians(self, coords: Floats) -> list[Floats]:
+        jacobians = []
         for k in range(1, self.n_categories):
-            change = np.zeros(coords.shape)
-            change[:, k] = 1
+            jacobian = np.zeros(coords.shape)
+            jacobian[:, k] = 1
             if k > 1:
-                change[:, k - 1] = -1
-            found.append(change)
-        return found
+                jacobian[:, k - 1] = -1
+            jacobians.append(jacobian)
+        return jacobians
 
     def _log_odds(self, coords: Array, abilities: Array) -> list[Array]:
         """Return log-odds of each grade against the first, each (n_items, n_abilities)."""
