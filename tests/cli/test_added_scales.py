@@ -97,8 +97,8 @@ def test_a_folder_or_a_bank_has_no_groups(run, path, tmp_path, table):
 
 def test_a_fit_of_dimensions_that_did_not_converge_ends_with_4(run, path, monkeypatch, subtests):
     """`report` did; `dimensions` and `leaderboard` ended with 0."""
-    monkeypatch.setattr(dimension_climb, "MOST_STEPS", 1)
-    monkeypatch.setattr(dimension_climb._Climb.to_top, "__defaults__", (1,))
+    monkeypatch.setattr(dimension_climb, "MAX_ITER", 1)
+    monkeypatch.setattr(dimension_climb._Newton.maximize, "__defaults__", (1,))
     for command, out in (("dimensions", "found"), ("leaderboard", "board"), ("report", "a.html")):
         with subtests.test(command):
             out = path.parent / out

@@ -53,8 +53,8 @@ def test_the_sentence_says_by_how_much_several_predict_better(found):
 
 def test_a_fit_that_did_not_converge_claims_nothing(monkeypatch):
     """It said that several dimensions predict better, in numbers, beside a note that it had not."""
-    monkeypatch.setattr(dimension_climb, "MOST_STEPS", 1)
-    monkeypatch.setattr(dimension_climb._Climb.to_top, "__defaults__", (1,))
+    monkeypatch.setattr(dimension_climb, "MAX_ITER", 1)
+    monkeypatch.setattr(dimension_climb._Newton.maximize, "__defaults__", (1,))
     found = og.dimension_scale(drawn()[0], NAMES, cv=2, progress=False)
     assert not found.converged
     assert not found.pays

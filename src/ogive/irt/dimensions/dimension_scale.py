@@ -1,13 +1,4 @@
-"""Dimension_scale: result, tables, held-out comparison.
-
-Whether several dimensions predict answers better than one: by cells that were held out.
-
-Tables of what several dimensions found, with standard errors and intervals.
-
-What a reader of several dimensions should know besides the tables.
-
-Abilities of several dimensions behind one table, and whether they are worth their numbers.
-"""
+"""`dimension_scale`: abilities of several dimensions behind one table, compared with one."""
 
 from __future__ import annotations
 
@@ -24,20 +15,18 @@ from ogive._validation import checked_share, one_of, whole_number
 from ogive.data.responses import Responses, Table, as_responses
 from ogive.errors import InputError
 from ogive.irt.calibrating import is_auto
-from ogive.irt.dimensions.adaptive_quadrature import MOST_EXACT
-from ogive.irt.dimensions.loading_pattern import ItemDimensions, item_dimensions
+from ogive.irt.dimensions.adaptive_quadrature import MAX_GRID_DIMENSIONS
+from ogive.irt.dimensions.loading_pattern import ItemDimensions, Pattern, item_dimensions
 from ogive.irt.dimensions.marginal_newton import (
-    DimensionFit,
-    Pull,
-    climb,
-    first_place,
+    Penalty,
+    maximize,
     posterior_modes,
+    starting_parameters,
 )
 from ogive.irt.dimensions.standard_errors import (
     FittedDimensions,
     fit_dimensions,
     held_out_scores,
-    one_dimension,
 )
 from ogive.irt.item_curves import ALPHA, SAME, SURELY_SAME
 from ogive.irt.models import AUTO
@@ -55,287 +44,260 @@ if TYPE_CHECKING:
 __all__ = ["DimensionScale", "dimension_scale"]
 
 
-LEAST_CELLS = 2  # answers that a respondent keeps
+MIN_CELLS = 2  # fewest answers of a respondent that are held out in turn
+CONFIDENCE = 0.95  # level of the intervals of correlations in notes
+NEAR_ONE = 0.98  # correlation whose estimate alone suggests one dimension
+INEXACT = 0.05  # nats
+FEW_RESPONDENTS = 50  # respondents below which a note warns of imprecise loadings
+MAX_PAIRS = 3  # pairs of dimensions that a note names
+MANY_RESPONDENTS = 500  # respondents below which loadings are drawn to their mean more strongly
+FEW_PENALTY = Penalty(loading=0.5, threshold=5.0, correlation=0.5)
+MANY_PENALTY = Penalty(loading=2.0, threshold=5.0, correlation=0.5)
+FIGURES = ("abilities", "loadings", "correlations")
+OF_GIVEN = (
+    "This asks for the dimensions that were given; `dimensionality` asks how many show when nobody "
+    "says which items belong together, and sees less."
+)
+
+Structure = Literal["correlated", "bifactor"]
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Mean log score of a held-out answer, by several dimensions and by one, and the difference."""
+    """Mean log score of a held-out answer, by several dimensions and by one."""
 
     several: float
     one: float
-    se: float  # of the difference
+    difference_se: float
     n_cells: int
-    converged: bool  # whether all fits that predict came to an end
-
-    @property
-    def difference(self) -> float:
-        """How much better several dimensions predict."""
-        return self.several - self.one
+    converged: bool  # True if all fits that predict converged
 
 
 def compare_held_out(
-    found: FittedDimensions,
+    dimensions: FittedDimensions,
     cv: int,
     random_state: int,
     run: Run,
     report: Callable[[int, int, str], None],
 ) -> HeldOut:
-    """Fit both on all folds but one, and score the answers of that one."""
-    codes, pattern, pull = found.fit.table.codes, found.fit.pattern, found.fit.pull
-    single = one_dimension(pattern)
-    start = first_place(codes, single)
-    one = climb(codes, single, pull, run, (start, posterior_modes(codes, single, start)))
+    """Fit several dimensions and one on all folds but one, and score the answers of that one."""
+    several = dimensions.fit
+    codes = several.table.codes
+    pattern = Pattern(np.ones((codes.shape[1], 1), dtype=bool), several.pattern.n_thresholds)
+    start = starting_parameters(codes, pattern)
+    moments = posterior_modes(codes, pattern, start)
+    one = maximize(codes, pattern, several.penalty, run, (start, moments))
     folds = _folds(codes, cv, random_state)
     scores = [np.zeros(codes.shape), np.zeros(codes.shape)]
-    converged = found.fit.converged and one.converged
+    converged = several.converged and one.converged
     for fold in range(cv):
         report(fold + 1, cv + 1, "held-out answers")
-        held = folds == fold
-        if not held.any():
+        held_out = folds == fold
+        if not held_out.any():
             continue
-        seen = np.where(held, -1, codes).astype(np.int16)
-        for k, fit in enumerate((found.fit, one)):
-            again = _again(fit, seen, run)
-            converged = converged and again.converged
-            scores[k][held] = held_out_scores(again, codes, held, run)
-    told = folds >= 0
-    apart = np.where(told, scores[0] - scores[1], 0.0)
+        kept = np.where(held_out, -1, codes).astype(np.int16)
+        for k, fit in enumerate((several, one)):
+            moments = posterior_modes(kept, fit.pattern, fit.params)
+            start_again = fit.params, moments
+            refit = maximize(kept, fit.pattern, fit.penalty, run, start_again, quickly=True)
+            converged = converged and refit.converged
+            scores[k][held_out] = held_out_scores(refit, codes, held_out, run)
+    scored = folds >= 0
+    diff = np.where(scored, scores[0] - scores[1], 0.0)
     return HeldOut(
-        several=float(scores[0][told].mean()),
-        one=float(scores[1][told].mean()),
-        se=_two_way_error(apart, told),
-        n_cells=int(told.sum()),
+        several=float(scores[0][scored].mean()),
+        one=float(scores[1][scored].mean()),
+        difference_se=_two_way_error(diff, scored),
+        n_cells=int(scored.sum()),
         converged=converged,
     )
 
 
-def _again(fit: DimensionFit, codes: NDArray[np.int16], run: Run) -> DimensionFit:
-    """Return the same model for fewer answers, beginning where all of them led."""
-    around = posterior_modes(codes, fit.pattern, fit.place)
-    return climb(codes, fit.pattern, fit.pull, run, (fit.place, around), quickly=True)
-
-
 def _folds(codes: NDArray[np.int16], cv: int, random_state: int) -> NDArray[np.intp]:
-    """The fold of each answer, about equally many of each respondent; -1 where none was given."""
+    """Return the fold of each answer, balanced by respondent; -1 for cells without a fold."""
     random = np.random.default_rng(random_state)
     folds = np.full(codes.shape, -1, dtype=np.intp)
     for row, answers in zip(folds, codes, strict=True):
         asked = np.flatnonzero(answers >= 0)
-        if asked.size >= LEAST_CELLS:
+        if asked.size >= MIN_CELLS:
             row[random.permutation(asked)] = (np.arange(asked.size) + random.integers(cv)) % cv
     return folds
 
 
-def _two_way_error(apart: Floats, told: NDArray[np.bool_]) -> float:
-    """Standard error of the mean difference; answers of a respondent, or to an item, go together.
+def _two_way_error(diff: Floats, scored: NDArray[np.bool_]) -> float:
+    """Return the standard error of the mean difference, clustered by respondents and items.
 
     Cameron, Gelbach and Miller (2011): variance by respondents plus by items, less by cells.
     """
-    away = np.where(told, apart - apart[told].mean(), 0.0)
+    centred = np.where(scored, diff - diff[scored].mean(), 0.0)
     parts = []
     for axis in (1, 0):
-        sums = away.sum(axis=axis)[told.any(axis=axis)]
+        sums = centred.sum(axis=axis)[scored.any(axis=axis)]
         parts.append(float((sums**2).sum()) * sums.size / max(sums.size - 1, 1))
-    cells = float((away**2).sum())
-    return float(np.sqrt(max(parts[0] + parts[1] - cells, *parts))) / int(told.sum())
+    cells = float((centred**2).sum())
+    return float(np.sqrt(max(parts[0] + parts[1] - cells, *parts))) / int(scored.sum())
 
 
-def loadings_frame(
-    found: FittedDimensions, read: ItemDimensions, confidence: float
-) -> pd.DataFrame:
-    """Return one row per item and dimension."""
+def _frames(
+    dimensions: FittedDimensions,
+    given: ItemDimensions,
+    respondents: tuple[str, ...],
+    confidence: float,
+) -> dict[str, pd.DataFrame]:
+    """Return loadings, thresholds, correlations and abilities with their intervals."""
     import pandas as pd
 
-    item, dimension = np.nonzero(read.pattern.free)
-    columns = {
-        "item": [read.items[k] for k in item],
-        "dimension": [read.names[k] for k in dimension],
-        **_with_interval(
-            "loading",
-            found.place.loadings[item, dimension],
-            found.errors().loadings[item, dimension],
-            confidence,
-        ),
+    params, errors = dimensions.params, dimensions.errors()
+
+    def interval(name: str, value: Floats, error: Floats) -> dict[str, Floats]:
+        half = normal_reach(confidence) * error
+        return {name: value, "se": error, "low": value - half, "high": value + half}
+
+    item, dimension = np.nonzero(given.pattern.free)
+    loadings = {
+        "item": [given.items[k] for k in item],
+        "dimension": [given.names[k] for k in dimension],
+        **interval("loading", params.loadings[item, dimension], errors.loadings[item, dimension]),
     }
-    return pd.DataFrame(columns)
-
-
-def thresholds_frame(
-    found: FittedDimensions, read: ItemDimensions, confidence: float
-) -> pd.DataFrame:
-    """Return one row per item and threshold: the log-odds of more than that, at abilities of 0."""
-    import pandas as pd
-
-    item, step = np.nonzero(read.pattern.of_thresholds >= 0)
-    columns = {
-        "item": [read.items[k] for k in item],
+    item, step = np.nonzero(given.pattern.of_thresholds >= 0)
+    thresholds = {
+        "item": [given.items[k] for k in item],
         "step": step + 1,
-        **_with_interval(
-            "threshold",
-            found.place.thresholds[item, step],
-            found.errors().thresholds[item, step],
-            confidence,
-        ),
+        **interval("threshold", params.thresholds[item, step], errors.thresholds[item, step]),
     }
-    return pd.DataFrame(columns)
+    asked = (given.codes >= 0).astype(int) @ given.pattern.free.astype(int)
+    abilities = {
+        "respondent": np.repeat(np.array(respondents, dtype=object), len(given.names)),
+        "dimension": list(given.names) * len(respondents),
+        **interval("ability", dimensions.ability.ravel(), dimensions.ability_se.ravel()),
+        "n_items": asked.ravel(),
+    }
+    return {
+        "loadings": pd.DataFrame(loadings),
+        "thresholds": pd.DataFrame(thresholds),
+        "correlations": _correlations_frame(dimensions, given, confidence),
+        "abilities": pd.DataFrame(abilities),
+    }
 
 
-def correlations_frame(
-    found: FittedDimensions, read: ItemDimensions, confidence: float
+def _correlations_frame(
+    dimensions: FittedDimensions, given: ItemDimensions, confidence: float
 ) -> pd.DataFrame:
     """Return one row per pair of dimensions; intervals by Fisher's transformation."""
     import pandas as pd
 
-    left, right = read.pattern.pairs
-    value, error = found.place.correlation[left, right], found.errors().correlation[left, right]
-    reach = normal_reach(confidence) * error / np.maximum(1 - value**2, 1e-6)
+    left, right = given.pattern.pairs
+    value = dimensions.params.correlation[left, right]
+    error = dimensions.errors().correlation[left, right]
+    half = normal_reach(confidence) * error / np.maximum(1 - value**2, 1e-6)
     middle = np.arctanh(np.clip(value, -1 + 1e-9, 1 - 1e-9))
     columns = {
-        "dimension": [read.names[k] for k in left],
-        "other": [read.names[k] for k in right],
+        "dimension": [given.names[k] for k in left],
+        "other": [given.names[k] for k in right],
         "correlation": value,
         "se": error,
-        "low": np.tanh(middle - reach),
-        "high": np.tanh(middle + reach),
+        "low": np.tanh(middle - half),
+        "high": np.tanh(middle + half),
     }
     return pd.DataFrame(columns)
 
 
-def abilities_frame(
-    found: FittedDimensions,
-    read: ItemDimensions,
-    respondents: tuple[str, ...],
-    confidence: float,
-) -> pd.DataFrame:
-    """Return one row per respondent and dimension."""
-    import pandas as pd
-
-    asked = (read.codes >= 0).astype(int) @ read.pattern.free.astype(int)
-    columns = {
-        "respondent": np.repeat(np.array(respondents, dtype=object), len(read.names)),
-        "dimension": list(read.names) * len(respondents),
-        **_with_interval("ability", found.ability.ravel(), found.ability_se.ravel(), confidence),
-        "n_items": asked.ravel(),
-    }
-    return pd.DataFrame(columns)
-
-
-def comparison_frame(held: HeldOut | None, confidence: float) -> pd.DataFrame:
-    """Mean log scores of held-out answers, and their difference; no row if nothing was held out."""
+def _comparison_frame(held_out: HeldOut | None, confidence: float) -> pd.DataFrame:
+    """Return mean log scores and their difference; no row if nothing was held out."""
     import pandas as pd
 
     columns = ["log_score", "se", "low", "high", "n_cells"]
-    if held is None:
+    if held_out is None:
         return pd.DataFrame(columns=columns, dtype=float).rename_axis("dimensions")
-    value, reach, nothing = held.difference, normal_reach(confidence) * held.se, float("nan")
+    several, one, n, nan = held_out.several, held_out.one, held_out.n_cells, float("nan")
+    diff, se = several - one, held_out.difference_se
+    half = normal_reach(confidence) * se
     rows = {
-        "several": (held.several, nothing, nothing, nothing, held.n_cells),
-        "one": (held.one, nothing, nothing, nothing, held.n_cells),
-        "difference": (value, held.se, value - reach, value + reach, held.n_cells),
+        "several": (several, nan, nan, nan, n),
+        "one": (one, nan, nan, nan, n),
+        "difference": (diff, se, diff - half, diff + half, n),
     }
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("dimensions")
 
 
-def _with_interval(name: str, value: Floats, error: Floats, confidence: float) -> dict[str, Floats]:
-    reach = normal_reach(confidence) * error
-    return {name: value, "se": error, "low": value - reach, "high": value + reach}
-
-
-CONFIDENCE = 0.95  # of the intervals of correlations
-NEAR_ONE = 0.98  # a correlation whose estimate alone suggests one dimension
-INEXACT = 0.05  # nats
-FEW = 50  # respondents
-MOST_PAIRS = 3  # named
-
-
-def remarks(found: FittedDimensions, read: ItemDimensions, *, converged: bool) -> Iterator[str]:
-    """Notes on how far the figures can be trusted; `converged` is of all fits, folds included."""
-    n_respondents = len(read.codes)
-    if not found.fit.converged:
+def _notes(
+    dimensions: FittedDimensions, given: ItemDimensions, *, converged: bool
+) -> Iterator[str]:
+    """Yield notes on how far the figures can be trusted; `converged` includes the folds."""
+    n_respondents = len(given.codes)
+    if not dimensions.fit.converged:
         yield "The fit did not converge: loadings and correlations may be inaccurate."
-    if n_respondents < FEW:
+    if n_respondents < FEW_RESPONDENTS:
         yield (
             f"{counted(n_respondents, 'respondent')} say little about single loadings: they are "
             "drawn to the mean of their dimension, and intervals count that."
         )
-    yield from _on_pairs(correlations_frame(found, read, CONFIDENCE), converged=converged)
-    if read.pattern.correlated and len(read.names) > MOST_EXACT:
+    yield from _pair_notes(_correlations_frame(dimensions, given, CONFIDENCE), converged=converged)
+    if given.pattern.correlated and len(given.names) > MAX_GRID_DIMENSIONS:
         yield (
-            f"Integrals over {len(read.names)} correlated dimensions use quasi-random nodes; with "
-            f"other nodes the log-likelihood differs by {found.fit.integral_error:.2g}."
+            f"Integrals over {len(given.names)} correlated dimensions use quasi-random nodes; with "
+            f"other nodes the log-likelihood differs by {dimensions.fit.integral_error:.2g}."
         )
-    elif found.fit.integral_error > INEXACT:
+    elif dimensions.fit.integral_error > INEXACT:
         yield (
             "Integrals are not exact to 0.05 nats: an item is so steep that its curve is a step. "
-            f"A finer grid changes the log-likelihood by {found.fit.integral_error:.2g}."
+            f"A finer grid changes the log-likelihood by {dimensions.fit.integral_error:.2g}."
         )
-    yield from _on_backward(found, read)
+    yield from _negative_loading_notes(dimensions, given)
 
 
-def _on_pairs(pairs: pd.DataFrame, *, converged: bool) -> Iterator[str]:
-    """Which dimensions are surely one, by the rule of task_scales, and which only look like it."""
+def _pair_notes(pairs: pd.DataFrame, *, converged: bool) -> Iterator[str]:
+    """Yield which dimensions are surely one, by the rule of task_scales, and which may be."""
     size = pairs["correlation"].abs()
     least = np.where(pairs["correlation"] < 0, -pairs["high"], pairs["low"])
     sure = (size >= SAME) & (least >= SURELY_SAME) & converged
     if sure.any():
         both = "both" if sure.sum() == 1 else "each pair"
-        yield f"{_named(pairs[sure])}, so one dimension would do for {both}."
+        yield f"{_pairs_text(pairs[sure])}, so one dimension would do for {both}."
     open_pairs = (size >= NEAR_ONE) & ~sure
     if open_pairs.any():
         why = f"the interval would have to lie beyond {SURELY_SAME:.2f}"
         why = why if converged else "not all fits converged"
         yield (
-            f"By the estimate, {_named(pairs[open_pairs])}, but that these are one dimension is "
-            f"not shown: {why}."
+            f"By the estimate, {_pairs_text(pairs[open_pairs])}, but that these are one dimension "
+            f"is not shown: {why}."
         )
 
 
-def _named(pairs: pd.DataFrame) -> str:
+def _pairs_text(pairs: pd.DataFrame) -> str:
     """Return the first pairs, with their correlations and intervals."""
-    told = [
+    texts = [
         f"{row.dimension} and {row.other} correlate {row.correlation:.2f} "
         f"({row.low:.2f} to {row.high:.2f})"
-        for row in pairs.head(MOST_PAIRS).itertuples(index=False)
+        for row in pairs.head(MAX_PAIRS).itertuples(index=False)
     ]
-    left = len(pairs) - len(told)
-    return "; ".join([*told, *([f"likewise {counted(left, 'other pair')}"] if left else [])])
+    rest = len(pairs) - len(texts)
+    return "; ".join([*texts, *([f"likewise {counted(rest, 'other pair')}"] if rest else [])])
 
 
-def _on_backward(found: FittedDimensions, read: ItemDimensions) -> Iterator[str]:
-    """Items on which better respondents answer worse, by the rule of item_health; and who may be.
+def _negative_loading_notes(dimensions: FittedDimensions, given: ItemDimensions) -> Iterator[str]:
+    """Yield items on which better respondents answer worse, by the rule of item_health.
 
-    Of a bifactor structure, it is the general ability that counts.
+    In a bifactor structure, the general ability counts.
     """
     from scipy.special import ndtr
 
-    counts = read.pattern.free.copy()
-    if not read.pattern.correlated:
+    counts = given.pattern.free.copy()
+    if not given.pattern.correlated:
         counts[:, 1:] = False
-    slope, se = found.place.loadings[counts], found.errors().loadings[counts]
-    known = (se > 0) & found.fit.converged
+    slope, se = dimensions.params.loadings[counts], dimensions.errors().loadings[counts]
+    known = (se > 0) & dimensions.fit.converged
     z = np.divide(slope, se, out=np.full(slope.shape, np.nan), where=known)
-    item, sure = np.nonzero(counts)[0], benjamini_hochberg(ndtr(z)) < ALPHA
-    surely = dict.fromkeys(read.items[k] for k in item[sure])
-    maybe = dict.fromkeys(read.items[k] for k in item[slope < 0] if read.items[k] not in surely)
+    item, significant = np.nonzero(counts)[0], benjamini_hochberg(ndtr(z)) < ALPHA
+    surely = dict.fromkeys(given.items[k] for k in item[significant])
+    maybe = dict.fromkeys(given.items[k] for k in item[slope < 0] if given.items[k] not in surely)
     if surely:
         yield f"Better respondents answer worse: {listed(list(surely), 'item')}."
     if maybe:
         why = "not significantly" if surely else "none significantly"
-        why = why if found.fit.converged else "but the fit did not converge"
+        why = why if dimensions.fit.converged else "but the fit did not converge"
         yield f"Loadings estimated below zero, {why}: {listed(list(maybe), 'item')}."
-
-
-Structure = Literal["correlated", "bifactor"]
-FIGURES = ("abilities", "loadings", "correlations")
-DIMENSION_SCALE_FEW = 500  # respondents below which loadings are drawn to their mean more strongly
-FEW_PULL = Pull(loading=0.5, threshold=5.0, correlation=0.5)
-MANY_PULL = Pull(loading=2.0, threshold=5.0, correlation=0.5)
-OF_GIVEN = (
-    "This asks for the dimensions that were given; `dimensionality` asks how many show when nobody "
-    "says which items belong together, and sees less."
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -366,12 +328,12 @@ class DimensionScale(Result):
 
     @property
     def pays(self) -> bool:
-        """Whether several dimensions surely predict held-out answers better than one."""
+        """Whether several dimensions predict held-out answers significantly better than one."""
         return self.converged and self._difference[1] > 0
 
     @property
     def _difference(self) -> tuple[float, float, float]:
-        """Difference of the log scores and its interval; NaN where it was not asked for."""
+        """Difference of the log scores and its interval; NaN with `cv=None`."""
         if self.comparison.empty:
             return (float("nan"),) * 3
         columns = self.comparison[["log_score", "low", "high"]].to_numpy(dtype=float)
@@ -453,8 +415,7 @@ class DimensionScale(Result):
         if len(self.correlations):
             pairs = np.triu_indices(len(names), 1)
             whole[pairs] = whole.T[pairs] = self.correlations["correlation"].to_numpy()
-        found = pd.DataFrame(whole, index=names, columns=names)
-        return found.rename_axis("dimension")
+        return pd.DataFrame(whole, index=names, columns=names).rename_axis("dimension")
 
 
 def dimension_scale(
@@ -525,13 +486,29 @@ def dimension_scale(
     if cv is not None:
         whole_number(cv, "cv", 2)
     _check_model(model, table)
-    read = item_dimensions(table, dimensions, structure)
-    pull = _pull(priors, table.n_respondents)
+    given = item_dimensions(table, dimensions, structure)
+    penalty = _penalty(priors, table.n_respondents)
     with telling(progress, "Several dimensions") as report, workers() as run:
         report(0, (cv or 0) + 1, "all answers")
-        found = fit_dimensions(read.codes, read.pattern, pull, run)
-        held = None if cv is None else compare_held_out(found, cv, random_state, run, report)
-    return _result(table, read, found, held, structure, confidence)
+        fitted = fit_dimensions(given.codes, given.pattern, penalty, run)
+        held_out = None
+        if cv is not None:
+            held_out = compare_held_out(fitted, cv, random_state, run, report)
+    size, value = given.pattern.size, fitted.fit.log_likelihood
+    converged = fitted.fit.converged if held_out is None else held_out.converged
+    return DimensionScale(
+        dimensions=given.names,
+        structure=structure,
+        **_frames(fitted, given, table.respondents, confidence),
+        comparison=_comparison_frame(held_out, confidence),
+        log_likelihood=value,
+        aic=2 * size - 2 * value,
+        bic=size * float(np.log(table.n_respondents)) - 2 * value,
+        n_parameters=size,
+        confidence=confidence,
+        converged=converged,
+        notes=(*given.notes, *_notes(fitted, given, converged=converged)),
+    )
 
 
 def _check_model(model: str, table: Responses) -> None:
@@ -543,37 +520,8 @@ def _check_model(model: str, table: Responses) -> None:
         )
 
 
-def _pull(priors: str | None, n_respondents: int) -> Pull:
+def _penalty(priors: str | None, n_respondents: int) -> Penalty:
     if priors is None:
-        return Pull()
+        return Penalty()
     one_of(priors, "priors", ("default",))
-    return FEW_PULL if n_respondents < DIMENSION_SCALE_FEW else MANY_PULL
-
-
-def _result(
-    table: Responses,
-    read: ItemDimensions,
-    found: FittedDimensions,
-    held: HeldOut | None,
-    structure: str,
-    confidence: float,
-) -> DimensionScale:
-    """Return frames, criteria and notes."""
-    size, value = read.pattern.size, found.fit.log_likelihood
-    converged = found.fit.converged if held is None else held.converged
-    return DimensionScale(
-        dimensions=read.names,
-        structure=structure,
-        loadings=loadings_frame(found, read, confidence),
-        thresholds=thresholds_frame(found, read, confidence),
-        correlations=correlations_frame(found, read, confidence),
-        abilities=abilities_frame(found, read, table.respondents, confidence),
-        comparison=comparison_frame(held, confidence),
-        log_likelihood=value,
-        aic=2 * size - 2 * value,
-        bic=size * float(np.log(table.n_respondents)) - 2 * value,
-        n_parameters=size,
-        confidence=confidence,
-        converged=converged,
-        notes=(*read.notes, *remarks(found, read, converged=converged)),
-    )
+    return FEW_PENALTY if n_respondents < MANY_RESPONDENTS else MANY_PENALTY

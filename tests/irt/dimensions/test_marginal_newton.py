@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 import ogive as og
-from ogive.irt.dimensions.adaptive_quadrature import Around, correlated_nodes, grid_rule
+from ogive.irt.dimensions.adaptive_quadrature import PosteriorMoments, correlated_nodes, grid_rule
 
 EXACT = 0.02  # nats: how exactly integrals are found
 SIZES = (("one", 4), ("other", 4))
@@ -135,7 +135,7 @@ def test_abilities_that_are_all_but_the_same_are_integrated_too():
     """Their posterior has a singular covariance, by rounding even a negative one."""
     flat = np.array([[[0.04, 0.04], [0.04, 0.04 - 1e-18]], [[0.3, 0.1], [0.1, 0.2]]])
     correlation = np.array([[1.0, 0.999], [0.999, 1.0]])
-    nodes = correlated_nodes(Around(np.zeros((2, 2)), flat), correlation, grid_rule(2, 5))
+    nodes = correlated_nodes(PosteriorMoments(np.zeros((2, 2)), flat), correlation, grid_rule(2, 5))
     assert np.isfinite(nodes.outer).all()
     assert np.isfinite(nodes.log_weights).all()
 
