@@ -19,7 +19,12 @@ import ogive as og
 from common import SHARED, machine, print_table
 from ogive.data.responses import Responses
 from ogive.irt.calibration import Calibration
-from ogive.irt.dimensions.correlated_abilities import Bells, fit_joint_normal, posterior, refined
+from ogive.irt.dimensions.correlated_abilities import (
+    GaussianSites,
+    fit_joint_normal,
+    posterior,
+    refine_sites,
+)
 from ogive.irt.dimensions.task_scales import scale_of
 from ogive.irt.models.base import Normal
 
@@ -131,14 +136,14 @@ def compare(values: np.ndarray, groups: np.ndarray, seed: int, priors: object) -
     normal = fit_joint_normal([scale_of(parts[t], told.select(items=groups == t)) for t in tasks])
     asked = [shown.select(items=groups == task) for task in tasks]
     scales = [scale_of(parts[task], part) for task, part in zip(tasks, asked, strict=True)]
-    bells = Bells(*np.zeros((2, n_test, len(tasks))))
+    sites = GaussianSites(*np.zeros((2, n_test, len(tasks))))
     for _ in range(8):
-        bells = refined(scales, normal.mean, normal.covariance, bells)
-    ability, spread = posterior(bells, normal.mean, normal.covariance)
+        sites = refine_sites(scales, normal.mean, normal.covariance, sites)
+    ability, spread = posterior(sites, normal.mean, normal.covariance)
     for k, task in enumerate(tasks):
         variance = spread[:, k, k]
-        known = np.maximum(1 / variance - bells.precision[:, k], 1e-3)
-        centre = (ability[:, k] / variance - bells.shift[:, k]) / known
+        known = np.maximum(1 / variance - sites.precision[:, k], 1e-3)
+        centre = (ability[:, k] / variance - sites.shift[:, k]) / known
         alone[:, groups == task] = expected(parts[task], asked[k], 0.0, 1.0)
         joint[:, groups == task] = expected(parts[task], asked[k], centre[:, None], known[:, None])
     found["one scale per task"], found["correlated scales"] = score(alone), score(joint)

@@ -143,7 +143,7 @@ def told(**versions):
 
 
 def test_a_cluster_that_cannot_do_the_work_is_refused(client, subtests, monkeypatch):
-    monkeypatch.setattr("ogive.irt.estimation.cluster.ASKED", 1)
+    monkeypatch.setattr("ogive.irt.estimation.cluster.VERSION_ATTEMPTS", 1)
     closed = distributed.Client(client.scheduler.address, set_as_default=False)
     closed.close()
     repeated = og.Responses([[0.5, 1.0], [0.2, 0.4]], tries=[[2, 2], [5, 5]])

@@ -1,18 +1,13 @@
-"""Joint normal of abilities by expectation propagation.
+"""The joint normal distribution of several abilities, by expectation propagation (Minka, 2001).
 
-A normal distribution of several abilities by the factor of its covariance.
+Each scale gives the likelihood of a respondent's ability on nodes. Expectation propagation
+replaces it by a Gaussian site, so that the posterior of that ability, given all scales, keeps its
+mean and variance. One integral per scale replaces one over all of them; with a handful of items
+per scale the difference is small.
 
-Where a few items tell of each ability, the likeliest covariance is often singular: some abilities
-are sums of others. EM comes ever more slowly to that edge; the factor L of a covariance L Lᵀ meets
-it as any other place, and columns that vanish make the work less (Burer and Monteiro, 2003).
-
-Several abilities of the same respondents: their joint normal distribution.
-
-Each scale tells of a respondent by a likelihood on nodes. Expectation propagation (Minka, 2001)
-stands a bell curve in its place, such that the posterior of that ability, given all scales, keeps
-its mean and variance; the normal distribution is then found by its factor. One integral
-a scale takes the place of one over all of them, and what is found is that of the full integral
-up to what the bell curves lose, which a handful of items makes small.
+Given the sites, mean and covariance are fitted by the factor L of the covariance L Lᵀ. If only a
+few items inform on each ability, the most likely covariance is often singular. EM approaches that
+edge ever more slowly; for the factor it is an ordinary point (Burer and Monteiro, 2003).
 """
 
 from __future__ import annotations
@@ -26,13 +21,23 @@ from ogive.stats.array_backend import Floats
 from ogive.stats.intervals import t_reach
 from ogive.stats.newton import Anderson
 
-LEAST = 1e-4  # variance along a direction below which it is left out
-MEMORY, MOST_STEPS = 20, 1_000  # of the search for the factor
-CHANGE = 1e-13  # of the value by respondent at which the search ends in any case
+LEAST_DIRECTION = 1e-4  # variance along a direction below which it is left out
+MEMORY, MAX_STEPS = 20, 1_000  # settings of L-BFGS for the factor
+VALUE_TOLERANCE = 1e-13  # relative change of the value at which it stops in any case
+MAX_ITER, PLAIN_ITER = 60, 2  # rounds of expectation propagation; those before acceleration
+TOLERANCE = 3e-4  # change of standardized covariances at convergence
+FIRST_GRADIENT, LAST_GRADIENT = 1e-3, 3e-6  # gradient per respondent at which a round ends
+GRADIENT_PER_CHANGE = 3e-3  # the same limit between the two, as a share of the last change
+LEAST_VARIANCE = 1e-6  # standardized ridge that keeps the covariance regular
+LEAST_PRECISION = 1e-3  # smallest precision of a site, in units of the population
+NODE_VARIANCE = 0.5  # smallest variance that nodes one unit apart can represent
+MAX_END_ITER, END_TOLERANCE = 30, 1e-4  # settings of the search for an end of an interval
+MAX_SE = 1.0  # standard error of a correlation above which nothing is known
+FISHER_CORRECTION = 3  # correction of n in the standard error of a transformed correlation
 
 
 class FactoredNormal:
-    """The likelihood of mean and factor, given bell curves exp(shift θ - precision θ² / 2).
+    """The likelihood of mean and factor, given sites exp(shift θ - precision θ² / 2).
 
     Abilities are in units of their own: `precision` and `shift` are (n_rows, n_scales).
     """
@@ -40,203 +45,199 @@ class FactoredNormal:
     def __init__(self, precision: Floats, shift: Floats) -> None:
         self.precision, self.shift = precision, shift
 
-    def maximized(self, mean: Floats, covariance: Floats, settled: float) -> tuple[Floats, Floats]:
-        """Return mean and covariance at the top; slopes by respondent end at `settled`."""
+    def maximized(
+        self, mean: Floats, covariance: Floats, tolerance: float
+    ) -> tuple[Floats, Floats]:
+        """Return mean and covariance at the maximum; `tolerance` is the gradient per respondent."""
         from scipy.optimize import minimize
 
         n, count = len(mean), len(self.precision)
-        begin = self._factor(mean, covariance)
+        start = self._factor(mean, covariance)
 
-        def fall(place: Floats) -> tuple[float, Floats]:
-            value, by_mean, by_factor = self.climbed(place[:n], place[n:].reshape(n, -1))
+        def loss(x: Floats) -> tuple[float, Floats]:
+            value, by_mean, by_factor = self.value_and_gradient(x[:n], x[n:].reshape(n, -1))
             return -value / count, -np.concatenate([by_mean, by_factor.ravel()]) / count
 
-        found = minimize(
-            fall,
-            np.concatenate([mean, begin.ravel()]),
+        options = {"maxiter": MAX_STEPS, "maxcor": MEMORY, "ftol": VALUE_TOLERANCE}
+        result = minimize(
+            loss,
+            np.concatenate([mean, start.ravel()]),
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": MOST_STEPS, "maxcor": MEMORY, "ftol": CHANGE, "gtol": settled},
+            options={**options, "gtol": tolerance},
         )
-        place: Floats = found.x
-        factor = place[n:].reshape(n, -1)
-        return place[:n], factor @ factor.T
+        factor: Floats = result.x[n:].reshape(n, -1)
+        return result.x[:n], factor @ factor.T
 
-    def climbed(self, mean: Floats, factor: Floats) -> tuple[float, Floats, Floats]:
-        """Return the log-likelihood up to a constant, and its slopes in mean and factor."""
-        spread, place, log_size = self._posterior(mean, factor)
-        rest = self.shift - self.precision * (mean + place @ factor.T)
-        pull = (self.shift - self.precision * mean) @ factor
-        apart = mean @ (self.shift - 0.5 * self.precision * mean).sum(axis=0)
-        value = 0.5 * float((pull * place).sum() - log_size) + float(apart)
+    def value_and_gradient(self, mean: Floats, factor: Floats) -> tuple[float, Floats, Floats]:
+        """Return the log-likelihood up to a constant, and its gradients in mean and factor."""
+        covariances, means, log_det = self._factor_posterior(mean, factor)
+        residual = self.shift - self.precision * (mean + means @ factor.T)
+        score = (self.shift - self.precision * mean) @ factor
+        of_mean = mean @ (self.shift - 0.5 * self.precision * mean).sum(axis=0)
+        value = 0.5 * float((score * means).sum() - log_det) + float(of_mean)
         n, width = factor.shape
-        known = (self.precision.T @ spread.reshape(len(spread), width**2)).reshape(n, width, width)
-        slope = rest.T @ place - (factor[:, None, :] @ known)[:, 0]
-        return value, rest.sum(axis=0), slope
+        flat = covariances.reshape(len(covariances), width**2)
+        weighted = (self.precision.T @ flat).reshape(n, width, width)
+        by_factor = residual.T @ means - (factor[:, None, :] @ weighted)[:, 0]
+        return value, residual.sum(axis=0), by_factor
 
-    def _posterior(self, mean: Floats, factor: Floats) -> tuple[Floats, Floats, float]:
-        """Return of the factors of each row: covariance, mean, and Σ log |inverse covariance|."""
+    def _factor_posterior(self, mean: Floats, factor: Floats) -> tuple[Floats, Floats, float]:
+        """Return covariances and means of the factors of each row, and Σ log |covariance⁻¹|."""
         n, width = factor.shape
         squares = (factor[:, :, None] * factor[:, None, :]).reshape(n, width**2)
         inner = (self.precision @ squares).reshape(len(self.precision), width, width)
         np.einsum("nii->ni", inner)[:] += 1.0
         roots = np.einsum("nii->ni", np.linalg.cholesky(inner))
-        spread: Floats = np.asarray(np.linalg.inv(inner), dtype=float)
-        pull = (self.shift - self.precision * mean) @ factor
-        return spread, (spread @ pull[:, :, None])[:, :, 0], 2 * float(np.log(roots).sum())
+        covariances: Floats = np.asarray(np.linalg.inv(inner), dtype=float)
+        score = (self.shift - self.precision * mean) @ factor
+        means = (covariances @ score[:, :, None])[:, :, 0]
+        return covariances, means, 2 * float(np.log(roots).sum())
 
     def _factor(self, mean: Floats, covariance: Floats) -> Floats:
-        """Columns for what the covariance holds, and one for where the likelihood rises most."""
+        """Return a factor of the covariance, and a column along which the likelihood rises."""
         values, vectors = np.linalg.eigh(covariance)
-        held = values > LEAST
-        columns: Floats = vectors[:, held] * np.sqrt(values[held])
-        if held.all():
+        kept = values > LEAST_DIRECTION
+        columns: Floats = vectors[:, kept] * np.sqrt(values[kept])
+        if kept.all():
             return columns
-        rises, ways = np.linalg.eigh(self._rise(mean, columns))
+        rises, directions = np.linalg.eigh(self._covariance_gradient(mean, columns))
         if rises[-1] <= 0:
             return columns
-        return np.column_stack([columns, np.sqrt(LEAST) * ways[:, -1]])
+        return np.column_stack([columns, np.sqrt(LEAST_DIRECTION) * directions[:, -1]])
 
-    def _rise(self, mean: Floats, factor: Floats) -> Floats:
-        """Return twice the slope of the log-likelihood in the covariance."""
-        spread, place, _ = self._posterior(mean, factor)
-        rest = self.shift - self.precision * (mean + place @ factor.T)
+    def _covariance_gradient(self, mean: Floats, factor: Floats) -> Floats:
+        """Return twice the gradient of the log-likelihood in the covariance."""
+        covariances, means, _ = self._factor_posterior(mean, factor)
+        residual = self.shift - self.precision * (mean + means @ factor.T)
         n, width = factor.shape
         both = (factor[:, None, :, None] * factor[None, :, None, :]).reshape(n * n, width**2)
-        known = (spread.reshape(len(spread), width**2) @ both.T).reshape(-1, n, n)
-        known = self.precision[:, :, None] * known * self.precision[:, None, :]
-        found: Floats = rest.T @ rest - np.diag(self.precision.sum(axis=0)) + known.sum(axis=0)
-        return found
-
-
-MOST_ROUNDS, PLAIN_ROUNDS = 60, 2  # of bell curves and their distribution; before steps are mixed
-SETTLED_ROUND = 3e-4  # of standardized covariances
-FIRST_SLOPE, LAST_SLOPE = 1e-3, 3e-6  # by respondent, at which a round ends: far from the end, near
-SLOPE_OF_CHANGE = 3e-3  # between the two, part of the last change
-LEAST_VARIANCE = 1e-6  # standardized: what is divided by it stays finite
-LEAST_PRECISION = 1e-3  # of a bell curve, in units of the population: less says nothing
-FINEST = 0.5  # the smallest variance that nodes a unit apart still show
-MOST_TURNS, SETTLED_END = 30, 1e-4  # of the search for an end of an interval
-LARGEST_ERROR = 1.0  # of a correlation between -1 and 1; with a larger one, nothing is known
-SMALL_SAMPLE = 3  # Fisher's correction of the standard error of a transformed correlation
+        product = (covariances.reshape(len(covariances), width**2) @ both.T).reshape(-1, n, n)
+        product = self.precision[:, :, None] * product * self.precision[:, None, :]
+        total = residual.T @ residual - np.diag(self.precision.sum(axis=0)) + product.sum(axis=0)
+        return np.asarray(total)
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What the responses on one scale say of each respondent."""
+    """The likelihood of each respondent's ability on one scale."""
 
     nodes: Floats  # (n_nodes,), equally spaced
     log_likelihood: Floats  # (n_rows, n_nodes)
-    asked: np.ndarray  # (n_rows,), bool: who answered anything
-    mean: float = 0.0  # of the population, to begin with
+    asked: np.ndarray  # (n_rows,), bool: respondents with any response
+    mean: float = 0.0  # starting value of the population's
     sd: float = 1.0
-    blur: Floats | None = None  # (n_rows,), variance that the likelihood does not know of
+    blur: Floats | None = None  # (n_rows,), error variance that the likelihood does not include
 
 
 @dataclass(frozen=True, eq=False)
-class Bells:
-    """Bell curves in place of likelihoods: exp(shift θ - precision θ² / 2)."""
+class GaussianSites:
+    """Gaussians in place of likelihoods: exp(shift θ - precision θ² / 2)."""
 
-    precision: Floats  # (n_rows, n_scales); 0 where nothing was asked
+    precision: Floats  # (n_rows, n_scales); 0 without responses
     shift: Floats  # (n_rows, n_scales)
 
 
 @dataclass(frozen=True, eq=False)
 class JointNormal:
-    """The distribution of abilities on all scales, and where each respondent stands."""
+    """The distribution of abilities on all scales, and the posterior of each respondent."""
 
     mean: Floats  # (n_scales,)
     covariance: Floats  # (n_scales, n_scales)
     ability: Floats  # (n_rows, n_scales), posterior means
     se: Floats  # (n_rows, n_scales), posterior standard deviations
-    bells: Bells
+    sites: GaussianSites
     converged: bool
 
     @property
     def correlation(self) -> Floats:
-        """Of true abilities, free of the error with which they are measured."""
+        """Correlations of true abilities, free of measurement error."""
         sd = np.sqrt(np.diag(self.covariance))
-        found: Floats = np.clip(self.covariance / np.outer(sd, sd), -1.0, 1.0)
-        return found
+        return np.asarray(np.clip(self.covariance / np.outer(sd, sd), -1.0, 1.0))
 
 
 def fit_joint_normal(scales: Sequence[Scale]) -> JointNormal:
-    """Return maximum likelihood of mean and covariance, given the likelihoods of respondents."""
+    """Fit mean and covariance by maximum likelihood, given the likelihoods of respondents."""
     mean = np.array([scale.mean for scale in scales])
     unit = np.array([scale.sd for scale in scales])
     covariance = np.diag(unit**2)
-    flat = Bells(*np.zeros((2, len(scales[0].asked), len(scales))))
-    bells = refined(scales, mean, covariance, flat)
-    ahead, settled, converged = Anderson(), FIRST_SLOPE, False
-    for turn in range(MOST_ROUNDS):
+    flat = GaussianSites(*np.zeros((2, len(scales[0].asked), len(scales))))
+    sites = refine_sites(scales, mean, covariance, flat)
+    anderson, tolerance, converged = Anderson(), FIRST_GRADIENT, False
+    for iteration in range(MAX_ITER):
         last = covariance
-        mean, covariance = _maximized(bells, mean, covariance, unit, settled)
+        mean, covariance = _maximized(sites, mean, covariance, unit, tolerance)
         change = float(np.abs((covariance - last) / np.outer(unit, unit)).max())
-        converged = change < SETTLED_ROUND and settled <= LAST_SLOPE
-        better = refined(scales, mean, covariance, bells)
+        converged = change < TOLERANCE and tolerance <= LAST_GRADIENT
+        refined = refine_sites(scales, mean, covariance, sites)
         if converged:
-            bells = better
+            sites = refined
             break
-        bells = better if turn < PLAIN_ROUNDS else _mixed(ahead, bells, better, unit)
-        settled = min(settled, max(LAST_SLOPE, SLOPE_OF_CHANGE * change))
-    ability, spread = posterior(bells, mean, covariance)
-    se = np.sqrt(np.maximum(np.diagonal(spread, axis1=1, axis2=2), 0.0))
-    return JointNormal(mean, covariance, ability, se, bells, converged)
+        sites = refined if iteration < PLAIN_ITER else _accelerated(anderson, sites, refined, unit)
+        tolerance = min(tolerance, max(LAST_GRADIENT, GRADIENT_PER_CHANGE * change))
+    ability, covariances = posterior(sites, mean, covariance)
+    se = np.sqrt(np.maximum(np.diagonal(covariances, axis1=1, axis2=2), 0.0))
+    return JointNormal(mean, covariance, ability, se, sites, converged)
 
 
-def _mixed(ahead: Anderson, bells: Bells, better: Bells, unit: Floats) -> Bells:
-    """Return bell curves further along the way from `bells` to `better` ones."""
-    here, there = (np.stack([b.precision * unit**2, b.shift * unit]) for b in (bells, better))
-    precision, shift = ahead.advance(here, there - here, np.ones_like(here))
-    known = np.where(better.precision > 0, np.maximum(precision, LEAST_PRECISION), 0.0)
-    return Bells(known / unit**2, shift / unit)
+def _accelerated(
+    anderson: Anderson, sites: GaussianSites, refined: GaussianSites, unit: Floats
+) -> GaussianSites:
+    """Return sites further along the way from `sites` to `refined` ones."""
+    old, new = (np.stack([s.precision * unit**2, s.shift * unit]) for s in (sites, refined))
+    precision, shift = anderson.advance(old, new - old, np.ones_like(old))
+    precision = np.where(refined.precision > 0, np.maximum(precision, LEAST_PRECISION), 0.0)
+    return GaussianSites(precision / unit**2, shift / unit)
 
 
-def posterior(bells: Bells, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+def posterior(sites: GaussianSites, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Return posterior means (n_rows, n_scales) and covariances (n_rows, n_scales, n_scales)."""
-    spread = covariance - covariance @ weighted_inverse(bells, covariance) @ covariance
-    apart = bells.shift - bells.precision * mean
-    return mean + (spread @ apart[:, :, None])[:, :, 0], spread
+    covariances = covariance - covariance @ weighted_inverse(sites, covariance) @ covariance
+    score = sites.shift - sites.precision * mean
+    return mean + (covariances @ score[:, :, None])[:, :, 0], covariances
 
 
-def weighted_inverse(bells: Bells, covariance: Floats) -> Floats:
-    """Return inverse of covariance plus error of each row; zero where a scale told nothing.
+def weighted_inverse(sites: GaussianSites, covariance: Floats) -> Floats:
+    """Return the inverse of covariance plus error of each row; zero for scales without responses.
 
-    Written with roots of precision, which are zero, not infinite, where nothing was asked.
+    It uses roots of precisions, which are zero, not infinite, without responses.
     """
-    root = np.sqrt(bells.precision)
+    root = np.sqrt(sites.precision)
     inner = root[:, :, None] * covariance * root[:, None, :] + np.eye(len(covariance))
-    found: Floats = root[:, :, None] * np.linalg.inv(inner) * root[:, None, :]
-    return found
+    return np.asarray(root[:, :, None] * np.linalg.inv(inner) * root[:, None, :])
 
 
-def refined(scales: Sequence[Scale], mean: Floats, covariance: Floats, bells: Bells) -> Bells:
-    """Return bell curves that keep the moments of each ability, given the other scales."""
-    ability, spread = posterior(bells, mean, covariance)
-    variance = np.diagonal(spread, axis1=1, axis2=2)
-    precision, shift = bells.precision.copy(), bells.shift.copy()
+def refine_sites(
+    scales: Sequence[Scale], mean: Floats, covariance: Floats, sites: GaussianSites
+) -> GaussianSites:
+    """Return sites that keep the moments of each ability, given the other scales."""
+    ability, covariances = posterior(sites, mean, covariance)
+    variance = np.diagonal(covariances, axis1=1, axis2=2)
+    precision, shift = sites.precision.copy(), sites.shift.copy()
     for k, scale in enumerate(scales):
         least = LEAST_PRECISION / scale.sd**2
-        # What all other scales say of this ability.
-        known = np.maximum(1 / variance[:, k] - bells.precision[:, k], least)
-        pull = ability[:, k] / variance[:, k] - bells.shift[:, k]
-        blur = np.zeros(len(known)) if scale.blur is None else scale.blur
-        room = 1 / known + blur  # the likelihood tells of an ability that is off by the blur
-        centre, width = tilted(scale.nodes, scale.log_likelihood, pull / known, room)
-        # Where the others leave less room than there is between two nodes, the last curve stays.
-        narrowest = FINEST * (scale.nodes[1] - scale.nodes[0]) ** 2
-        seen = scale.asked & ((width > narrowest) | (bells.precision[:, k] == 0))
-        new = np.maximum(1 / np.maximum(width, narrowest) - 1 / room, least)
-        told = centre * (new + 1 / room) - pull / known / room
-        precision[seen, k] = (new / (1 + new * blur))[seen]
-        shift[seen, k] = (told / (1 + new * blur))[seen]
-    return Bells(precision, shift)
+        # The cavity: what all other scales say of this ability.
+        cavity = np.maximum(1 / variance[:, k] - sites.precision[:, k], least)
+        cavity_shift = ability[:, k] / variance[:, k] - sites.shift[:, k]
+        blur = np.zeros(len(cavity)) if scale.blur is None else scale.blur
+        cavity_var = 1 / cavity + blur  # the likelihood is that of an ability off by the blur
+        centre, width = tilted_moments(
+            scale.nodes, scale.log_likelihood, cavity_shift / cavity, cavity_var
+        )
+        # A posterior narrower than the distance of two nodes keeps its last site.
+        narrowest = NODE_VARIANCE * (scale.nodes[1] - scale.nodes[0]) ** 2
+        update = scale.asked & ((width > narrowest) | (sites.precision[:, k] == 0))
+        new = np.maximum(1 / np.maximum(width, narrowest) - 1 / cavity_var, least)
+        new_shift = centre * (new + 1 / cavity_var) - cavity_shift / cavity / cavity_var
+        precision[update, k] = (new / (1 + new * blur))[update]
+        shift[update, k] = (new_shift / (1 + new * blur))[update]
+    return GaussianSites(precision, shift)
 
 
-def tilted(
+def tilted_moments(
     nodes: Floats, log_likelihood: Floats, mean: Floats, variance: Floats
 ) -> tuple[Floats, Floats]:
-    """Return mean and variance of each row under its own normal prior."""
+    """Return posterior mean and variance of each row under its own normal prior."""
     weights = log_likelihood - 0.5 * (nodes - mean[:, None]) ** 2 / variance[:, None]
     weights -= weights.max(axis=1, keepdims=True)
     np.exp(weights, out=weights)
@@ -246,13 +247,13 @@ def tilted(
 
 
 def _maximized(
-    bells: Bells, mean: Floats, covariance: Floats, unit: Floats, settled: float
+    sites: GaussianSites, mean: Floats, covariance: Floats, unit: Floats, tolerance: float
 ) -> tuple[Floats, Floats]:
-    """Mean and covariance, given the bell curves; each ability in its own unit on the way."""
+    """Return mean and covariance, given the sites, by way of standardized abilities."""
     both = np.outer(unit, unit)
-    told = FactoredNormal(bells.precision * unit**2, bells.shift * unit)
-    place, spread = told.maximized(mean / unit, covariance / both, settled)
-    return place * unit, (spread + LEAST_VARIANCE * np.eye(len(unit))) * both
+    normal = FactoredNormal(sites.precision * unit**2, sites.shift * unit)
+    mean, covariance = normal.maximized(mean / unit, covariance / both, tolerance)
+    return mean * unit, (covariance + LEAST_VARIANCE * np.eye(len(unit))) * both
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,89 +261,91 @@ class Correlations:
     """Correlations of true abilities with their uncertainty, each (n_scales, n_scales)."""
 
     value: Floats
-    se: Floats  # inf where nothing is known
+    se: Floats  # inf if nothing is known
     low: Floats
     high: Floats
-    rows: np.ndarray  # how many tell of each
+    rows: np.ndarray  # number of respondents that inform on each
 
     @property
     def known(self) -> np.ndarray:
-        """Which are determined at all: abilities that do not differ correlate with nothing."""
-        found: np.ndarray = self.se <= LARGEST_ERROR
-        return found
+        """Flags correlations that are determined: abilities that do not differ have none."""
+        known: np.ndarray = self.se <= MAX_SE
+        return known
 
 
-def correlations(found: JointNormal, confidence: float) -> Correlations:
+def correlations(normal: JointNormal, confidence: float) -> Correlations:
     """Return correlations and their intervals.
 
     Standard errors rest on the expected information of the two scales alone, on two variances
-    and a covariance. An interval holds the correlations that are not too many of their own
-    standard errors away (Student's t, of the respondents that tell of both), by Fisher's
-    transformation of the correlation that is seen, then freed of measurement error: so it neither
-    passes 1 nor degenerates there. With the standard error of the estimate instead, correlations
-    that are too high by chance would seem the surest.
+    and a covariance. An interval contains the correlations from which the estimate is not too many
+    of their own standard errors away (Student's t, of the respondents that inform on both), by
+    Fisher's transformation of the correlation with measurement error: so it neither passes 1 nor
+    degenerates there. With the standard error of the estimate instead, correlations that are too
+    high by chance would seem the most precise.
     """
-    n, value = len(found.mean), found.correlation
+    n, sites = len(normal.mean), normal.sites
     se, rows = np.full((n, n), np.inf), np.zeros((n, n), dtype=int)
     low, high = np.full((n, n), -1.0), np.full((n, n), 1.0)
-    told = found.bells.precision * np.diag(found.covariance)
+    signal = sites.precision * np.diag(normal.covariance)
     for i in range(n):
         for j in range(i):
             pair = [i, j]
-            both = (told[:, pair] > 0).all(axis=1)
+            both = (signal[:, pair] > 0).all(axis=1)
             rows[i, j] = rows[j, i] = both.sum()
-            bells = Bells(found.bells.precision[both][:, pair], found.bells.shift[both][:, pair])
-            covariance = found.covariance[np.ix_(pair, pair)]
-            error = _error_of_pair(bells, covariance)
+            own = GaussianSites(sites.precision[both][:, pair], sites.shift[both][:, pair])
+            covariance = normal.covariance[np.ix_(pair, pair)]
+            error = _correlation_se(own, covariance)
             if not np.isfinite(error):
                 continue
             se[i, j] = se[j, i] = error
-            reliable = (told[both][:, pair] / (1 + told[both][:, pair])).mean(axis=0)
-            share = float(np.clip(np.sqrt(reliable.prod()), 1e-6, 1 - 1e-6))
-            deviations = float(t_reach(np.array(both.sum() - SMALL_SAMPLE), confidence))
-            ends = [_end(bells, covariance, share, side * deviations) for side in (-1, 1)]
+            reliability = (signal[both][:, pair] / (1 + signal[both][:, pair])).mean(axis=0)
+            attenuation = float(np.clip(np.sqrt(reliability.prod()), 1e-6, 1 - 1e-6))
+            t = float(t_reach(np.array(both.sum() - FISHER_CORRECTION), confidence))
+            ends = [_interval_end(own, covariance, attenuation, side * t) for side in (-1, 1)]
             low[i, j], high[i, j] = low[j, i], high[j, i] = ends
-    return Correlations(value, se, low, high, rows)
+    return Correlations(normal.correlation, se, low, high, rows)
 
 
-def _end(bells: Bells, covariance: Floats, share: float, deviations: float) -> float:
-    """Return the correlation that lies so many of its own standard errors away, within -1 and 1.
+def _interval_end(
+    sites: GaussianSites, covariance: Floats, attenuation: float, n_errors: float
+) -> float:
+    """Return the correlation that is `n_errors` of its own standard errors away, in -1 to 1.
 
-    `share` of a correlation is seen, the rest is lost to measurement error.
+    `attenuation` is the factor by which measurement error shrinks a correlation.
     """
     root = np.sqrt(np.diag(covariance))
     unit = np.outer(root, root)
     value = float(np.clip(covariance[0, 1] / unit[0, 1], -1.0, 1.0))
     end = moved = value
-    for _ in range(MOST_TURNS):
-        there = np.where(np.eye(2) > 0, covariance, end * unit)
-        error = _error_of_pair(bells, there)
+    for _ in range(MAX_END_ITER):
+        error = _correlation_se(sites, np.where(np.eye(2) > 0, covariance, end * unit))
         if not np.isfinite(error):
-            return float(np.sign(deviations))
-        reach = deviations * error * share / (1 - (share * end) ** 2)
-        moved = float(np.clip(np.tanh(np.arctanh(share * value) + reach) / share, -1.0, 1.0))
-        # Half of the way: the error changes as fast as the end where correlations are high.
+            return float(np.sign(n_errors))
+        shift = n_errors * error * attenuation / (1 - (attenuation * end) ** 2)
+        z = np.arctanh(attenuation * value) + shift
+        moved = float(np.clip(np.tanh(z) / attenuation, -1.0, 1.0))
+        # Half of the way: the error of high correlations changes as fast as the end.
         end, last = (end + moved) / 2, end
-        if abs(end - last) < SETTLED_END:
+        if abs(end - last) < END_TOLERANCE:
             break
     return moved
 
 
-def _error_of_pair(bells: Bells, covariance: Floats) -> float:
-    """Return standard error of a correlation by the delta method."""
-    count = len(bells.precision)
-    if count <= SMALL_SAMPLE:
+def _correlation_se(sites: GaussianSites, covariance: Floats) -> float:
+    """Return the standard error of a correlation by the delta method."""
+    count = len(sites.precision)
+    if count <= FISHER_CORRECTION:
         return np.inf
-    inverse = weighted_inverse(bells, covariance)
+    inverse = weighted_inverse(sites, covariance)
     parts = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.array([[0.0, 1.0], [1.0, 0.0]])]
-    moved = [inverse @ part for part in parts]
+    products = [inverse @ part for part in parts]
     information = np.array(
-        [[0.5 * np.einsum("nij,nji->", left, right) for right in moved] for left in moved]
+        [[0.5 * np.einsum("nij,nji->", left, right) for right in products] for left in products]
     )
     (a, c), (_, b) = covariance
     unit = np.sqrt(a * b)
-    slope = np.array([-0.5 * c / a, -0.5 * c / b, 1.0]) / unit
+    gradient = np.array([-0.5 * c / a, -0.5 * c / b, 1.0]) / unit
     if np.linalg.cond(information) > 1e12:
         return np.inf
-    variance = slope @ np.linalg.solve(information, slope)
-    return float(np.sqrt(variance * count / (count - SMALL_SAMPLE)))
+    variance = gradient @ np.linalg.solve(information, gradient)
+    return float(np.sqrt(variance * count / (count - FISHER_CORRECTION)))

@@ -1,4 +1,4 @@
-"""One scale per task, and the correlations between them."""
+"""`task_scales`: one scale per task, and the correlations between them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ from ogive.stats.array_backend import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from ogive.results.plots.figure import Display
 
@@ -43,17 +42,17 @@ __all__ = ["TaskScales", "task_scales"]
 
 
 FIGURES = ("correlations",)
-LEAST_RESPONDENTS = 4  # needed for a standard error of a correlation
-CONFIDENCE = 0.95  # of the intervals of correlations
-WIDEST = 1.0  # interval of a correlation that still says something
-APART = 0.9  # upper end of the interval of a task's highest correlation
-UNRELIABLE = 0.5
-LEAST_TOLD = 0.05  # of an ability by responses; of less, shrinkage cannot be undone
-# With fewer respondents, discriminations are overestimated, so tests look more reliable and
-# correlations lower than they are, unless a prior holds the slopes.
-FEW = 500
-FEW_MODELS = 30  # respondents, of whom correlations are uncertain
+MIN_RESPONDENTS = 4  # fewest respondents that give a standard error of a correlation
+CONFIDENCE = 0.95  # level of the intervals of correlations
+WIDEST = 1.0  # widest interval of a correlation that is informative
+DISTINCT = 0.9  # upper limit of the highest correlation of a task that stands apart
+UNRELIABLE = 0.5  # reliability below which a note warns
+LEAST_RELIABILITY = 0.05  # reliability of an ability below which shrinkage cannot be undone
+# With fewer respondents, discriminations are overestimated, so that tests look more reliable and
+# correlations lower than they are, unless a prior restrains the slopes.
+FEW_RESPONDENTS = 500
 FEW_PRIORS = {"discrimination": Normal(1, 0.5)}
+IMPRECISE_RESPONDENTS = 30  # respondents below which a note warns of imprecise correlations
 
 Priors: TypeAlias = "Literal['default'] | Mapping[str, Prior | None] | None"
 
@@ -94,7 +93,7 @@ class TaskScales(Result):
         return dict(self.calibrations)
 
     def preview(self) -> pd.DataFrame:
-        """Return the correlations, a row per pair; names may be long, so they come after."""
+        """Return one row per pair, with the second name last, because names may be long."""
         names = ["correlation", "se", "low", "high", "other", "n_respondents"]
         return self.correlations.set_index("task")[names]
 
@@ -122,16 +121,19 @@ class TaskScales(Result):
         same = known[(known["correlation"] >= SAME) & (known["low"] >= SURELY_SAME)]
         sure = known[known["high"] - known["low"] <= WIDEST]
         if sure.empty:
-            return _said_of_unknown(known.iloc[0])
+            return _all_unknown(known.iloc[0])
         if same.empty:
-            told = _said_of_none(known, sure.iloc[0])
+            text = _none_same(known, sure.iloc[0])
         else:
-            others = len(same) - 1
-            told = f"{_pair(same.iloc[0])}, so one scale would do for both"
-            told += f"; the same holds for {counted(others, 'other pair')}" if others else ""
-        return f"{told}.{self._apart(known)}"
+            first, others = same.iloc[0], len(same) - 1
+            text = (
+                f"{first['task']} and {first['other']} correlate {_value(first)}, so one scale "
+                "would do for both"
+            )
+            text += f"; the same holds for {counted(others, 'other pair')}" if others else ""
+        return f"{text}.{self._distinct_task(known)}"
 
-    def _apart(self, known: pd.DataFrame) -> str:
+    def _distinct_task(self, known: pd.DataFrame) -> str:
         """Return the task whose highest correlation is lowest, if it is low."""
         if len(self.tasks) < 3:
             return ""
@@ -141,7 +143,7 @@ class TaskScales(Result):
         }
         rows = {task: rows.iloc[0] for task, rows in closest.items() if len(rows)}
         task, row = min(rows.items(), key=lambda pair: float(pair[1]["correlation"]))
-        if row["high"] >= APART:
+        if row["high"] >= DISTINCT:
             return ""
         other = row["other"] if row["task"] == task else row["task"]
         return f" {task} stands apart: its highest correlation, with {other}, is {_value(row)}."
@@ -201,24 +203,22 @@ def task_scales(
     with telling(progress, "Calibrating tasks") as report:
         for k, (task, part) in enumerate(parts.items()):
             report(k, len(parts), task)
-            asked = _met(part)
-            calibrations[task] = calibrate(
-                part.select(respondents=asked),
-                chosen,
-                priors=_priors(chosen, int(asked.sum()), priors),
-            )
-    found = fit_joint_normal([scale_of(calibrations[task], part) for task, part in parts.items()])
-    told = correlations(found, CONFIDENCE)
-    pairs = _pairs(told, list(parts))
+            asked = np.asarray(part.observed.any(axis=1))
+            own_priors = _priors(chosen, int(asked.sum()), priors)
+            respondents = part.select(respondents=asked)
+            calibrations[task] = calibrate(respondents, chosen, priors=own_priors)
+    normal = fit_joint_normal([scale_of(calibrations[task], part) for task, part in parts.items()])
+    estimates = correlations(normal, CONFIDENCE)
+    pairs = _pairs(estimates, list(parts))
     tasks = _tasks(calibrations)
-    notes += _remarks(calibrations, tasks, pairs, found)
+    notes += _notes(calibrations, tasks, pairs, normal)
     return TaskScales(
         tasks=tasks,
         calibrations=calibrations,
-        correlation_matrix=_wide(told, list(parts)),
+        correlation_matrix=_matrix(estimates, list(parts)),
         correlations=pairs,
         abilities=_abilities(calibrations, parts),
-        joint_abilities=_joint_abilities(found, parts, table.respondents),
+        joint_abilities=_joint_abilities(normal, parts, table.respondents),
         notes=tuple(notes),
     )
 
@@ -232,12 +232,12 @@ def _usable(
     parts: dict[str, Responses] = {}
     left_out: list[str] = []
     for task in dict.fromkeys(groups):
-        telling = int((differ & (group == task)).sum())
-        if telling >= least:
+        n_varied = int((differ & (group == task)).sum())
+        if n_varied >= least:
             parts[task] = table.select(items=group == task)
         else:
             left_out.append(
-                f"{task} is left out: respondents differ on {counted(telling, 'item')} of "
+                f"{task} is left out: respondents differ on {counted(n_varied, 'item')} of "
                 f"{int((group == task).sum()):,}, but {least} are needed."
             )
     notes += left_out
@@ -246,24 +246,19 @@ def _usable(
             f"Correlations need two tasks or more; usable here: {', '.join(parts) or 'none'}. "
             f"{' '.join(left_out[:3]) or 'Give the task of each item in by.'}"
         )
-    if table.n_respondents < LEAST_RESPONDENTS:
+    if table.n_respondents < MIN_RESPONDENTS:
         raise InputError(
             f"There are {counted(table.n_respondents, 'respondent')}, but correlations need "
-            f"{LEAST_RESPONDENTS} or more."
+            f"{MIN_RESPONDENTS} or more."
         )
     return parts
 
 
 def _priors(model: str | MeasurementModel, n_respondents: int, priors: Priors) -> Priors:
-    known = find_model(model)
-    few = n_respondents < FEW and known.kind == "binary" and known.own_slopes
+    """Return priors that restrain the slopes of a few respondents, unless others are given."""
+    chosen = find_model(model)
+    few = n_respondents < FEW_RESPONDENTS and chosen.kind == "binary" and chosen.own_slopes
     return FEW_PRIORS if few and priors == "default" else priors
-
-
-def _met(part: Responses) -> NDArray[np.bool_]:
-    """Return respondents who answered anything."""
-    met: NDArray[np.bool_] = np.asarray(part.observed.any(axis=1))
-    return met
 
 
 def scale_of(calibration: Calibration, part: Responses) -> Scale:
@@ -271,50 +266,49 @@ def scale_of(calibration: Calibration, part: Responses) -> Scale:
     data = encode(calibration.placed(part), calibration.model, collapsing=False)
     population = calibration.population
     nodes, likelihood = likelihood_on_nodes(data, calibration.model, calibration.coords, population)
-    met = _met(part)
-    blur = np.zeros(len(met))
-    blur[met] = _error_of_items(calibration, part.select(respondents=met))
-    return Scale(nodes, likelihood, met, population.mean, population.sd, blur)
+    asked = np.asarray(part.observed.any(axis=1))
+    blur = np.zeros(len(asked))
+    blur[asked] = _item_error_variance(calibration, part.select(respondents=asked))
+    return Scale(nodes, likelihood, asked, population.mean, population.sd, blur)
 
 
-def _error_of_items(calibration: Calibration, part: Responses) -> Floats:
-    """Return variance that errors of items add to each ability, on the scale of its own responses.
+def _item_error_variance(calibration: Calibration, part: Responses) -> Floats:
+    """Return the variance that errors of items add to each ability.
 
-    Origin and unit of the scale do not matter to a correlation, so what moves all abilities along
-    a line is left out. A posterior mean moves less than the responses tell, by what the population
-    adds: that shrinkage is undone.
+    Origin and unit of the scale do not matter to a correlation, so moves of all abilities along
+    a line are left out. A posterior mean shrinks to that of the population, which is undone.
     """
     own = calibration.responses
     same = own is not None and own.respondents == part.respondents and own.items == part.items
-    found = calibration.ability_covariance(own if same else part)
-    line = np.stack([np.ones_like(found.ability), found.ability], axis=1)
+    abilities = calibration.ability_covariance(own if same else part)
+    line = np.stack([np.ones_like(abilities.ability), abilities.ability], axis=1)
     basis, _ = np.linalg.qr(line)
-    apart = found.shared - basis @ (basis.T @ found.shared)
-    told = np.clip(1 - found.own / calibration.population.sd**2, LEAST_TOLD, 1.0)
-    variance: Floats = (apart**2).sum(axis=1) / told**2
-    return variance
+    residual = abilities.shared - basis @ (basis.T @ abilities.shared)
+    reliability = 1 - abilities.own / calibration.population.sd**2
+    reliability = np.clip(reliability, LEAST_RELIABILITY, 1.0)
+    return np.asarray((residual**2).sum(axis=1) / reliability**2)
 
 
-def _pairs(told: Correlations, tasks: list[str]) -> pd.DataFrame:
-    """One row per pair, the highest correlation first; NaN where the responses tell nothing."""
+def _pairs(estimates: Correlations, tasks: list[str]) -> pd.DataFrame:
+    """Return one row per pair, sorted by correlation; NaN without information."""
     import pandas as pd
 
     pairs = np.triu_indices(len(tasks), 1)
-    known = told.known[pairs]
+    known = estimates.known[pairs]
     columns = {
         "task": [tasks[k] for k in pairs[0]],
         "other": [tasks[k] for k in pairs[1]],
-        "correlation": np.where(known, told.value[pairs], np.nan),
-        "se": np.where(known, told.se[pairs], np.nan),
-        "low": np.where(known, told.low[pairs], -1.0),
-        "high": np.where(known, told.high[pairs], 1.0),
-        "n_respondents": told.rows[pairs],
+        "correlation": np.where(known, estimates.value[pairs], np.nan),
+        "se": np.where(known, estimates.se[pairs], np.nan),
+        "low": np.where(known, estimates.low[pairs], -1.0),
+        "high": np.where(known, estimates.high[pairs], 1.0),
+        "n_respondents": estimates.rows[pairs],
     }
     frame = pd.DataFrame(columns)
     return frame.sort_values("correlation", ascending=False, kind="stable", ignore_index=True)
 
 
-def _wide(told: Correlations, tasks: list[str]) -> pd.DataFrame:
+def _matrix(estimates: Correlations, tasks: list[str]) -> pd.DataFrame:
     """Return tasks × tasks, with similar tasks next to each other."""
     import pandas as pd
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -322,15 +316,16 @@ def _wide(told: Correlations, tasks: list[str]) -> pd.DataFrame:
 
     order = np.arange(len(tasks))
     if len(tasks) > 2:
-        apart = squareform(1 - told.value, checks=False)
-        order = leaves_list(linkage(apart, "average", optimal_ordering=True))
-    known = np.where(told.known, told.value, np.nan)
+        distances = squareform(1 - estimates.value, checks=False)
+        order = leaves_list(linkage(distances, "average", optimal_ordering=True))
+    known = np.where(estimates.known, estimates.value, np.nan)
     np.fill_diagonal(known, 1.0)
     names = pd.Index([tasks[k] for k in order], name="task")
     return pd.DataFrame(known[np.ix_(order, order)], index=names, columns=list(names))
 
 
 def _tasks(calibrations: Mapping[str, Calibration]) -> pd.DataFrame:
+    """Return one row per task."""
     import pandas as pd
 
     rows = {}
@@ -363,31 +358,32 @@ def _abilities(
 
 
 def _joint_abilities(
-    found: JointNormal, parts: Mapping[str, Responses], respondents: tuple[str, ...]
+    normal: JointNormal, parts: Mapping[str, Responses], respondents: tuple[str, ...]
 ) -> pd.DataFrame:
-    """Abilities from all tasks: every respondent and task; n_items is 0 if it was not asked."""
+    """Return abilities from all tasks: one row per respondent and task, asked or not."""
     import pandas as pd
 
     asked = [part.observed.sum(axis=1) for part in parts.values()]
     columns = {
         "respondent": np.tile(np.array(respondents, dtype=object), len(parts)),
         "task": np.repeat(np.array(list(parts), dtype=object), len(respondents)),
-        "ability": found.ability.T.ravel(),
-        "ability_se": found.se.T.ravel(),
+        "ability": normal.ability.T.ravel(),
+        "ability_se": normal.se.T.ravel(),
         "n_items": np.concatenate(asked),
     }
     return pd.DataFrame(columns)
 
 
-def _remarks(
+def _notes(
     calibrations: Mapping[str, Calibration],
     tasks: pd.DataFrame,
     pairs: pd.DataFrame,
-    found: JointNormal,
+    normal: JointNormal,
 ) -> Iterator[str]:
     """Yield notes on how far the figures can be trusted."""
-    if astray := [task for task, one in calibrations.items() if not one.converged]:
-        yield f"The calibration of {listed(astray, 'task')} did not converge."
+    n_respondents = counted(len(normal.ability), "respondent")
+    if failed := [task for task, one in calibrations.items() if not one.converged]:
+        yield f"The calibration of {listed(failed, 'task')} did not converge."
     if weak := list(tasks.index[~(tasks["reliability"] >= UNRELIABLE)]):
         yield (
             f"The reliability of {listed(weak, 'task')} is below {UNRELIABLE}: abilities and "
@@ -399,25 +395,25 @@ def _remarks(
         yield (
             f"No correlation for {counted(open_pairs, 'pair')} of tasks whose respondents were "
             f"asked both: its standard error would be above 1, because true abilities hardly "
-            f"differ as far as these responses show, or fewer than {LEAST_RESPONDENTS} "
+            f"differ as far as these responses show, or fewer than {MIN_RESPONDENTS} "
             "respondents were asked both."
         )
-    if len(found.ability) < FEW_MODELS:
+    if len(normal.ability) < IMPRECISE_RESPONDENTS:
         yield (
-            f"With only {counted(len(found.ability), 'respondent')}, intervals of correlations are "
-            "wide, and high ones are hard to tell from lower ones."
+            f"With only {n_respondents}, intervals of correlations are wide, and high ones are "
+            "hard to tell from lower ones."
         )
-    if len(found.ability) <= len(tasks):
+    if len(normal.ability) <= len(tasks):
         yield (
-            f"With {counted(len(found.ability), 'respondent')} for {counted(len(tasks), 'task')}, "
-            "the standard errors of joint abilities are too small."
+            f"With {n_respondents} for {counted(len(tasks), 'task')}, the standard errors of joint "
+            "abilities are too small."
         )
-    if not found.converged:
+    if not normal.converged:
         yield "The estimation of the correlations did not converge."
 
 
-def _said_of_unknown(row: pd.Series) -> str:
-    """Return that no interval is narrow enough to call any correlation the highest."""
+def _all_unknown(row: pd.Series) -> str:
+    """Return the sentence for intervals too wide to call any correlation the highest."""
     many = counted(int(row["n_respondents"]), "respondent")
     return (
         "How abilities on these tasks correlate is not known: no interval is narrower than "
@@ -426,8 +422,8 @@ def _said_of_unknown(row: pd.Series) -> str:
     )
 
 
-def _said_of_none(known: pd.DataFrame, first: pd.Series) -> str:
-    """What is known where no pair is shown to share a scale: that it may, or that it does not."""
+def _none_same(known: pd.DataFrame, first: pd.Series) -> str:
+    """Return the sentence for tasks of which no pair is shown to share a scale."""
     highest = f"is between {first['task']} and {first['other']}, {_value(first)}"
     if (known["high"] < SAME).all():
         return f"No two tasks could share one scale: the highest correlation {highest}"
@@ -440,9 +436,6 @@ def _said_of_none(known: pd.DataFrame, first: pd.Series) -> str:
 
 
 def _value(row: pd.Series) -> str:
+    """Return a correlation with its interval."""
     value, low, high = (f"{row[name]:.2f}" for name in ("correlation", "low", "high"))
     return f"{value} ({low} to {high})".replace("-0.00", "0.00")
-
-
-def _pair(row: pd.Series) -> str:
-    return f"{row['task']} and {row['other']} correlate {_value(row)}"

@@ -1,13 +1,9 @@
-"""Rows on Dask workers (reading files there: data).
+"""Responses on the workers of a Dask cluster, from files, a dask array or this machine.
 
-Rows that lie on the workers of a Dask cluster: work goes to them, and sums come back.
-
-Each part of the rows stays with a worker, one byte a response. A pass sends items and nodes to the
-parts and brings back sums, combined by a tree in the order of the parts, so that neither the
-number of workers nor their pace changes the answer. Parts that die with a worker are made again:
-from files by the cluster itself, from an array by sending it once more.
-
-Responses on a Dask cluster: from files, from a dask array, or from this machine.
+Each part of the rows stays with a worker, one byte per response. A pass sends items and nodes to
+the parts and brings back sums, combined by a tree in the order of the parts, so that neither the
+number of workers nor their speed changes the result. Parts that are lost with a worker are made
+again: from files by the cluster itself, from an array by sending it once more.
 """
 
 from __future__ import annotations
@@ -46,18 +42,20 @@ if TYPE_CHECKING:
 
 
 FAN_IN = 8  # sums that one task of the tree combines
-MOST_ATTEMPTS = 30  # passes that begin again because a worker died meanwhile
-GONE = ("lost", "cancelled", "error")
+MAX_ATTEMPTS = 30  # attempts at one pass while workers die
+LOST = ("lost", "cancelled", "error")  # states of a future whose result is gone
 WAIT = 30  # seconds for a worker, or for the scheduler, to come back
+VERSION_ATTEMPTS = 3  # requests for the workers' versions
 
 T = TypeVar("T")
+Part = tuple[NDArray[Any], SeenCells]  # cells of a part, and what was seen in them
 
 
 class WorkerRows:
-    """A table in parts on workers, as `Encoded` holds its cells.
+    """A table in parts on workers, in place of the cells of `Encoded`.
 
-    `make` gives a future of part k: an array, or an array and what was seen in it. It is asked
-    again where that future was lost.
+    `make` gives a future of part k: an array, or an array and what was seen in it. It is called
+    again if that future is lost.
     """
 
     def __init__(
@@ -76,19 +74,18 @@ class WorkerRows:
         self._cells = [self._cut(k) for k in range(len(self._pieces))]
 
     def holding(self, dtype: Any) -> WorkerRows:
-        """Return the same rows, whose cells are known to be of a type."""
+        """Return the rows with the type of their cells."""
         self.dtype = np.dtype(dtype)
         return self
 
     def seen(self) -> SeenCells:
-        """Return what was seen of all parts as they were given, where they hold that."""
+        """Return what was seen of all parts as they were given."""
         parts = self.run(lambda: self.client.gather(self._submitted(_seen, self._given)))
-        found: SeenCells = reduce(SeenCells.joined, parts)
-        self._given = []  # let go: the cluster makes them again if it needs them
-        return found
+        self._given = []  # released: the cluster makes them again if it needs them
+        return reduce(SeenCells.joined, parts)
 
     def _cut(self, k: int) -> Any:
-        """Return part k, which begins and ends where blocks do: of parts as they were given."""
+        """Return part k, cut at the ends of blocks from parts as they were given."""
         pieces = self._pieces[k]
         if len(pieces) == 1 and pieces[0].whole:
             return self._given[pieces[0].part]
@@ -107,33 +104,30 @@ class WorkerRows:
         """Return some rows, brought here."""
         return self.take(np.arange(self.shape[0])[rows])
 
-    def take(self, places: NDArray[np.intp]) -> NDArray[Any]:
-        """Return rows at these places, which ascend."""
-        cuts = np.searchsorted(places, self._ends)
+    def take(self, positions: NDArray[np.intp]) -> NDArray[Any]:
+        """Return rows at these positions, which ascend."""
+        cuts = np.searchsorted(positions, self._ends)
         wanted = [
-            (k, places[first:last] - self._ends[k])
+            (k, positions[first:last] - self._ends[k])
             for k, (first, last) in enumerate(pairwise(cuts))
             if last > first
         ]
 
-        def fetch() -> list[NDArray[Any]]:
-            futures = [self._submit(_taken, self._cells[k], own) for k, own in wanted]
-            found: list[NDArray[Any]] = self.client.gather(futures)
-            return found
+        def fetch() -> Any:
+            return self.client.gather([self._submit(_taken, self._cells[k], p) for k, p in wanted])
 
         parts = self.run(fetch)
         return np.concatenate(parts) if parts else np.empty((0, self.shape[1]), self.dtype)
 
     def distinct(self, weights: Floats) -> tuple[Array, Floats] | None:
-        """Distinct rows of all parts, and the weight of each; None where they are too many."""
+        """Return distinct rows of all parts, and the weight of each; None if they are too many."""
 
-        def collapsed() -> list[Any]:
+        def collapsed() -> Any:
             futures = [
-                self._submit(_collapsed, self._cells[k], self._own(weights, k))
-                for k in range(len(self._cells))
+                self._submit(_collapsed, cells, self._own(weights, k))
+                for k, cells in enumerate(self._cells)
             ]
-            found: list[Any] = self.client.gather(futures)
-            return found
+            return self.client.gather(futures)
 
         parts = self.run(collapsed)
         return None if any(part is None for part in parts) else merged_rows(parts)
@@ -141,7 +135,7 @@ class WorkerRows:
     def read_by(
         self, model: Reader, weights: Floats, device: str | None, *, complete: bool
     ) -> Encoded:
-        """Return all rows as engines read them; each part is encoded on its worker, once."""
+        """Return all rows as engines read them; each part is encoded once, on its worker."""
         self._read = model, weights, device, complete
         self._parts = [self._part(k) for k in range(len(self._cells))]
         binary = model.kind == "binary"
@@ -157,7 +151,7 @@ class WorkerRows:
         lanes: int,
         combine: Combine,
     ) -> Sequence[Array]:
-        """Return `Encoded.gather` where the rows are, and the sums here."""
+        """Compute `Encoded.gather` on the workers, and return the sums."""
         import cloudpickle
 
         work = cloudpickle.dumps((over, width, rows, lanes, combine, data.single))
@@ -167,17 +161,17 @@ class WorkerRows:
             while len(level) > 1:
                 groups = [level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN)]
                 level = [self._submit(_combined, work, *group) for group in groups]
-            found: Sequence[Array] = level[0].result()
-            return found
+            sums: Sequence[Array] = level[0].result()
+            return sums
 
         return self.run(once)
 
     def run(self, attempt: Callable[[], T]) -> T:
-        """Return what `attempt` gives; it begins again if a worker died meanwhile."""
+        """Return the result of `attempt`; it begins again if a worker died meanwhile."""
         import distributed
 
         lost = (CancelledError, distributed.KilledWorker, distributed.CancelledError, OSError)
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             try:
                 return attempt()
             except OgiveError:
@@ -189,12 +183,12 @@ class WorkerRows:
                 self._check_scheduler(error)
                 raise
         raise ClusterError(
-            f"Workers of the cluster at {_address(self.client)} died {MOST_ATTEMPTS} times in one "
+            f"Workers of the cluster at {_address(self.client)} died {MAX_ATTEMPTS} times in one "
             "pass over the responses, most likely for want of memory. Give it more workers."
         )
 
     def _restore(self) -> None:
-        """Make parts again that died with a worker."""
+        """Make parts again that were lost with a worker."""
         try:
             self.client.wait_for_workers(1, timeout=WAIT)
         except TimeoutError as error:
@@ -202,14 +196,14 @@ class WorkerRows:
                 f"The cluster at {_address(self.client)} has no workers left. Start some, and "
                 "calibrate again."
             ) from error
-        gone = [k for k, future in enumerate(self._cells) if future.status in GONE]
-        if gone:
-            wanted = {piece.part for k in gone for piece in self._pieces[k]}
+        lost = [k for k, future in enumerate(self._cells) if future.status in LOST]
+        if lost:
+            wanted = {piece.part for k in lost for piece in self._pieces[k]}
             self._given = [self._make(k) if k in wanted else None for k in range(1 + max(wanted))]
-        for k in gone:
+        for k in lost:
             self._cells[k] = self._cut(k)
         for k, future in enumerate(self._parts):
-            if k in gone or future.status in GONE:
+            if k in lost or future.status in LOST:
                 self._parts[k] = self._part(k)
 
     def _check_scheduler(self, error: BaseException) -> None:
@@ -233,7 +227,7 @@ class WorkerRows:
         return self._submit(_encoded, self._cells[k], own, model, device, complete)
 
     def _own(self, weights: Floats, k: int) -> Floats | None:
-        """Return the weights of part k; None where every row counts once."""
+        """Return the weights of part k; None if every row counts once."""
         return None if weights.strides == (0,) else weights[self._ends[k] : self._ends[k + 1]]
 
     def _submitted(self, work: Callable[..., Any], parts: Sequence[Any], *others: Any) -> list[Any]:
@@ -254,59 +248,59 @@ class Piece:
 
 
 def even_ends(ends: Sequence[int]) -> list[int]:
-    """Return where parts end that begin where blocks do, near where they ended."""
+    """Return ends of parts near the given ones, rounded to whole blocks."""
     return sorted({min(-(-end // MOST_ROWS) * MOST_ROWS, ends[-1]) for end in ends})
 
 
 def pieces_of(ends: Sequence[int], first: int, last: int) -> list[Piece]:
-    """Return which rows of which parts lie between two places of the whole."""
-    found = []
+    """Return the rows of parts that lie between two positions of the whole."""
+    pieces = []
     for part, (low, high) in enumerate(pairwise(ends)):
         begin, end = max(low, first), min(high, last)
         if begin < end:
-            found.append(Piece(part, begin - low, end - low, (begin, end) == (low, high)))
-    return found
+            pieces.append(Piece(part, begin - low, end - low, (begin, end) == (low, high)))
+    return pieces
 
 
-def _piece(held: Any, first: int, last: int) -> NDArray[Any]:
-    return _cells_of(held)[first:last].copy()
+# Functions that run on the workers. A part is an array, or an array and what was seen in it.
+
+
+def _cells_of(part: Any) -> NDArray[Any]:
+    return np.asarray(part[0] if isinstance(part, tuple) else part)
+
+
+def _piece(part: Any, first: int, last: int) -> NDArray[Any]:
+    return _cells_of(part)[first:last].copy()
 
 
 def _joined(*parts: Any) -> NDArray[Any]:
     return np.concatenate([_cells_of(part) for part in parts])
 
 
-def _cells_of(held: Any) -> NDArray[Any]:
-    """Return the cells of a part, which may come with what was seen in them."""
-    found: NDArray[Any] = held[0] if isinstance(held, tuple) else held
-    return found
+def _seen(part: Part) -> SeenCells:
+    return part[1]
 
 
-def _seen(held: tuple[NDArray[Any], SeenCells]) -> SeenCells:
-    return held[1]
+def _taken(part: Any, positions: NDArray[np.intp]) -> NDArray[Any]:
+    return np.asarray(_cells_of(part)[positions])
 
 
-def _taken(held: Any, places: NDArray[np.intp]) -> NDArray[Any]:
-    found: NDArray[Any] = _cells_of(held)[places]
-    return found
-
-
-def _collapsed(held: Any, weights: Floats | None) -> tuple[Array, Floats] | None:
-    """Return distinct rows of a part; None where they are too many."""
-    cells = _cells_of(held)
-    found = collapse(cells, np.ones(len(cells)) if weights is None else weights)
-    return found if len(found[0]) <= MOST_DISTINCT else None
+def _collapsed(part: Any, weights: Floats | None) -> tuple[Array, Floats] | None:
+    """Return distinct rows of a part; None if they are too many."""
+    cells = _cells_of(part)
+    distinct = collapse(cells, np.ones(len(cells)) if weights is None else weights)
+    return distinct if len(distinct[0]) <= MOST_DISTINCT else None
 
 
 def _encoded(
-    held: Any,
+    part: Any,
     weights: Floats | None,
     model: Reader,
     device: str | None,
     complete: bool,  # noqa: FBT001
 ) -> Encoded:
     """Return a part as engines read it; scores stay as they are, for their densities."""
-    cells = _cells_of(held)
+    cells = _cells_of(part)
     counted = np.ones(len(cells)) if weights is None else weights
     placed, read = as_array(cells, device), None if cells.dtype.kind in "iu" else model.read
     if read is None:
@@ -322,25 +316,20 @@ def _sums(part: Encoded, work: bytes) -> list[NDArray[Any]]:
     over, width, rows, lanes, combine, single = cloudpickle.loads(work)
     data = part.in_single() if single else part
     with workers(1) as run:
-        found = fold(run, data.cut(width, rows), over(data, run), lanes, combine)
-    return [as_numpy(each) if hasattr(each, "cpu") else np.asarray(each) for each in found]
+        sums = fold(run, data.cut(width, rows), over(data, run), lanes, combine)
+    return [as_numpy(each) if hasattr(each, "cpu") else np.asarray(each) for each in sums]
 
 
 def _combined(work: bytes, *parts: Sequence[Array]) -> Sequence[Array]:
     """Return the sums over several parts, in their order."""
     import cloudpickle
 
-    combine = cloudpickle.loads(work)[4]
-    found: Sequence[Array] = reduce(combine, parts)
-    return found
+    sums: Sequence[Array] = reduce(cloudpickle.loads(work)[4], parts)
+    return sums
 
 
 def _address(client: Any) -> str:
     return str(getattr(getattr(client, "scheduler", None), "address", "an unknown address"))
-
-
-ASKED = 3  # times, if no worker answers
-Held = tuple[NDArray[Any], SeenCells]
 
 
 def check_client(client: Any) -> None:
@@ -354,40 +343,40 @@ def check_client(client: Any) -> None:
         raise ClusterError(
             f"The client is {client.status}. Connect another to the cluster: Client(address)."
         )
-    told = _versions(client)
-    if not told:
+    versions = _versions(client)
+    if not versions:
         raise ClusterError("The cluster has no workers. Start some, and calibrate again.")
-    without = [address for address, version in told.items() if version is None]
+    without = [address for address, version in versions.items() if version is None]
     if without:
         raise ClusterError(
-            f"{len(without)} of {len(told)} workers cannot import ogive, for example "
+            f"{len(without)} of {len(versions)} workers cannot import ogive, for example "
             f"{without[0]}. Install it where they run: {install_command('cluster')}"
         )
     here = _version_there()()
-    other = {address: v for address, v in told.items() if v != here}
+    other = {address: v for address, v in versions.items() if v != here}
     if other:
         address, version = next(iter(other.items()))
         raise ClusterError(
-            f"{len(other)} of {len(told)} workers have another version of ogive: {address} has "
+            f"{len(other)} of {len(versions)} workers have another version of ogive: {address} has "
             f"{version}, this process {here}. Install the same everywhere."
         )
 
 
 def _versions(client: Any) -> dict[str, str | None]:
-    """Return the version that each worker has; one that dies or begins meanwhile is asked again."""
-    for _ in range(ASKED):
+    """Return the version on each worker; repeat if one dies or starts meanwhile."""
+    for _ in range(VERSION_ATTEMPTS):
         try:
-            told: dict[str, str | None] = client.run(_version_there(), on_error="ignore")
+            versions: dict[str, str | None] = client.run(_version_there(), on_error="ignore")
         except OSError:  # the connection to a worker broke
-            told = {}
-        if told:
-            return told
+            versions = {}
+        if versions:
+            return versions
         time.sleep(1)
     return {}
 
 
 def _version_there() -> Callable[[], str | None]:
-    """Return a function that workers without the package can run, too: it travels as a whole."""
+    """Return a function that workers without the package can run, too: it is pickled whole."""
 
     def version() -> str | None:
         from importlib import import_module
@@ -430,7 +419,7 @@ def sent(client: Any, cells: NDArray[Any]) -> OpenedRows:
 def on_cluster(client: Any, responses: ScannedResponses) -> ScannedResponses:
     """Return the same responses on the workers: they read the files, each its own parts."""
     source = responses.source
-    found = ScannedResponses(source, responses.declared, responses.notes, responses.cache)
+    remote = ScannedResponses(source, responses.declared, responses.notes, responses.cache)
     if isinstance(source, WideRows):
         parts = [part for file in source.files for part in file.parts()]
         sizes = [part.n_rows for part in parts]
@@ -444,8 +433,8 @@ def on_cluster(client: Any, responses: ScannedResponses) -> ScannedResponses:
     else:  # rows by response are sorted here
         local = responses.opened
         opened = OpenedRows(sent_rows(client, local.rows), local.seen, local.kind)
-    vars(found)["opened"] = opened
-    return found
+    vars(remote)["opened"] = opened
+    return remote
 
 
 def _opened(
@@ -468,7 +457,7 @@ def _opened(
     return OpenedRows(rows, rows.seen(), "continuous")
 
 
-def _read(file: ScannedFile, grades: bool) -> Held:  # noqa: FBT001 - a task has no keywords
+def _read(file: ScannedFile, grades: bool) -> Part:  # noqa: FBT001 - a task has no keywords
     """Return the rows of a part of a file, and what is seen in them."""
     blocks = list(file.blocks(grades=grades))
     seen = blocks[0][1]
@@ -484,8 +473,8 @@ class ArrayRows:
     array: Any
     items: tuple[str, ...]
 
-    def blocks(self, *, grades: bool) -> Iterator[Held]:
-        """Return refused: chunks of a dask array stay with their workers."""
+    def blocks(self, *, grades: bool) -> Iterator[Part]:
+        """Refuse: chunks of a dask array stay with their workers."""
         del grades
         raise InputError(
             "A dask array is calibrated where its chunks are: calibrate(array, "
@@ -493,7 +482,7 @@ class ArrayRows:
         )
 
     def respondents(self, n_rows: int) -> Iterator[int]:
-        """Yield rows have no names."""
+        """Yield the sizes of blocks: rows have no names."""
         total = int(self.array.shape[0])
         for first in range(0, total, n_rows):
             yield min(n_rows, total - first)
@@ -524,7 +513,7 @@ def _open_array(client: Any, source: ArrayRows, kind: Kind | None) -> OpenedRows
     return _opened(client, sizes, len(source.items), make, kind)
 
 
-def _chunk(values: NDArray[Any], grades: bool) -> Held:  # noqa: FBT001 - a task has no keywords
+def _chunk(values: NDArray[Any], grades: bool) -> Part:  # noqa: FBT001 - a task has no keywords
     """Return a chunk of an array as cells, and what is seen in it."""
     import pyarrow as pa
 

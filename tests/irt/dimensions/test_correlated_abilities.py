@@ -10,14 +10,14 @@ from scipy.optimize import minimize
 from scipy.stats import t as student
 
 from ogive.irt.dimensions.correlated_abilities import (
-    Bells,
+    GaussianSites,
     JointNormal,
     Scale,
     correlations,
     fit_joint_normal,
     posterior,
-    refined,
-    tilted,
+    refine_sites,
+    tilted_moments,
 )
 
 NODES = np.linspace(-6.0, 6.0, 121)
@@ -124,12 +124,12 @@ def test_posteriors_are_those_of_plain_algebra():
     random = np.random.default_rng(4)
     root = random.normal(size=(3, 3))
     covariance, mean = root @ root.T + np.eye(3), random.normal(size=3)
-    bells = Bells(random.uniform(0.1, 4, (2, 3)), random.normal(size=(2, 3)))
-    ability, spread = posterior(bells, mean, covariance)
+    sites = GaussianSites(random.uniform(0.1, 4, (2, 3)), random.normal(size=(2, 3)))
+    ability, spread = posterior(sites, mean, covariance)
     for row in range(2):
-        wanted = np.linalg.inv(np.linalg.inv(covariance) + np.diag(bells.precision[row]))
+        wanted = np.linalg.inv(np.linalg.inv(covariance) + np.diag(sites.precision[row]))
         np.testing.assert_allclose(spread[row], wanted, atol=1e-12)
-        centre = wanted @ (np.linalg.inv(covariance) @ mean + bells.shift[row])
+        centre = wanted @ (np.linalg.inv(covariance) @ mean + sites.shift[row])
         np.testing.assert_allclose(ability[row], centre, atol=1e-12)
 
 
@@ -180,7 +180,9 @@ def test_intervals_hold_their_correlation_and_stay_within_one(n, width, seed):
 
 def test_moments_under_a_normal_prior_are_exact_for_a_bell_curve():
     scale = normal_scale(np.array([0.4, -1.0]), 0.5)
-    centre, width = tilted(NODES, scale.log_likelihood, np.array([1.0, 0.0]), np.array([1.0, 0.25]))
+    centre, width = tilted_moments(
+        NODES, scale.log_likelihood, np.array([1.0, 0.0]), np.array([1.0, 0.25])
+    )
     np.testing.assert_allclose(width, [0.2, 0.125], rtol=1e-6)
     np.testing.assert_allclose(centre, [0.52, -0.5], rtol=1e-6)
 
@@ -190,8 +192,8 @@ PAIR = np.array([[1.5, 0.6], [0.6, 0.8]])
 
 def pair_of(precision, covariance=PAIR):
     """A joint normal distribution whose bell curves are given."""
-    bells = Bells(precision, 0.0 * precision)
-    return JointNormal(np.zeros(2), covariance, 0 * precision, 0 * precision, bells, True)
+    sites = GaussianSites(precision, 0.0 * precision)
+    return JointNormal(np.zeros(2), covariance, 0 * precision, 0 * precision, sites, True)
 
 
 def test_abilities_that_are_seen_exactly_have_fishers_interval(subtests):
@@ -256,8 +258,8 @@ def test_bell_curves_in_place_of_bell_curves_are_the_same(subtests):
         with subtests.test(blur=blur):
             first = replace(normal_scale(seen, 0.5), blur=blur)
             scales = [first, normal_scale(seen + 0.1, 0.4)]
-            flat = Bells(np.zeros((3, 2)), np.zeros((3, 2)))
-            found = refined(scales, mean, PAIR, refined(scales, mean, PAIR, flat))
+            flat = GaussianSites(np.zeros((3, 2)), np.zeros((3, 2)))
+            found = refine_sites(scales, mean, PAIR, refine_sites(scales, mean, PAIR, flat))
             error = np.array([0.25 if blur is None else 0.45, 0.16])
             np.testing.assert_allclose(found.precision, 1 / error + np.zeros((3, 2)), rtol=1e-5)
             wanted = np.stack([seen, seen + 0.1], axis=1) / error
@@ -267,19 +269,19 @@ def test_bell_curves_in_place_of_bell_curves_are_the_same(subtests):
 def test_a_likelihood_narrower_than_the_nodes_shows_half_a_node_and_then_stays():
     peak = np.where(np.abs(NODES - 1.0) < 0.01, 0.0, -1e4)[None]
     scale = Scale(NODES, peak, np.ones(1, dtype=bool))
-    flat = Bells(np.zeros((1, 1)), np.zeros((1, 1)))
-    once = refined([scale], np.zeros(1), np.eye(1), flat)
+    flat = GaussianSites(np.zeros((1, 1)), np.zeros((1, 1)))
+    once = refine_sites([scale], np.zeros(1), np.eye(1), flat)
     narrowest = 0.5 * 0.1**2
     assert once.precision[0, 0] == pytest.approx(1 / narrowest - 1, rel=1e-6)
     assert once.shift[0, 0] == pytest.approx(1 / narrowest, rel=1e-6)
-    twice = refined([scale], np.zeros(1), np.eye(1), once)
+    twice = refine_sites([scale], np.zeros(1), np.eye(1), once)
     assert (twice.precision[0, 0], twice.shift[0, 0]) == (once.precision[0, 0], once.shift[0, 0])
 
 
 def test_a_likelihood_that_says_nothing_gets_the_least_precision_of_its_unit():
-    flat = Bells(np.zeros((2, 1)), np.zeros((2, 1)))
+    flat = GaussianSites(np.zeros((2, 1)), np.zeros((2, 1)))
     silent = Scale(NODES, np.zeros((2, len(NODES))), np.array([True, False]), sd=0.5)
-    found = refined([silent], np.zeros(1), np.full((1, 1), 0.25), flat)
+    found = refine_sites([silent], np.zeros(1), np.full((1, 1), 0.25), flat)
     np.testing.assert_allclose(found.precision[:, 0], [1e-3 / 0.25, 0.0], rtol=1e-6)
 
 
