@@ -435,16 +435,6 @@ def test_the_published_engine_refuses_what_was_not_published():
             calibrate(**arguments, preset="airt")
 
 
-def test_the_published_engine_refuses_a_constant_item_and_names_it(subtests):
-    """However its variance is rounded."""
-    for n, constant in product([3, 93], [0.5, 1 / 3, 1 / 6001]):
-        with subtests.test(n=n, constant=constant):
-            others = simulate("continuous", n, 3, random_state=1).responses.cells
-            table = np.column_stack([others, np.full(n, constant)])
-            with pytest.raises(InputError, match=r"[Ii]tem.*4.*is constant.*engine='em'"):
-                calibrate(table, preset="airt")
-
-
 def test_a_preset_takes_settings_of_its_engine():
     cal = calibrate(SCORES, preset="airt", max_iterations=2)
     assert (cal.iterations, cal.converged) == (2, False)

@@ -48,11 +48,6 @@ def test_fewer_than_a_hundred_respondents_give_all_items_one_discrimination():
     assert calibrate(simulate("2pl", 100, 5, random_state=1).responses).model.name == "2pl"
 
 
-def test_nothing_is_said_of_a_model_that_was_asked_for():
-    responses = simulate("2pl", 60, 5, random_state=1).responses
-    assert not any("picked" in note for note in calibrate(responses, "2pl").notes)
-
-
 def test_what_was_declared_is_believed():
     values = simulate("2pl", 60, 5, random_state=1).responses.values
     assert calibrate(Responses(values, kind="graded")).model.name == "graded"

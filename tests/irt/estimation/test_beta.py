@@ -105,18 +105,6 @@ def test_the_direction_is_that_of_the_scores(drawn):
     assert flags == [True, True, False, False, False, False]
 
 
-def test_turning_all_scores_turns_abilities_and_difficulties(drawn):
-    """1 - y at -ability has the same distribution as y at ability."""
-    one = calibrate(drawn.responses, "beta", tolerance=1e-9)
-    other = calibrate(1 - drawn.responses.values, "beta", tolerance=1e-9)
-    assert other.log_likelihood == pytest.approx(one.log_likelihood, rel=1e-6)
-    np.testing.assert_allclose(
-        other.items["discrimination"], one.items["discrimination"], rtol=1e-3
-    )
-    np.testing.assert_allclose(other.items["difficulty"], -one.items["difficulty"], atol=1e-3)
-    np.testing.assert_allclose(other.abilities()["ability"], -one.abilities()["ability"], atol=1e-3)
-
-
 def test_where_ability_is_the_difficulty_scores_are_uniform(drawn):
     """Both parameters are then one, whatever the discrimination."""
     cal = calibrate(drawn.responses, "beta")

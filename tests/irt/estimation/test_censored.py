@@ -67,12 +67,3 @@ def test_without_a_score_beyond_a_limit_it_is_the_continuous_model():
     assert found.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-4)
     for name in NAMES:
         np.testing.assert_allclose(found.items[name], plain.items[name], rtol=1e-3)
-
-
-def test_missing_scores_and_a_bank_in_a_file_are_no_obstacle(tmp_path):
-    scores = og.simulate("continuous", 200, 6, missing=0.2, random_state=4).responses.values
-    model = og.Censored(bounds=(0, 1), limits=(0.3, 0.95))
-    found = og.calibrate(scores.clip(0.3, 0.95), model)
-    again = og.load(found.save(tmp_path / "bank.json"))
-    assert again.model == found.model
-    np.testing.assert_allclose(again.score(scores)["ability"], found.abilities()["ability"])

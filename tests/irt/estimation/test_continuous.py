@@ -151,40 +151,6 @@ def test_bounds_of_items_may_differ(complete):
     np.testing.assert_allclose(cal.curves("item_3").expected, 100 * plain.curves("item_3").expected)
 
 
-def test_bounds_are_what_was_asked_for(subtests):
-    for case, (values, bounds, expected) in {
-        "auto inside": ([[0.2, 0.7], [0.4, 0.9]], "auto", (0, 1)),
-        "auto outside": ([[20.0, 70.0], [40.0, 90.5]], "auto", (20, 90.5)),
-        "table": ([[0.2, 0.7], [0.4, 0.9]], "table", (0.2, 0.9)),
-        "items": ([[0.2, 0.7], [0.4, 0.9]], "items", ((0.2, 0.4), (0.7, 0.9))),
-        "given": ([[0.2, 0.7], [0.4, 0.9]], (-1, 2), (-1, 2)),
-    }.items():
-        with subtests.test(case):
-            cal = calibrate(np.array(values), Continuous(bounds=bounds))
-            assert cal.model.bounds == expected
-
-
-def test_scores_at_a_bound_keep_their_order(complete):
-    """Half way between the bound and the nearest score inside."""
-    values = complete.values
-    values[:5, 0], values[5:10, 1] = 0.0, 1.0
-    inner = values[(values > 0) & (values < 1)]
-    cal = calibrate(values)
-    assert cal.model.inside == (inner.min() / 2, (1 + inner.max()) / 2)
-    z = cal.model.read(values)
-    assert z[:5, 0].max() < logit(inner.min())
-    assert z[5:10, 1].min() > logit(inner.max())
-    assert np.isfinite(cal.items.drop(columns="flag")).all(axis=None)
-
-
-def test_scores_at_a_bound_may_be_moved_by_a_number(complete):
-    values = complete.values
-    values[0, 0] = 0.0
-    cal = calibrate(values, Continuous(bounds=(0, 1), at_bounds=0.01))
-    assert cal.model.read(values)[0, 0] == pytest.approx(logit(0.01))
-    assert cal.model.read(values)[1, 1] == pytest.approx(logit(values[1, 1]))
-
-
 def test_a_constant_column_is_flagged_and_leaves_the_others_alone(complete, subtests):
     for constant in [0.3, 0.0, 1.0]:
         with subtests.test(constant=constant):
@@ -219,17 +185,6 @@ def test_the_published_engine_climbs_towards_the_maximum(complete):
     assert early.log_likelihood < late.log_likelihood < best.log_likelihood + 1e-6
     # Its variances divide by n - 1, the maximum by n: 1 / 800 in deviations.
     np.testing.assert_allclose(late.coords, best.coords, atol=2e-3)
-
-
-def test_the_published_engine_tells_its_progress_and_stops_where_told(complete):
-    told = []
-    cal = calibrate(complete, engine="shojima", progress=lambda *seen: told.append(seen))
-    assert [number for number, _, _ in told] == list(range(1, cal.iterations + 1))
-    changes = [float(message.rpartition(" ")[2]) for _, _, message in told]
-    assert changes[-1] <= 0.01 < changes[-2]
-    short = calibrate(complete, engine="shojima", max_iterations=2)
-    assert not short.converged
-    assert any("Not converged after 2 iterations" in note for note in short.notes)
 
 
 def test_log_odds_far_out_are_no_trouble():

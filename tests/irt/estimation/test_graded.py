@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ogive import Normal, Responses, calibrate, simulate
+from ogive import Responses, calibrate, simulate
 from ogive.irt.models.graded import Graded
 from ogive.irt.models.nominal import PartialCredit
 
@@ -125,32 +125,12 @@ def test_difficulties_of_partial_credit_need_not_ascend():
     np.testing.assert_allclose(cal.items["difficulty_2"], -0.5, atol=0.25)
 
 
-def test_two_grades_are_a_2pl(name):
-    responses = simulate("2pl", 500, 8, missing=0.1, random_state=2).responses
-    grades = Responses(responses.values, kind="graded")
-    one = calibrate(grades, name, priors=None, tolerance=1e-9)
-    two = calibrate(responses, "2pl", priors=None, tolerance=1e-9)
-    assert one.log_likelihood == pytest.approx(two.log_likelihood, rel=1e-9)
-    for column in ("discrimination", "difficulty"):
-        np.testing.assert_allclose(one.items[column], two.items[column], atol=1e-4)
-        np.testing.assert_allclose(one.items[f"{column}_se"], two.items[f"{column}_se"], rtol=1e-3)
-
-
 def test_grades_tell_more_than_their_halves(graded, name):
     """Collapsed to right and wrong, the same responses tell less of every respondent."""
     values = graded[name].values
     whole = calibrate(values, name).abilities(items_known=True)["se"].mean()
     halves = calibrate((values >= 2).astype(float), "2pl").abilities(items_known=True)["se"].mean()
     assert whole < halves
-
-
-def test_single_priors_of_grades_are_replaced(graded, name):
-    step = {"graded": "gap_3", "gpcm": "intercept_3"}[name]
-    cal = calibrate(graded[name], name, priors={step: Normal(0, 0.5), "discrimination": None})
-    priors = {c.name: c.prior for c in cal.model.coordinates}
-    assert priors[step] == Normal(0, 0.5)
-    assert priors["discrimination"] is None
-    assert len(priors) == 5
 
 
 def test_scoring_refuses_a_grade_that_the_bank_does_not_know(graded, name):

@@ -248,9 +248,3 @@ def test_one_item_that_is_all_at_its_bounds_stands_well_inside():
     cells = np.array([[0.0, 0.3], [1.0, 0.6], [1.0, 0.4]])
     fitted = Continuous(bounds=((0, 1), (0, 1))).fitted_to(cells, ITEMS)
     np.testing.assert_allclose(fitted.read(cells)[:, 0], logit([0.25, 0.75, 0.75]))
-
-
-@pytest.mark.parametrize("given", ["auto", 0.01])
-def test_options_are_given_by_name(given):
-    with pytest.raises(TypeError, match="positional"):
-        Continuous(given)

@@ -1,7 +1,5 @@
 """What every model promises, over the registry."""
 
-import ast
-import inspect
 from dataclasses import dataclass
 from itertools import product
 
@@ -757,20 +755,6 @@ def test_torch_gives_the_numbers_of_numpy(models, subtests):
     for model in models:
         with subtests.test(model.name):
             assert_torch_agrees(model, torch)
-
-
-def test_what_a_model_must_write_itself_has_no_body_in_the_base():
-    base = ast.parse(inspect.getsource(MeasurementModel)).body[0]
-    empty = {
-        method.name
-        for method in base.body
-        if isinstance(method, ast.FunctionDef) and all(map(is_text, method.body))
-    }
-    assert empty == MeasurementModel.__abstractmethods__
-
-
-def is_text(statement):
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def test_only_a_normal_model_has_what_engines_ask_of_normal_ones(models, subtests):

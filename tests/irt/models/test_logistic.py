@@ -144,12 +144,6 @@ def test_a_given_discrimination_may_lie_at_either_end(subtests):
             assert OnePL(discrimination=slope).discrimination == slope
 
 
-def test_options_of_models_are_given_by_name(subtests):
-    for name, model in MODELS.items():
-        with subtests.test(name), pytest.raises(TypeError, match="positional"):
-            model(1.0)
-
-
 def test_a_flat_item_is_reported_as_the_flattest_that_still_describes_its_curve(subtests):
     for intercept, slope in product([3.0, -3.0], [0.0, 0.009, -0.009]):
         with subtests.test(intercept=intercept, slope=slope):

@@ -82,7 +82,8 @@ class WorkerRows:
         """Return what was seen of all parts as they were given."""
         parts = self.run(lambda: self.client.gather(self._submitted(_seen, self._given)))
         self._given = []  # released: the cluster makes them again if it needs them
-        return reduce(SeenCells.joined, parts)
+        seen: SeenCells = reduce(SeenCells.joined, parts)
+        return seen
 
     def _cut(self, k: int) -> Any:
         """Return part k, cut at the ends of blocks from parts as they were given."""

@@ -1,4 +1,4 @@
-"""The generalised partial credit model: its formula, its unordered steps, its tails."""
+"""The generalised partial credit model: its own formulas."""
 
 import numpy as np
 import pytest
