@@ -158,7 +158,7 @@ class EM:
             in_full = problem.outnumbered
             solution = self.maximize(replace(problem, priors_in_full=in_full))
             if held is not None:
-                fit = self._fit_on_bank_scale(problem, solution, base, held)
+                fit = self._fit(problem, solution, base)
                 return self._with_errors_if_remote(fit)
             solution = self._fix_sign(problem, solution)
             if in_full:
@@ -331,14 +331,25 @@ class EM:
                 return self._run(problem, solution.coords, solution.iterations)
         return replace(solution, converged=False)
 
-    def _fit(self, problem: Problem, solution: Solution, base: float, note: str) -> Fit:
-        """Return the fit on the scale on which the model reports its items."""
-        model, data = problem.model, problem.data
-        coords, unit = model.reported(as_numpy(solution.coords))
-        problem = Problem(data, model, population=solution.population)
+    def _fit(self, problem: Problem, solution: Solution, base: float, note: str = "") -> Fit:
+        """Return the fit on the scale on which items are reported."""
+        model, data, fixed_items = problem.model, problem.data, problem.fixed_items
+        coords, alignment = as_numpy(solution.coords), solution.expectation.alignment
+        undetermined = as_numpy(solution.undetermined)
+        problem = Problem(data, model, population=solution.population, fixed_items=fixed_items)
+        if fixed_items is None:
+            reported, unit = model.reported(coords)
+            population = solution.population.moved(0.0, 1 / unit)
+        else:
+            mean, sd = fixed_items.population_place(model, coords)
+            reported = fixed_items.to_bank_scale(model, coords, mean, sd)
+            population = NormalPopulation(mean, abs(sd))  # a reflected scale has the same sd
+            undetermined = undetermined & ~fixed_items.mask
 
         def covariances() -> KnownCovariances:
             errors = self._covariances(problem, solution)
+            if fixed_items is not None:
+                return fixed_items.errors_on_bank(model, coords, errors, mean, sd)
             return errors if unit == 1.0 else in_unit(errors, model)
 
         def pooled(errors: Callable[[], KnownCovariances]) -> PooledItems | None:
@@ -346,53 +357,28 @@ class EM:
                 return pool(problem, solution)
             return widened(problem, solution, errors())
 
+        upside_down = not model.affine and alignment < 0
+        is_histogram = isinstance(solution.population, HistogramPopulation)
+        notes = {
+            note: bool(note),
+            ROBUST: self.se == "robust",
+            SHAPED: is_histogram,
+            UPSIDE_DOWN: upside_down and fixed_items is None,
+            not_converged_note(problem, solution): not solution.converged,
+        }
         vague = can_pool(problem) and self.se != "robust"
+        on_device = self.device is not None and not data.merged and fixed_items is None
         return Fit(
-            coords=coords,
+            coords=reported,
             uncertainty=DeferredCovariances(covariances, pooled if vague else None),
-            population=solution.population.moved(0.0, 1 / unit),
+            population=population,
             log_likelihood=solution.expectation.log_likelihood + base,
             iterations=solution.iterations,
             converged=solution.converged,
-            undetermined=as_numpy(solution.undetermined),
-            encoded=None if self.device is None or data.merged else data,
-            notes=(
-                *([note] if note else []),
-                *self._error_notes(),
-                *([SHAPED] if isinstance(solution.population, HistogramPopulation) else []),
-                *([] if model.affine or solution.expectation.alignment >= 0 else [UPSIDE_DOWN]),
-                *([] if solution.converged else [not_converged_note(problem, solution)]),
-            ),
+            undetermined=undetermined,
+            notes=tuple(text for text, applies in notes.items() if applies),
+            encoded=data if on_device else None,
         )
-
-    def _fit_on_bank_scale(
-        self, problem: Problem, solution: Solution, base: float, fixed_items: FixedItems
-    ) -> Fit:
-        """Return the fit on the scale of the fixed items."""
-        model, coords = problem.model, as_numpy(solution.coords)
-        mean, sd = fixed_items.population_place(model, coords)
-        problem = Problem(problem.data, model, fixed_items=fixed_items)
-
-        def covariances() -> KnownCovariances:
-            errors = self._covariances(problem, solution)
-            return fixed_items.errors_on_bank(model, coords, errors, mean, sd)
-
-        return Fit(
-            coords=fixed_items.to_bank_scale(model, coords, mean, sd),
-            uncertainty=DeferredCovariances(covariances),
-            population=NormalPopulation(mean, abs(sd)),  # a reflected scale has the same sd
-            log_likelihood=solution.expectation.log_likelihood + base,
-            iterations=solution.iterations,
-            converged=solution.converged,
-            undetermined=as_numpy(solution.undetermined) & ~fixed_items.mask,
-            notes=(
-                *self._error_notes(),
-                *([] if solution.converged else [not_converged_note(problem, solution)]),
-            ),
-        )
-
-    def _error_notes(self) -> tuple[str, ...]:
-        return (ROBUST,) if self.se == "robust" else ()
 
     def _covariances(self, problem: Problem, solution: Solution) -> KnownCovariances:
         """Return covariances on the scale on which the engine worked."""

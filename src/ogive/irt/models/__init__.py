@@ -1,4 +1,4 @@
-"""What an item is: one file per family, one registry entry per model."""
+"""Registry of measurement models: one file per family, one entry per model."""
 
 from __future__ import annotations
 
@@ -6,40 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ogive.errors import InputError
-from ogive.irt.models.base import Beta, Coordinate, MeasurementModel, Normal, Prior
+from ogive.irt.models.base import Beta, MeasurementModel, Prior
 from ogive.irt.models.beta import BetaResponse
-from ogive.irt.models.categorical import Categorical
 from ogive.irt.models.censored import Censored
 from ogive.irt.models.continuous import Continuous
 from ogive.irt.models.graded import Graded
 from ogive.irt.models.logistic import FourPL, OnePL, ThreePL, TwoPL
 from ogive.irt.models.nominal import Nominal, PartialCredit
 
-__all__ = [
-    "AUTO",
-    "MODELS",
-    "Beta",
-    "BetaResponse",
-    "Categorical",
-    "Censored",
-    "Continuous",
-    "Coordinate",
-    "FourPL",
-    "Graded",
-    "MeasurementModel",
-    "Nominal",
-    "Normal",
-    "OnePL",
-    "PartialCredit",
-    "Prior",
-    "ThreePL",
-    "TwoPL",
-    "find_model",
-    "with_priors",
-]
-
-
-AUTO = "auto"  # the model is chosen by the kind of responses
+AUTO = "auto"  # name that selects the model by the kind of responses
 
 MODELS: dict[str, type[MeasurementModel]] = {
     model.name: model
@@ -72,7 +47,7 @@ def find_model(model: str | MeasurementModel) -> MeasurementModel:
 def with_priors(
     model: MeasurementModel, priors: Mapping[str, Prior | None] | None
 ) -> MeasurementModel:
-    """Return `model` with other priors: None for none at all, a mapping to replace single ones."""
+    """Return `model` with other priors: none for None, single ones from a mapping."""
     names = [coordinate.name for coordinate in model.coordinates]
     if priors is None:
         priors = dict.fromkeys(names)
@@ -93,17 +68,12 @@ def with_priors(
                 f"The prior of {name} is {prior!r}; give ogive.Normal(mean, sd), "
                 "ogive.Beta(a, b) or None."
             )
-        if isinstance(prior, Beta) and not _is_share(model, name):
+        is_share = any(c.name == name and c.low >= 0 and c.high <= 1 for c in model.coordinates)
+        if isinstance(prior, Beta) and not is_share:
             raise InputError(
                 f"The prior of {name} is {prior!r}, a density on [0, 1], but {name} may lie "
                 "outside. Use ogive.Normal(mean, sd)."
             )
-    moved = tuple(
-        replace(c, prior=priors[c.name]) if c.name in priors else c for c in model.coordinates
+    return model.with_coordinates(
+        tuple(replace(c, prior=priors.get(c.name, c.prior)) for c in model.coordinates)
     )
-    return model.with_coordinates(moved)
-
-
-def _is_share(model: MeasurementModel, name: str) -> bool:
-    """Return True if a coordinate lies in [0, 1]."""
-    return any(c.name == name and c.low >= 0 and c.high <= 1 for c in model.coordinates)
