@@ -192,7 +192,7 @@ class AbilityComparison(Result):
 
     @property
     def meaning(self) -> str:
-        """Who stands above whom, or how many pairs can be distinguished."""
+        """The comparison of a pair, or the number of pairs that can be distinguished."""
         if len(self.pairs) > 1:
             sure = int((self.p_adjusted < 1 - self.confidence).sum())
             linked = int(np.isfinite(self.p).sum())

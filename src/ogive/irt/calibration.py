@@ -96,7 +96,7 @@ class Calibration(ScoredRespondents, Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know: of the fit, and of items that depend on each other (Q3)."""
+        """Notes on the fit, and on items that depend on each other (Q3)."""
         return (*self.fit_notes, *self._doubts)
 
     @cached_property
@@ -206,7 +206,7 @@ class Calibration(ScoredRespondents, Result):
 
     @property
     def meaning(self) -> str:
-        """Who is strongest, what stands on the scale, and how many items are negative."""
+        """The strongest respondent, the size of the scale, and the number of negative items."""
         return said_of_scale(self)
 
     def sentences(self) -> list[str]:

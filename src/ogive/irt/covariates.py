@@ -25,7 +25,7 @@ MAX_LEVELS = 12  # largest number of groups of one fact
 LEAST_LEFT = 8  # smallest number of rows beyond the number of columns
 COLLINEAR = 1e-7  # smallest singular value of standardised columns, relative to the largest
 ALPHA = 0.05  # p-value above which respondents count as equal
-MAX_ITER, CONVERGED = 200, 1e-10  # of the two-way means with missing responses
+MAX_ITER, CONVERGED = 200, 1e-10  # limits of two-way means with missing responses
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?([T ].*)?")
 
 

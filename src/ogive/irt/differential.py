@@ -293,7 +293,7 @@ class Differential(Result):
 
     @property
     def meaning(self) -> str:
-        """How many items differ, by how much the clearest one, and how the groups compare."""
+        """The number of differing items, the clearest one, and how the groups compare."""
         n_items, differing = self.items.index.nunique(), self.differing
         others = [name for name in self.populations.index if name != self.reference]
         whom = f"{' or '.join(others)}" if len(others) < 4 else "another group"
@@ -317,7 +317,7 @@ class Differential(Result):
 
     @property
     def promise(self) -> str:
-        """What the correction for many tests bounds."""
+        """The error rate that the correction for many tests bounds."""
         bound = "chance of any false one" if self.correction == "holm" else "false discovery rate"
         return f"{bound} {self.alpha:.0%}"
 

@@ -29,11 +29,11 @@ from ogive.stats.multiplicity import CORRECTIONS, StandingOut, stand_out
 REACH = 5.0  # half-width of the nodes, in standard deviations of the population
 FEWEST_NODES, MOST_NODES = 81, 121
 LEVEL, SLOPE = 0, 1  # columns of the basis that a group may change
-PRIOR_SD = (5.0, 3.0)  # of level and slope, as in the default priors of the models
+PRIOR_SD = (5.0, 3.0)  # prior sd of level and slope, as in the default priors of the models
 SPLINE_SD, CHANGE_SD = 3.0, 3.0  # prior sd of the spline, and of changes by a group
 FEW, MANY = 150, 1500  # largest numbers of respondents for a curve with no spline, or one column
 EDGE = 0.05  # share of respondents beyond the outermost knots
-CONVERGED, MAX_STEPS, SHORTEST = 1e-6, 60, 1e-3  # of Fisher scoring
+CONVERGED, MAX_STEPS, SHORTEST = 1e-6, 60, 1e-3  # limits of Fisher scoring
 HIGHEST = 30.0  # largest log-likelihood ratio (nats) that one response removes from a posterior
 POPULATION_STEPS, POPULATION_CONVERGED = 500, 1e-5
 MAX_ROUNDS = 6
@@ -107,7 +107,7 @@ class GroupCurves:
 
 @dataclass(frozen=True, eq=False)
 class GroupEffects:
-    """How the curve of a group differs from that of the first group, where both have respondents.
+    """Differences of the curve of a group from the first, at abilities that both have.
 
     The two effects of each item are the mean difference of the expected response and its trend
     along the scale; `scale_effects` are the differences that a shift and a stretch of

@@ -27,7 +27,7 @@ from ogive.stats.array_backend import (
     row_blocks,
 )
 
-FEW_ITEMS = 20  # with so few items, equal rows are common enough to collapse
+FEW_ITEMS = 20  # largest number of items for which equal rows are merged
 STREAMED_CELLS = 1 << 19  # cells per block (4 MB): smaller blocks leave threads waiting for Python
 PRODUCT_CELLS = 1 << 18  # cells per block that keep matrix products busy
 NODE_CELLS = 1 << 18  # posterior weights per block
@@ -43,7 +43,7 @@ Combine: TypeAlias = "Callable[[Sequence[Array], Sequence[Array]], Sequence[Arra
 
 
 class Reader(Protocol):
-    """How a model reads responses; see `MeasurementModel`."""
+    """The part of a `MeasurementModel` that reads responses."""
 
     @property
     def kind(self) -> str:
@@ -104,12 +104,12 @@ class Encoded:
 
     @cached_property
     def unweighted(self) -> bool:
-        """Whether every row stands for one respondent."""
+        """True if every row stands for one respondent."""
         return bool((self.weights == 1).all())
 
     @cached_property
     def n_respondents(self) -> float:
-        """How many respondents all rows stand for."""
+        """Sum of the weights of all rows."""
         return float(self.weights.sum())
 
     @cached_property
@@ -159,7 +159,7 @@ class Encoded:
 
     @property
     def exclusive(self) -> bool:
-        """Whether every cell is one response, in one category."""
+        """True if every cell is one response, in one category."""
         return self.graded and self.tries is None
 
     @cached_property
@@ -172,7 +172,7 @@ class Encoded:
 
     @property
     def graded(self) -> bool:
-        """Whether cells are categories, not scores."""
+        """True if cells are categories, not scores."""
         return "int" in str(self.cells.dtype)
 
     def blocks(self, width: int) -> list[slice]:

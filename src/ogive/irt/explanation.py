@@ -1,4 +1,4 @@
-"""What explains ability, or the difficulty of items: latent regression on facts."""
+"""Explain ability, or the difficulty of items, by facts: latent regression."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROOM = 0.25  # length of the line beyond the facts, as a share of their range
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FactRegression(Result):
-    """What explanations of ability and of difficulty share.
+    """Base class of explanations of ability and of difficulty.
 
     `coefficients` has one row per fact: how much the outcome, in standard deviations of these
     respondents' ability, rises with one unit of it while the others stay. `r2` is the share of the
@@ -68,7 +68,7 @@ class FactRegression(Result):
 
     @property
     def meaning(self) -> str:
-        """What explains most, how surely, and how much all facts explain."""
+        """The fact that explains most, and the share of variance that all explain."""
         rows = self.coefficients.drop(index="intercept").sort_values("p", kind="stable")
         name, row = rows.index[0], rows.iloc[0]
         low, high = self.r2_interval

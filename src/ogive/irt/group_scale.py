@@ -127,7 +127,7 @@ class GroupScale(Result):
 
     @property
     def meaning(self) -> str:
-        """How far groups lie apart, how surely, and whether items are alike."""
+        """The distances of groups with their intervals, and whether items are alike."""
         parts = []
         for name, row in self.populations.drop(index=self.reference).iterrows():
             side = "above" if row["mean"] >= 0 else "below"

@@ -57,7 +57,7 @@ class Anchors:
 
     @property
     def shared_slope(self) -> bool:
-        """Whether all items share one discrimination, which then determines the slope."""
+        """True if all items share one discrimination, which then determines the slope."""
         return bool(self.model.shared.any())
 
     @property
@@ -379,7 +379,7 @@ def common_grid(old: Calibration, new: Calibration, line: Line) -> Grid:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """How far apart the two curves of each anchor are, (n_anchors,) each."""
+    """Distances of the two curves of each anchor, (n_anchors,) each."""
 
     distance: Floats  # root mean square difference of expected responses
     statistic: Floats

@@ -143,7 +143,7 @@ class Pairs:
 
     @property
     def dependent(self) -> np.ndarray:
-        """Which of the pairs kept depend on each other."""
+        """True for the pairs kept that depend on each other."""
         return are_dependent(self.p_adjusted, self.best[:, 2] - self.mean)
 
     def _take(self, left: slice, right: slice, q3: Floats, z: Floats, n: Floats) -> None:

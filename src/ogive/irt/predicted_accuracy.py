@@ -61,7 +61,7 @@ class Reached:
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What the model expects of each respondent on each item, (n_respondents, n_items) each."""
+    """Expected responses by respondent and item, (n_respondents, n_items) each."""
 
     mean: Floats
     sway: Floats  # change of the mean by one standard error of the ability

@@ -44,7 +44,7 @@ PARTS = ("misses", "weakest", "strongest")
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Where respondents stand relative to the range, (n_respondents,) each.
+    """Positions of respondents relative to the range, (n_respondents,) each.
 
     `above` and `below` are chances to lie beyond the range, if new respondents are as rare there
     as the edge suggests; `maybe_above` and `maybe_below` if each side is half as likely as the

@@ -1,4 +1,4 @@
-"""How responses are stored: kinds, integer codes, and what each item was seen with."""
+"""Storage of responses: kinds, integer codes, and counts of each item."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Where = Callable[[int], str]  # describes the cell at a position in C order
 
 NOMINAL: Kind = "nominal"  # options without order; 0 is the right one
 KINDS: tuple[Kind, ...] = get_args(Kind)
-NEVER_ASKED = -1  # in binary and graded cells; continuous cells hold NaN
+NEVER_ASKED = -1  # code in binary and graded cells; continuous cells hold NaN
 HIGHEST_INFERRED_GRADE = 20
 LARGEST = 1e70  # largest score: its fourth power is still a number
 HIGHEST_GRADE = int(np.iinfo(np.int16).max)

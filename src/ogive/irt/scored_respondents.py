@@ -59,7 +59,7 @@ MOST_KEPT = 1 << 28  # bytes of the largest table whose encoding is kept
 
 
 class ScoredRespondents:
-    """What a calibration says of respondents: its own, or new ones on its items."""
+    """Abilities and scores that a calibration gives its own respondents, or new ones."""
 
     model: MeasurementModel
     item_names: tuple[str, ...]

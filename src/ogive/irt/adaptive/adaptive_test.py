@@ -349,12 +349,12 @@ class AdaptiveSession:
 
     @property
     def reason(self) -> str:
-        """Why the test is finished; empty while it goes on."""
+        """Reason why the test is finished; empty while it goes on."""
         return str(self.test.reasons(self._state).item())
 
     @property
     def done(self) -> bool:
-        """Whether the test is finished."""
+        """True if the test is finished."""
         return self.reason != ""
 
     @property

@@ -1,4 +1,4 @@
-"""Which item to ask next."""
+"""Rules that choose the next item of an adaptive test."""
 
 from __future__ import annotations
 

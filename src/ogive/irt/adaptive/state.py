@@ -1,4 +1,4 @@
-"""What an adaptive test knows: its items on nodes of ability, and the respondents so far."""
+"""State of an adaptive test: its items on nodes of ability, and the respondents so far."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class State:
 
     @property
     def step(self) -> int:
-        """How many items each respondent has answered."""
+        """Number of items that each respondent has answered."""
         return int(self.items.shape[1])
 
     def of(self, keep: Bools) -> State:
