@@ -1,4 +1,4 @@
-"""Simulation of adaptive tests: many respondents at once, with known abilities or recorded responses."""
+"""Simulation of adaptive tests, with known abilities or recorded responses."""
 
 from __future__ import annotations
 
