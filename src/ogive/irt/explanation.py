@@ -53,7 +53,7 @@ class FactRegression(Result):
     """
 
     made_by: ClassVar[str]  # the function, by which its bank is named
-    rows: ClassVar[str]  # field with one row each: the outcome, `se`, and `expected` by the facts
+    rows: ClassVar[str]  # name of the field that `measured` returns
     outcome: ClassVar[str]
     never: ClassVar[str]  # what a new one is called beside the band of the figure
 
@@ -65,6 +65,12 @@ class FactRegression(Result):
     columns: Columns
     covariance: Floats  # of intercept and coefficients
     calibration: Calibration
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """The respondents or items: the outcome, `se`, and `expected`, which the facts predict."""
+        frame: pd.DataFrame = getattr(self, self.rows)
+        return frame
 
     @property
     def meaning(self) -> str:
@@ -96,7 +102,7 @@ class FactRegression(Result):
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the coefficients, and the respondents or items."""
-        return {self.name(): self.coefficients, self.rows: getattr(self, self.rows)}
+        return {self.name(): self.coefficients, self.rows: self.measured}
 
     def banks(self) -> dict[str, Calibration]:
         """Return the calibration behind it."""
@@ -144,7 +150,7 @@ class FactRegression(Result):
         axis = np.linspace(values.min() - room, values.max() + room, POINTS)
         line = self.predict(self.columns.along(name, axis))
         line = line.assign(fact=axis, name="", outcome=line[outcome], outcome_se=np.nan)
-        points = getattr(self, self.rows)
+        points = self.measured
         level = self.predict(self.columns.along(name, values))[outcome].to_numpy()
         points = points.assign(
             outcome=points[outcome] + level - points["expected"],
@@ -179,14 +185,14 @@ def _coefficient_frame(
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     half = _t_quantile(confidence, columns) * errors
     t = values / np.where(errors > 0, errors, np.nan)
-    columns_of_frame = {
+    numbers = {
         "coefficient": values,
         "se": errors,
         "low": values - half,
         "high": values + half,
         "p": 2 * stdtr(_residual_freedom(columns), -np.abs(t)),
     }
-    return table(columns_of_frame, columns.names, "fact")
+    return table(numbers, columns.names, "fact")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
