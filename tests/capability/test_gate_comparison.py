@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from ogive import CapabilityGate
 from ogive.capability.classifier import Classifier
-from ogive.capability.gate_comparison import EQUAL, OWN, ConfidenceBaseline, selected
+from ogive.capability.selective_risk import EQUAL, OWN, ConfidenceBaseline, selected
 from ogive.errors import InputError
 
 

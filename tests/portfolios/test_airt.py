@@ -8,7 +8,7 @@ import pytest
 
 import ogive as og
 from ogive.errors import InputError
-from ogive.portfolios.portfolio_figures import FIGURES
+from ogive.portfolios.strengths import FIGURES
 from ogive.results.plots.figure import Display
 
 N, M = 400, 8

@@ -34,18 +34,18 @@ from ogive.capability.decisions import (
     parts_frame,
     parts_notes,
 )
-from ogive.capability.gate_comparison import (
-    ConfidenceBaseline,
-    GateComparison,
-    compare_gate,
-    gate_curves,
-)
 from ogive.capability.guarantees import BYS, GROUP, Guarantee, guaranteed_by, percent_or
 from ogive.capability.rule_learning import (
     GateData,
     confidence_log_odds,
     rule_by_target,
     rule_by_test,
+)
+from ogive.capability.selective_risk import (
+    ConfidenceBaseline,
+    GateComparison,
+    compare_gate,
+    gate_curves,
 )
 from ogive.capability.trust import CAPABILITY, TRUSTS, Codes, LabelledCases, PredictedCases
 from ogive.errors import InputError

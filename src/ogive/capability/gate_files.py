@@ -32,7 +32,6 @@ from ogive._files import (
 from ogive.capability.case_difficulty import CaseDifficulty
 from ogive.capability.cases import NUMBER, TEXT, Features, GroupFact
 from ogive.capability.decisions import ACCURACIES, COUNTS, REPORTED, SHARES
-from ogive.capability.gate_comparison import ConfidenceBaseline
 from ogive.capability.guarantees import (
     ALL,
     BYS,
@@ -41,7 +40,7 @@ from ogive.capability.guarantees import (
     Guarantee,
     guaranteed_by,
 )
-from ogive.capability.selective_risk import Accepted
+from ogive.capability.selective_risk import Accepted, ConfidenceBaseline
 from ogive.capability.trust import CAPABILITY, KINDS, PROBABILITY, Trust
 from ogive.data.saved_estimators import packed, unpacked
 from ogive.errors import FileError, InputError

@@ -44,13 +44,14 @@ from ogive.portfolios.performances import (
     worst_where_missing,
 )
 from ogive.portfolios.portfolio_choice import AIRT, Candidates, ChosenPortfolio, choose
-from ogive.portfolios.portfolio_figures import FIGURES, figure
 from ogive.portfolios.strengths import (
     CONFIDENCE,
+    FIGURES,
     FittedCurves,
     ModelledCurves,
     by_epsilon,
     checked_epsilon,
+    figure,
     notes_on_epsilon,
     occupancy,
     regions,
