@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from ogive import Responses, decode_responses, simulate
-from ogive.reporting.chapters import read_benchmark
 from ogive.errors import InputError
+from ogive.reporting.chapters import read_benchmark
 from ogive.reporting.exports import Contents, write_folder
 
 

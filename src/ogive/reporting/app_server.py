@@ -1,9 +1,4 @@
-"""The app on this machine, behind a token.
-
-`ogive view` as an ASGI application: one page, and the data that it asks for.
-
-Run `ogive view`: read, open the browser, and serve until Ctrl-C.
-"""
+"""`ogive view`: one page and the data that it asks for, on this machine and behind a token."""
 
 from __future__ import annotations
 
@@ -33,6 +28,8 @@ if TYPE_CHECKING:
     from ogive.reporting.app_scales import ShownScale
 
 
+HOST = "127.0.0.1"
+SHUTDOWN_SECONDS = 1  # nobody waits for a request that is lost
 MAX_DROPPED_BYTES = 1024**3
 TOKEN = b"x-ogive-token"
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
@@ -254,10 +251,6 @@ def _inside(request: Request) -> Path:
     if not parts or len(parts) > 12 or outside:
         raise RefusalError(422, "The name of the file cannot be used.")
     return Path(*parts)
-
-
-HOST = "127.0.0.1"
-SHUTDOWN_SECONDS = 1  # nobody waits for a request that is lost
 
 
 def check_installed() -> None:

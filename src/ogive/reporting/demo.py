@@ -325,14 +325,14 @@ def demonstrate(
 
 
 def mislabelled(dataset: Dataset, random_state: int) -> tuple[Dataset, tuple[str, ...]]:
-    """The data set with some labels of its test part changed, and the names of these instances."""
+    """Return the data set with some labels of its test part changed, and these instances."""
     random = np.random.default_rng(random_state)
     test = split_dataset(dataset, random_state=random_state).test
-    places = np.sort(random.choice(test, N_MISLABELLED, replace=False))
+    rows = np.sort(random.choice(test, N_MISLABELLED, replace=False))
     target = dataset.target.copy()
-    for place in places:
-        others = target.unique()[target.unique() != target.iloc[place]]
-        target.iloc[place] = others[random.integers(len(others))]
+    for row in rows:
+        others = target.unique()[target.unique() != target.iloc[row]]
+        target.iloc[row] = others[random.integers(len(others))]
     words = f"{dataset.source}; {N_MISLABELLED} labels changed"
     changed = replace(dataset, target=target, test=test, source=words)
-    return changed, tuple(row_name(place) for place in places)
+    return changed, tuple(row_name(row) for row in rows)
