@@ -1,4 +1,4 @@
-"""What is open: read again when it changes, calibrated, and added to."""
+"""The session behind the app: what is open, read again and calibrated."""
 
 import json
 import time
