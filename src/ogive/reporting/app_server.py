@@ -228,10 +228,10 @@ def _open(session: ViewSession) -> Endpoint:
 
         batch = _batch(request)
         try:
-            said = await run_in_threadpool(session.add, batch)
+            message = await run_in_threadpool(session.add, batch)
         except (OgiveError, OSError) as error:
             return answer(RefusalError(422, session.in_own_words(str(error), batch)))
-        return as_json({"said": said})
+        return as_json({"said": message})
 
     return opened
 

@@ -73,9 +73,9 @@ class Stop:
     @property
     def answered(self) -> Responses:
         """What the pool answered, from which the items were calibrated."""
-        found = self.calibration.responses
-        assert found is not None  # noqa: S101 - it was made here, not loaded
-        return found
+        responses = self.calibration.responses
+        assert responses is not None  # noqa: S101 - it was made here, not loaded
+        return responses
 
     @property
     def members(self) -> str:
@@ -221,7 +221,7 @@ def tour(many: Stop, two: Stop) -> Tour:
 
 
 def said_of_pool(answered: Responses, evaluated: Responses) -> str:
-    """Return who calibrated the items: classifiers that are evaluated as well, and perceptrons."""
+    """Return the respondents of the scale: the evaluated classifiers, and perceptrons."""
     n_more = len(set(answered.respondents) - set(evaluated.respondents))
     more = f" and {counted(n_more, 'MLP')} trained for 1 to 121 iterations" if n_more else ""
     return f"{_evaluated(evaluated)}{more}"
@@ -233,8 +233,8 @@ def _evaluated(evaluated: Responses) -> str:
 
 def _with_note(work: Callable[[], Result], note: str) -> Result:
     """Return the result with a note on its respondents before its own notes."""
-    found: Any = work()
-    with_note: Result = replace(found, notes=(note, *found.notes))
+    result: Any = work()
+    with_note: Result = replace(result, notes=(note, *result.notes))
     return with_note
 
 
@@ -255,34 +255,35 @@ class Demonstration:
     @property
     def suspects(self) -> pd.DataFrame:
         """Suspects of the data set with changed labels; `changed` says which those are."""
-        found = self.decoding.suspects
-        found = found[found["dataset"] == MISLABELLED].set_index("item")
+        every = self.decoding.suspects
+        own = every[every["dataset"] == MISLABELLED].set_index("item")
         columns = ["evidence", "share_right_strong", "share_right_weak"]
-        return found[columns].assign(changed=found.index.isin(list(self.changed)))
+        return own[columns].assign(changed=own.index.isin(list(self.changed)))
 
     def tour(self) -> Tour:
         """Every other study, asked of the data set with changed labels or one of two classes."""
         return tour(self._stop(MISLABELLED), self._stop(TWO_CLASSES))
 
     def _stop(self, name: str) -> Stop:
-        found = self.decoding
-        return Stop(self.datasets[name], found.calibrations[name], found.responses[name])
+        decoding = self.decoding
+        return Stop(self.datasets[name], decoding.calibrations[name], decoding.responses[name])
 
     @property
     def meaning(self) -> str:
         """How many of the changed labels were found."""
-        found = self.suspects["changed"]
+        changed = self.suspects["changed"]
         keys = label_trouble(self.decoding.calibrations[MISLABELLED]).to_frame()["suspect"]
         by_answers = keys.index[keys].isin(list(self.changed))
         return (
             f"{len(self.changed)} labels of {MISLABELLED} were changed on purpose; "
-            f"{found.sum()} of them are among its {len(found)} suspects by class probabilities, "
+            f"{changed.sum()} of them are among its {len(changed)} suspects by class "
+            "probabilities, "
             f"and {by_answers.sum()} among its {by_answers.size} suspect keys "
             "by right and wrong answers alone, as in item health."
         )
 
     def section(self) -> Section:
-        """Return what was changed beforehand, for the page: who reads it should know the answer."""
+        """Return the labels that were changed: a reader of the page should know the answer."""
         return Section(
             title="Labels changed on purpose",
             about="Which of the suspects have a label that was changed beforehand.",

@@ -68,7 +68,7 @@ class Contents:
 
 
 def _prefixed(result: Result, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a result has, under names that tell whose it is."""
+    """Return tables or figures of a result under names that begin with its own."""
     own = result.name()
     return {name if name == own else f"{own}_{name}": each for name, each in named.items()}
 
@@ -131,13 +131,13 @@ def file_of(name: str, taken: set[str]) -> str:
     Some file systems do not distinguish A from a, so a second such name gets a digest.
     """
     parts = name.split("_")
-    found = "_".join(
+    safe = "_".join(
         part if re.fullmatch(r"[A-Za-z0-9-]*", part) else file_name_of(part) for part in parts
     )
-    if found.lower() in taken:
-        found = file_name_of(name)
-    taken.add(found.lower())
-    return found
+    if safe.lower() in taken:
+        safe = file_name_of(name)
+    taken.add(safe.lower())
+    return safe
 
 
 def _write_table(path: Path, frame: pd.DataFrame) -> Path:
@@ -281,7 +281,7 @@ def _figures(result: Result, respondent: str, name: str) -> Iterator[Measured]:
 
 
 def _names_in(frame: pd.DataFrame) -> list[Any]:
-    """Return who was measured in each row: a column of names, or the index."""
+    """Return the respondent of each row: a column of names, or the index."""
     column = next((name for name in NAMES if name in frame.columns), None)
     return list(frame.index if column is None else frame[column])
 
@@ -324,11 +324,11 @@ def _header(figures: list[Measured], title: str, task: str, metadata: Mapping[st
         for one in figures:
             if one.dataset == dataset:
                 words = one.name.replace("_", " ")
-                said = f"{words} (95 % interval {one.low:.4g} to {one.high:.4g})"
+                metric = f"{words} (95 % interval {one.low:.4g} to {one.high:.4g})"
                 lines += [
                     f"    - type: {_yaml(one.name)}",
                     f"      value: {_yaml(float(f'{one.value:.6g}'))}",
-                    f"      name: {_yaml(said)}",
+                    f"      name: {_yaml(metric)}",
                 ]
     lines += [f"{name}: {_yaml(value)}" for name, value in metadata.items()]
     return "\n".join([*lines, "---", ""])
@@ -357,10 +357,10 @@ def _table(figures: list[Measured]) -> Iterator[str]:
 
 
 def _meaning(results: Mapping[str, Result]) -> Iterator[str]:
-    said = {name: one.meaning for name, one in results.items() if one.meaning}
-    if said:
+    meanings = {name: one.meaning for name, one in results.items() if one.meaning}
+    if meanings:
         yield "\n## What it means\n\n"
-        yield from (f"- {name}: {text}\n" for name, text in said.items())
+        yield from (f"- {name}: {text}\n" for name, text in meanings.items())
     limits = {name: one.notes for name, one in results.items() if one.notes}
     if limits:
         yield "\n## Limits\n\n"

@@ -188,17 +188,17 @@ class ViewSession:
             self._dropped.paths += given
             self._signature = signature_of(self._all_paths)
         self._accept(together)
-        said = f"{_said_of_added(alone, before)}."
+        message = f"{_describe_added(alone, before)}."
         if apart and len(together.tables) + len(together.banks) > 1:
-            said += " They share no item with what was open, so they have a scale of their own."
-        return said
+            message += " They share no item with what was open, so they have a scale of their own."
+        return message
 
     def in_own_words(self, message: str, batch: str) -> str:
         """Return a message about a batch without the folder that nobody chose."""
         return self._dropped.without_folder(message, batch)
 
     def state(self) -> dict[str, Any]:
-        """Return what a page asks for every second."""
+        """Return the state that a page asks for every second."""
         with self._lock:
             rows, items = self.opened.shape
             return {
@@ -300,9 +300,9 @@ class ViewSession:
             self._fitted = Fitted(table, calibration, scales_of_parts(calibration))
         return self._fitted
 
-    def _remark(self, name: str, *said: str) -> None:
+    def _remark(self, name: str, *remarks: str) -> None:
         with self._lock:
-            self._remarks[name] = tuple(f"{name}: {each}" for each in said)
+            self._remarks[name] = tuple(f"{name}: {each}" for each in remarks)
 
     def _show(self, name: str, calibration: Calibration, trouble: LabelTrouble | None) -> None:
         """Show the scale of a table, unless the table was closed in the meantime."""
@@ -323,8 +323,8 @@ class ViewSession:
         try:
             board = fitted.board
         except OgiveError as error:
-            apart = f"models were not compared in pairs. {error}"
-            self._remark(name, *calibration.fit_notes, apart)
+            reason = f"models were not compared in pairs. {error}"
+            self._remark(name, *calibration.fit_notes, reason)
             return
         with self._lock:
             if name in self._scales:
@@ -362,8 +362,8 @@ class ViewSession:
             self.stage = replace(self.stage, **changes)
 
 
-def _said_of_added(added: Opened, before: Opened) -> str:
-    """Return how many models and items were added, and how many items were there already."""
+def _describe_added(added: Opened, before: Opened) -> str:
+    """Return the numbers of models and items that were added, and of items known already."""
     rows, n_items = added.shape
     known = len(added.item_names() & before.item_names())
     models = f"Added {counted(rows, 'model')}"

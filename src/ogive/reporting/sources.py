@@ -60,16 +60,16 @@ _GROWING = (".csv", ".tsv", ".jsonl", ".ndjson", ".jsonlines")  # text, written 
 
 def read_source(path: PathLike, analyse: Callable[[Path], list[Any]]) -> list[Any]:
     """Return the results behind a path: of a folder, of an item bank, or of a new analysis."""
-    place = Path(path)
-    if is_folder(place):
+    path = Path(path)
+    if is_folder(path):
         # A folder that a command wrote has a summary; another one may hold evaluation logs.
-        logs = not is_plain(place / SUMMARY) and any(
-            one.format is not None for one in find_logs([place], MAX_BYTES)
+        logs = not is_plain(path / SUMMARY) and any(
+            one.format is not None for one in find_logs([path], MAX_BYTES)
         )
-        return analyse(place) if logs else read_folder(place)
-    if place.suffix.lower() in BANK_ENDINGS and is_bank(place):
-        return [load_only("calibration", place)]
-    return analyse(place)
+        return analyse(path) if logs else read_folder(path)
+    if path.suffix.lower() in BANK_ENDINGS and is_bank(path):
+        return [load_only("calibration", path)]
+    return analyse(path)
 
 
 class Findings(NamedTuple):
@@ -367,7 +367,7 @@ class ReadCache:
     _files: dict[Path, tuple[Stamp, Any]] = field(default_factory=dict)
 
     def read(self, path: Path, read: Callable[[Path], Any]) -> Any:
-        """Return what is at a path, by `read` unless nothing there has changed."""
+        """Return the content at a path, by `read` unless nothing has changed."""
         now = signature_of([path])
         before, content = self._files.get(path, ((), None))
         if before != now:

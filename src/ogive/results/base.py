@@ -151,18 +151,18 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        said = "".join(f"<p>{html.escape(printable(text))}</p>\n" for text in self._lines())
+        lines = "".join(f"<p>{html.escape(printable(text))}</p>\n" for text in self._lines())
         top = frame.iloc[:ROWS_IN_NOTEBOOK, :COLUMNS_IN_NOTEBOOK]
         more = _counted_rows(len(frame), ROWS_IN_NOTEBOOK)
         if hidden := ", ".join(map(_cell, frame.columns[COLUMNS_IN_NOTEBOOK:])):
             more += f"; more columns: {html.escape(hidden)}"
         return (
-            f"<div><p><strong>{html.escape(self._title())}</strong></p>\n{said}"
+            f"<div><p><strong>{html.escape(self._title())}</strong></p>\n{lines}"
             f"{table_html(top)}\n<p>{more}</p>{self._explorer_html()}</div>"
         )
 
     def _explorer_html(self) -> str:
-        """Return what a notebook shows below the table; most results have nothing to explore."""
+        """Return the item explorer below the table in a notebook; most results have none."""
         return ""
 
     def __repr__(self) -> str:

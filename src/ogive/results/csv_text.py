@@ -34,10 +34,10 @@ def csv_text(frame: pd.DataFrame, *, index: bool = True) -> str:
         flat = flat.set_axis([*names, *frame.columns], axis=1)
     changed = flat.set_axis([_inert(name) for name in flat.columns], axis=1)
     returns = any("\r" in str(name) for name in changed.columns)
-    for place, kind in enumerate(changed.dtypes):
+    for k, kind in enumerate(changed.dtypes):
         if str(kind) in ("object", "category", "string", "str"):
-            column = changed.iloc[:, place].astype(object).map(_inert)
-            changed.isetitem(place, column.to_numpy())
+            column = changed.iloc[:, k].astype(object).map(_inert)
+            changed.isetitem(k, column.to_numpy())
             returns = returns or any("\r" in str(cell) for cell in column)
     # Python before 3.13 leaves a lone carriage return unquoted, which readers take for a line end.
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
@@ -45,11 +45,11 @@ def csv_text(frame: pd.DataFrame, *, index: bool = True) -> str:
 
 
 def restored(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return what `csv_text` wrote, as it was."""
+    """Return a frame that `csv_text` wrote, without its apostrophes."""
     changed = frame.set_axis([_plain(name) for name in frame.columns], axis=1)
-    for place, kind in enumerate(changed.dtypes):
+    for k, kind in enumerate(changed.dtypes):
         if str(kind) in ("object", "str"):
-            changed.isetitem(place, changed.iloc[:, place].map(_plain).to_numpy())
+            changed.isetitem(k, changed.iloc[:, k].map(_plain).to_numpy())
     return changed
 
 

@@ -37,7 +37,7 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 
 def listed(names: Sequence[str], noun: str, shown: int = 3) -> str:
-    """Return how many there are, and the first of them by name: 5 items (a, b, c, ...)."""
+    """Return the number of names, and the first of them: 5 items (a, b, c, ...)."""
     first = ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")
     return f"{counted(len(names), noun)} ({first})"
 

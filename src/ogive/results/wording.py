@@ -373,7 +373,7 @@ SELF_EXPLAINING = frozenset(
 
 
 def meaning_of(column: str, caption: str = "") -> str:
-    """Return what a column of the table with this caption means; "" if nothing is known of it."""
+    """Return the meaning of a column of the table with this caption; "" if it is not known."""
     own = OF_TABLES.get(caption.lower(), {}).get(column) or WORDS.get(column, "")
     if own:
         return own
@@ -385,7 +385,7 @@ def meaning_of(column: str, caption: str = "") -> str:
 
 
 def is_known(column: str, caption: str = "") -> bool:
-    """Return whether a column has a meaning here, or a name that says it."""
+    """Return True if a column has a meaning here, or a name that says it."""
     return column in SELF_EXPLAINING or bool(meaning_of(column, caption))
 
 
