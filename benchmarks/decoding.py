@@ -12,11 +12,11 @@ import pandas as pd
 
 import ogive as og
 from common import SHARED, machine, print_table
-from ogive.reporting.chapters import read_benchmark
 from ogive.benchmarking.decoder import judge
 from ogive.data.datasets.dataset import split_dataset
 from ogive.data.datasets.load import load_dataset
 from ogive.data.pools.pool import find_pool
+from ogive.reporting.chapters import read_benchmark
 
 
 def one_data_set(folds: int) -> list[tuple[object, ...]]:

@@ -15,13 +15,13 @@ from ogive._studies import names as study_names
 if TYPE_CHECKING:
     from ogive._load import load as load
     from ogive._studies import *  # noqa: F403
-    from ogive.checks.friedman_test import compare_ranks as compare_ranks
     from ogive.capability.case_difficulty import CaseDifficulty as CaseDifficulty
     from ogive.capability.gate import CapabilityGate as CapabilityGate
     from ogive.capability.measurement import measure_capability as measure_capability
     from ogive.checks.bootstrap import resample as resample
     from ogive.checks.check import diagnose as diagnose
     from ogive.checks.dimensionality import dimensionality as dimensionality
+    from ogive.checks.friedman_test import compare_ranks as compare_ranks
     from ogive.checks.item_fit import item_fit as item_fit
     from ogive.checks.local_dependence import local_dependence as local_dependence
     from ogive.checks.mislabelled_items import label_trouble as label_trouble

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ogive import cli
 from ogive.cli.application import loaded
 from ogive.cli.registry import CONTENTS, GROUPS, HOMES, contents
 
