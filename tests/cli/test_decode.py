@@ -108,18 +108,6 @@ def test_unknown_choices_are_refused(subtests, run):
             assert "is not one of" in done.output
 
 
-def test_ctrl_c_says_that_nothing_is_lost(run, monkeypatch):
-    from ogive.benchmarking import decoder
-
-    def interrupted(*_args, **_settings):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(decoder, "decode_benchmark", interrupted)
-    done = run("decode", "sklearn:iris")
-    assert done.exit_code == 130
-    assert "the same command resumes from here" in done.stderr
-
-
 @pytest.mark.slow
 def test_regressors_are_decoded_where_the_target_is_a_number(run, tmp_path):
     random = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """What a hurried person does: a message, an exit code, and never a traceback."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -171,19 +173,20 @@ def test_a_full_standard_error_ends_no_command(scores):
             True,
         ),
         (("demo",), "ogive.reporting.demo.demonstrate", True),
-        (("calibrate", "scores.csv"), "ogive.calibrate", False),
+        (("calibrate", "scores.csv"), "ogive.irt.calibrating.calibrate", False),
         (
             ("leaderboard", "scores.csv"),
             "ogive.evaluation.leaderboards.leaderboard",
             False,
         ),
-        (("shorten", "scores.csv", "--size", "3"), "ogive.shorten", False),
-        (("adapt", "scores.csv"), "ogive.replay_adaptively", False),
+        (("shorten", "scores.csv", "--size", "3"), "ogive.evaluation.shortening.shorten", False),
+        (("adapt", "scores.csv"), "ogive.evaluation.adaptive_replay.replay_adaptively", False),
         (("read", ".", "--out", "read.csv"), "ogive.data.logs.read_logs.read_logs", False),
         (("report", "scores.csv"), "ogive.reporting.sources.analysed", False),
     ],
 )
 def test_ctrl_c_says_whether_the_same_command_goes_on(run, scores, monkeypatch, words, work, kept):
+    @functools.wraps(resolve_name(work))  # its signature makes the command
     def stop(*_, **__):
         raise KeyboardInterrupt
 

@@ -70,6 +70,7 @@ def test_the_model_of_a_calibration_made_here_may_be_chosen(run, table, tmp_path
     document = json.loads(run("health", table, "--model", "1pl", "--json").stdout)
     told = [row for row in document["items"] if not row["solved_by"]]
     assert len({row["discrimination"] for row in told}) == 1
+    (tmp_path / "bank.json").touch()
     done = run("health", table, "--model", "1pl", "--calibration", "bank.json")
     assert done.exit_code == 3
     assert "Leave one of them out" in done.stderr

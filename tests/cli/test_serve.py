@@ -10,9 +10,10 @@ class Saved:
 
 
 @pytest.fixture
-def served(monkeypatch):
+def served(monkeypatch, tmp_path):
     """What the command hands on, in place of a service that never ends."""
     seen = {}
+    (tmp_path / "gate.json").touch()
 
     def serve(gate, *, ready, **settings):
         seen.update(settings, gate=gate)
