@@ -123,7 +123,7 @@ def evaluate() -> None:
     import typer
 
     import ogive as og
-    from ogive.cli.application import explained
+    from ogive.cli.application import report_errors
 
     def ask(item: str) -> int:
         with Path("asked.txt").open("a") as file:
@@ -132,7 +132,7 @@ def evaluate() -> None:
         return int(item < "item_06")
 
     try:
-        with explained():
+        with report_errors():
             bank = og.load("in/bank.json")
             found = og.evaluate_adaptively(
                 bank, ask, budget=BUDGET, method="adaptive", journal="out/asked.jsonl",

@@ -58,17 +58,6 @@ def test_a_bank_is_replayed_on_responses_of_other_models(run, recorded, others, 
 
 
 @pytest.mark.slow
-def test_responses_replayed_on_themselves_are_divided_into_folds(run, recorded):
-    words = ("--budget", 4, "--cv", 2, "--json")
-    alone, itself = (
-        run("adapt", recorded, *words),
-        run("adapt", recorded, "--replay", recorded, *words),
-    )
-    assert alone.stdout == itself.stdout
-    assert alone.exit_code == 0
-
-
-@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_selections_and_a_figure_are_written(run, recorded, tmp_path):
     words = ("--budget", 6, "--cv", 2, "--out", "replay", "-q")

@@ -74,21 +74,6 @@ def test_bad_groups_and_dimensions_are_one_clear_sentence(run, path, subtests):
                 assert done.stderr.count("\n") == 1
 
 
-def test_covariates_that_explain_nothing_are_one_clear_sentence(run, tmp_path, table, subtests):
-    size = np.arange(25.0)
-    told = {"size": size, "twice": 2 * size, "same": [1.0] * 25}
-    path = table.described(respondents=told).save(tmp_path / "facts.parquet")
-    for facts, sentence in {
-        ("same",): "same is 1 for all respondents",
-        ("size", "twice"): "size and twice tell the same",
-    }.items():
-        with subtests.test(str(facts)):
-            words = [word for name in facts for word in ("--facts", name)]
-            done = run("explain", path, *words, "-q")
-            assert done.exit_code not in (0, 1)
-            assert sentence in done.stderr
-
-
 def test_a_folder_or_a_bank_has_no_groups(run, path, tmp_path, table):
     bank = og.calibrate(table, "1pl", progress=False).save(tmp_path / "bank.json")
     done = run("report", bank, "--groups", "half", "--out", tmp_path / "page.html", "-q")

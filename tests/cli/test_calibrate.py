@@ -44,31 +44,11 @@ def test_without_a_model_the_kind_of_responses_decides_and_it_is_said(run, table
     assert document["notes"][0].startswith(f"Model '{picked}'")
 
 
-def test_a_model_that_does_not_suit_the_responses_is_explained(run, table):
-    done = run("calibrate", table("graded"), "--model", "2pl")
-    assert done.exit_code == 3
-    assert "The responses are graded, but the 2pl model explains binary ones" in done.stderr
-
-
 def test_a_preset_is_that_of_the_package(run, table):
     path = table("continuous")
     assert run("calibrate", path, "--preset", "airt", "--out", "b.json").exit_code == 0
     wanted = og.calibrate(og.read_responses(path), preset="airt")
     pd.testing.assert_frame_equal(og.load("b.json").items, wanted.items)
-
-
-def test_presets_and_populations_that_cannot_be_are_explained(subtests, run, table):
-    cases = [
-        (("--preset", "mirt"), "no preset 'mirt'"),
-        (("--preset", "airt", "--model", "beta"), "a model and an engine of its own"),
-        (("--population", "gamma"), "got 'gamma'"),
-        (("--engine", "shojima", "--population", "histogram"), "no argument 'population'"),
-    ]
-    for words, message in cases:
-        with subtests.test(words=words, message=message):
-            done = run("calibrate", table("continuous"), *words)
-            assert done.exit_code == 3
-            assert message in done.stderr
 
 
 def test_a_population_of_any_shape_is_a_choice(run, scores):
@@ -91,15 +71,6 @@ def test_without_a_file_the_items_are_printed_as_csv(run, scores):
     assert len(lines) == 1 + 8
 
 
-def test_json_is_one_document(run, scores):
-    done = run("calibrate", scores, "--json", "--out", "b.json")
-    document = json.loads(done.stdout)
-    assert document["converged"] is True
-    assert document["respondents"] == 120
-    assert document["items"][0]["item"] == "item_1"
-    assert document["out"] == "b.json"
-
-
 def test_quiet_is_silent(run, scores):
     done = run("calibrate", scores, "--quiet", "--out", "b.json")
     assert (done.stdout, done.stderr) == ("", "")
@@ -110,9 +81,3 @@ def test_what_has_not_converged_is_written_and_has_its_own_exit_code(run, scores
     assert done.exit_code == 4
     assert "NOT converged" in done.stdout
     assert not og.load("b.json").converged
-
-
-def test_a_bank_that_exists_is_replaced(run, scores, tmp_path):
-    (tmp_path / "b.json").write_text("old")
-    assert run("calibrate", scores, "--out", "b.json").exit_code == 0
-    assert len(og.load("b.json").item_names) == 8

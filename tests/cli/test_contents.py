@@ -79,13 +79,6 @@ def test_json_is_all_that_is_written_and_what_it_means_is_a_list(run, scores, ba
     assert isinstance(document.get("meaning", []), list)
 
 
-def test_a_table_of_responses_is_called_responses_everywhere():
-    for command in COMMANDS.values():
-        for each in command.params:
-            if each.param_type_name == "argument" and each.help and "wide or long" in each.help:
-                assert each.name == "responses"
-
-
 def test_each_line_is_the_first_of_the_command_s_own_help(subtests):
     for name, line in [x for lines in contents().values() for x in lines.items()]:
         with subtests.test(name=name, line=line):
@@ -117,8 +110,7 @@ def test_every_command_has_help(subtests, run):
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
-    [(["--help"], 0), (["paint"], 2), (["calibrate", "absent.csv"], 3)],
+    ("words", "code"), [(["--help"], 0), (["paint"], 2), (["calibrate", "absent.csv"], 3)]
 )
 def test_python_m_ogive_is_the_command(run, words, code, tmp_path):
     done = subprocess.run(

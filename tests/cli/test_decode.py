@@ -95,19 +95,6 @@ def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run):
             assert "Traceback" not in done.output
 
 
-def test_unknown_choices_are_refused(subtests, run):
-    for option in [
-        ["--pool", "papers"],
-        ["--order", "size"],
-        ["--method", "x"],
-        ["--model", "beta"],
-    ]:
-        with subtests.test(option=option):
-            done = run("decode", "sklearn:iris", *option)
-            assert done.exit_code == 2
-            assert "is not one of" in done.output
-
-
 @pytest.mark.slow
 def test_regressors_are_decoded_where_the_target_is_a_number(run, tmp_path):
     random = np.random.default_rng(0)

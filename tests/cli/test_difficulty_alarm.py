@@ -65,26 +65,6 @@ def test_new_items_may_come_without_responses(run, tmp_path):
     assert (tmp_path / "alarm.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_bad_files_are_explained_on_one_line(subtests, run, tmp_path):
-    cases = [
-        ("height,right\n1,1\n", "needs the columns 'difficulty'"),
-        ("difficulty,right\n1,1\n", "1 item"),
-        ("difficulty,right\n" + "1,1\n" * 11 + ",0\n", "difficulty is nan at position 11"),
-        ("difficulty,right\n" + "1,1\n" * 11 + "1,2\n", "right is 2 at position 11"),
-        ("difficulty,right\n" + "hard,1\n" * 11, "should be numbers"),
-        ("difficulty,right\n", "no row below"),
-        ("", "is empty"),
-    ]
-    for content, message in cases:
-        with subtests.test(content=content, message=message):
-            (tmp_path / "bad.csv").write_text(content)
-            for words in (("bad.csv", "new.csv"), ("old.csv", "bad.csv")):
-                done = run(*words)
-                assert done.exit_code == 3
-                assert message in done.stderr
-                assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
-
-
 def test_bad_options_are_explained(subtests, run):
     cases = [
         (("old.csv", "none.csv"), 3, "no file 'none.csv'"),

@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from ogive.cli.application import explained
+from ogive.cli.application import report_errors
 
 COMMAND = [sys.executable, "-c", "from ogive.cli import main; main()"]
 
@@ -90,7 +90,7 @@ def test_a_directory_that_takes_no_files_is_refused_before_the_work(run):
     ],
 )
 def test_interruption_and_lack_of_memory_have_exit_codes(capsys, error, code):
-    with pytest.raises(Exception) as stop, explained():  # noqa: PT011  typer.Exit has no base
+    with pytest.raises(Exception) as stop, report_errors():  # noqa: PT011  typer.Exit has no base
         raise error
     assert stop.value.exit_code == code
     assert capsys.readouterr().err
@@ -98,7 +98,7 @@ def test_interruption_and_lack_of_memory_have_exit_codes(capsys, error, code):
 
 @pytest.mark.parametrize("bug", [ImportError("no module"), RuntimeError("other")])
 def test_bugs_keep_their_traceback(bug):
-    with pytest.raises(type(bug)), explained():
+    with pytest.raises(type(bug)), report_errors():
         raise bug
 
 
@@ -174,11 +174,7 @@ def test_a_full_standard_error_ends_no_command(scores):
         ),
         (("demo",), "ogive.reporting.demo.demonstrate", True),
         (("calibrate", "scores.csv"), "ogive.irt.calibrating.calibrate", False),
-        (
-            ("leaderboard", "scores.csv"),
-            "ogive.evaluation.leaderboards.leaderboard",
-            False,
-        ),
+        (("leaderboard", "scores.csv"), "ogive.evaluation.leaderboards.leaderboard", False),
         (("shorten", "scores.csv", "--size", "3"), "ogive.evaluation.shortening.shorten", False),
         (("adapt", "scores.csv"), "ogive.evaluation.adaptive_replay.replay_adaptively", False),
         (("read", ".", "--out", "read.csv"), "ogive.data.logs.read_logs.read_logs", False),

@@ -83,12 +83,7 @@ def test_a_gate_is_learnt_and_decides_new_cases(run, tmp_path):
 
 
 def test_categories_that_look_like_numbers_are_known_again(gate, tmp_path, cases):
-    assert gate.kinds_ == {
-        "pulse": "number",
-        "fever": "number",
-        "smoker": "number",
-        "ward": "text",
-    }
+    assert gate.kinds_ == {"pulse": "number", "fever": "number", "smoker": "number", "ward": "text"}
     table = pd.read_csv(tmp_path / "new.csv")
     assert pd.api.types.is_numeric_dtype(table["ward"])
     rows = cases.set_index("case").loc[table["case"], list(gate.kinds_)]
@@ -170,13 +165,6 @@ def test_without_cases_apart_nothing_is_claimed_of_new_ones(saved):
     said = (saved / "said.txt").read_text()
     assert "learnt from 240 cases" in said
     assert "held out for this" not in said
-
-
-def test_how_often_each_part_is_right_is_shown_before_its_share(saved):
-    said = (saved / "said.txt").read_text()
-    heading = next(line for line in said.splitlines() if line.split()[:2] == ["by", "part"])
-    assert "accuracy (low to high)" in heading
-    assert "share" not in heading
 
 
 def test_what_is_wrong_is_refused_in_words_of_the_command_line(subtests, run):

@@ -76,16 +76,6 @@ def test_the_model_of_a_calibration_made_here_may_be_chosen(run, table, tmp_path
     assert "Leave one of them out" in done.stderr
 
 
-def test_an_unknown_fact_is_refused(run, table):
-    done = run("health", table, "--by", "subject")
-    assert done.exit_code == 3
-    assert "Items have no fact 'subject'" in done.stderr
-
-
-def test_the_folder_of_the_input_is_refused(run, table, tmp_path):
-    assert run("health", table, "--out", tmp_path).exit_code == 3
-
-
 def test_a_scale_that_has_not_converged_is_said_where_the_exit_code_says_it(run, monkeypatch):
     """Exit code 4 stood alone: only the item bank in the folder said why."""
     from ogive.checks import check as item_health

@@ -70,22 +70,6 @@ def test_a_folder_is_filled(run, seconds, undrawn, tmp_path):
     assert (tmp_path / "there" / "figures" / "curves.png").exists()
 
 
-@pytest.mark.slow
-def test_the_table_names_the_epsilons_of_its_shares(run, seconds, undrawn, tmp_path):
-    words = ["--better", "lower", "-e", 0.1, "-e", 0, "-e", 0.05, *TWO]
-    said = run("portfolio", "runs.csv", "--out", "there", *words).stdout
-    lines = said.splitlines()
-    heads = next(k for k, line in enumerate(lines) if "anomalous" in line)
-    assert lines[heads].split("anomalous")[1].split() == ["0", "0.1"]
-    assert "within" in lines[heads - 1]
-    document = json.loads(run("portfolio", "runs.csv", "--json", *words).stdout)
-    assert document["epsilon"] == 0.1
-    shares = portfolio(seconds, better="lower").occupancy(0.1)["occupancy"].round(3)
-    for row in lines[heads + 1 : heads + 5]:
-        name, *_, last = row.split()
-        assert float(last) == pytest.approx(shares[name], abs=0.001)
-
-
 def test_all_that_is_noted_is_printed_and_written_once(run, seconds, undrawn, tmp_path):
     seconds.head(6).to_csv("few.csv")
     words = ["--better", "lower", "--cutoff", 15, "--size", 4, "-e", 2, "--out", "there"]

@@ -56,11 +56,6 @@ def test_files_of_one_name_are_distinguished_by_their_folder(run, logs):
     assert "lab__two/samples_sums" in done.stdout
 
 
-def test_quiet_says_nothing(run, logs):
-    done = run("read", logs, "--out", "responses.csv", "--quiet")
-    assert done.stdout == done.stderr == ""
-
-
 def test_a_folder_without_logs_is_bad_input(run, tmp_path):
     done = run("read", tmp_path, "--out", "responses.csv")
     assert done.exit_code == 3
@@ -90,13 +85,6 @@ def test_wrong_names_and_variants_are_explained(run, logs, subtests):
             done = run("read", logs, "--out", "responses.csv", *options)
             assert done.exit_code == 3
             assert message in done.stderr
-
-
-def test_a_table_is_not_read_as_a_log(run, logs):
-    run("read", logs, "--out", "responses.parquet")
-    done = run("read", "responses.parquet", "--out", "again.parquet")
-    assert done.exit_code == 3
-    assert "is a table, not an evaluation log" in done.output
 
 
 def test_a_report_reads_a_folder_of_logs(run, logs, tmp_path):

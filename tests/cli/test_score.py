@@ -1,5 +1,3 @@
-import json
-
 import pandas as pd
 import pytest
 
@@ -19,12 +17,6 @@ def test_without_a_file_the_abilities_are_printed_as_csv(run, bank, scores):
     lines = run("score", bank, scores).stdout.splitlines()
     assert lines[0] == "respondent,ability,se,at_bound"
     assert len(lines) == 1 + 120
-
-
-def test_json_is_one_document(run, bank, scores):
-    document = json.loads(run("score", bank, scores, "--json").stdout)
-    assert document["method"] == "eap"
-    assert len(document["abilities"]) == 120
 
 
 def test_items_that_the_bank_lacks_are_named(run, bank):

@@ -1,5 +1,3 @@
-import json
-
 import pandas as pd
 import pytest
 
@@ -32,13 +30,6 @@ def test_without_a_file_the_items_are_printed_as_csv(run, scores):
     lines = run("shorten", scores, "--size", 3, "--cv", 2, "--quiet").stdout.splitlines()
     assert lines[0].startswith("item,weight,discrimination")
     assert len(lines) == 4
-
-
-def test_json_is_one_document(run, scores):
-    said = run("shorten", scores, "--size", 3, "--cv", 2, "--json").stdout
-    document = json.loads(said)
-    assert len(document["items"]) == 3
-    assert document["error"][-1]["method"] == "random"
 
 
 def test_without_a_size_the_command_says_what_to_give(run, scores):

@@ -7,23 +7,13 @@ import pytest
 import ogive as og
 from ogive.irt.models import MODELS
 
+SMALL = ("--respondents", 30, "--items", 4, "--missing", 0.2, "--random-state", 3)
+
 
 def test_responses_and_truth_are_those_of_the_package(run):
-    words = (
-        "--model",
-        "3pl",
-        "--respondents",
-        50,
-        "--items",
-        7,
-        "--missing",
-        0.2,
-        "--random-state",
-        3,
-    )
-    done = run("simulate", *words, "--out", "r.csv", "--truth", "t.parquet")
+    done = run("simulate", "--model", "3pl", *SMALL, "--out", "r.csv", "--truth", "t.parquet")
     assert done.exit_code == 0
-    wanted = og.simulate("3pl", 50, 7, missing=0.2, random_state=3)
+    wanted = og.simulate("3pl", 30, 4, missing=0.2, random_state=3)
     assert og.read_responses("r.csv") == wanted.responses
     found = pd.read_parquet("t.parquet").set_index("item")
     pd.testing.assert_frame_equal(found, wanted.truth.items, check_index_type=False)
@@ -35,26 +25,9 @@ def test_what_is_printed_can_be_read_back(run, tmp_path):
     assert og.read_responses("r.csv") == og.simulate("2pl", 20, 3, missing=0.3, random_state=3)[0]
 
 
-def test_json_is_one_document(run):
-    document = json.loads(run("simulate", "--json", "--items", 3, "--respondents", 5).stdout)
-    assert len(document["items"]) == 3
-    assert len(document["responses"]) == 5
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_drawn_and_written(run, model):
-    words = (
-        "--model",
-        model,
-        "--respondents",
-        30,
-        "--items",
-        4,
-        "--missing",
-        0.2,
-        "--random-state",
-        3,
-    )
+    words = ("--model", model, *SMALL)
     assert run("simulate", *words, "--out", "r.parquet", "--truth", "t.csv").exit_code == 0
     wanted = og.simulate(model, 30, 4, missing=0.2, random_state=3)
     assert og.read_responses("r.parquet") == wanted.responses
@@ -63,18 +36,7 @@ def test_every_model_is_drawn_and_written(run, model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_printed_of_every_model_can_be_read_back(run, tmp_path, model):
-    words = (
-        "--model",
-        model,
-        "--respondents",
-        30,
-        "--items",
-        4,
-        "--missing",
-        0.2,
-        "--random-state",
-        3,
-    )
+    words = ("--model", model, *SMALL)
     done = run("simulate", *words)
     assert done.exit_code == 0
     (tmp_path / "r.csv").write_text(done.stdout)
@@ -88,18 +50,8 @@ def test_what_is_printed_of_every_model_can_be_read_back(run, tmp_path, model):
 def test_every_model_is_one_document(subtests, run):
     for model in MODELS:
         with subtests.test(model=model):
-            words = (
-                "--model",
-                model,
-                "--items",
-                3,
-                "--respondents",
-                5,
-                "--random-state",
-                1,
-                "--json",
-            )
-            document = json.loads(run("simulate", *words).stdout)
+            words = ("--model", model, "--items", 3, "--respondents", 5, "--random-state", 1)
+            document = json.loads(run("simulate", *words, "--json").stdout)
             wanted = og.simulate(model, 5, 3, random_state=1).responses
             found = [list(row.values())[-3:] for row in document["responses"]]
             np.testing.assert_allclose(np.array(found, dtype=float), wanted.values, rtol=1e-6)

@@ -45,20 +45,6 @@ def test_without_a_file_the_ratings_are_printed_as_csv(run):
     assert "leads" in done.stderr
 
 
-def test_json_is_one_document(run):
-    document = json.loads(run("scores.csv", "--json").stdout)
-    assert document["tau"] == 0.5
-    assert document["items"] == ["easy", "hard", "odd"]
-    assert [row["rank"] for row in document["ratings"]] == [1, 2, 3]
-    assert "leads" in document["meaning"][0]
-
-
-def test_quiet_prints_nothing_but_the_table(run):
-    done = run("scores.csv", "--quiet", "--out", "ratings.csv")
-    assert done.stdout == done.stderr == ""
-    assert run("scores.csv", "--quiet").stderr == ""
-
-
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [("odd\neasy\n", ["odd", "easy"]), ("easy,2\nhard,3\nodd,1\n", ["odd", "easy", "hard"])],
@@ -84,23 +70,6 @@ def test_history_and_figures_are_written(run, scores, tmp_path):
     assert len(pd.read_parquet("r.parquet")) == 3
 
 
-def test_bad_scores_are_explained_on_one_line(subtests, run, tmp_path):
-    cases = [
-        ("model,a,b\nx,1,2\n", "at least two"),
-        ("model,a,b\nx,1,2\nx,3,4\n", "names must differ"),
-        ("model,a,b\nx,1,two\ny,3,4\n", "'two', which is not a number"),
-        ("model,a,b\nx,1,inf\ny,3,4\n", "is infinite"),
-        ("", "is empty"),
-    ]
-    for content, message in cases:
-        with subtests.test(content=content, message=message):
-            (tmp_path / "bad.csv").write_text(content)
-            done = run("bad.csv")
-            assert done.exit_code == 3
-            assert message in done.stderr
-            assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
-
-
 def test_bad_options_are_explained(subtests, run):
     cases = [
         (("--order", "none.csv"), "no file 'none.csv'"),
@@ -122,7 +91,3 @@ def test_an_unknown_item_in_the_order_is_named(run, tmp_path):
     done = run("scores.csv", "--order", "order.txt")
     assert done.exit_code == 3
     assert "'harder', which is not an item" in done.stderr
-
-
-def test_a_negative_tolerance_is_wrong_usage(run):
-    assert run("scores.csv", "--tolerance", -1).exit_code == 2

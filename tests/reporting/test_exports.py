@@ -16,7 +16,7 @@ from ogive import compare_classifiers, compare_portfolios, portfolio
 from ogive.capability.capability_result import CapabilityComparison, MeasuredModels
 from ogive.capability.case_difficulty import CaseDifficulty
 from ogive.capability.measurement import measure_capability
-from ogive.cli.benchmark_commands import PortfolioFindings
+from ogive.cli.portfolio_commands import PortfolioFindings
 from ogive.errors import InputError
 from ogive.portfolios.portfolio_choice import METHODS
 from ogive.reporting.exports import write_folder

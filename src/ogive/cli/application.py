@@ -24,8 +24,14 @@ from ogive import __version__
 from ogive._processes import INTERRUPTED, begins, heeded
 from ogive._progress import heartbeat, hushed
 from ogive._studies import STUDIES
-from ogive.cli.command_syntax import in_command_prose, in_command_words
-from ogive.cli.output import at_the_end, csv_wanted, own_words, tell
+from ogive.cli.output import (
+    at_the_end,
+    csv_wanted,
+    in_command_prose,
+    in_command_words,
+    own_words,
+    tell,
+)
 from ogive.cli.registry import GROUPS, HOMES, SYNONYMS, WITHOUT_TABLE, contents, examples_of
 from ogive.errors import OgiveError
 from ogive.results.numbers import meant
@@ -68,9 +74,9 @@ class HelpedGroup(TyperGroup):
         try:
             return super().resolve_command(ctx, args)
         except Exception as error:
-            said = getattr(error, "message", "")
-            if args and said and "Did you mean" not in said:
-                error.message = f"{said}{meant(args[0], self.list_commands(ctx))}"  # type: ignore[attr-defined]
+            message = getattr(error, "message", "")
+            if args and message and "Did you mean" not in message:
+                error.message = f"{message}{meant(args[0], self.list_commands(ctx))}"  # type: ignore[attr-defined]
             raise
 
 
@@ -91,9 +97,9 @@ def help_page(ctx: Any) -> str:
     if group:
         parts += [_listed(head, rows, width) for head, rows in _commands(ctx, command)]
     if arguments:
-        rows = [(_word(each), _said(each)) for each in arguments]
+        rows = [(_word(each), _description(each)) for each in arguments]
         parts.append(_listed("Arguments:", rows, width))
-    rows = [(_flags(each), _said(each)) for each in options if not each.hidden]
+    rows = [(_flags(each), _description(each)) for each in options if not each.hidden]
     if not group and named not in WITHOUT_TABLE:
         rows.insert(-1, (f"    {CSV}", CSV_HELP))
     parts.append(_listed("Options:", rows, width))
@@ -134,9 +140,9 @@ def _listed(head: str, rows: Sequence[tuple[str, str]], width: int) -> str:
     """Return names and what they are; a name that is too long has a line of its own."""
     column = min(FLAGS, max((len(name) for name, _ in rows), default=0)) + 2 * MARGIN
     lines = [_head(head)]
-    for name, said in rows:
+    for name, text in rows:
         wrapped = textwrap.wrap(
-            said, max(width - column, 20), break_on_hyphens=False, break_long_words=False
+            text, max(width - column, 20), break_on_hyphens=False, break_long_words=False
         )
         first = " " * MARGIN + name
         if len(first) + MARGIN > column or not wrapped:
@@ -181,55 +187,26 @@ def _flags(option: Any) -> str:
     return f"{flags} {metavar if metavar and '|' not in metavar else _word(option)}"
 
 
-def _said(parameter: Any) -> str:
+def _description(parameter: Any) -> str:
     """Return what a parameter is, what may be given, and what it is if it is left out."""
-    said = [_plain(parameter.help or "")]
+    parts = [_plain(parameter.help or "")]
     if parameter.metavar and "|" in parameter.metavar:
-        said.append(f"One of {', '.join(parameter.metavar.split('|'))}.")
+        parts.append(f"One of {', '.join(parameter.metavar.split('|'))}.")
     shown, default = parameter.show_default, parameter.default
     if isinstance(shown, str):
-        said.append(f"[default: {shown}]")
+        parts.append(f"[default: {shown}]")
     elif parameter.required:
-        said.append("[required]")
+        parts.append("[required]")
     elif shown and not callable(default) and default not in (None, False, "", (), []):
         values = default if isinstance(default, list | tuple) else [default]
-        said.append(f"[default: {', '.join(map(str, values))}]")
-    return " ".join(filter(None, said))
+        parts.append(f"[default: {', '.join(map(str, values))}]")
+    return " ".join(filter(None, parts))
 
 
 EXIT_CODES = (
     "Exit codes: 0 fine; 2 wrong usage; 3 bad input, explained on stderr; "
     "4 result written, but not converged; 130 interrupted."
 )
-
-
-class Contents(HelpedGroup):
-    """A group that lists its commands without importing them, and imports one when it is run."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return all names, in the order of the headings."""
-        del ctx
-        return [name for lines in contents().values() for name in lines]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the line of a command, which is all that help needs."""
-        del ctx
-        for panel, lines in contents().items():
-            if cmd_name in lines:
-                return TyperCommand(cmd_name, help=lines[cmd_name], rich_help_panel=panel)
-        return None
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command itself, once it is asked for by name."""
-        asked, known = args[0], self.list_commands(ctx)
-        if asked not in known and not asked.startswith("-"):
-            meaning = SYNONYMS.get(asked.lower(), asked)
-            ctx.fail(f"No such command '{asked}'.{meant(meaning, known)}")
-        name, command, rest = super().resolve_command(ctx, args)
-        two_words = f"{name} {rest[0]}" if rest else ""
-        if name not in GROUPS and two_words in HOMES:
-            return two_words, loaded(two_words), rest[1:]
-        return name, command if name is None else loaded(name), rest
 
 
 def loaded(name: str) -> Any:
@@ -282,8 +259,33 @@ CALLED = {  # words of Python that the command line shortens or calls otherwise
 }
 
 
-class Commands(Contents):
-    """The group of all commands; explains what any of them raises."""
+class Commands(HelpedGroup):
+    """The group of all commands: lists them without imports, and explains what one raises."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return all names, in the order of the headings."""
+        del ctx
+        return [name for lines in contents().values() for name in lines]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the line of a command, which is all that help needs."""
+        del ctx
+        for panel, lines in contents().items():
+            if cmd_name in lines:
+                return TyperCommand(cmd_name, help=lines[cmd_name], rich_help_panel=panel)
+        return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command itself, once it is asked for by name."""
+        asked, known = args[0], self.list_commands(ctx)
+        if asked not in known and not asked.startswith("-"):
+            meaning = SYNONYMS.get(asked.lower(), asked)
+            ctx.fail(f"No such command '{asked}'.{meant(meaning, known)}")
+        name, command, rest = super().resolve_command(ctx, args)
+        two_words = f"{name} {rest[0]}" if rest else ""
+        if name not in GROUPS and two_words in HOMES:
+            return two_words, loaded(two_words), rest[1:]
+        return name, command if name is None else loaded(name), rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take --debug and --csv out of the arguments, wherever they appear."""
@@ -295,14 +297,14 @@ class Commands(Contents):
         ctx.meta[SILENT] = not SILENT.isdisjoint(args[:end])
         ctx.meta[NAME] = f"ogive {' '.join(words[:1])}"
         rest = [word for word in args[:end] if word not in taken] + args[end:]
-        found: list[str] = super().parse_args(ctx, rest)
-        return found
+        remaining: list[str] = super().parse_args(ctx, rest)
+        return remaining
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         with (
             begins(),
-            explained(debug=ctx.meta[DEBUG], options=partial(_options_of, ctx)),
+            report_errors(debug=ctx.meta[DEBUG], options=partial(_options_of, ctx)),
             ExitStack() as end,
         ):
             before = at_the_end.set(end)
@@ -320,17 +322,17 @@ def _options_of(ctx: Any) -> dict[str, str]:
     name = ctx.invoked_subcommand
     command = None if name is None else loaded(name)
     every = [command, *getattr(command, "commands", {}).values()]
-    found = {
+    flags = {
         parameter.name: max(parameter.opts, key=len)
         for each in every
         for parameter in getattr(each, "params", ())
         if parameter.param_type_name == "option"
     }
-    return found | {long: found[short] for long, short in CALLED.items() if short in found}
+    return flags | {long: flags[short] for long, short in CALLED.items() if short in flags}
 
 
 @contextmanager
-def explained(
+def report_errors(
     *, debug: bool = False, options: Callable[[], Mapping[str, str]] = dict
 ) -> Iterator[None]:
     """Turn expected errors into a message and an exit code; bugs keep their traceback.
@@ -364,11 +366,11 @@ def explained(
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether memory is what is missing, by the words of the system where it is told otherwise."""
+    """Return True if memory is what is missing, also if the system says it in its own words."""
     if error is None:
         return False
-    told = isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)
-    return told or _lacks_memory(error.__cause__ or error.__context__)
+    lacks = isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)
+    return lacks or _lacks_memory(error.__cause__ or error.__context__)
 
 
 @contextmanager
@@ -401,7 +403,7 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
-class _Lossy(FileIO):
+class _BestEffortStderr(FileIO):
     """Standard error: what a full disk does not take is lost, and the work goes on."""
 
     def write(self, data: Any) -> int:
@@ -416,7 +418,7 @@ def _lose_unwritten() -> None:
     """Let a full or broken standard error end no command; its exit code still tells."""
     if type(sys.stderr) is TextIOWrapper:
         sys.stderr = TextIOWrapper(
-            BufferedWriter(_Lossy(sys.stderr.fileno(), "w", closefd=False)),
+            BufferedWriter(_BestEffortStderr(sys.stderr.fileno(), "w", closefd=False)),
             encoding=sys.stderr.encoding,
             errors="backslashreplace",
             line_buffering=True,

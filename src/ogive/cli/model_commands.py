@@ -117,7 +117,7 @@ def capability(call: Call) -> None:
     Models are fitted on one part of the cases and tested on the other, the same for all models.
     """
     scale = _case_difficulty(call.coding, call.levels)
-    folder = report_folder(call.out or Path(MEASURED), file_of(call.dataset))
+    folder: Any = report_folder(call.out or Path(MEASURED), file_of(call.dataset))
     from ogive.capability.capability_result import MeasuredModels
     from ogive.capability.classifier import LOGISTIC, named_classifier
     from ogive.reporting.exports import write_folder
@@ -128,23 +128,23 @@ def capability(call: Call) -> None:
     settings = call.arguments | {"rule": list(RULES) if call.rule == "both" else call.rule}
     with console.progress("Testing") as report:
         scale.fit(table.features, labels)
-        found: dict[str, Capability] = {}
+        result: dict[str, Capability] = {}
         for done, name in enumerate(names):
             report(done, len(names), name)
             model = named_classifier(name, table.plan, call.random_state)
-            found[name] = call.function(
+            result[name] = call.function(
                 model, table.features, labels, case_difficulty=scale, **settings
             )
-    measured = MeasuredModels(found, scale)
+    measured = MeasuredModels(result, scale)
     notes = tuple(dict.fromkeys((*table.notes, *measured.notes)))
     with console.progress("Drawing"):
         files = write_folder(measured, folder)
         shown = call.settings("rule", "n_resamples", "budget", "random_state")
-        page = write_page(folder, found, "Capability", shown)
-    parts = {name: one.classes for name, one in found.items()}
+        page = write_page(folder, result, "Capability", shown)
+    parts = {name: one.classes for name, one in result.items()}
     classes = pd.concat(parts, names=["model", "class"]).reset_index().set_index("model")
     csv, say = console.gives_csv(out), console.speaker(out)
-    for name, one in found.items():
+    for name, one in result.items():
         say(f"{name}:")
         say(one.meaning)
         if not csv:
@@ -159,7 +159,7 @@ def capability(call: Call) -> None:
             "out": folder,
             "files": [*files, page],
             "notes": notes,
-            "meaning": {name: one.sentences() for name, one in found.items()},
+            "meaning": {name: one.sentences() for name, one in result.items()},
             "classes": classes,
         }
     )
@@ -265,14 +265,14 @@ def gate_fit(call: Call) -> None:
     judged: dict[str, Any] = {"figure": None, "meaning": [], "comparison": None}
     if len(kept):
         later = None if group is None else group.iloc[kept]
-        found = gate.compare(table.features.iloc[kept], labels[kept], groups=later)
-        frame = found.to_frame().set_index("method")
-        write_files({"Figure": (call.figure, found.plot)})
-        for sentence in found.sentences():
+        result = gate.compare(table.features.iloc[kept], labels[kept], groups=later)
+        frame = result.to_frame().set_index("method")
+        write_files({"Figure": (call.figure, result.plot)})
+        for sentence in result.sentences():
             console.say(sentence)
         console.say(f"On {len(kept):,} cases held out for this comparison:")
         console.show(frame[COMPARED])
-        judged = {"figure": call.figure, "meaning": found.sentences(), "comparison": frame}
+        judged = {"figure": call.figure, "meaning": result.sentences(), "comparison": frame}
     notes = [own_words.get()(note) for note in (*gate.notes_, *table.notes)]
     for text in (*notes, f"Gate: {out}"):
         console.say(text)
@@ -339,11 +339,11 @@ def gate_compare(call: Call) -> None:
 
     gate = load_only("gate", call.gate)
     dataset = load_dataset(call.dataset, call.target)
-    found = gate.compare(gate_cases(gate, dataset.features), dataset.target.to_numpy())
-    frame = found.to_frame().set_index("method")
-    files = {"Comparison": (call.out, lambda: frame), "Figure": (call.figure, found.plot)}
+    result = gate.compare(gate_cases(gate, dataset.features), dataset.target.to_numpy())
+    frame = result.to_frame().set_index("method")
+    files = {"Comparison": (call.out, lambda: frame), "Figure": (call.figure, result.plot)}
     call.console.finding(
-        found,
+        result,
         frame,
         call.out,
         shown=frame[COMPARED],
@@ -358,7 +358,8 @@ def gate_cases(gate: CapabilityGate, table: pd.DataFrame) -> pd.DataFrame:
     from ogive.capability.cases import new_cases
 
     named = "case" in table and "case" not in gate.kinds_
-    return new_cases(table.set_index("case") if named else table, gate.kinds_)
+    cases: pd.DataFrame = new_cases(table.set_index("case") if named else table, gate.kinds_)
+    return cases
 
 
 # Predicted difficulty.
@@ -467,7 +468,7 @@ def difficulty_evaluate(call: Call) -> None:
     named = [*targets, *([negative] if negative else [])]
     frame, columns = _read_features(call.features, named, call.leave_out, call.console)
     with call.console.progress(f"Evaluating on {call.features.name}") as report:
-        found = call.function(
+        result = call.function(
             frame,
             columns[targets],
             regressors=call.regressor or None,
@@ -476,12 +477,12 @@ def difficulty_evaluate(call: Call) -> None:
             progress=report,
             **call.settings("cv", "n_resamples", "random_state"),
         )
-    table = found.to_frame().set_index("target")
+    table = result.to_frame().set_index("target")
     call.console.finding(
-        found,
+        result,
         table,
         call.out,
-        shown=found.table().reset_index().set_index("target"),
+        shown=result.table().reset_index().set_index("target"),
         written=write_files({"Evaluation": (call.out, lambda: table)}),
         evaluation=table,
     )
@@ -508,19 +509,19 @@ def difficulty_alarm(call: Call) -> None:
     """
     from ogive.data.table_files import read_table
 
-    found = call.function(read_table(call.reference), read_table(call.new), **call.arguments)
-    statements = found.to_frame()
-    files = {"Statements": (call.out, lambda: statements), "Figure": (call.figure, found.plot)}
+    result = call.function(read_table(call.reference), read_table(call.new), **call.arguments)
+    statements = result.to_frame()
+    files = {"Statements": (call.out, lambda: statements), "Figure": (call.figure, result.plot)}
     call.console.finding(
-        found,
+        result,
         statements,
         call.out,
         written=write_files(files),
-        fired=found.fired,
-        shifted=found.shifted,
-        situation=found.situation,
+        fired=result.fired,
+        shifted=result.shifted,
+        situation=result.situation,
         alpha=call.alpha,
-        method=found.method,
+        method=result.method,
         statements=statements,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import shutil
 import sys
@@ -18,6 +19,7 @@ import typer
 
 from ogive._files import write_bytes
 from ogive._progress import Progress, lasting, lines, resumed, silent, terminal_bar
+from ogive.errors import OgiveError
 from ogive.results.text_table import ACCURACY, harmless, terminal_table, wrapped
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ class Console:
 
     def finding(
         self,
-        found: Result,
+        result: Result,
         table: pd.DataFrame,
         out: Path | None,
         /,
@@ -127,13 +129,13 @@ class Console:
 
         `more` goes into the document of --json.
         """
-        words, results = own_words.get(), (found, *beside)
+        words, results = own_words.get(), (result, *beside)
         unsettled = [words(text) for text in unsettled_scales(results)]
-        said = [words(text) for each in results for text in each.sentences()] + unsettled
-        measure = str(getattr(found, "measure", ACCURACY))
-        self.answer(said, table, out, shown=shown, written=written, accuracy=measure)
+        sentences = [words(text) for each in results for text in each.sentences()] + unsettled
+        measure = str(getattr(result, "measure", ACCURACY))
+        self.answer(sentences, table, out, shown=shown, written=written, accuracy=measure)
         notes = [words(note) for each in results for note in getattr(each, "notes", ())]
-        self.document({"meaning": said, "notes": [*notes, *unsettled], "out": out, **more})
+        self.document({"meaning": sentences, "notes": [*notes, *unsettled], "out": out, **more})
 
     def answer(
         self,
@@ -235,13 +237,13 @@ def with_own_words(result: Any) -> Any:
 
 def unsettled_scales(results: Sequence[Result]) -> list[str]:
     """Return why scales behind results have not converged, unless the results say so themselves."""
-    said = {note for each in results for note in getattr(each, "notes", ())}
+    notes = {note for each in results for note in getattr(each, "notes", ())}
     banks = {name: bank for each in results for name, bank in each.banks().items()}
     return [
         note if len(banks) == 1 else f"{name}: {note}"
         for name, bank in banks.items()
         for note in getattr(bank, "notes", ())
-        if note.startswith("Not converged") and note not in said
+        if note.startswith("Not converged") and note not in notes
     ]
 
 
@@ -285,7 +287,7 @@ def write_page(
 
 def finish(
     console: Console,
-    found: Result,
+    result: Result,
     folder: Path | None,
     title: str,
     settings: Mapping[str, Any],
@@ -302,26 +304,26 @@ def finish(
     """
     from ogive.reporting.exports import Contents, write_folder
 
-    contents, files = Contents.of(found, beside), []
+    contents, files = Contents.of(result, beside), []
     first = next(iter(contents.tables.values()))
     if folder is not None:
         with console.progress("Drawing"):
             files = write_folder(contents, folder)
-            files.append(write_page(folder, [found, *beside], title, settings))
+            files.append(write_page(folder, [result, *beside], title, settings))
     console.finding(
-        found,
+        result,
         first,
         folder if named else None,
-        shown=_with_counts(found.preview(), first),
+        shown=_with_counts(result.preview(), first),
         written={"Tables and figures": folder, "Report": folder and folder / PAGE},
         files=files,
         beside=beside,
         out=folder,
-        **found.key_facts(),
+        **result.key_facts(),
         **contents.tables,
         **more,
     )
-    shown = [found, *beside]
+    shown = [result, *beside]
     fits = [*shown, *(bank for each in shown for bank in each.banks().values())]
     end(*(getattr(each, "converged", True) for each in fits))
 
@@ -341,6 +343,98 @@ def end(*converged: bool) -> None:
     """End a command with `NOT_CONVERGED` unless all its fits have converged."""
     if not all(converged):
         raise typer.Exit(NOT_CONVERGED)
+
+
+# Messages of the library in the words of the command line: the library says target='species', and
+# a person at a terminal types --target species.
+
+# What a message suggests in Python, and how the same is done with files and options.
+_DESCRIBED = r"responses\.described\(items=\{'(\w+)': \[\.\.\.\]\}\)"
+_TABLE = r"Give a table of them with --items (columns item, \1)"
+REMEDIES = {
+    rf"Give a mapping from item to group, or add it: {_DESCRIBED}": f"{_TABLE}, or use --by-prefix",
+    _DESCRIBED: r"--items FILE, a table with the columns item and \1",
+    r"responses\.select\(items=\[\.\.\.\]\)": "a file without their columns",
+    r"responses\.select\(respondents=\[\.\.\.\]\)": "a file without their rows",
+    r"\bout with responses\.select\b": "out of the file",
+    r"The index of the frame should name (\w+)s\.": (
+        r"Its column '\1' should hold names that the responses have."
+    ),
+    r"\bname these with rename\b": "name these with --name",
+    r"\bChoose others with metric and filter\b": "Choose others with --metric and --filter",
+    r"\bname these as respondents\b": "name these with --respondents",
+    r"\blogs that were read with epochs='first'": "logs read by ogive read LOGS --epochs first",
+    r"\bgive a frame, or add them: responses\.described\(respondents=\{'\w+': \[\.\.\.\]\}\)": (
+        "or give a long table or a .parquet file that has them as columns"
+    ),
+    r"\bitem_health\(\)": "ogive health",
+    r"\blocal_dependence\(\)( and respondent_fit\(\))?": "ogive diagnose",
+    r"\bgive accuracy instead": "give --accuracy instead",
+    r" by AIC with compare_models\b": " by AIC, which diagnose shows",
+    "`dimension_scale` and `task_scales` ask for those of tasks that you name": (
+        "`ogive dimensions` and `ogive tasks` ask for those of tasks that you name"
+    ),
+    "`dimensionality`": "`ogive diagnose`",
+    r"; unsolved='keep' keeps them|, or unsolved='keep'": "",
+    r"\bor a Series whose index names them": "or a table whose first column names them",
+    r"\bUse NaN (for both )?where\b": "Leave the cell empty where",
+    r" \(pandas\.qcut\)": "",
+    r", with a Dataset of kind='numbers'": "",
+    r"use decode_regression\b": "use decode --pool regressors",
+    r"[Uu]se decode_benchmark\b": "use another --pool",
+    r", or None\.": ", or leave it out.",
+    r" \(table\.set_index\('problem'\)\)": " (the first column)",
+    r"ogive\.calibrate\(\w+, '(\w+)'\)": r"ogive calibrate FILE --model \1",
+}
+_KEYWORD = re.compile(
+    r"(?:(?:pass|use|Use|Give|give) )?\b([a-z][a-z_]*)=('[^']*'|\['?\.\.\.'?\]|[\w+-]+(?:\.\d+)?)"
+)
+# The subject of a sentence, or a name that is no English word.
+_SUBJECT = re.compile(
+    r"(?:(?<![^.:] )(?<!-)\b([a-z]+)|(?<![\w'-])([a-z]+(?:_[a-z]+)+))"
+    r"(?= (?:is|are|should|allows|names|lacks|gives) )"
+)
+_PLAIN = re.compile(r"[\w.:+/-]+")
+
+
+def in_command_words(error: OgiveError | OSError, options: Mapping[str, str]) -> str:
+    """Return the message of an error with `options`, from parameters to flags, for arguments.
+
+    >>> from ogive.errors import InputError
+    >>> error = InputError("Which column? Name one, for example target='kind'.")
+    >>> in_command_words(error, {"target": "--target"})
+    'Which column? Name one, for example --target kind.'
+    """
+    text = _with_options(str(error), options)
+    return _SUBJECT.sub(lambda result: options.get(result[0], result[0]), text)
+
+
+def in_command_prose(text: str, options: Callable[[], Mapping[str, str]]) -> str:
+    """Return a sentence of a result with flags for the arguments that it suggests.
+
+    Its subjects stay: they are words of the finding, not arguments.
+    """
+    suggests = "=" in text or any(re.search(pattern, text) for pattern in REMEDIES)
+    return _with_options(text, options()) if suggests else text
+
+
+def _with_options(text: str, options: Mapping[str, str]) -> str:
+    """Return the text with what it suggests in Python as it is done with files and options."""
+    for pattern, words in REMEDIES.items():
+        text = re.sub(pattern, words, text)
+
+    def keyword(result: re.Match[str]) -> str:
+        flag = options.get(result[1])
+        if flag is None:
+            return result[0]
+        verb = result[0][: result.start(1) - result.start(0)].replace("pass", "use")
+        value = result[2].strip("'")
+        if value in ("True", "False"):
+            return verb + (flag if value == "True" else f"--no-{flag.lstrip('-')}")
+        quoted = value if _PLAIN.fullmatch(value) else f"'{value}'"
+        return f"{verb}{flag} {'...' if value.startswith('[') else quoted}"
+
+    return _KEYWORD.sub(keyword, text)
 
 
 # Commands that take long say so before they begin.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ogive.cli.output import end, say_if_long, typed, with_own_words, write_files
+from ogive.cli.output import end, say_if_long, typed, with_own_words, write_files, write_table
 from ogive.cli.signature import ADDED, Call, added_scales, command
 from ogive.cli.sources import (
     CONFIDENCE,
@@ -263,7 +263,7 @@ def read(call: Call) -> None:
 
     console, out = call.console, call.out
     with console.progress("Reading logs") as report:
-        found = read_logs(
+        result = read_logs(
             call.logs,
             metric=call.metric or None,
             variants=_variants(call.variants or []),
@@ -272,9 +272,9 @@ def read(call: Call) -> None:
             progress=in_mebibytes(report),
             **call.settings("filter", "epochs", "keep_text"),
         )
-    responses, files, chosen = found.responses, found.files, found.choices
+    responses, files, chosen = result.responses, result.files, result.choices
     responses.save(out)
-    verdict, *others = found.sentences()
+    verdict, *others = result.sentences()
     console.say(verdict)
     if len(files) <= MOST_FILES:
         counts = files[["rows", "read", "dropped", "task", "model", "format"]]
@@ -282,11 +282,11 @@ def read(call: Call) -> None:
     console.say(f"Responses: {out}")
     if call.choices is not None and chosen is None:
         console.say("Choices: the logs do not say which option was chosen.")
-    elif call.choices is not None:
-        write_files({"Choices": (call.choices, lambda: option_frame(chosen))})
+    elif call.choices is not None and chosen is not None:
+        write_table(option_frame(chosen), call.choices)
         console.say(f"Choices: {call.choices}")
     if call.files is not None:
-        write_files({"Files": (call.files, lambda: files.set_index("file"))})
+        write_table(files.set_index("file"), call.files)
         console.say(f"Files: {call.files}")
     lost = []
     facts = dict.fromkeys([*responses.item_facts, *responses.respondent_facts])
@@ -299,9 +299,9 @@ def read(call: Call) -> None:
             "models": responses.respondents,
             "items": responses.n_items,
             "kind": responses.kind,
-            "meaning": found.sentences(),
-            "left_out": found.left_out,
-            "notes": [*found.notes, *lost],
+            "meaning": result.sentences(),
+            "left_out": result.left_out,
+            "notes": [*result.notes, *lost],
             "files": files,
             "out": out,
         }
@@ -405,7 +405,7 @@ def evaluate(call: Call) -> None:
     bank = bank_from(table, call.model) if call.bank is None else read_bank(call.bank)
     title = f"Asking {call.harness_model}"
     with console.progress(title) as report, redirect_stdout(sys.stderr):
-        found = call.function(
+        result = call.function(
             bank,
             ask,
             journal=folder / "journal.jsonl",
@@ -413,13 +413,13 @@ def evaluate(call: Call) -> None:
             progress=report,
             **call.arguments,
         )
-    frame = found.to_frame()
+    frame = result.to_frame()
     console.finding(
-        found,
+        result,
         frame,
         call.out,
         written={**write_files({"Responses": (call.out, lambda: frame)}), "Logs": folder},
-        **{name: getattr(found, name) for name in REPORTED},
+        **{name: getattr(result, name) for name in REPORTED},
         folder=folder,
         responses=frame,
     )

@@ -57,10 +57,8 @@ CONTENTS: dict[str, dict[str, str]] = {
 # are no study of STUDIES are here.
 MODULES = {
     "response_commands": ("adapt", "calibrate", "diagnose", "link", "score", "shorten", "simulate"),
-    "benchmark_commands": (
-        *("confusion", "decode", "demo", "tournament"),
-        *("portfolio", "portfolio evaluate", "portfolio select"),
-    ),
+    "benchmark_commands": ("confusion", "decode", "demo", "tournament"),
+    "portfolio_commands": ("portfolio", "portfolio evaluate", "portfolio select"),
     "model_commands": (
         *("capability", "gate fit", "gate decide", "gate compare"),
         *("difficulty fit", "difficulty predict", "difficulty evaluate", "difficulty alarm"),

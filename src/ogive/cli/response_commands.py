@@ -316,18 +316,18 @@ def shorten(call: Call) -> None:
         source, call.layout, call.kind, call.items, call.by, call.by_prefix, console
     )
     with console.progress(f"Shortening {source.name}") as report:
-        found = call.function(table, **call.arguments | {"by": by}, progress=report)
-    frame = found.to_frame()
+        result = call.function(table, **call.arguments | {"by": by}, progress=report)
+    frame = result.to_frame()
     console.finding(
-        found,
+        result,
         frame,
         out,
-        shown=found.error[SHOWN],
-        written=write_files({"Short benchmark": (out, lambda: found)}),
-        method=found.method,
-        predictor=found.predictor,
-        confidence=found.confidence,
-        error=found.error,
+        shown=result.error[SHOWN],
+        written=write_files({"Short benchmark": (out, lambda: result)}),
+        method=result.method,
+        predictor=result.predictor,
+        confidence=result.confidence,
+        error=result.error,
         items=frame,
     )
     if out is None and for_people():
@@ -410,19 +410,19 @@ def adapt(call: Call) -> None:
         check_facts(facts, ["task", "id"], flag)
     arguments = call.arguments if call.budget is None else call.arguments | {"sizes": call.budget}
     with console.progress(f"Replaying {(replay or source).name}") as report:
-        found = call.function(first, recorded, **arguments, progress=report)
+        result = call.function(first, recorded, **arguments, progress=report)
     finish(
         console,
-        found,
+        result,
         folder,
         "Adaptive evaluation",
         call.settings("selector", "model", "cv", "random_state"),
-        respondents=found.n_respondents,
-        items=found.n_items,
+        respondents=result.n_respondents,
+        items=result.n_items,
         **call.settings("lm_eval", "inspect"),
     )
     if writers:
-        size = int(found.errors["n_items"].max())
+        size = int(result.errors["n_items"].max())
         settings = call.settings("selector", "model", "random_state")
         asked_first = og.first_items(first, size, **settings)
         speak = console.remark if folder is None else console.say
@@ -455,25 +455,25 @@ def link(call: Call) -> None:
     names = None if call.anchors is None else list(read_order(call.anchors))
     old, new = read_bank(call.old), bank_or_responses(call.new, call.layout, call.kind)
     with call.console.progress(f"Linking {call.new.name}"):
-        found = call.function(old, new, anchors=names, **call.arguments)
+        result = call.function(old, new, anchors=names, **call.arguments)
     files = {
-        "Items": (call.out, lambda: found.bank),
-        "Anchors": (call.table, lambda: found.anchors),
-        "Figure": (call.figure, found.plot),
+        "Items": (call.out, lambda: result.bank),
+        "Anchors": (call.table, lambda: result.anchors),
+        "Figure": (call.figure, result.plot),
     }
     call.console.finding(
-        found,
-        found.anchors,
+        result,
+        result.anchors,
         call.out,
         written=write_files(files),
         method=call.method,
-        slope=found.slope,
-        slope_se=found.slope_se,
-        intercept=found.intercept,
-        intercept_se=found.intercept_se,
-        drifted=found.drifted,
-        converged=found.bank.converged,
+        slope=result.slope,
+        slope_se=result.slope_se,
+        intercept=result.intercept,
+        intercept_se=result.intercept_se,
+        drifted=result.drifted,
+        converged=result.bank.converged,
         **call.settings("table", "figure"),
-        anchors=found.anchors,
+        anchors=result.anchors,
     )
-    end(found.bank.converged)
+    end(result.bank.converged)

@@ -272,7 +272,8 @@ def _run_study(name: str, function: Callable[..., Any], passed: set[str], call: 
     if bank is not None and model != AUTO:
         raise InputError("--model does not apply with --calibration. Leave one of them out.")
     folder = report_folder(call.out, source)
-    table, by = None, None
+    table: Any = None
+    by = None
     if source is not None:
         table, by = read_grouped(
             source, call.layout, call.kind, call.items, given.get("by"), call.by_prefix, console
@@ -308,11 +309,11 @@ def _run_study(name: str, function: Callable[..., Any], passed: set[str], call: 
 
             arguments["calibration"] = calibrate(table, model)
         words = [None if word in passed else given.get(word) for word in ADDED]
-        beside = [] if table is None else added_scales(table, *words)  # refuses before the work
-        found = function(table, **arguments)
+        beside = [] if table is None else added_scales(table, *words)
+        result = function(table, **arguments)
     asked = sorted(passed | {*ADDED} & given.keys())
     settings = {word: given[word] for word in asked if given[word] is not None}
-    finish(console, found, folder, _title(found.name()), settings, beside)
+    finish(console, result, folder, _title(result.name()), settings, beside)
 
 
 def _run_rows(name: str, function: Callable[..., Any], passed: set[str], call: Call) -> None:
@@ -327,8 +328,8 @@ def _run_rows(name: str, function: Callable[..., Any], passed: set[str], call: C
     with call.console.progress(f"{_title(name)}: {source.name}") as report:
         if "progress" in known:
             arguments["progress"] = report
-        found = function(read_table(source), **arguments)
-    finish(call.console, found, folder, _title(found.name()), settings)
+        result = function(read_table(source), **arguments)
+    finish(call.console, result, folder, _title(result.name()), settings)
 
 
 def _title(name: str) -> str:

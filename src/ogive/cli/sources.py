@@ -66,8 +66,8 @@ class Parameter:
             flags = (f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []))
         names = resolve_name(self.names) if isinstance(self.names, str) else self.names
         names = names() if callable(names) else names
-        choice = _choice_settings(names) if names else {}
-        return Annotated[kind, typer.Option(*flags, help=self.text, **choice, **self.settings)]
+        settings = {**(_choice_settings(names) if names else {}), **self.settings}
+        return Annotated[kind, typer.Option(*flags, help=self.text, **settings)]  # type: ignore[misc]
 
 
 def _choice_settings(names: Collection[str]) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def out_folder(out: Path) -> Path:
 
 
 def report_folder(out: Path | None, source: Path | None) -> Path | None:
-    """Return the folder of a report, checked to be writable and not that of the input."""
+    """Return the folder that was asked for, checked to be writable and not that of the input."""
     if out is None:
         return None
     if source is not None and real_path(out) in (real_path(source), real_path(source).parent):

@@ -1,12 +1,24 @@
+"""How commands print, what they say, and in which words."""
+
 import json
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from ogive import Responses
 from ogive import _progress as progress
-from ogive.cli.application import explained
-from ogive.cli.output import Console
+from ogive._studies import STUDIES
+from ogive.cli.application import report_errors
+from ogive.cli.output import (
+    COSTS,
+    Console,
+    expected_seconds,
+    in_command_prose,
+    in_command_words,
+    say_if_long,
+)
 from ogive.errors import InputError
 
 
@@ -133,7 +145,7 @@ def test_no_name_can_steer_a_terminal(subtests, capsys):
 
 def test_a_message_of_an_error_cannot_steer_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with pytest.raises(Exception), explained():  # noqa: B017, PT011  typer.Exit has no base
+    with pytest.raises(Exception), report_errors():  # noqa: B017, PT011  typer.Exit has no base
         raise InputError(STEERING)
     assert "\x1b" not in capsys.readouterr().err
 
@@ -141,3 +153,86 @@ def test_a_message_of_an_error_cannot_steer_a_terminal(capsys, monkeypatch):
 def test_what_json_lacks_becomes_null(capsys):
     Console(json=True).document({"items": pd.DataFrame({"a": [float("nan"), float("inf")]})})
     assert "NaN" not in capsys.readouterr().out
+
+
+OPTIONS = {
+    "target": "--target",
+    "keep_negative": "--keep-negative",
+    "layout": "--layout",
+    "engine": "--engine",
+    "n_jobs": "--jobs",
+}
+
+
+@pytest.mark.parametrize(
+    ("python", "command"),
+    [
+        ("Name one: target='a b'.", "Name one: --target 'a b'."),
+        ("Use engine='em'.", "Use --engine em."),
+        ("Rename them, or pass layout='wide'.", "Rename them, or use --layout wide."),
+        ("Use keep_negative=True.", "Use --keep-negative."),
+        ("Use keep_negative=False.", "Use --no-keep-negative."),
+        ("n_jobs is 0, but it should not be.", "--jobs is 0, but it should not be."),
+        ("Name the others: classes=[...].", "Name the others: classes=[...]."),
+        ("The target is missing in 2 rows.", "The target is missing in 2 rows."),
+        (
+            "The index of the frame should name items.",
+            "Its column 'item' should hold names that the responses have.",
+        ),
+        (
+            "Correct it. Use NaN where an item was never asked.",
+            "Correct it. Leave the cell empty where an item was never asked.",
+        ),
+    ],
+)
+def test_arguments_become_options_where_the_command_has_them(python, command):
+    assert in_command_words(InputError(python), OPTIONS) == command
+
+
+@pytest.mark.parametrize(
+    ("python", "command"),
+    [
+        ("If they differ, name these with rename.", "If they differ, name these with --name."),
+        ("If rows are items, pass layout='items'.", "If rows are items, use --layout items."),
+        ("target is ahead: engine = 2.", "target is ahead: engine = 2."),  # names of respondents
+        ("Choose others with metric and filter.", "Choose others with --metric and --filter."),
+    ],
+)
+def test_sentences_of_results_suggest_options_and_keep_their_subjects(python, command):
+    assert in_command_prose(python, lambda: OPTIONS) == command
+
+
+def test_checks_are_called_as_commands():
+    for said, told in {
+        "see local_dependence().": "see ogive diagnose.",
+        "see local_dependence() and respondent_fit().": "see ogive diagnose.",
+        "variants=['...'] names them": "--variants ... names them",
+    }.items():
+        assert in_command_prose(said, lambda: {"variants": "--variants"}) == told
+
+
+def test_every_time_belongs_to_a_command():
+    assert set(COSTS) <= {"report", "diagnose", *STUDIES}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "seconds"),
+    [
+        ("report", (200, 20_000), 34),
+        ("report", (2211, 12_032), 61),
+        ("item_health", (2211, 12_032), 84),
+        ("leaderboard", (2211, 12_032), 39),
+    ],
+)
+def test_expected_times_are_about_those_of_the_benchmark(name, shape, seconds):
+    assert expected_seconds(name, *shape) == pytest.approx(seconds, rel=0.15)
+
+
+def test_large_tables_are_announced_and_small_ones_are_not(capsys):
+    large = Responses(np.zeros((4, 30_000), dtype=np.int8))
+    say_if_long(Console(), "report", large)
+    assert capsys.readouterr().err == "4 × 30,000 responses take about 40 s of one core.\n"
+    say_if_long(Console(), "report", large.select(items=list(large.items[:100])))
+    say_if_long(Console(quiet=True), "report", large)
+    say_if_long(Console(), "task_scales", large)
+    assert capsys.readouterr().err == ""
