@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ogive.cli.output import Console, end, own_words, write_files, write_page
+from ogive.cli.output import Console, end, own_words, picked, write_files, write_page
 from ogive.cli.signature import Call, command
 from ogive.cli.sources import (
     FIGURE,
@@ -517,9 +517,7 @@ def difficulty_alarm(call: Call) -> None:
         statements,
         call.out,
         written=write_files(files),
-        fired=result.fired,
-        shifted=result.shifted,
-        situation=result.situation,
+        **picked(result, "fired", "shifted", "situation"),
         alpha=call.alpha,
         method=result.method,
         statements=statements,

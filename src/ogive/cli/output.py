@@ -247,6 +247,11 @@ def unsettled_scales(results: Sequence[Result]) -> list[str]:
     ]
 
 
+def picked(result: object, *names: str) -> dict[str, Any]:
+    """Return attributes of a result by their names, for a document."""
+    return {name: getattr(result, name) for name in names}
+
+
 # Files, pages, and the end of a command.
 
 

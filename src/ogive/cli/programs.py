@@ -13,14 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ogive.cli.output import end, say_if_long, typed, with_own_words, write_files, write_table
+from ogive.cli.output import (
+    end,
+    picked,
+    say_if_long,
+    typed,
+    with_own_words,
+    write_files,
+    write_table,
+)
 from ogive.cli.signature import ADDED, Call, added_scales, command
 from ogive.cli.sources import (
     CONFIDENCE,
     ITEMS,
-    KIND,
-    LAYOUT,
     MODEL,
+    READING,
     RESPONSES,
     SCORES,
     SEED,
@@ -145,8 +152,7 @@ def view(call: Call) -> None:
     model=MODEL,
     **ADDED,
     items=ITEMS,
-    layout=LAYOUT,
-    kind=KIND,
+    **READING,
 )
 def report(call: Call) -> None:
     """Make one page of results that opens anywhere: headline, tables, figures, item explorer.
@@ -375,8 +381,7 @@ REPORTED = (
     confidence=CONFIDENCE,
     out=output_file("Table of responses, .csv or .parquet.", TABLE),
     items=ITEMS,
-    layout=LAYOUT,
-    kind=KIND,
+    **READING,
     random_state=SEED,
 )
 def evaluate(call: Call) -> None:
@@ -390,8 +395,7 @@ def evaluate(call: Call) -> None:
     from ogive.evaluation.adaptive_replay import bank_from
 
     console, folder = call.console, call.folder
-    table = og.read_responses(call.responses, layout=call.layout, kind=call.kind)
-    table = with_facts(table, call.items)
+    table = with_facts(call.read_responses(), call.items)
     check_facts(table, ["task", "id"], "--harness")
     make: Any = og.inspect_ask if call.harness == INSPECT else og.lm_eval_ask
     ask = make(
@@ -419,7 +423,7 @@ def evaluate(call: Call) -> None:
         frame,
         call.out,
         written={**write_files({"Responses": (call.out, lambda: frame)}), "Logs": folder},
-        **{name: getattr(result, name) for name in REPORTED},
+        **picked(result, *REPORTED),
         folder=folder,
         responses=frame,
     )

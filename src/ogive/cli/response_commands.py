@@ -11,6 +11,7 @@ from ogive.cli.output import (
     end,
     finish,
     for_people,
+    picked,
     say_if_long,
     with_own_words,
     write_files,
@@ -27,11 +28,10 @@ from ogive.cli.sources import (
     FIGURE,
     ITEMS,
     JOBS,
-    KIND,
-    LAYOUT,
     METHOD,
     MODEL,
     PRIORS,
+    READING,
     RESPONSES,
     SCORES,
     SEED,
@@ -81,21 +81,18 @@ ABILITIES = output_file("Table of abilities to write, .csv or .parquet.", TABLE)
     max_iterations=option("Maximum number of iterations.", int, min=1),
     jobs=JOBS,
     device=option("cpu or cuda: run on torch. Default: NumPy.", str),
-    layout=LAYOUT,
-    kind=KIND,
+    **READING,
 )
 def calibrate(call: Call) -> None:
     """Put the items and respondents of a table on one scale.
 
     Without --out, the items are printed as CSV.
     """
-    from ogive.data.response_files import read_responses
-
     console, out, abilities = call.console, call.out, call.abilities
     given = call.settings("population", "se", "tolerance", "max_iterations", "device")
     given["n_jobs"] = None if call.jobs == -1 else call.jobs
     settings = {name: value for name, value in given.items() if value is not None}
-    table = read_responses(call.responses, layout=call.layout, kind=call.kind)
+    table = call.read_responses()
     with console.progress(f"Calibrating {call.responses.name}") as report:
         bank = call.function(table, **call.arguments, **settings, progress=report)
     write_files(
@@ -120,10 +117,7 @@ def calibrate(call: Call) -> None:
             "model": bank.model.name,
             "engine": bank.engine,
             "respondents": table.n_respondents,
-            "log_likelihood": bank.log_likelihood,
-            "iterations": bank.iterations,
-            "converged": bank.converged,
-            "notes": bank.notes,
+            **picked(bank, "log_likelihood", "iterations", "converged", "notes"),
             "out": out,
             "abilities": abilities,
             "items": bank.items,
@@ -132,17 +126,15 @@ def calibrate(call: Call) -> None:
     end(bank.converged)
 
 
-@command(bank=BANK_FILE, responses=SCORES, method=METHOD, out=ABILITIES, layout=LAYOUT, kind=KIND)
+@command(bank=BANK_FILE, responses=SCORES, method=METHOD, out=ABILITIES, **READING)
 def score(call: Call) -> None:
     """Place new respondents on the scale of an item bank.
 
     Items are matched by name; those that were not asked are left out. Without --out, the abilities
     are printed as CSV.
     """
-    from ogive.data.response_files import read_responses
-
     bank = read_bank(call.bank)
-    table = read_responses(call.responses, layout=call.layout, kind=call.kind)
+    table = call.read_responses()
     with call.console.progress(f"Scoring {call.responses.name}"):
         abilities = bank.score(table, call.method)
     _give_table(call, abilities, table, "Abilities")
@@ -164,8 +156,7 @@ def _give_table(call: Call, frame: pd.DataFrame, table: Responses, title: str) -
     model=MODEL,
     out=output_folder("Folder for a table and a figure of each diagnosis."),
     priors=PRIORS,
-    layout=LAYOUT,
-    kind=KIND,
+    **READING,
 )
 def diagnose(call: Call) -> None:
     """Diagnose the calibration of a table.
@@ -179,7 +170,7 @@ def diagnose(call: Call) -> None:
     from ogive.irt.item_curves import said_of_items
 
     console, model = call.console, call.model
-    table = og.read_responses(call.responses, layout=call.layout, kind=call.kind)
+    table = call.read_responses()
     say_if_long(console, "diagnose", table)
     with console.progress(f"Diagnosing {call.responses.name}") as report:
         report(0, 2, "calibrating")
@@ -206,8 +197,7 @@ def diagnose(call: Call) -> None:
     console.document(
         {
             "model": bank.model.name,
-            "converged": bank.converged,
-            "notes": bank.notes,
+            **picked(bank, "converged", "notes"),
             "meaning": {name: each.sentences() for name, each in diagnoses.found.items()},
             "missing": diagnoses.missing,
             "out": folder,
@@ -294,8 +284,7 @@ SHOWN += ["kendall", "coverage", "coverage_se"]
     out=output_file(
         "Short benchmark to write, .json; with --score, .csv or .parquet.", (*JSON_FILE, *TABLE)
     ),
-    layout=LAYOUT,
-    kind=KIND,
+    **READING,
 )
 def shorten(call: Call) -> None:
     """Choose a few items that predict the score on all of them, and measure the error.
@@ -324,10 +313,7 @@ def shorten(call: Call) -> None:
         out,
         shown=result.error[SHOWN],
         written=write_files({"Short benchmark": (out, lambda: result)}),
-        method=result.method,
-        predictor=result.predictor,
-        confidence=result.confidence,
-        error=result.error,
+        **picked(result, "method", "predictor", "confidence", "error"),
         items=frame,
     )
     if out is None and for_people():
@@ -338,10 +324,9 @@ def shorten(call: Call) -> None:
 def _predict_scores(call: Call) -> None:
     """Predict the scores of respondents who answered a short form."""
     from ogive._load import load_only
-    from ogive.data.response_files import read_responses
 
     short = load_only("short-benchmark", call.score)
-    table = read_responses(call.responses, layout=call.layout, kind=call.kind)
+    table = call.read_responses()
     scores = short.predict(table)
     _give_table(call, scores, table, "Predicted scores")
     call.console.document({"confidence": short.confidence, "out": call.out, "scores": scores})
@@ -371,8 +356,7 @@ def _predict_scores(call: Call) -> None:
     ),
     inspect=output_file("The same as sample ids of Inspect by task: .json.", JSON_FILE),
     items=ITEMS,
-    layout=LAYOUT,
-    kind=KIND,
+    **READING,
     random_state=SEED,
 )
 def adapt(call: Call) -> None:
@@ -444,8 +428,7 @@ def adapt(call: Call) -> None:
     out=output_file("Bank of all items on the old scale, .json or .parquet.", BANK),
     table=output_file("Table of anchors to write, .csv or .parquet.", TABLE),
     figure=output_file("Figure of the anchors, .png, .svg or .pdf.", FIGURE),
-    layout=LAYOUT,
-    kind=KIND,
+    **READING,
 )
 def link(call: Call) -> None:
     """Put a new version of a benchmark, or new items, on the scale of an old item bank.
@@ -467,11 +450,7 @@ def link(call: Call) -> None:
         call.out,
         written=write_files(files),
         method=call.method,
-        slope=result.slope,
-        slope_se=result.slope_se,
-        intercept=result.intercept,
-        intercept_se=result.intercept_se,
-        drifted=result.drifted,
+        **picked(result, "slope", "slope_se", "intercept", "intercept_se", "drifted"),
         converged=result.bank.converged,
         **call.settings("table", "figure"),
         anchors=result.anchors,

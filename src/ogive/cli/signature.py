@@ -24,11 +24,10 @@ from ogive.cli.sources import (
     ITEMS,
     JOBS,
     JSON,
-    KIND,
-    LAYOUT,
     MODEL,
     PRIORS,
     QUIET,
+    READING,
     SCORES,
     SEED,
     UNSET,
@@ -66,8 +65,14 @@ class Call(SimpleNamespace):
         self.arguments = arguments  # options that the function has, unless they are None
 
     def settings(self, *names: str) -> dict[str, Any]:
-        """Return options by name, for the page."""
+        """Return what was given for some parameters, by name."""
         return {name: getattr(self, name) for name in names}
+
+    def read_responses(self) -> Responses:
+        """Read the responses, of the layout and kind that were given."""
+        from ogive.data.response_files import read_responses
+
+        return read_responses(self.responses, **self.settings("layout", "kind"))
 
 
 @dataclass(frozen=True)
@@ -255,8 +260,7 @@ def study_command(name: str) -> Command:
     else:
         table = SCORES if first.default is REQUIRED else OPTIONAL_SCORES
         added = ADDED if name == "leaderboard" else {}
-        reading = {"by_prefix": BY_PREFIX, "items": ITEMS, "out": OUT}
-        reading |= {"layout": LAYOUT, "kind": KIND}
+        reading = {"by_prefix": BY_PREFIX, "items": ITEMS, "out": OUT, **READING}
         parameters = {first.name: table, **options, **added, **reading}
         run = partial(_run_study, name, function, passed)
     help_text = re.split(

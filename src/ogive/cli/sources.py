@@ -155,6 +155,7 @@ KIND = option(
     str,
     metavar="|".join(KINDS),
 )
+READING = {"layout": LAYOUT, "kind": KIND}
 BY = option("Fact of the items that groups them, such as task.", str)
 BY_PREFIX = option("Group items by the part of their names before this, such as /.", str)
 ITEMS = input_file("Table of facts of the items: a column item, and one column per fact.")
