@@ -173,6 +173,7 @@ OPTIONS = {
         ("Use keep_negative=True.", "Use --keep-negative."),
         ("Use keep_negative=False.", "Use --no-keep-negative."),
         ("n_jobs is 0, but it should not be.", "--jobs is 0, but it should not be."),
+        ("`n_jobs` must be 1 or more, got 0.", "--jobs must be 1 or more, got 0."),
         ("Name the others: classes=[...].", "Name the others: classes=[...]."),
         ("The target is missing in 2 rows.", "The target is missing in 2 rows."),
         (

@@ -311,7 +311,8 @@ def gate_decide(call: Call) -> None:
         """Explain cases in parts that fit in memory; without a case, no rows."""
         starts = range(0, max(len(for_people), 1), MAX_CASES)
         parts = [gate.explain(for_people.iloc[at : at + MAX_CASES]).to_frame() for at in starts]
-        return pd.concat(parts).set_index("case")
+        table: pd.DataFrame = pd.concat(parts).set_index("case")
+        return table
 
     write_files({"Explanations": (call.explain, explained)})
     written = write_files({"Decisions": (call.out, lambda: decisions)})

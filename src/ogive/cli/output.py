@@ -411,7 +411,8 @@ def in_command_words(error: OgiveError | OSError, options: Mapping[str, str]) ->
     'Which column? Name one, for example --target kind.'
     """
     text = _with_options(str(error), options)
-    return _SUBJECT.sub(lambda result: options.get(result[0], result[0]), text)
+    text = re.sub(r"`(\w+)`(?= must )", lambda match: options.get(match[1], match[0]), text)
+    return _SUBJECT.sub(lambda match: options.get(match[0], match[0]), text)
 
 
 def in_command_prose(text: str, options: Callable[[], Mapping[str, str]]) -> str:

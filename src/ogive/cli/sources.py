@@ -67,7 +67,7 @@ class Parameter:
         names = resolve_name(self.names) if isinstance(self.names, str) else self.names
         names = names() if callable(names) else names
         settings = {**(_choice_settings(names) if names else {}), **self.settings}
-        return Annotated[kind, typer.Option(*flags, help=self.text, **settings)]  # type: ignore[misc]
+        return Annotated[kind, typer.Option(*flags, help=self.text, **settings)]
 
 
 def _choice_settings(names: Collection[str]) -> dict[str, Any]:
