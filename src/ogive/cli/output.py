@@ -429,12 +429,12 @@ def _with_options(text: str, options: Mapping[str, str]) -> str:
     for pattern, words in REMEDIES.items():
         text = re.sub(pattern, words, text)
 
-    def keyword(result: re.Match[str]) -> str:
-        flag = options.get(result[1])
+    def keyword(match: re.Match[str]) -> str:
+        flag = options.get(match[1])
         if flag is None:
-            return result[0]
-        verb = result[0][: result.start(1) - result.start(0)].replace("pass", "use")
-        value = result[2].strip("'")
+            return match[0]
+        verb = match[0][: match.start(1) - match.start(0)].replace("pass", "use")
+        value = match[2].strip("'")
         if value in ("True", "False"):
             return verb + (flag if value == "True" else f"--no-{flag.lstrip('-')}")
         quoted = value if _PLAIN.fullmatch(value) else f"'{value}'"
