@@ -6,10 +6,10 @@ Run with: pip install 'ogive[lm-eval]'; python examples/evaluate_in_lm_eval.py
 import tempfile
 from pathlib import Path
 
+import datasets
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
-import datasets
 import ogive as og
 
 N_ITEMS = 40

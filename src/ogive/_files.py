@@ -42,7 +42,7 @@ _swept: set[Path] = set()
 
 @contextmanager
 def part_beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """A new file, which is to be renamed to `target`; it is removed if it was not.
+    """Open a new file that is to be renamed to `target`; it is removed if it was not.
 
     Parts that were left there are removed first.
     """
@@ -124,7 +124,7 @@ def most_bytes(given: float | None, usual: int) -> int:
         told = os.environ.get(VARIABLE, "").strip()
         return _of_environment(told) if told else usual
     if not (isinstance(given, Real) and given is not True and given >= 1):
-        raise InputError(f"max_bytes is {given!r:.60}, but it should be a number above 0.")
+        raise InputError(f"`max_bytes` must be a number above 0, got {given!r:.60}.")
     return int(min(given, 10**LONGEST))
 
 
@@ -378,7 +378,7 @@ def readable_file(path: PathLike, max_bytes: float) -> Path:
 
 
 def real_path(path: PathLike) -> Path:
-    """Where a path leads, links followed; a link to itself stays, where resolve would fail."""
+    """Follow links; a link to itself stays, although `resolve` would fail."""
     return Path(os.path.realpath(path))
 
 

@@ -139,7 +139,7 @@ def unheard_by_children() -> Iterator[None]:
 
 @contextmanager
 def unheard_by_workers() -> Iterator[None]:
-    """The same for workers of joblib. What tracks their resources lifts the block as it starts."""
+    """Block Ctrl-C for workers of joblib; their resource tracker lifts the block as it starts."""
     if hasattr(signal, "pthread_sigmask"):
         from multiprocessing import resource_tracker
 
@@ -203,7 +203,7 @@ class Child:
 
 
 def as_child() -> tuple[BinaryIO, BinaryIO]:
-    """In a child: where messages come from and go to. It ends with its parent, and not before.
+    """Return where messages of a child come from and go to; it ends with its parent.
 
     Ctrl-C and SIGTERM are for the parent, which ends its children itself. What is printed goes to
     standard error, so that it does not mix with messages.

@@ -100,7 +100,7 @@ def in_notebook() -> bool:
 
 
 def _bar() -> Bar | None:
-    """The bar for the place where a person watches; worker threads and processes have none."""
+    """Return the bar for where a person watches; worker threads and processes have none."""
     if threading.current_thread() is not threading.main_thread():
         return None
     if in_notebook():
@@ -166,7 +166,7 @@ class _Patient:
 
 @contextmanager
 def terminal_bar(title: str) -> Iterator[Progress]:
-    """A bar on stderr that disappears when the work is done."""
+    """Show a bar on stderr that disappears when the work is done."""
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as RichProgress
@@ -352,7 +352,7 @@ def lasting(seconds: float) -> str:
 
 @contextmanager
 def _notebook_bar(title: str) -> Iterator[Progress]:
-    """One cell output that is overwritten, and emptied at the end."""
+    """Show one cell output that is overwritten, and emptied at the end."""
     from IPython.display import HTML, display
 
     last, pace = 0.0, Pace()

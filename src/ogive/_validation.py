@@ -23,7 +23,7 @@ def whole_number(value: object, name: str, least: int, most: int | None = None) 
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not (whole and least <= value and (most is None or value <= most)):  # type: ignore[operator]
         reach = f"of at least {least}" if most is None else f"from {least} to {most:,}"
-        raise InputError(f"{name} is {value!r:.60}, but it should be a whole number {reach}.")
+        raise InputError(f"`{name}` must be a whole number {reach}, got {value!r:.60}.")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
@@ -32,7 +32,7 @@ def checked_share(value: object, name: str, such_as: float) -> float:
     number = as_number(value)
     if not 0 < number < 1:
         raise InputError(
-            f"{name} is {value!r}, but it must be a number between 0 and 1, such as {such_as:g}."
+            f"`{name}` must be a number between 0 and 1, such as {such_as:g}, got {value!r}."
         )
     return number
 

@@ -118,7 +118,7 @@ def test_a_number_or_a_share_picks_one_size(subtests):
 
 
 def test_another_size_than_those_looked_at_is_refused():
-    with pytest.raises(InputError, match="size is 5, but it should be one of: 3"):
+    with pytest.raises(InputError, match="`size` must be one of: 3.*got 5"):
         choose(table(), 3).subset(5)
 
 
@@ -197,11 +197,11 @@ def test_wrong_input_is_explained(subtests):
     cases = [
         (table(1), {}, "at least two"),
         (table(m=2), {}, "2 data sets, but choosing and judging take at least 3"),
-        (table(), {"size": 0}, "size is 0, but it should be a whole number from 1 to 12"),
-        (table(), {"size": 13}, "size is 13, but it should be a whole number from 1 to 12"),
+        (table(), {"size": 0}, "`size` must be a whole number from 1 to 12.*got 0"),
+        (table(), {"size": 13}, "`size` must be a whole number from 1 to 12.*got 13"),
         (table(), {"size": 1.5}, "size is 1.5, but a share is between 0 and 1"),
         (table(), {"size": np.nan}, "size is nan, but a share"),
-        (table(), {"size": "half"}, "size is 'half', but it should be a number"),
+        (table(), {"size": "half"}, "`size` must be a number.*got 'half'"),
         (table(), {"size": True}, "size is True"),
         (table(), {"keep": 0}, "keep is 0"),
         (table(), {"n_resamples": 0}, "n_resamples is 0"),

@@ -58,7 +58,7 @@ def test_bins_hold_equally_many_data_sets_hardest_first(decoding):
 
 
 def test_too_many_bins_are_refused(decoding):
-    with pytest.raises(InputError, match="bins is 6, but it should be a whole number from 1 to 5"):
+    with pytest.raises(InputError, match="`bins` must be a whole number from 1 to 5.*got 6"):
         decoding.bins(6)
 
 
@@ -212,7 +212,7 @@ def test_every_kind_of_figure_is_drawn(subtests, decoding):
 
 
 def test_a_figure_of_one_data_set_needs_its_name(decoding):
-    with pytest.raises(InputError, match=r"dataset is None, but it should be one of: set 0, set 1"):
+    with pytest.raises(InputError, match=r"`dataset` must be one of: set 0, set 1.*got None"):
         decoding.plot("scores")
     with pytest.raises(InputError, match="dataset is 'set 9'"):
         decoding.plot("suspects", "set 9")
@@ -223,8 +223,8 @@ def test_a_figure_of_one_data_set_needs_its_name(decoding):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda d: d.scores("skill"), "column is 'skill', but it should be one of"),
-        (lambda d: d.ranking("size"), "column is 'size', but it should be one of"),
+        (lambda d: d.scores("skill"), "`column` must be one of.*got 'skill'"),
+        (lambda d: d.ranking("size"), "`column` must be one of.*got 'size'"),
     ],
 )
 def test_unknown_columns_are_refused_with_those_that_exist(decoding, call, told):

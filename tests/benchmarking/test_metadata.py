@@ -303,7 +303,7 @@ def test_it_shows_itself_as_a_frame_and_a_figure(tmp_path):
 
 def test_bins_that_cannot_be_used_are_refused(subtests):
     cases = [
-        ({"metadatum": "weight"}, "metadatum is 'weight', but it should be one of: size"),
+        ({"metadatum": "weight"}, "`metadatum` must be one of: size.*got 'weight'"),
         ({"bins": 7}, "share 6 data sets"),
         ({"bins": 0}, "at least 1"),
         ({"confidence": 2}, "between 0 and 1"),

@@ -175,7 +175,7 @@ def test_noise_that_could_do_nothing_is_refused(subtests, model):
         ({"size": 0.1}, r"0.7 on pixels from 0 to 7: too little .* uint8. Give at least 0.14"),
         ({"images": GREY.astype(np.float32), "size": 1e-9}, "too little"),
         ({"images": BLACK}, "All pixels of all images are 0"),
-        ({"steps": "a"}, "steps is 'a', but it should be a whole number of at least 1"),
+        ({"steps": "a"}, "`steps` must be a whole number of at least 1.*got 'a'"),
         ({"steps": 0}, "steps is 0"),
         ({"random_state": "a"}, "random_state is 'a'"),
         ({"model": object()}, "no predict_proba"),
@@ -194,7 +194,7 @@ def test_noise_that_could_do_nothing_is_refused(subtests, model):
     [
         ({"strength": "strong"}, "'low', 'medium' or 'high'"),
         ({"strength": ["low"]}, "'low', 'medium' or 'high'"),
-        ({"random_state": -1}, "random_state is -1, but it should be a whole number of at least 0"),
+        ({"random_state": -1}, "`random_state` must be a whole number of at least 0.*got -1"),
     ],
 )
 def test_blur_of_no_known_strength_is_refused(change, message):

@@ -183,8 +183,8 @@ def test_a_promise_that_cannot_be_made_is_refused(subtests):
     cases = [
         ({"by": "group"}, 'by is "group", but no groups are given'),
         ({"by": "class", "target_accuracy": None}, "no target accuracy to hold there"),
-        ({"by": "site"}, "by is 'site', but it should be one of: all, class, prediction, group"),
-        ({"trust": "luck"}, "trust is 'luck', but it should be one of: auto"),
+        ({"by": "site"}, "`by` must be one of: all, class, prediction, group.*got 'site'"),
+        ({"trust": "luck"}, "`trust` must be one of: auto.*got 'luck'"),
     ]
     for settings, told in cases:
         with subtests.test(told=told), pytest.raises(InputError, match=told):

@@ -225,13 +225,13 @@ def test_wrong_settings_are_refused(subtests):
     cases = [
         ({"regressor": "forest"}, "no regressor 'forest'.*stepwise, elastic-net"),
         ({"regressor": "elasticnet"}, "Did you mean 'elastic-net'"),
-        ({"regressor": 3}, "regressor is 3, but it should be an unfitted scikit-learn regressor"),
+        ({"regressor": 3}, "`regressor` must be an unfitted scikit-learn regressor.*got 3"),
         ({"regressor": LogisticRegression()}, "the classifier LogisticRegression"),
-        ({"confidence": 1.0}, "confidence is 1.0, but it should be from 0.5"),
+        ({"confidence": 1.0}, "`confidence` must be from 0.5.*got 1.0"),
         ({"confidence": 0.2}, "confidence is 0.2"),
         ({"cv": 1}, "cv is 1"),
         ({"cv": 0.2}, "cv is 0.2"),
-        ({"test_size": 1.5}, "test_size is 1.5, but it should be a share of the items"),
+        ({"test_size": 1.5}, "`test_size` must be a share of the items.*got 1.5"),
         ({"test_size": 0}, "test_size is 0"),
     ]
     for settings, told in cases:

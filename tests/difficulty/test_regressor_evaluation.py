@@ -228,7 +228,7 @@ def test_a_constant_target_has_no_figures_and_no_winner(value):
 def test_what_cannot_be_evaluated_is_refused(subtests):
     cases = [
         ({"cv": 30}, "known for 100 items, but 30 folds need at least 120"),
-        ({"cv": 1}, "cv is 1, but it should be a whole number of at least 2"),
+        ({"cv": 1}, "`cv` must be a whole number of at least 2.*got 1"),
         ({"n_resamples": 0}, "n_resamples is 0"),
         ({"regressors": ["forest"]}, "There is no regressor 'forest'"),
         ({"regressors": []}, "regressors is empty"),

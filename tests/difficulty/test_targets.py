@@ -219,7 +219,7 @@ def test_bad_input_is_told_what_is_wrong(subtests):
         ({"abnormal": "crop"}, "one of: keep, clip, drop"),
         ({"limit": 0}, "limit is 0"),
         ({"limit": np.nan}, "limit is nan"),
-        ({"artificial": "no"}, "artificial is 'no', but it should be True or False"),
+        ({"artificial": "no"}, "`artificial` must be True or False.*got 'no'"),
         ({"batches": 0}, "batches is 0"),
         ({"batches": 200}, "some hold only 0 of 120 items"),
         ({"labels": ["a"] * 120}, "give artificial=True"),

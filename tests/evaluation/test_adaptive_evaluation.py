@@ -409,7 +409,7 @@ def test_settings_that_make_no_sense_are_refused(subtests, bank):
         ({"confidence": 95}, "confidence"),
         ({"selector": "best"}, "selector"),
         ({"error": 0.1}, "replay_adaptively"),
-        ({"journal": 3}, "journal is 3; give the path"),
+        ({"journal": 3}, "`journal` must be the path.*got 3"),
     ]
     for change, complaint in cases:
         with (

@@ -153,8 +153,8 @@ def test_it_draws_the_smallest_difference_by_number_of_items(pilot):
     ("given", "said"),
     [
         ({}, "A plan needs responses of a pilot, or accuracy"),
-        ({"accuracy": 70}, "accuracy is 70, but it must be a number between 0 and 1"),
-        ({"accuracy": 0.7, "difference": 0}, "difference is 0, but it must be above 0"),
+        ({"accuracy": 70}, "`accuracy` must be a number between 0 and 1.*got 70"),
+        ({"accuracy": 0.7, "difference": 0}, "`difference` must be above 0.*got 0"),
         ({"accuracy": 0.7, "difference": 0.9}, "no accuracy is so far from 0.7"),
         ({"accuracy": 0.7, "difference": 1e-9}, "more than 1e\\+12 items would be needed"),
         ({"accuracy": 0.7, "correlation": 1.5}, "correlation is 1.5"),

@@ -236,8 +236,8 @@ def test_wrong_arguments_are_refused(subtests):
     table, groups = drawn((10, 10), 6), groups_of(10, 10)
     cases = [
         ({"reference": "small"}, "must be one of base, tuned, got 'small'"),
-        ({"alpha": 2}, "alpha is 2, but it must be a number between 0 and 1"),
-        ({"correction": "none"}, "correction is 'none', but it should be one of: bh, by, holm"),
+        ({"alpha": 2}, "`alpha` must be a number between 0 and 1.*got 2"),
+        ({"correction": "none"}, "`correction` must be one of: bh, by, holm.*got 'none'"),
         ({"anchors": ["item_1", "item_77"]}, "must be two or more of"),
         ({"anchors": "item_1"}, "must be two or more of"),
     ]

@@ -147,7 +147,7 @@ def test_a_frame_may_say_which_values_are_good_but_the_caller_decides():
 def test_a_frame_that_says_something_else_is_refused():
     table = TIMES.copy()
     table.attrs = {"better": 3}
-    with pytest.raises(InputError, match="better is 3, but it should be 'higher' or 'lower'"):
+    with pytest.raises(InputError, match="`better` must be 'higher' or 'lower'.*got 3"):
         as_performances(table)
 
 
@@ -276,11 +276,11 @@ def test_what_cannot_be_used_is_said(subtests):
         ("runs.csv", {}, r"is 'runs.csv'.*ogive.read_runs\(path\).*ogive.read_aslib\(path\)"),
         (Path("runs"), {}, "performance is 'runs', but a table is needed"),
         (7, {}, r"has 0 dimensions.*ogive.read_runs\(path\)"),
-        (ACCURACY, {"better": "best"}, "better is 'best', but it should be 'higher' or 'lower'"),
+        (ACCURACY, {"better": "best"}, "`better` must be 'higher' or 'lower'.*got 'best'"),
         (
             ACCURACY,
             {"transform": "log"},
-            "transform is 'log', but it should be one of: raw, negate",
+            "`transform` must be one of: raw, negate.*got 'log'",
         ),
         (TIMES, {"better": "lower", "transform": "raw"}, "'raw' is for measures where higher"),
         (ACCURACY, {"transform": "negate"}, "does not fit better"),
@@ -291,13 +291,13 @@ def test_what_cannot_be_used_is_said(subtests):
             {"better": "lower", "cutoff": 10, "penalty": 10, "bounds": (0, 10)},
             r"a timed-out run counts as 100, outside the bounds 0 to 10.*\(0, 100\)",
         ),
-        (ACCURACY, {"bounds": (1, 0)}, r"bounds is \(1, 0\), but it should be \(low, high\)"),
+        (ACCURACY, {"bounds": (1, 0)}, r"`bounds` must be \(low, high\).*got \(1, 0\)"),
         (ACCURACY, {"bounds": (0, np.nan)}, "low below high"),
-        (ACCURACY, {"bounds": 1}, r"bounds is 1, but it should be \(low, high\)"),
+        (ACCURACY, {"bounds": 1}, r"`bounds` must be \(low, high\).*got 1"),
         (ACCURACY, {"cutoff": 5}, "are for runtimes: give better='lower' as well"),
         (TIMES, {"better": "lower", "penalty": 10}, "give cutoff as well"),
-        (TIMES, {"better": "lower", "cutoff": 0}, "cutoff is 0, but it should be a number above 0"),
-        (TIMES, {"better": "lower", "cutoff": "9"}, "cutoff is '9', but it should be a number"),
+        (TIMES, {"better": "lower", "cutoff": 0}, "`cutoff` must be a number above 0.*got 0"),
+        (TIMES, {"better": "lower", "cutoff": "9"}, "`cutoff` must be a number.*got '9'"),
         (TIMES, {"better": "lower", "cutoff": 9, "penalty": 0.5}, "should be a number, 1 or more"),
     ]
     for table, options, said in cases:

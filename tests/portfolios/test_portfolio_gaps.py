@@ -319,25 +319,25 @@ def test_several_epsilons_are_compared_in_one_pass_and_drawn_as_lines():
 
 def test_what_cannot_be_compared_is_said(subtests):
     cases = [
-        ({"cv": 1}, "cv is 1, but it should be a whole number of at least 2"),
-        ({"cv": 2.5}, "cv is 2.5, but it should be a whole number"),
+        ({"cv": 1}, "`cv` must be a whole number of at least 2.*got 1"),
+        ({"cv": 2.5}, "`cv` must be a whole number.*got 2.5"),
         ({"cv": 61}, "cv is 61, but there are 60 problems"),
         ({"cv": HALF}, r"cv has no fold for 30 problems \(p30, p31, p32, ...\)"),
         ({"cv": GAP}, r"cv has no fold for 1 problem \(p7\)"),
         ({"cv": pd.concat([HALF, HALF])}, r"30 problems \(p0, p1, p2, ...\) more than once"),
         ({"cv": GAP.fillna(0) * 0}, "60 problems in 1 fold: too few to choose by"),
-        ({"n_resamples": 0}, "n_resamples is 0, but it should be a whole number of at least 1"),
+        ({"n_resamples": 0}, "`n_resamples` must be a whole number of at least 1.*got 0"),
         ({"sizes": [0]}, "A size is 0, but it should be a whole number of at least 1"),
         ({"sizes": [7]}, "from 1 to 6, the number of algorithms"),
         ({"sizes": []}, "from 1 to 6, the number of algorithms"),
         ({"sizes": "all"}, "A size is 'all'"),
-        ({"methods": ["best"]}, "method is 'best', but it should be one of: airt, topset, shapley"),
+        ({"methods": ["best"]}, "`method` must be one of: airt, topset, shapley.*got 'best'"),
         ({"methods": []}, "methods is empty"),
-        ({"methods": 3}, "method is 3, but it should be one of: airt, topset, shapley"),
-        ({"random_state": -1}, "random_state is -1, but it should be a whole number of at least 0"),
+        ({"methods": 3}, "`method` must be one of: airt, topset, shapley.*got 3"),
+        ({"random_state": -1}, "`random_state` must be a whole number of at least 0.*got -1"),
         ({"random_state": "a"}, "random_state is 'a'"),
         ({"foo": 1}, "compare_portfolios has no argument 'foo'.*better, bounds, cutoff"),
-        ({"epsilon": -1}, "epsilon is -1, but it should be a number, 0 or more"),
+        ({"epsilon": -1}, "`epsilon` must be a number, 0 or more.*got -1"),
         ({"preset": "x"}, "There is no preset 'x'"),
     ]
     for settings, said in cases:

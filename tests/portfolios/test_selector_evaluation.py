@@ -259,7 +259,7 @@ def test_what_cannot_be_used_is_refused(subtests):
         ({"selectors": {}}, "map names to selectors"),
         ({"selectors": {"single best": Oracle()}}, "'single best' is a reserved name"),
         ({"selectors": {"x": AlgorithmSelector}}, "Give an AlgorithmSelector instance"),
-        ({"cv": 1}, "cv is 1, but it should be a whole number of at least 2"),
+        ({"cv": 1}, "`cv` must be a whole number of at least 2.*got 1"),
         ({"cv": 61}, "cv is 61, but there are 60 problems"),
         (
             {"cv": pd.Series([1, 2], index=["p0", "p1"])},
@@ -267,7 +267,7 @@ def test_what_cannot_be_used_is_refused(subtests):
         ),
         ({"random_state": -1}, "random_state is -1"),
         ({"cutoff": -1.0}, "cutoff is -1.0"),
-        ({"penalty": "x"}, "penalty is 'x', but it should be a number, 1 or more"),
+        ({"penalty": "x"}, "`penalty` must be a number, 1 or more.*got 'x'"),
         ({"selectors": {"x": Locked()}}, "'x' cannot be copied, but each fold needs a fresh one"),
         ({"selectors": {"x": Silent()}}, "The selector 'x' has no predict"),
         ({"selectors": {"x": LinearRegression()}}, "'x' should return the name of an algor"),

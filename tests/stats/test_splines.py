@@ -244,7 +244,7 @@ def test_draws_of_series_that_err_together_differ_less_than_each():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"smoothing": "cv"}, "smoothing is 'cv', but it should be one of reml, gcv"),
+        ({"smoothing": "cv"}, "`smoothing` must be one of reml, gcv.*got 'cv'"),
         ({"n_knots": 2}, "n_knots is 2, but a curve needs 3 or more"),
     ],
 )

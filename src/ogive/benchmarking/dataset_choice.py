@@ -102,7 +102,7 @@ def _with_games(
 def _requested_size(size: float, n: int) -> int:
     """Return a number of data sets, also from a share of `n`."""
     if not is_number(size):
-        raise InputError(f"size is {size!r}, but it should be a number, a share or None.")
+        raise InputError(f"`size` must be a number, a share or None, got {size!r}.")
     if isinstance(size, float | np.floating):
         if not 0 < size < 1:
             raise InputError(
@@ -155,7 +155,7 @@ class ChosenDatasets(Result):
 
     @property
     def ranked(self) -> bool:
-        """Whether there is a ranking to keep."""
+        """True if there is a ranking to keep."""
         return self.p < LEVEL and bool(self.ceiling.mean() > 0)
 
     @property
@@ -340,7 +340,7 @@ def choose_datasets(
     """
     table = rivals(scores, "choose_datasets")
     if not 0 < keep <= 1:
-        raise InputError(f"keep is {keep}, but it must be above 0 and at most 1, such as 0.95.")
+        raise InputError(f"`keep` must be above 0 and at most 1, such as 0.95, got {keep}.")
     n_resamples = whole_number(n_resamples, "n_resamples", 1)
     judged = _judged_respondents(table, respondents)
     judged, used, notes = _with_games(table, judged, points(table.cells.T[:, judged], tolerance))

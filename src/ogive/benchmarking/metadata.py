@@ -101,7 +101,7 @@ class MetadataRelations(Result):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether no relation is significant."""
+        """True if no relation is significant."""
         return not (self.p_adjusted < LEVEL).any()
 
     @property

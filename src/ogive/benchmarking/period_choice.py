@@ -60,7 +60,7 @@ def points_within(scores: Floats, groups: NDArray[np.intp], tolerance: float = 0
     `groups` holds the positions of the players of each group, (n_groups, size).
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise InputError(f"tolerance is {tolerance}, but it must be 0 or above.")
+        raise InputError(f"`tolerance` must be 0 or above, got {tolerance}.")
     shape = (len(groups), len(scores), groups.shape[1])
     won, games = np.zeros(shape), np.zeros(shape)
     for period, row in enumerate(scores):

@@ -282,7 +282,7 @@ class Capability(Result):
         return picked(figures, *traces, "accuracy", density)
 
     def plot(self, kind: str = "trace", rule: str | None = None, **kw: Any) -> Display:
-        """`kind` is "trace" of a test, "cases", "density" of difficulty, or "accuracy" along it."""
+        """Draw the "trace" of a test, "cases", "density" of difficulty, or "accuracy" along it."""
         from ogive.results.plots import DISPLAYS
 
         displays: Any = DISPLAYS

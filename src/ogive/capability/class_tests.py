@@ -241,7 +241,7 @@ def split_by_difficulty(
     values = np.asarray(cdi, dtype=np.float64)
     share = checked_share(test_size, "test_size", 0.3)
     if not 0 < as_number(width) < np.inf:
-        raise InputError(f"width is {width!r}, but it must be a number above 0, such as 0.25.")
+        raise InputError(f"`width` must be a number above 0, such as 0.25, got {width!r}.")
     if values.ndim != 1 or not np.isfinite(values).all():
         raise InputError(
             f"cdi has shape {values.shape} and {int((~np.isfinite(values)).sum())} values that "

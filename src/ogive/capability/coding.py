@@ -204,7 +204,7 @@ class Coding:
         return {name: frame[name].to_numpy() for name in self.kinds}
 
     def code_columns(self, columns: Mapping[str, Column]) -> Floats:
-        """Grades as by `code`, from the result of `columns`; unknown categories are missing."""
+        """Return grades as `code` does, from the result of `columns`."""
         ready = {
             name: _finite(columns[name], name) if kind == "number" else columns[name]
             for name, kind in self.kinds.items()

@@ -43,12 +43,12 @@ class Clause:
 
     @property
     def is_label(self) -> bool:
-        """Whether it names a category."""
+        """True if it names a category."""
         return math.isnan(self.low)
 
     @property
     def is_number(self) -> bool:
-        """Whether it names a single number, which may be a category too."""
+        """True if it names a single number, which may be a category too."""
         return self.low == self.high
 
 
@@ -75,8 +75,8 @@ def read_coding(source: Any) -> Coding:
         return _of_table(source, "The coding table")
     if not isinstance(source, str | os.PathLike):
         raise InputError(
-            f"coding is {source!r:.60}; give 'quantiles', a Coding, or a table of features and "
-            "rules: the path of a CSV file, or a frame."
+            "`coding` must be 'quantiles', a Coding, or a table of features and rules: the path of "
+            f"a CSV file, or a frame, got {source!r:.60}."
         )
     most = most_bytes(None, MOST_BYTES)
     path = readable_file(source, most)
@@ -243,7 +243,7 @@ def _parted(named: Sequence[Clause], text: Any, feature: object) -> list[Clause]
 
 
 def _step(low: float, high: float) -> float:
-    """One unit in the last digit of two ends: nothing lies between 5 and 6, or 0.5 and 0.6."""
+    """Return one unit in the last digit of two ends: nothing lies between 5 and 6."""
     digits = [Decimal(str(end)).normalize().as_tuple().exponent for end in (low, high)]
     last = min(digit for digit in [*digits, 0] if isinstance(digit, int))
     return float(Decimal(1).scaleb(last)) * (1 + CLOSE)

@@ -130,7 +130,7 @@ class Explanation(Result):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether there is no case."""
+        """True if there is no case."""
         return self.cases.empty
 
     @property

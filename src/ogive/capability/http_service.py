@@ -78,7 +78,7 @@ class Keys:
 
     @property
     def needed(self) -> bool:
-        """Whether requests need a key."""
+        """True if requests need a key."""
         return bool(self._keys)
 
     def holder(self, given: bytes) -> bytes | None:

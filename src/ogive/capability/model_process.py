@@ -186,7 +186,7 @@ def _killed_after(child: Child, seconds: float) -> Iterator[threading.Event]:
 
 
 def work() -> None:
-    """In the child: decide what is asked for, until the parent ends."""
+    """Decide in the child what is asked for, until the parent ends."""
     import cloudpickle
 
     tasks, results = as_child()

@@ -78,7 +78,7 @@ class Trust:
 
     @property
     def needs_confidence(self) -> bool:
-        """Whether the model has to say how confident it is."""
+        """True if the model has to say how confident it is."""
         return self.kind != CAPABILITY
 
     def log_odds(self, cases: PredictedCases) -> Floats:

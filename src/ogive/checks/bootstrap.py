@@ -264,8 +264,8 @@ def _numbers(statistic: Statistic, calibration: Calibration, where: str, what: s
     """Return the statistic of a calibration as a row of numbers with names."""
     if not callable(statistic):
         raise InputError(
-            f"statistic is {statistic!r:.60}; give a function of a calibration, such as "
-            "lambda cal: cal.items['difficulty']."
+            "`statistic` must be a function of a calibration, such as lambda cal: "
+            f"cal.items['difficulty'], got {statistic!r:.60}."
         )
     try:
         value = statistic(calibration)

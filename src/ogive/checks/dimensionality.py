@@ -324,7 +324,7 @@ def dimensionality(
     table = as_responses(responses)
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or n_resamples < 1:
         raise InputError(
-            f"n_resamples is {n_resamples!r}; give a whole number of shuffled tables from 1."
+            f"`n_resamples` must be a whole number of shuffled tables from 1, got {n_resamples!r}."
         )
     try:
         random = np.random.default_rng(random_state)

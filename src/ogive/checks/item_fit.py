@@ -48,7 +48,7 @@ class ScoreGroup:
 
     @property
     def sparse(self) -> bool:
-        """Whether some cell, other than an empty one, expects too little."""
+        """True if some cell, other than an empty one, expects too little."""
         return any(0 < count < LEAST_EXPECTED for count in self.expected)
 
     def merge(self, other: ScoreGroup) -> None:

@@ -103,7 +103,7 @@ class LocalDependence(Diagnosis):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether no pair depends on each other."""
+        """True if no pair depends on each other."""
         return self.n_dependent == 0
 
     @property
@@ -190,7 +190,9 @@ def local_dependence(
     """
     table, weights = own_or_given(calibration, responses, "local_dependence")
     if isinstance(max_pairs, bool) or not isinstance(max_pairs, int) or max_pairs < 1:
-        raise InputError(f"max_pairs is {max_pairs!r}; give how many pairs to list, 1 or more.")
+        raise InputError(
+            f"`max_pairs` must be how many pairs to list, 1 or more, got {max_pairs!r}."
+        )
     scored = calibration.score(table, method, items_known=True)  # refuses unknown items
     rows, notes = np.arange(table.n_respondents), []
     stride = int(np.ceil(table.n_respondents * table.n_items**2 / MOST_WORK))

@@ -343,7 +343,7 @@ class LabelTrouble(Diagnosis):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether no item is suspect."""
+        """True if no item is suspect."""
         return not self.suspect.any()
 
     @property

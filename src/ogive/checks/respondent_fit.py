@@ -74,7 +74,7 @@ class RespondentFit(Diagnosis):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether no respondent answered in an unlikely way."""
+        """True if no respondent answered in an unlikely way."""
         return bool(np.isfinite(self.p).any()) and not self.unlikely
 
     @property

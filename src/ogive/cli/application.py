@@ -456,7 +456,7 @@ def ogive(
         bool, typer.Option("--debug", help="Show the traceback of errors; may follow any command.")
     ] = False,
 ) -> None:
-    """Item Response Theory for machine-learning models.
+    """Evaluate machine-learning models with Item Response Theory.
 
     Accuracy says how many items a model solved. Ogive says which ones,
     how hard they were, and how sure you can be.

@@ -61,7 +61,7 @@ def write_partitions(
     *,
     items_known: bool,
 ) -> Path:
-    """Abilities of each file in a file of its own, written by workers; all of them or none."""
+    """Write abilities of each file to a file of its own, by workers; all of them or none."""
     source = responses.source
     if not isinstance(source, WideRows):
         raise InputError(

@@ -393,7 +393,8 @@ def _keys(key: Any, items: Sequence[str]) -> dict[str, str]:
         given = dict(zip(items, options, strict=True))
     else:
         raise InputError(
-            f"key is {shown(key)}; give the right option of each item, as a list or a mapping."
+            "`key` must be the right option of each item, as a list or a mapping, got "
+            f"{shown(key)}."
         )
     keys = {name: label for name in items if (label := given.get(name)) is not None}
     if lacking := [name for name in items if name not in keys]:
@@ -413,8 +414,8 @@ def _known_options(options: Any, items: Sequence[str]) -> dict[str, list[str]]:
         each = {name: list(options) for name in items}
     else:
         raise InputError(
-            f"options is {shown(options)}; give a list such as ['A', 'B', 'C'], or one for each "
-            "item, as a mapping."
+            "`options` must be a list such as ['A', 'B', 'C'], or one for each item, as a mapping, "
+            f"got {shown(options)}."
         )
     return {
         name: [label for label in map(as_option, values) if label is not None]

@@ -268,8 +268,8 @@ def grouped(facts: Facts, names: Sequence[str], by: object, what: str) -> tuple[
         values = _column("by", by, names, what)
     else:
         raise InputError(
-            f"by is {shown(by)}; give the name of a fact, or one group per {what}, as a list, a "
-            "mapping or a function."
+            f"`by` must be the name of a fact, or one group per {what}, as a list, a mapping or a "
+            f"function, got {shown(by)}."
         )
     return tuple(UNKNOWN if value is None else str(value) for value in values)
 

@@ -393,7 +393,7 @@ class Responses:
 
     @property
     def complete(self) -> bool:
-        """Whether every respondent was asked every item."""
+        """True if every respondent was asked every item."""
         return self.n_missing == 0
 
     @property

@@ -275,7 +275,7 @@ class ScannedResponses:
 
     @property
     def complete(self) -> bool:
-        """Whether every respondent was asked every item."""
+        """True if every respondent was asked every item."""
         return self.n_missing == 0
 
     @cached_property

@@ -221,12 +221,12 @@ class PerformanceAlarm(Result):
 
     @property
     def shifted(self) -> bool:
-        """Whether the distribution of difficulty changed significantly."""
+        """True if the distribution of difficulty changed significantly."""
         return self.difficulty.p <= self.rate
 
     @property
     def fired(self) -> bool:
-        """Whether performance is not as expected; without responses, whether difficulty shifted."""
+        """True if performance is not as expected; without responses, whether difficulty shifted."""
         return self.shifted if self.performance is None else self.outcome != "expected"
 
     @property
@@ -329,7 +329,7 @@ def performance_alarm(
     checked_share(alpha, "alpha", 0.05)
     one_of(method, "method", METHODS)
     if not 0 <= as_number(guessing) < 1:
-        raise InputError(f"guessing is {guessing!r}, but it must be a number from 0 to below 1.")
+        raise InputError(f"`guessing` must be a number from 0 to below 1, got {guessing!r}.")
     if method == "paper" and guessing > 0:
         raise InputError("guessing is for method='curve'; 'paper' has no floor. Leave it at 0.")
     old, fresh = _read_sample(reference, "reference"), _read_sample(new, "new")

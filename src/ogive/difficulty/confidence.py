@@ -145,7 +145,7 @@ def confidence_by_difficulty(
     """
     checked_share(confidence, "confidence", 0.95)
     if not 0 <= as_number(sure) <= 1:
-        raise InputError(f"sure is {sure!r}, but it should be a probability between 0 and 1.")
+        raise InputError(f"`sure` must be a probability between 0 and 1, got {sure!r}.")
     whole_number(n_resamples, "n_resamples", FEWEST_DRAWS)
     whole_number(random_state, "random_state", 0)
     given = {"probability": probability, "right": right, "difficulty": difficulty_of(difficulty)}

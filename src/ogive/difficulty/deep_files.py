@@ -129,7 +129,7 @@ def _fill(regressor: DeepDifficultyRegressor, folder: Path) -> None:
 
 
 def _refuse_foreign(target: Path) -> None:
-    """Never replace a folder that holds anything but a saved regressor."""
+    """Refuse to replace a folder that holds anything but a saved regressor."""
     if not target.parent.is_dir():
         raise FileError(
             f"'{target}' cannot be written: there is no directory '{target.parent}'. "

@@ -204,7 +204,7 @@ class DeepDifficultyRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         for name in ("learning_rate", "encoder_learning_rate"):
             rate = getattr(self, name)
             if not is_number(rate) or not 0 < float(rate) < math.inf:
-                raise InputError(f"{name} is {rate!r}, but it must be a finite number above 0.")
+                raise InputError(f"`{name}` must be a finite number above 0, got {rate!r}.")
 
     def usable_device(self) -> str:
         """Return the requested device, or CUDA if available."""

@@ -198,8 +198,8 @@ def _bin_edges(values: Floats, bins: int | Sequence[float], strategy: str) -> Fl
         edges = np.empty(0)
     if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
         raise InputError(
-            f"bins is {bins!r:.40}, but it should be a whole number of at least 1, or at least two "
-            "ascending edges."
+            "`bins` must be a whole number of at least 1, or at least two ascending edges, got "
+            f"{bins!r:.40}."
         )
     if not (places(values, edges) >= 0).any():
         raise InputError(

@@ -79,7 +79,7 @@ class StepwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y = np.asarray(y, dtype=np.float64)
         penalties = {"aic": 2.0, "bic": log(len(y))}
         if self.criterion not in penalties:
-            raise InputError(f"criterion is {self.criterion!r}, but it should be 'aic' or 'bic'.")
+            raise InputError(f"`criterion` must be 'aic' or 'bic', got {self.criterion!r}.")
         self.selected_ = selected(X, y, penalties[self.criterion])
         centre, level = X[:, self.selected_].mean(axis=0), y.mean()
         slopes = np.linalg.lstsq(X[:, self.selected_] - centre, y - level, rcond=None)[0]
@@ -163,8 +163,8 @@ def regressor_of(given: Any, n_items: int, seed: int) -> Any:
         return RandomForestRegressor(TREES, max_features=1 / 3, random_state=seed)
     if not (hasattr(given, "fit") and hasattr(given, "predict")) or isinstance(given, type):
         raise InputError(
-            f"regressor is {given!r:.60}, but it should be an unfitted scikit-learn regressor, "
-            f"or one of: {', '.join(PRESETS)}."
+            "`regressor` must be an unfitted scikit-learn regressor, or one of: "
+            f"{', '.join(PRESETS)}, got {given!r:.60}."
         )
     if is_classifier(given):
         raise InputError(

@@ -280,7 +280,7 @@ def difficulty_targets(
     """
     chosen = _checked(methods, abnormal, limit, batches, random_state)
     if not isinstance(artificial, bool | np.bool_):
-        raise InputError(f"artificial is {artificial!r:.40}, but it should be True or False.")
+        raise InputError(f"`artificial` must be True or False, got {artificial!r:.40}.")
     table = as_responses(responses, "binary")
     if batches is not None and batches > 1 and table.n_items // batches < FEWEST_IN_A_BATCH:
         raise InputError(
@@ -379,7 +379,7 @@ def _checked(
         )
     one_of(abnormal, "abnormal", TREATMENTS)
     if not as_number(limit) > 0:
-        raise InputError(f"limit is {limit!r}, but it should be a number above 0, such as 6.")
+        raise InputError(f"`limit` must be a number above 0, such as 6, got {limit!r}.")
     if batches is not None:
         whole_number(batches, "batches", 1)
     whole_number(random_state, "random_state", 0)

@@ -238,7 +238,7 @@ def as_real_error(given: Any) -> RealError | None:
     found = getattr(given, "real_error", given)
     if not isinstance(found, RealError):
         raise InputError(
-            f"error is {type(given).__name__}, but it should be what replay_adaptively() returns."
+            f"`error` must be what replay_adaptively() returns, got {type(given).__name__}."
         )
     return found
 
@@ -508,7 +508,7 @@ class Course:
         self.session = test.start()
         self.recovered = 0
         if not (journal is None or isinstance(journal, str | os.PathLike)):
-            raise InputError(f"journal is {journal!r:.60}; give the path of a file.")
+            raise InputError(f"`journal` must be the path of a file, got {journal!r:.60}.")
         self._path = journal
         self._journal: ResponseJournal | None = None
 

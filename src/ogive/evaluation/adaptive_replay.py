@@ -395,7 +395,9 @@ def _table(source: Any, responses: Table | None) -> tuple[Responses, tuple[str, 
 def _checked_sizes(sizes: Sequence[int], n_items: int) -> tuple[int, ...]:
     """Return sizes in ascending order, each smaller than the bank."""
     if isinstance(sizes, str) or not hasattr(sizes, "__iter__"):
-        raise InputError(f"sizes is {sizes!r}; give a list of numbers of items, such as [5, 10].")
+        raise InputError(
+            f"`sizes` must be a list of numbers of items, such as [5, 10], got {sizes!r}."
+        )
     found = sorted({whole_number(size, "sizes", 1) for size in sizes})
     kept = tuple(size for size in found if size < n_items)
     if not kept:

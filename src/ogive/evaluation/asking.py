@@ -141,7 +141,8 @@ async def evaluate_adaptively_async(
 def _refuse_unless_callable(ask: Any) -> None:
     if not callable(ask):
         raise InputError(
-            f"ask is {ask!r:.60}; give a function that takes an item and returns the response."
+            "`ask` must be a function that takes an item and returns the response, got "
+            f"{ask!r:.60}."
         )
 
 

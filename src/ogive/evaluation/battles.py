@@ -127,8 +127,8 @@ def _as_frame(table: Any) -> pd.DataFrame:
             frame = pd.DataFrame(frame, columns=columns)
         except (ValueError, TypeError) as error:
             raise InputError(
-                f"battles is {shown(table)}, but it should be a table with one row per battle: two "
-                "respondents and the winner."
+                "`battles` must be a table with one row per battle: two respondents and the "
+                f"winner, got {shown(table)}."
             ) from error
     if not len(frame):
         raise InputError("The table of battles has no rows, so there is nothing to analyse.")

@@ -121,8 +121,8 @@ def _as_frame(table: Any) -> pd.DataFrame:
     frame = as_pandas(table)
     if not isinstance(frame, pd.DataFrame):
         raise InputError(
-            f"ratings is {shown(table)}, but it should be a table with one row per rating, or a "
-            "table of responses for each judge: {'judge': responses, ...}."
+            "`ratings` must be a table with one row per rating, or a table of responses for each "
+            f"judge: {{'judge': responses, ...}}, got {shown(table)}."
         )
     if not len(frame):
         raise InputError("The table of ratings has no rows, so there is nothing to analyse.")

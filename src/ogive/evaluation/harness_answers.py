@@ -164,8 +164,8 @@ def told_facts(facts: Any) -> Any:
     facts = with_row_names(facts)
     if not hasattr(facts, "columns"):
         raise InputError(
-            f"facts is {type(facts).__name__}; give responses with facts of their items, or a "
-            "frame with items as its index."
+            "`facts` must be responses with facts of their items, or a frame with items as its "
+            f"index, got {type(facts).__name__}."
         )
     names = [str(name) for name in facts.index]
     return pd.DataFrame(as_facts(facts, names, "item"), index=names, dtype=object)
@@ -370,7 +370,7 @@ def reason(error: BaseException | str) -> str:
 def refuse_settings(given: Mapping[str, Any] | None, taken: Iterable[str]) -> dict[str, Any]:
     """Return the settings of a harness; refuse those that the evaluation decides."""
     if given is not None and not isinstance(given, Mapping):
-        raise InputError(f"settings is {shown(given)}, but it should be a mapping of arguments.")
+        raise InputError(f"`settings` must be a mapping of arguments, got {shown(given)}.")
     settings = dict(given or {})
     ours = sorted(settings.keys() & set(taken))
     if ours:

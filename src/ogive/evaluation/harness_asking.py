@@ -84,7 +84,8 @@ def inspect_ask(
         raise MissingExtraError(error.name or "inspect_ai", "inspect") from error
     if not isinstance(respondent, str | Model):
         raise InputError(
-            f"respondent is {shown(respondent)}; give the name of a model, or a Model of Inspect."
+            "`respondent` must be the name of a model, or a Model of Inspect, got "
+            f"{shown(respondent)}."
         )
     return InspectAsk(
         respondent,
@@ -272,7 +273,7 @@ def lm_eval_ask(
         raise MissingExtraError(error.name or "lm_eval", "lm-eval") from error
     if not isinstance(respondent, str | LM):
         raise InputError(
-            f"respondent is {shown(respondent)}; give the name of a kind of models, or an LM."
+            f"`respondent` must be the name of a kind of models, or an LM, got {shown(respondent)}."
         )
     given = refuse_settings(settings, LM_EVAL_ASKING_OURS)
     name = _name(respondent, given.get("model_args"))

@@ -48,13 +48,13 @@ class Labelled:
 
     @property
     def binary(self) -> bool:
-        """Whether people say right or wrong, and the judge a number from 0 to 1."""
+        """True if people say right or wrong, and the judge a number from 0 to 1."""
         known = self.human[np.isfinite(self.human)]
         return bool(np.isin(known, (0.0, 1.0)).all()) and _is_share(self.judge.values)
 
     @property
     def same_scale(self) -> bool:
-        """Whether scores of the judge and of people can be subtracted."""
+        """True if scores of the judge and of people can be subtracted."""
         return _is_share(self.judge.values) == _is_share(self.human)
 
     @property

@@ -252,7 +252,7 @@ class Leaderboard(RepeatedBoard, Result):
 
     @property
     def _sparse(self) -> bool:
-        """Whether some respondents were not asked all items."""
+        """True if some respondents were not asked all items."""
         return bool((self.reached.n < self.n_items).any())
 
     @cached_property

@@ -40,7 +40,7 @@ class Pair:
 
     @property
     def differs(self) -> bool:
-        """Whether their difference varies: of copies, nothing is learned about two models."""
+        """True if their difference varies: of copies, nothing is learned about two models."""
         return bool(self.same_items.single.sum() > ROUNDING * self.other_items.single.sum())
 
 
@@ -398,7 +398,7 @@ def assumed(accuracy: object, correlation: object, aim: Aim) -> list[Variance]:
         )
     first = checked_share(accuracy, "accuracy", 0.7)
     if not -1 < as_number(correlation) < 1:
-        raise InputError(f"correlation is {shown(correlation)}, but it must be between -1 and 1.")
+        raise InputError(f"`correlation` must be between -1 and 1, got {shown(correlation)}.")
     second = first - aim.difference if first > aim.difference else first + aim.difference
     if not 0 < second < 1:
         raise InputError(

@@ -30,11 +30,10 @@ def check_amounts(difference: object, cost: object, n_items: object) -> None:
     """Refuse amounts that cannot be."""
     if not 0 < as_number(difference) < np.inf:
         raise InputError(
-            f"difference is {shown(difference)}, but it must be above 0, such as 0.03 for three "
-            "points."
+            f"`difference` must be above 0, such as 0.03 for three points, got {shown(difference)}."
         )
     if cost is not None and not 0 <= as_number(cost) < np.inf:
-        raise InputError(f"cost is {shown(cost)}, but it must be a number of at least 0.")
+        raise InputError(f"`cost` must be a number of at least 0, got {shown(cost)}.")
     if n_items is not None:
         whole_number(n_items, "n_items", FEWEST)
 
@@ -126,8 +125,8 @@ def _prices(given: object) -> tuple[float, float] | None:
     numbers = [as_number(each) for each in several]
     if len(numbers) not in (1, 2) or not all(0 <= each < np.inf for each in numbers):
         raise InputError(
-            f"price is {shown(given)}, but it should be the price of one token, or two prices: of "
-            "a token in questions, and of one in answers."
+            "`price` must be the price of one token, or two prices: of a token in questions, and "
+            f"of one in answers, got {shown(given)}."
         )
     return numbers[0], numbers[-1]
 

@@ -63,7 +63,7 @@ class Spread:
 
     @property
     def repeated(self) -> bool:
-        """Whether the pilot shows what a repetition changes."""
+        """True if the pilot shows what a repetition changes."""
         return bool(np.isfinite(self.within).all())
 
     def within_share(self) -> tuple[float, float]:

@@ -113,7 +113,7 @@ class Board:
 
     @property
     def clustered(self) -> bool:
-        """Whether any items form clusters."""
+        """True if any items form clusters."""
         return np.unique(self.cluster).size < self.table.n_items
 
     @property

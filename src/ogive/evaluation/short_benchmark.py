@@ -388,7 +388,7 @@ class ShortBenchmark(Result):
 
     @property
     def _says_nothing(self) -> bool:
-        """Whether every interval spans all possible values, as with too few respondents."""
+        """True if every interval spans all possible values, as with too few respondents."""
         return math.isinf(self.margin.factor)
 
     def _said_of_intervals(self, coverage: float) -> str:

@@ -325,7 +325,7 @@ def _names(known: tuple[str, ...], given: str | Sequence[str] | None, name: str)
     if given is None:
         return list(known)
     if not isinstance(given, Iterable):
-        raise InputError(f"{name} is {given!r}; give the name of a respondent, or several.")
+        raise InputError(f"`{name}` must be the name of a respondent, or several, got {given!r}.")
     wanted = [given] if isinstance(given, str) else list(given)
     if not wanted:
         raise InputError(f"{name} is empty; name at least one respondent.")

@@ -401,7 +401,8 @@ def find_engine(engine: str | Engine, settings: Mapping[str, Any]) -> Engine:
     """Return the engine of that name with `settings`, or the engine itself."""
     if isinstance(engine, type) or not (isinstance(engine, str) or hasattr(engine, "fit")):
         raise InputError(
-            f"engine is {engine!r}; give a name ({', '.join(ENGINES)}) or an engine such as EM()."
+            f"`engine` must be a name ({', '.join(ENGINES)}) or an engine such as EM(), got "
+            f"{engine!r}."
         )
     if not isinstance(engine, str):
         if settings:

@@ -261,7 +261,7 @@ class Calibration(ScoredRespondents, Result):
         return import_module("ogive.reporting.explorer").explorer_html(self)  # type: ignore[no-any-return]
 
     def _standard_errors(self) -> dict[str, Floats]:
-        """By the delta method; NaN for a parameter at its bound, or of which nothing is known."""
+        """Apply the delta method; NaN for a parameter at its bound or without information."""
         covariances = self.uncertainty.covariances
         jacobian = self.model.parameter_jacobian(self.coords)
         errors = {}
@@ -280,7 +280,7 @@ class Calibration(ScoredRespondents, Result):
             return np.arange(len(self.item_names))
         place = {name: k for k, name in enumerate(self.item_names)}
         if not isinstance(items, Iterable):
-            raise InputError(f"items is {items!r}; give names of items, such as 'item_1'.")
+            raise InputError(f"`items` must be names of items, such as 'item_1', got {items!r}.")
         wanted = [items] if isinstance(items, str) else list(items)
         if not wanted:
             raise InputError("items is empty; name at least one, or leave it out for all.")

@@ -57,7 +57,7 @@ class RespondentGroups:
 def respondent_groups(
     responses: Responses, groups: object, reference: str | None
 ) -> RespondentGroups:
-    """Number the groups; the reference, by default the largest, is 0."""
+    """Code the groups by numbers; the reference, by default the largest, is 0."""
     if not (isinstance(groups, str | Iterable) or callable(groups)):
         raise InputError(
             "`groups` must be the name of a fact of the respondents, or one group per respondent "

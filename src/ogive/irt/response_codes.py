@@ -64,8 +64,9 @@ def checked_kind(kind: str | None) -> Kind | None:
     if kind is None or kind in KINDS:
         return kind
     raise InputError(
-        f"kind is {shown(kind)}, but it should be 'binary', 'graded', 'continuous' or 'nominal'. "
-        "Leave it out to have it inferred."
+        f"`kind` must be 'binary', 'graded', 'continuous' or 'nominal', got {shown(kind)}. "
+        f"Leave it "
+        "out to have it inferred."
     )
 
 

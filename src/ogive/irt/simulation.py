@@ -75,7 +75,9 @@ def simulate(
     except (TypeError, ValueError) as error:
         raise InputError(f"random_state is {random_state!r}: {error}.") from error
     if isinstance(missing, str) or missing is None or not 0 <= missing < 1:
-        raise InputError(f"missing is {missing!r}; give a share from 0 up to, not including, 1.")
+        raise InputError(
+            f"`missing` must be a share from 0 up to, not including, 1, got {missing!r}."
+        )
     if items is not None:
         chosen = chosen.shaped(items)
     ability = _abilities(abilities, n_respondents, random)

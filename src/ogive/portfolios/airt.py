@@ -172,7 +172,7 @@ class Portfolio(Result):
         return self._regions(epsilon, best=True)
 
     def weaknesses(self, epsilon: float = 0.0) -> pd.DataFrame:
-        """Regions of difficulty where an algorithm is within `epsilon` of the worst curve."""
+        """Return regions of difficulty in which an algorithm is within `epsilon` of the worst."""
         return self._regions(epsilon, best=False)
 
     def _regions(self, epsilon: float, *, best: bool) -> pd.DataFrame:

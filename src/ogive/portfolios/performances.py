@@ -165,7 +165,7 @@ def as_performances(
         stated = None if better else attributes.get("better")
     better = better or stated or "higher"
     if better not in ("higher", "lower"):
-        raise InputError(f"better is {better!r}, but it should be 'higher' or 'lower'.")
+        raise InputError(f"`better` must be 'higher' or 'lower', got {better!r}.")
     if stated:
         measure = performance.attrs.get("measure", "its values")
         notes.append(f"{stated.capitalize()} is better, as the table states for {measure}.")
@@ -229,7 +229,7 @@ def timed_out(
     if cutoff is None:
         raise InputError("penalty is a multiple of the cut-off: give cutoff as well.")
     if not 0 < as_number(cutoff) < np.inf:
-        raise InputError(f"cutoff is {cutoff!r}, but it should be a number above 0.")
+        raise InputError(f"`cutoff` must be a number above 0, got {cutoff!r}.")
     if penalty is not None:
         checked_penalty(penalty)
     # If the source says how runs ended, one at the cut-off may have succeeded.
@@ -261,7 +261,7 @@ def checked_penalty(penalty: object) -> float:
     """Return the multiple of the cut-off that a timed-out run counts as: 1 or more."""
     number = as_number(penalty)
     if not 1 <= number < np.inf:
-        raise InputError(f"penalty is {penalty!r}, but it should be a number, 1 or more.")
+        raise InputError(f"`penalty` must be a number, 1 or more, got {penalty!r}.")
     return number
 
 
@@ -280,7 +280,7 @@ def _at_worst(values: Floats, failed: Bools, better: Better, notes: list[str]) -
 def solved_by_somebody(late: Bools, ran: Bools, unsolved: Unsolved, notes: list[str]) -> Bools:
     """Return the problems to keep: those that somebody solved, if `unsolved` is "drop"."""
     if unsolved not in UNSOLVED:
-        raise InputError(f"unsolved is {unsolved!r}, but it should be 'drop' or 'keep'.")
+        raise InputError(f"`unsolved` must be 'drop' or 'keep', got {unsolved!r}.")
     # Problems without any run are noted elsewhere.
     solved = np.asarray((ran & ~late).any(axis=1) | ~ran.any(axis=1))
     count = int((~solved).sum())
@@ -495,9 +495,9 @@ def _limits(
     try:
         worst, best = (float(end) for end in bounds)
     except (TypeError, ValueError):
-        raise InputError(f"bounds is {bounds!r}, but it should be (low, high).") from None
+        raise InputError(f"`bounds` must be (low, high), got {bounds!r}.") from None
     if not worst < best < np.inf or worst == -np.inf:
-        raise InputError(f"bounds is {bounds!r}, but it should be (low, high), low below high.")
+        raise InputError(f"`bounds` must be (low, high), low below high, got {bounds!r}.")
     if penalized is not None and high == penalized > best:
         raise InputError(
             f"With the penalty, a timed-out run counts as {penalized:g}, outside the bounds "

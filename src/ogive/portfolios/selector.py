@@ -316,7 +316,7 @@ class AlgorithmSelector(BaseEstimator):  # type: ignore[misc]
         self.notes_ += self.regressor_.notes_
 
     def _leave_out_few_runs(self, table: pd.DataFrame) -> None:
-        """Never choose algorithms with too few runs to learn from."""
+        """Exclude algorithms with too few runs to learn from."""
         runs = table.notna().to_numpy().sum(axis=0)[self._columns]
         few = self._columns[runs < FEWEST]
         if len(few):

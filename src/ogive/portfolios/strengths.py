@@ -136,7 +136,7 @@ def checked_epsilon(epsilon: object) -> float:
     """Return the distance from the best curve that still counts as strong: 0 or more."""
     number = as_number(epsilon)
     if not 0 <= number < np.inf:
-        raise InputError(f"epsilon is {epsilon!r}, but it should be a number, 0 or more.")
+        raise InputError(f"`epsilon` must be a number, 0 or more, got {epsilon!r}.")
     return number
 
 

@@ -261,7 +261,7 @@ class Demonstration:
         return own[columns].assign(changed=own.index.isin(list(self.changed)))
 
     def tour(self) -> Tour:
-        """Every other study, asked of the data set with changed labels or one of two classes."""
+        """Run every other study on the data set with changed labels or one of two classes."""
         return tour(self._stop(MISLABELLED), self._stop(TWO_CLASSES))
 
     def _stop(self, name: str) -> Stop:

@@ -61,8 +61,8 @@ def instances_of(given: Any, items: Sequence[str], first: Iterable[str] = ()) ->
         return {"rows": columns_of(_rows(given.iloc[:, :MOST_COLUMNS], items))}
     if not isinstance(given, Mapping | pd.Series):
         raise InputError(
-            f"instances is {type(given).__name__}, but it should be a frame of feature rows, a "
-            "Dataset, or a mapping from item to text, picture or pixels."
+            "`instances` must be a frame of feature rows, a Dataset, or a mapping from item to "
+            f"text, picture or pixels, got {type(given).__name__}."
         )
     known = {str(name): value for name, value in given.items()}
     _check_known(list(known), items)

@@ -81,7 +81,7 @@ class Result(ABC):
 
     @property
     def found_nothing(self) -> bool:
-        """Whether there is nothing to see: a page then gives the sentence without a figure."""
+        """True if there is nothing to see: a page then gives the sentence without a figure."""
         return False
 
     def sentences(self) -> list[str]:

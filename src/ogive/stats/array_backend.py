@@ -154,7 +154,9 @@ def workers(n_jobs: int | None = None) -> Iterator[Run]:
     if n_jobs is None or n_jobs == -1:
         n_jobs = available_cores()
     if not isinstance(n_jobs, int) or n_jobs < 1:
-        raise InputError(f"n_jobs is {n_jobs!r}; give 1 or more, or None or -1 for all cores.")
+        raise InputError(
+            f"`n_jobs` must be 1 or more, or None or -1 for all cores, got {n_jobs!r}."
+        )
     with _blas_controller().limit(limits=1, user_api="blas"):
         if n_jobs == 1:
             yield _one_after_another
@@ -351,7 +353,7 @@ class ZerosAndOnes:
 
     @property
     def exact_by_digits(self) -> bool:
-        """Whether vectors have to be written in digits."""
+        """True if vectors have to be written in digits."""
         return "float16" in str(self.table.dtype)
 
     def times(self, vector: Array) -> Array:

@@ -37,7 +37,7 @@ def checked_confidence(confidence: Any) -> float:
     """Return `confidence` if it is a level that intervals can have."""
     # Below one half, CV+ may give intervals whose lower end is above the upper one.
     if not isinstance(confidence, int | float | np.number) or not 0.5 <= confidence < 1:
-        raise InputError(f"confidence is {confidence!r}, but it should be from 0.5 to below 1.")
+        raise InputError(f"`confidence` must be from 0.5 to below 1, got {confidence!r}.")
     return float(confidence)
 
 
@@ -46,8 +46,8 @@ def checked_test_size(test_size: Any) -> float:
     size = as_number(test_size)
     if not (0 < size < 1 or (size >= 1 and float(size).is_integer())):
         raise InputError(
-            f"test_size is {test_size!r}, but it should be a share of the items between 0 and 1, "
-            "such as 0.2, or a whole number of items."
+            "`test_size` must be a share of the items between 0 and 1, such as 0.2, or a whole "
+            f"number of items, got {test_size!r}."
         )
     return size
 

@@ -201,7 +201,7 @@ def _volatility(
 
 def _check(ratings: Ratings, tau: float) -> None:
     if not (math.isfinite(tau) and tau > 0):
-        raise InputError(f"tau is {tau}, but it must be above 0. Glickman advises 0.3 to 1.2.")
+        raise InputError(f"`tau` must be above 0, got {tau}. Glickman advises 0.3 to 1.2.")
     for name in ("rating", "deviation", "volatility"):
         values = getattr(ratings, name)
         if np.shape(values) != np.shape(ratings.rating) or np.ndim(values) != 1:
@@ -300,7 +300,7 @@ def play(
     Scores at most `tolerance` apart are a draw; a player without a score (NaN) does not play.
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise InputError(f"tolerance is {tolerance}, but it must be 0 or above.")
+        raise InputError(f"`tolerance` must be 0 or above, got {tolerance}.")
     ratings = new_players(len(players)) if start is None else start
     after: list[Ratings] = []
     results, pace = [], Pace()

@@ -216,7 +216,7 @@ def test_deep_perceptrons_can_be_fitted(split):
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, True])
 def test_a_number_of_jobs_that_means_nothing_is_refused(split, n_jobs):
-    with pytest.raises(InputError, match=r"n_jobs is .*, but it should be a whole number other"):
+    with pytest.raises(InputError, match=r"`n_jobs` must be a whole number other.*got .*"):
         run_pool(split, SMALL, n_jobs=n_jobs)
 
 

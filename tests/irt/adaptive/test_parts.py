@@ -152,11 +152,11 @@ def test_settings_that_make_no_sense_are_refused(subtests):
 
 def test_bounds_are_told_as_people_say_them(subtests):
     cases = [
-        (lambda: StepRule(noise=-1), "noise is -1; give a number of at least 0."),
-        (lambda: DifficultyPercentile(-1), "percent is -1; give a number from 0 to 100."),
-        (lambda: StandardError(0), "max_se is 0; give a number above 0."),
-        (lambda: Reliability(1.0), "reliability is 1.0; give a number between 0 and 1."),
-        (lambda: FixedAbility(float("inf")), "ability is inf; give a number that is finite."),
+        (lambda: StepRule(noise=-1), "`noise` must be a number of at least 0.*got -1"),
+        (lambda: DifficultyPercentile(-1), "`percent` must be a number from 0 to 100.*got -1"),
+        (lambda: StandardError(0), "`max_se` must be a number above 0.*got 0"),
+        (lambda: Reliability(1.0), "`reliability` must be a number between 0 and 1.*got 1.0"),
+        (lambda: FixedAbility(float("inf")), "`ability` must be a number that is finite.*got inf"),
     ]
     for make, told in cases:
         with subtests.test(told=told), pytest.raises(InputError, match=f"^{re.escape(told)}$"):
@@ -203,7 +203,7 @@ def test_a_selector_that_names_no_item_is_refused(ladder, place):
 
 def test_a_respondent_of_too_large_a_number_is_refused(ladder):
     assert AdaptiveTest(ladder).start(2**63 - 1).next_item()
-    with pytest.raises(InputError, match=r"respondent is 11805.*, but it should be a whole number"):
+    with pytest.raises(InputError, match=r"`respondent` must be a whole number.*got 11805.*"):
         AdaptiveTest(ladder).start(2**70)
     with pytest.raises(InputError, match="respondent is 9223372036854775808"):
         AdaptiveTest(ladder).start(2**63)

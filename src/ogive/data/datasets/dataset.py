@@ -363,13 +363,11 @@ def split_dataset(
     """
     if not (_is_count(test_size) or 0 < as_number(test_size) < 1):
         raise InputError(
-            f"test_size is {shown(test_size)}, but it should be a share between 0 and 1, like 0.3, "
-            "or a whole number of instances."
+            "`test_size` must be a share between 0 and 1, like 0.3, or a whole number of "
+            f"instances, got {shown(test_size)}."
         )
     if max_test_size is not None and max_test_size < 2:
-        raise InputError(
-            f"max_test_size is {shown(max_test_size)}, but it should be 2 or more, or None."
-        )
+        raise InputError(f"`max_test_size` must be 2 or more, or None, got {shown(max_test_size)}.")
     notes: list[str] = []
     classes: tuple[str, ...] = ()
     if dataset.kind == NUMBERS:

@@ -101,7 +101,7 @@ def read_runs(
     (['fast', 'slow'], (2, 2), 'lower')
     """
     if layout not in LAYOUTS:
-        raise InputError(f"layout is {shown(layout)}, but it should be 'auto', 'wide' or 'long'.")
+        raise InputError(f"`layout` must be 'auto', 'wide' or 'long', got {shown(layout)}.")
     if isinstance(source, Mapping):
         return leaderboards(source, metric)
     most = most_bytes(max_bytes, MAX_BYTES)

@@ -286,14 +286,12 @@ def read_logs(
     """
     max_bytes = most_bytes(max_bytes, MAX_BYTES)
     if epochs not in get_args(Epochs):
-        raise InputError(
-            f"epochs is {shown(epochs)}, but it should be 'mean', 'grades' or 'first'."
-        )
+        raise InputError(f"`epochs` must be 'mean', 'grades' or 'first', got {shown(epochs)}.")
     if filter is not None and not isinstance(filter, str):
-        raise InputError(f"filter is {shown(filter)}, but it should be the name of a filter.")
+        raise InputError(f"`filter` must be the name of a filter, got {shown(filter)}.")
     metrics = (metric,) if isinstance(metric, str) else () if metric is None else metric
     if not isinstance(metrics, Sequence) or not all(isinstance(name, str) for name in metrics):
-        raise InputError(f"metric is {shown(metric)}, but it should be a name or a list of names.")
+        raise InputError(f"`metric` must be a name or a list of names, got {shown(metric)}.")
     wanted = LogSettings(
         metrics=tuple(metrics),
         filter=filter,

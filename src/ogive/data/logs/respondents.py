@@ -42,8 +42,8 @@ def checked_variants(variants: object) -> Variants:
     if names and all(isinstance(name, str) for name in names):
         return names
     raise InputError(
-        f"variants is {shown(variants)}, but it should be 'separate', 'merge', or a list of "
-        "conditions that name respondents, such as ['shots']."
+        "`variants` must be 'separate', 'merge', or a list of conditions that name respondents, "
+        f"such as ['shots'], got {shown(variants)}."
     )
 
 

@@ -43,7 +43,7 @@ Codes = NDArray[np.int64]
 
 
 def perceptrons(count: int = N_PERCEPTRONS) -> tuple[Member, ...]:
-    """Multilayer perceptrons, each trained from its own start: 1 pass, then 11, 21, ... 121."""
+    """Return multilayer perceptrons, each trained from its own start: 1 pass, 11, ... 121."""
     makers = {place: Perceptron(1 + STEP * (place // STEP)) for place in range(1, count + 1)}
     return tuple(
         Member(

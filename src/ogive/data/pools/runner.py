@@ -138,14 +138,13 @@ def _check(cv: Any, time_limit: Any, random_state: Any, n_jobs: Any) -> None:
 
     if n_jobs is not None and (not whole(n_jobs) or n_jobs == 0):
         raise InputError(
-            f"n_jobs is {n_jobs!r}, but it should be a whole number other than 0; -1 means all "
-            "cores."
+            f"`n_jobs` must be a whole number other than 0, got {n_jobs!r}. -1 means all cores."
         )
     if not whole(cv) or cv < 0 or cv == 1:
-        raise InputError(f"cv is {cv!r}, but it should be 2 or more, or 0 for none.")
+        raise InputError(f"`cv` must be 2 or more, or 0 for none, got {cv!r}.")
     if time_limit is not None and not 0 < as_number(time_limit) <= threading.TIMEOUT_MAX:
         raise InputError(
-            f"time_limit is {time_limit!r}, but it should be a number of seconds above 0, or None."
+            f"`time_limit` must be a number of seconds above 0, or None, got {time_limit!r}."
         )
     whole_number(random_state, "random_state", 0, 2**32 - 1)
 

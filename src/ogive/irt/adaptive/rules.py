@@ -86,7 +86,7 @@ class Estimator(Protocol):
     """Estimates the ability of each row of a state."""
 
     def estimate(self, state: State) -> Standing:
-        """Ability, its standard error, and the next target; at step 0 the target is not used."""
+        """Return ability, its standard error, and the next target (unused at step 0)."""
 
 
 @dataclass(frozen=True)

@@ -224,4 +224,4 @@ def refuse_unless_number(
             bounds = f"of at least {low:g}" if ends else f"above {low:g}"
         else:
             bounds = f"from {low:g} to {high:g}" if ends else f"between {low:g} and {high:g}"
-        raise InputError(f"{name} is {number!r}; give a number {bounds}.")
+        raise InputError(f"`{name}` must be a number {bounds}, got {number!r}.")

@@ -328,7 +328,7 @@ class DimensionScale(Result):
 
     @property
     def pays(self) -> bool:
-        """Whether several dimensions predict held-out answers significantly better than one."""
+        """True if several dimensions predict held-out answers significantly better than one."""
         return self.converged and self._difference[1] > 0
 
     @property

@@ -337,8 +337,8 @@ def check_client(client: Any) -> None:
     """Refuse what is no client, one that is closed, and workers that could not do the work."""
     if not all(hasattr(client, name) for name in ("submit", "scatter", "gather", "run")):
         raise InputError(
-            f"client is {client!r:.60}; give a distributed.Client, as in "
-            "EM(client=Client(LocalCluster()))."
+            "`client` must be a distributed.Client, as in EM(client=Client(LocalCluster())), got "
+            f"{client!r:.60}."
         )
     if getattr(client, "status", "running") != "running":
         raise ClusterError(

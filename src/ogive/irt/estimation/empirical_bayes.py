@@ -297,7 +297,7 @@ class ShapeTest:
 
     @property
     def refutes(self) -> bool:
-        """Whether the population is not normal."""
+        """True if the population is not normal."""
         return self.p_value < ALPHA
 
     @property

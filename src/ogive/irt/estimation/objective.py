@@ -173,7 +173,7 @@ class Problem:
 
     @property
     def outnumbered(self) -> bool:
-        """Whether so many items face a few respondents that priors must count in full.
+        """True if so many items face a few respondents that priors must count in full.
 
         If they counted once, iterations would go round in circles: three respondents do not hold
         the scale against thousands of items.
@@ -186,7 +186,7 @@ class Problem:
 
     @property
     def by_chance(self) -> bool:
-        """Whether many iterations would only explain chance.
+        """True if many iterations would only explain chance.
 
         Either so few respondents gave scores that what these have in common may be chance, or each
         item has as many parameters as responses, and no prior.
@@ -196,7 +196,7 @@ class Problem:
 
     @property
     def saturated(self) -> bool:
-        """Whether every item has a parameter for each of its responses, and no prior."""
+        """True if every item has a parameter for each of its responses, and no prior."""
         no_priors = all(c.prior is None for c in self.model.coordinates)
         return no_priors and self.data.n_respondents <= self.model.width
 

@@ -53,8 +53,8 @@ def with_priors(
         priors = dict.fromkeys(names)
     if not isinstance(priors, Mapping):
         raise InputError(
-            f"priors is {priors!r}; give None for none, or a mapping such as "
-            f"{{{names[0]!r}: ogive.Normal(0, 2)}}."
+            f"`priors` must be None for none, or a mapping such as {{{names[0]!r}: ogive.Normal(0, "
+            f"2)}}, got {priors!r}."
         )
     unknown = sorted(set(priors) - set(names))
     if unknown:

@@ -37,7 +37,7 @@ class Prior(Protocol):
 
     @property
     def keeps_off(self) -> bool:
-        """Whether the density vanishes at the lower bound."""
+        """True if the density vanishes at the lower bound."""
 
     def log_density(self, x: Array) -> Array:
         """Return log-density up to a constant."""
@@ -104,7 +104,7 @@ class Beta:
 
     @property
     def keeps_off(self) -> bool:
-        """Whether the density vanishes at zero."""
+        """True if the density vanishes at zero."""
         return self.a > 1
 
     def __post_init__(self) -> None:
@@ -190,7 +190,7 @@ class MeasurementModel(ABC):
 
     @property
     def own_slopes(self) -> bool:
-        """Whether each item has a discrimination of its own."""
+        """True if each item has a discrimination of its own."""
         return not self.shared.any()
 
     @property

@@ -203,7 +203,8 @@ class VariedCategories(Categorical):
         whole = isinstance(lowest, int | np.integer) and not isinstance(lowest, bool)
         if lowest is not None and not (whole and 0 <= lowest <= MAX_CATEGORIES):
             raise InputError(
-                f"lowest is {lowest!r:.60}; give the lowest grade, a whole number such as 0 or 1."
+                "`lowest` must be the lowest grade, a whole number such as 0 or 1, got "
+                f"{lowest!r:.60}."
             )
         if not self.coordinates:
             object.__setattr__(self, "coordinates", self.default_coordinates())

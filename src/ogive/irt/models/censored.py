@@ -335,6 +335,6 @@ def _checked_limits(limits: Any) -> tuple[float | None, float | None]:
         fine = False
     if not fine:
         raise InputError(
-            f"limits is {limits!r:.60}; give (low, high), either of which may be None."
+            f"`limits` must be (low, high), either of which may be None, got {limits!r:.60}."
         )
     return low, high

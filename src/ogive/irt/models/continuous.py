@@ -74,8 +74,8 @@ class Bounded(MeasurementModel):
             object.__setattr__(self, "bounds", _pairs(self.bounds))
         elif self.bounds not in ("auto", "table", "items"):
             raise InputError(
-                f"bounds is {self.bounds!r}; give (low, high), a pair for each item, 'table', "
-                "'items' or 'auto'."
+                "`bounds` must be (low, high), a pair for each item, 'table', 'items' or 'auto', "
+                f"got {self.bounds!r}."
             )
         if self.inside is not None:
             object.__setattr__(self, "inside", _pairs(self.inside))
@@ -88,15 +88,15 @@ class Bounded(MeasurementModel):
         number = isinstance(moved, int | float) and not isinstance(moved, bool)
         if moved != "midway" and not (number and 0 < float(moved) < np.inf):
             raise InputError(
-                f"at_bounds is {moved!r}; give 'midway', or a number above 0 by which responses "
-                "at a bound are moved inside."
+                "`at_bounds` must be 'midway', or a number above 0 by which responses at a bound "
+                f"are moved inside, got {moved!r}."
             )
         if not self.coordinates:
             object.__setattr__(self, "coordinates", self.default_coordinates())
 
     @property
     def _one_interval(self) -> bool:
-        """Whether all items have the same bounds."""
+        """True if all items have the same bounds."""
         return isinstance(self.bounds, str) or not isinstance(self.bounds[0], tuple)
 
     def fitted_to(self, cells: Array, items: Sequence[str]) -> Self:
@@ -269,8 +269,8 @@ def _pairs(given: Any) -> Pair | tuple[Pair, ...]:
     span = table[..., 1] - table[..., 0] if fine else np.zeros(1)
     if not ((span > NARROWEST) & (span < WIDEST)).all():
         raise InputError(
-            f"bounds is {given!r:.60}; give (low, high) with low below high, finite and on a scale "
-            "that can be told, or such a pair for each item."
+            "`bounds` must be (low, high) with low below high, finite and on a scale that can be "
+            f"told, or such a pair for each item, got {given!r:.60}."
         )
     if table.ndim == 1:
         return float(table[0]), float(table[1])

@@ -280,8 +280,8 @@ class OnePL(Logistic):
             return
         if isinstance(given, bool | str) or not LEAST_UNIT <= given <= SLOPE.high:
             raise InputError(
-                f"discrimination is {given!r}; give a number from {LEAST_UNIT} to "
-                f"{SLOPE.high:g}, such as 1 for the Rasch model."
+                f"`discrimination` must be a number from {LEAST_UNIT} to {SLOPE.high:g}, such as 1 "
+                f"for the Rasch model, got {given!r}."
             )
 
     def reported(self, coords: Floats) -> tuple[Floats, float]:
