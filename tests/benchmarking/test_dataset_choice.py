@@ -118,7 +118,7 @@ def test_a_number_or_a_share_picks_one_size(subtests):
 
 
 def test_another_size_than_those_looked_at_is_refused():
-    with pytest.raises(InputError, match="`size` must be one of: 3.*got 5"):
+    with pytest.raises(InputError, match=r"`size` must be one of: 3.*got 5"):
         choose(table(), 3).subset(5)
 
 

@@ -205,7 +205,7 @@ def test_every_method_places_the_optimal_classifier_above_the_pessimal(subtests)
 
 def test_an_unknown_method_is_refused_before_anything_runs():
     with pytest.raises(
-        InputError, match="`method` must be one of: eap, map, ml, wle, stag.*got 'best'"
+        InputError, match=r"`method` must be one of: eap, map, ml, wle, stag.*got 'best'"
     ):
         decode(method="best")
 

@@ -58,7 +58,7 @@ def test_bins_hold_equally_many_data_sets_hardest_first(decoding):
 
 
 def test_too_many_bins_are_refused(decoding):
-    with pytest.raises(InputError, match="`bins` must be a whole number from 1 to 5.*got 6"):
+    with pytest.raises(InputError, match=r"`bins` must be a whole number from 1 to 5.*got 6"):
         decoding.bins(6)
 
 

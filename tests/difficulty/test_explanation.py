@@ -153,7 +153,7 @@ def test_what_cannot_be_explained_is_refused(forest):
         explain_difficulty("rf", frame[:10], difficulty[:10])
     with pytest.raises(InputError, match=r"labels has shape \(3,\)"):
         explain_difficulty("rf", frame, difficulty, labels[:3])
-    with pytest.raises(InputError, match="`test_size` must be a number between 0.*got 2"):
+    with pytest.raises(InputError, match=r"`test_size` must be a number between 0.*got 2"):
         explain_difficulty("rf", frame, difficulty, test_size=2)
     with pytest.raises(InputError, match="There is no item 'row_999'"):
         forest.of_item("row_999")

@@ -74,5 +74,5 @@ def test_noise_of_no_meaning_is_mostly_left_out_by_bic():
 
 
 def test_an_unknown_criterion_is_refused():
-    with pytest.raises(InputError, match="`criterion` must be 'aic' or 'bic'.*got 'r2'"):
+    with pytest.raises(InputError, match=r"`criterion` must be 'aic' or 'bic'.*got 'r2'"):
         StepwiseRegressor("r2").fit(*draw(0))

@@ -195,5 +195,5 @@ def test_what_a_harness_said_becomes_one_sentence(subtests):
 def test_settings_are_a_mapping(subtests):
     assert refuse_settings(None, ["limit"]) == {}
     assert refuse_settings({"temperature": 0}, ["limit"]) == {"temperature": 0}
-    with pytest.raises(InputError, match="`settings` must be a mapping.*got 'a=b'"):
+    with pytest.raises(InputError, match=r"`settings` must be a mapping.*got 'a=b'"):
         refuse_settings("a=b", ["limit"])

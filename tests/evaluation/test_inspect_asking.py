@@ -243,7 +243,7 @@ def test_unknown_models_are_named(bank, facts, tmp_path):
 
 
 def test_bad_arguments_are_refused_before_anything_runs(facts, ask, mind, tmp_path, subtests):
-    with pytest.raises(InputError, match="`respondent` must be the name of a model.*got None"):
+    with pytest.raises(InputError, match=r"`respondent` must be the name of a model.*got None"):
         og.inspect_ask(None, facts, tmp_path / "runs")
     with pytest.raises(InputError, match="settings has limit, which an adaptive"):
         ask(settings={"limit": 3})

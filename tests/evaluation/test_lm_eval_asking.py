@@ -188,7 +188,7 @@ def test_harness_errors_are_one_sentence_and_cost_nothing(bank, ask, mind, subte
 
 def test_bad_arguments_are_refused_before_anything_runs(bank, facts, ask, tmp_path):
     with pytest.raises(
-        InputError, match="`respondent` must be the name of a kind of models.*got None"
+        InputError, match=r"`respondent` must be the name of a kind of models.*got None"
     ):
         og.lm_eval_ask(None, facts, tmp_path / "runs")
     with pytest.raises(InputError, match="settings has limit, which an adaptive"):

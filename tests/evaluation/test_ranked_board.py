@@ -343,7 +343,7 @@ def test_a_calibration_of_other_responses_is_refused_not_ignored():
     one, other = (og.simulate("1pl", 5, n, random_state=0).responses for n in (8, 9))
     with pytest.raises(InputError, match="of other respondents or items than responses"):
         og.leaderboard(one, calibration=og.calibrate(other, "1pl"))
-    with pytest.raises(InputError, match="`calibration` must be what.*got a Responses"):
+    with pytest.raises(InputError, match=r"`calibration` must be what.*got a Responses"):
         og.leaderboard(one, calibration=one)
 
 

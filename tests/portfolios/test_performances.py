@@ -147,7 +147,7 @@ def test_a_frame_may_say_which_values_are_good_but_the_caller_decides():
 def test_a_frame_that_says_something_else_is_refused():
     table = TIMES.copy()
     table.attrs = {"better": 3}
-    with pytest.raises(InputError, match="`better` must be 'higher' or 'lower'.*got 3"):
+    with pytest.raises(InputError, match=r"`better` must be 'higher' or 'lower'.*got 3"):
         as_performances(table)
 
 

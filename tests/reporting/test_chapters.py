@@ -73,7 +73,7 @@ def test_the_order_given_is_that_of_the_data_sets(decoded):
 
 
 def test_an_unknown_order_is_refused(decoded):
-    with pytest.raises(InputError, match="`order` must be one of: difficulty.*got 'size'"):
+    with pytest.raises(InputError, match=r"`order` must be one of: difficulty.*got 'size'"):
         read_benchmark(decoded, order="size")
 
 

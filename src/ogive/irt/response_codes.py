@@ -65,8 +65,7 @@ def checked_kind(kind: str | None) -> Kind | None:
         return kind
     raise InputError(
         f"`kind` must be 'binary', 'graded', 'continuous' or 'nominal', got {shown(kind)}. "
-        f"Leave it "
-        "out to have it inferred."
+        "Leave it out to have it inferred."
     )
 
 

@@ -413,5 +413,5 @@ def test_shared_scenarios_are_read(subtests, shared):
 
 
 def test_a_limit_that_is_no_number_is_said(scenario):
-    with pytest.raises(InputError, match="`max_bytes` must be a number above 0.*got 'x'"):
+    with pytest.raises(InputError, match=r"`max_bytes` must be a number above 0.*got 'x'"):
         scenario(max_bytes="x")

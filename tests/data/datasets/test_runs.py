@@ -87,7 +87,7 @@ def test_a_problem_without_a_name_is_said_and_not_called_nan(file, head):
 def test_what_is_no_path_and_no_size_is_said(file):
     with pytest.raises(InputError, match="path is None, but the path of a file is needed"):
         read_runs(None)
-    with pytest.raises(InputError, match="`max_bytes` must be a number above 0.*got 'x'"):
+    with pytest.raises(InputError, match=r"`max_bytes` must be a number above 0.*got 'x'"):
         read_runs(file(WIDE), max_bytes="x")
 
 
