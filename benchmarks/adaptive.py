@@ -122,7 +122,7 @@ def compare(bank: Calibration, abilities: Floats) -> None:
 
 
 def controls(bank: Calibration, abilities: Floats) -> None:
-    """What exposure control and content balance cost."""
+    """Measure what exposure control and content balance cost."""
     groups = {name: f"group {k % 4}" for k, name in enumerate(bank.item_names)}
     shares = {"group 0": 0.4, "group 1": 0.3, "group 2": 0.2, "group 3": 0.1}
     rows = []

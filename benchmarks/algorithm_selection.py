@@ -65,7 +65,7 @@ SINGLE, VIRTUAL = "single best", "virtual best"
 
 
 def selector(kind: str) -> og.AlgorithmSelector:
-    """A selector; of kinds with one regressor per algorithm, with small forests."""
+    """Return a selector; of kinds with one regressor per algorithm, with small forests."""
     if kind in ("difficulty", "performance"):
         return og.AlgorithmSelector(kind, regressor=RandomForestRegressor(**SMALL))
     return og.AlgorithmSelector(kind)
@@ -79,7 +79,7 @@ def by_fold(achieved: pd.DataFrame, folds: pd.Series, kind: str) -> float:
 
 
 def row_of(name: str, size: str, found: dict[str, Any], seconds: float) -> list[str]:
-    """One scenario: closed gaps of each kind, and those that were published."""
+    """Return one scenario: closed gaps of each kind, and those that were published."""
     cells = [name, "development" if name in DEVELOPMENT else "test", size]
     for kind, each in found.items():
         told = each.to_frame().loc[kind]
@@ -92,7 +92,7 @@ def row_of(name: str, size: str, found: dict[str, Any], seconds: float) -> list[
 
 
 def summary(kind: str, gaps: list[tuple[float, float]]) -> str:
-    """Mean and median over scenarios, and how often it is surely below the single best."""
+    """Return mean and median over scenarios, and how often it is surely below the single best."""
     values, errors = np.array(gaps).T
     below = int((values + 1.96 * errors < 0).sum())
     return (

@@ -23,7 +23,7 @@ CHANCES = {  # of grades 0 to 3
 
 
 def covered(chances: tuple[float, ...], n_items: int, random: np.random.Generator) -> list[float]:
-    """Share of intervals that hold the true mean, that pass an end, and their mean width."""
+    """Return share of intervals that hold the true mean, that pass an end, and their mean width."""
     grades = np.arange(4.0)
     truth = float(grades @ chances)
     values = random.choice(grades, (DRAWS, n_items), p=chances)

@@ -31,7 +31,7 @@ def equal_scores(random: np.random.Generator, n_datasets: int) -> np.ndarray:
 
 
 def beyond_two_errors(scores: np.ndarray) -> bool:
-    """Whether some lie more than 1.96 standard errors behind the best: the naive rule."""
+    """Return True if some lie more than 1.96 standard errors behind the best: the naive rule."""
     best = int(np.argmax(scores.mean(axis=1)))
     behind = scores[best] - np.delete(scores, best, axis=0)
     error = behind.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
@@ -39,19 +39,19 @@ def beyond_two_errors(scores: np.ndarray) -> bool:
 
 
 def by_the_rule(scores: np.ndarray) -> bool:
-    """Whether the rule of the package calls some of them lower, as in `decode_benchmark`."""
+    """Return True if the rule of the package calls some of them lower, as in `decode_benchmark`."""
     best = int(np.argmax(scores.mean(axis=1)))
     return bool(differences_over_units(scores).behind(best).any())
 
 
 def apart_by_ranges(scores: np.ndarray) -> bool:
-    """Whether ranges of Glicko-2 do not overlap with that of the leader."""
+    """Return True if ranges of Glicko-2 do not overlap with that of the leader."""
     final = og.tournament(scores).final
     return bool((final.high < final.low[int(np.argmax(final.rating))]).any())
 
 
 def behind_in_tournament(scores: np.ndarray) -> bool:
-    """Whether a tournament calls some of them behind the leader."""
+    """Return True if a tournament calls some of them behind the leader."""
     return len(og.tournament(scores).level_with_leader) < RIVALS - 1
 
 

@@ -17,7 +17,7 @@ N_MODELS, N_POOL = 10, 200
 
 
 def measure(n_items: int, n_classes: int) -> tuple[object, ...]:
-    """Time calibration, enrichment with 1,000 resamples of the items, and one figure."""
+    """Return time calibration, enrichment with 1,000 resamples of the items, and one figure."""
     random = np.random.default_rng(0)
     responses = og.simulate("2pl", N_POOL, n_items, random_state=0).responses
     truth = random.integers(n_classes, size=n_items)

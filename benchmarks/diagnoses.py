@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 def drawn(random: np.random.Generator, n: int, m: int, abilities: int, guessing: float) -> Floats:
-    """Right and wrong answers to items of which each asks for one of the abilities."""
+    """Return right and wrong answers to items of which each asks for one of the abilities."""
     ability = random.normal(size=(n, abilities))[:, np.arange(m) % abilities]
     slope = np.exp(random.normal(0.2, 0.3, m))
     chance = guessing + (1 - guessing) * expit(slope * (ability - random.normal(0, 1.2, m)))
@@ -69,7 +69,7 @@ def dimensions(tables: int) -> None:
 
 
 def two_models(random: np.random.Generator, n: int) -> Floats:
-    """Chances of two models on n items."""
+    """Return chances of two models on n items."""
     easy = random.normal(0.8, 1.2, n)
     return expit(np.stack([easy + random.normal(0, 0.5, n) + 0.35, easy]))
 
@@ -156,7 +156,7 @@ def _groups(table: og.Responses) -> float:
 
 
 def one_ability(seed: int, n: int, m: int, sd: float = 1.0) -> Floats:
-    """Right and wrong answers of equally discriminating items."""
+    """Return right and wrong answers of equally discriminating items."""
     random = np.random.default_rng(seed)
     ability, difficulty = random.normal(0, sd, n), random.normal(0, 1, m)
     return (random.random((n, m)) < expit(ability[:, None] - difficulty)).astype(float)
@@ -210,7 +210,7 @@ def reliabilities(tables: int) -> None:
 
 
 def _true_reliability(seed: int, n: int, sd: float) -> float:
-    """Of total scores on the items of `one_ability`."""
+    """Return of total scores on the items of `one_ability`."""
     random = np.random.default_rng(seed)
     random.normal(0, sd, n)
     difficulty = random.normal(0, 1, 200)

@@ -53,7 +53,7 @@ ABNORMAL = 6.0  # difficulties beyond this are left out, as in the paper
 
 
 def at_size(**settings: float) -> tuple[object, ...]:
-    """Time fitting, and predicting with intervals."""
+    """Return time fitting, and predicting with intervals."""
     random = np.random.default_rng(0)
     X = random.normal(size=(N_ITEMS, N_FEATURES))
     y = X[:, 0] + np.abs(X[:, 1]) + 0.5 * random.normal(size=N_ITEMS)

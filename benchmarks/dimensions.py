@@ -45,7 +45,7 @@ SPEEDS = [
 
 
 def speed() -> list[tuple[str, ...]]:
-    """The fit with its errors and abilities; and with five folds of held-out answers."""
+    """Return the fit with its errors and abilities; and with five folds of held-out answers."""
     rows = []
     for name, n_respondents, sizes, structure, categories in SPEEDS:
         answers, _, _, names = drawn(n_respondents, sizes, 0.5, 1, categories)
@@ -59,7 +59,7 @@ def speed() -> list[tuple[str, ...]]:
 
 
 def coverage(replications: int) -> list[tuple[str, ...]]:
-    """How often 95 % intervals hold loadings, correlations and abilities."""
+    """Return how often 95 % intervals hold loadings, correlations and abilities."""
     rows = []
     for n_respondents, each, correlation in [(40, 30, 0.5), (200, 15, 0.5), (800, 10, 0.8)]:
         held: list[list[float]] = []
@@ -86,7 +86,7 @@ def _inside(frame: pd.DataFrame, truth: Floats) -> pd.Series:
 
 
 def verdicts(replications: int) -> list[tuple[str, ...]]:
-    """How often several dimensions are said to predict better, and the mean gain."""
+    """Return how often several dimensions are said to predict better, and the mean gain."""
     rows = []
     for n_respondents, each in [(40, 30), (200, 15)]:
         for correlation in (1.0, 0.9, 0.6):

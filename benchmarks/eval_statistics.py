@@ -28,7 +28,7 @@ LEVEL = 0.05
 
 
 def drawn(random: np.random.Generator, ahead: float) -> tuple[np.ndarray, np.ndarray]:
-    """Right and wrong answers of two models, and the document of each question."""
+    """Return right and wrong answers of two models, and the document of each question."""
     documents = np.repeat(np.arange(DOCUMENTS), PER_DOCUMENT)
     easy = random.normal(0, BETWEEN, DOCUMENTS)[documents] + random.normal(
         0, WITHIN, len(documents)
@@ -39,7 +39,7 @@ def drawn(random: np.random.Generator, ahead: float) -> tuple[np.ndarray, np.nda
 
 
 def truth(ahead: float) -> tuple[float, float]:
-    """The accuracies over all questions that could be asked."""
+    """Return the accuracies over all questions that could be asked."""
     spread = np.sqrt(BETWEEN**2 + WITHIN**2 + OWN**2)
     at = np.random.default_rng(0).normal(0, spread, 1_000_000)
     first, second = (float((1 / (1 + np.exp(-MIDDLE - a - at))).mean()) for a in (ahead, 0.0))
@@ -47,26 +47,26 @@ def truth(ahead: float) -> tuple[float, float]:
 
 
 def plain(scores: np.ndarray) -> float:
-    """Sample standard deviation over the square root of n."""
+    """Return sample standard deviation over the square root of n."""
     return float(scores.std(ddof=1) / np.sqrt(len(scores)))
 
 
 def clustered(scores: np.ndarray, documents: np.ndarray) -> float:
-    """Standard error of the mean if answers on one document go together (Miller, 2024)."""
+    """Return standard error of the mean if answers on one document go together (Miller, 2024)."""
     sums = np.bincount(documents, scores - scores.mean())
     few = DOCUMENTS / (DOCUMENTS - 1)
     return float(np.sqrt(few * (sums**2).sum()) / len(scores))
 
 
 def by_errors(scores: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Intervals of both accuracies, and whether these alone call the models different."""
+    """Return intervals of both accuracies, and whether these alone call the models different."""
     means = scores.mean(axis=1)
     ends = np.stack([means - REACH * errors, means + REACH * errors], axis=1)
     return ends, bool(abs(means[0] - means[1]) > REACH * np.hypot(*errors))
 
 
 def by_evalconfidence(scores: np.ndarray, documents: np.ndarray) -> tuple[np.ndarray, bool]:
-    """What evalconfidence says, with documents as its clusters."""
+    """Return what evalconfidence says, with documents as its clusters."""
     import evalconfidence as other
 
     frames = [
@@ -79,7 +79,7 @@ def by_evalconfidence(scores: np.ndarray, documents: np.ndarray) -> tuple[np.nda
 
 
 def by_ogive(scores: np.ndarray, documents: np.ndarray) -> tuple[np.ndarray, bool]:
-    """What a leaderboard says, with the documents given."""
+    """Return what a leaderboard says, with the documents given."""
     table = og.Responses(scores, respondents=["a", "b"]).described(items={"document": documents})
     board = og.leaderboard(table)
     rows = board.to_frame().loc[["a", "b"]]

@@ -19,7 +19,7 @@ NEW = 8  # respondents or items per replication that were not in the table
 
 
 def regression(replications: int) -> list[tuple[str, ...]]:
-    """Ability = 0.4 log compute + 0.3 if tuned + noise of 0.6."""
+    """Return ability = 0.4 log compute + 0.3 if tuned + noise of 0.6."""
     cases = [(15, 100, 0.0, ""), (30, 300, 0.0, ""), (30, 300, 0.0, "skewed"), (100, 50, 0.3, "")]
     rows = []
     for n_respondents, n_items, missing, shape in [*cases, (400, 20, 0.0, "")]:
@@ -62,7 +62,7 @@ def regression(replications: int) -> list[tuple[str, ...]]:
 
 
 def difficulty(replications: int) -> list[tuple[str, ...]]:
-    """Difficulty = 0.5 length + 0.4 if law + scatter of 0.7; length is skewed."""
+    """Return difficulty = 0.5 length + 0.4 if law + scatter of 0.7; length is skewed."""
     cases = [(15, 100, 0.0), (15, 20, 0.0), (30, 300, 0.0), (100, 50, 0.3), (400, 20, 0.0)]
     rows = []
     for n_respondents, n_items, missing in [*cases, (400, 100, 0.0)]:
@@ -102,7 +102,7 @@ def difficulty(replications: int) -> list[tuple[str, ...]]:
 
 
 def weighted_slope_holds(y: Floats, se: Floats, length: Floats, law: Floats, truth: float) -> bool:
-    """Least squares of estimates, weighted by their standard errors."""
+    """Return least squares of estimates, weighted by their standard errors."""
     design, weights = np.stack([np.ones(y.size), length, law], axis=1), 1 / se**2
     inverse = np.linalg.inv(design.T @ (weights[:, None] * design))
     fit = inverse @ design.T @ (weights * y)
@@ -131,7 +131,7 @@ def shares(inside: dict[str, list[float]]) -> list[str]:
 
 
 def groups(replications: int) -> list[tuple[str, ...]]:
-    """A second group with mean 0.5 and standard deviation 1.3 of the first."""
+    """Return a second group with mean 0.5 and standard deviation 1.3 of the first."""
     rows = []
     for each, n_items in [(40, 100), (150, 30), (500, 15)]:
         inside: dict[str, list[float]] = {"mean": [], "sd": [], "alarm": []}

@@ -112,7 +112,7 @@ def defects(seed: int) -> Draw:
 
 
 def made(n: int, distance: float, share: float, noise: float) -> Callable[[int], Draw]:
-    """Two normal classes; where the fourth feature is high, some labels are wrong."""
+    """Return two normal classes; where the fourth feature is high, some labels are wrong."""
 
     def draw(seed: int) -> Draw:
         random = np.random.default_rng(1000 + seed)
@@ -173,7 +173,7 @@ def sample(key: str, draw: Callable[[int], Draw], seed: int, size: float) -> Sam
 
 
 def fitted(data: Draw, seed: int, size: float) -> dict[str, Any]:
-    """Predicted class, true class, confidence and capability of each case."""
+    """Return predicted class, true class, confidence and capability of each case."""
     X, y, new_X, new_y = data
     classes, codes = np.unique(y, return_inverse=True)
     draw = int(np.random.RandomState(seed).randint(2**31 - 1))
@@ -202,7 +202,7 @@ def fitted(data: Draw, seed: int, size: float) -> dict[str, Any]:
 
 
 def methods(one: Sample, target: float) -> Iterator[tuple[str, Any]]:
-    """Which new cases each method accepts."""
+    """Yield which new cases each method accepts."""
     held, new = one.held, one.new
     for name, of in (
         (PLAIN, lambda cases: cases.confidence),
@@ -214,7 +214,7 @@ def methods(one: Sample, target: float) -> Iterator[tuple[str, Any]]:
 
 
 def gated(one: Sample, by: str, target: float) -> Any:
-    """Which new cases a gate accepts."""
+    """Return which new cases a gate accepts."""
     guarantee = Guarantee(target, ALPHA, by)
     names = ["all"] if by == "all" else [str(code) for code in range(one.n_classes)]
     flat = np.ones(one.n_classes), np.zeros(one.n_classes), np.zeros(one.n_classes)
@@ -230,7 +230,7 @@ def gated(one: Sample, by: str, target: float) -> Any:
 
 
 def measured(one: Sample, taken: Any) -> dict[str, Any]:
-    """Shares accepted and right, over all new cases and in the class that fares worst."""
+    """Return shares accepted and right, over all new cases and in the class that fares worst."""
     right, true = one.new.correct, one.new.true
     shares = [taken[true == code].mean() for code in range(one.n_classes)]
     accuracies = [right[taken & (true == code)] for code in range(one.n_classes)]
@@ -247,7 +247,7 @@ def measured(one: Sample, taken: Any) -> dict[str, Any]:
 
 
 def held_line(part: pd.DataFrame, target: float) -> list[str]:
-    """Shares, and in how many seeds the promise is seen to hold."""
+    """Return shares, and in how many seeds the promise is seen to hold."""
     none = part["n"] == 0
     kept = int(((part["accuracy"] >= target) | none).sum())
     against = binom.sf(part["errors"] - 1, part["n"], 1 - target) < ALPHA
@@ -321,7 +321,7 @@ def in_classes(sets: dict[str, Any]) -> None:
 
 
 def sites(n: int, seed: int) -> tuple[pd.DataFrame, Any, Any]:
-    """Three sites, of which one has many wrong labels and one few cases."""
+    """Return three sites, of which one has many wrong labels and one few cases."""
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, n)
     site = random.choice(["large", "noisy", "small"], n, p=[0.6, 0.3, 0.1])
@@ -386,7 +386,7 @@ def by_size(sets: dict[str, Any]) -> None:
 
 
 def same_as_the_gate(sets: dict[str, Any]) -> None:
-    """The shortcut by kept figures accepts what CapabilityGate does."""
+    """Check that the shortcut by kept figures accepts what CapabilityGate does."""
     for key, draw, target in sets.values():
         X, y, new_X, _ = draw(0)
         gate = og.CapabilityGate(target_accuracy=target, random_state=0).fit(X, y)

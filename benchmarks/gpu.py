@@ -81,7 +81,7 @@ def measure(name: str, n_respondents: int, n_items: int, device: str) -> tuple[o
 
 
 def _apart(data: Encoded, model: Categorical, coords: Floats) -> str:
-    """How far items are from those that the CPU finds, where it can."""
+    """Return how far items are from those that the CPU finds, where it can."""
     n_rows, n_items = data.shape
     if n_rows * n_items > MOST_BESIDE:
         return "not tried"

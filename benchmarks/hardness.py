@@ -34,13 +34,13 @@ def gower(X: np.ndarray) -> np.ndarray:
 
 
 def disagreeing(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """kDN: share of the nearest neighbours with another label."""
+    """Return kDN: share of the nearest neighbours with another label."""
     nearest = np.argsort(gower(X), axis=1, kind="stable")[:, :NEIGHBOURS]
     return np.mean(labels[nearest] != labels[:, None], axis=1)
 
 
 def borderline(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """N1: share of the neighbours in a minimum spanning tree that have another label."""
+    """Return N1: share of the neighbours in a minimum spanning tree that have another label."""
     from scipy.sparse.csgraph import minimum_spanning_tree
 
     far = np.where(np.isinf(gower(X)), 0.0, np.maximum(gower(X), 1e-12))
@@ -51,7 +51,7 @@ def borderline(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def nearest(X: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distances, with those of rows that have the same label, or another one."""
+    """Return distances, with those of rows that have the same label, or another one."""
     far, same = gower(X), labels == labels[:, None]
     return far, np.where(same, far, np.inf), np.where(same, np.inf, far)
 
@@ -64,7 +64,7 @@ def intra_extra(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def local_set(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """LSC: how few rows are nearer than the nearest of another class."""
+    """Return LSC: how few rows are nearer than the nearest of another class."""
     far, _, outside = nearest(X, labels)
     nearer = (far < outside.min(axis=1)[:, None]).sum(axis=1)
     return 1 - nearer / np.bincount(labels)[labels]
@@ -78,14 +78,14 @@ def local_radius(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def harmfulness(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """H: share of the rows of other classes of which this one is the nearest enemy."""
+    """Return h: share of the rows of other classes of which this one is the nearest enemy."""
     _, _, outside = nearest(X, labels)
     times = np.bincount(outside.argmin(axis=1), minlength=len(labels))
     return times / (len(labels) - np.bincount(labels)[labels])
 
 
 def usefulness(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """U: how few rows have this one in their local set."""
+    """Return u: how few rows have this one in their local set."""
     far, _, outside = nearest(X, labels)
     inside = far < outside.min(axis=1)[:, None]
     return 1 - inside.sum(axis=0) / np.bincount(labels)[labels]
@@ -117,20 +117,20 @@ def tree(X: np.ndarray, labels: np.ndarray, *, pruned: bool) -> Any:
 
 
 def disjunct_size(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """DS: how few rows share the leaf of a tree."""
+    """Return DS: how few rows share the leaf of a tree."""
     leaf = tree(X, labels, pruned=False).apply(X)
     size = np.bincount(leaf)[leaf] - 1
     return 1 - size / max(size.max(), 1)
 
 
 def disjunct_class(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """DCP: share of another class in the leaf of a pruned tree."""
+    """Return DCP: share of another class in the leaf of a pruned tree."""
     found = tree(X, labels, pruned=True).predict_proba(X)
     return 1 - found[np.arange(len(labels)), labels]
 
 
 def depth(X: np.ndarray, labels: np.ndarray, *, pruned: bool) -> np.ndarray:
-    """TD: depth of the leaf in a tree."""
+    """Return TD: depth of the leaf in a tree."""
     found = tree(X, labels, pruned=pruned)
     return np.asarray(found.decision_path(X).sum(axis=1)).ravel() - 1
 
@@ -150,7 +150,7 @@ def likelihood(X: np.ndarray, labels: np.ndarray, *, difference: bool) -> np.nda
 
 
 def plain_likelihood(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """CLD as it is without calibration: log-likelihoods of classes, by naive Bayes."""
+    """Return CLD as it is without calibration: log-likelihoods of classes, by naive Bayes."""
     from sklearn.naive_bayes import GaussianNB
 
     model = GaussianNB(var_smoothing=1e-3).fit(X, labels)
@@ -162,7 +162,7 @@ def plain_likelihood(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def minority(_: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """MV: how small the class is."""
+    """Return MV: how small the class is."""
     sizes = np.bincount(labels)
     return 1 - sizes[labels] / sizes.max()
 

@@ -156,7 +156,7 @@ def few_rows(runs: int) -> list[tuple[object, ...]]:
 
 
 def real_rows() -> list[tuple[object, ...]]:
-    """Time tables of realistic size, and show the first findings."""
+    """Return time tables of realistic size, and show the first findings."""
     rows = []
     for name in ("metabench_arc_2pl", "metabench_mmlu_3pl", "helm_lite_binary"):
         frame = pd.read_csv(SHARED / "data" / "llm" / f"{name}_responses.csv.gz")

@@ -39,7 +39,7 @@ def battles(
 
 
 def of_battles(replications: int) -> list[tuple[object, ...]]:
-    """How often 95 % intervals hold; the truth is what 40,000 prompts give."""
+    """Return how often 95 % intervals hold; the truth is what 40,000 prompts give."""
     rows = []
     for m, n_prompts, per_prompt, sd, cluster in (
         (4, 20, 10, 1.0, "prompt"),
@@ -93,7 +93,7 @@ def judged(
 
 
 def of_human_labels(replications: int) -> list[tuple[object, ...]]:
-    """How often 95 % intervals hold, and how long they are beside human labels alone."""
+    """Return how often 95 % intervals hold, and how long they are beside human labels alone."""
     rows = []
     for n_human in (20, 50, 200):
         for chances in ((0.6, 0.5), (0.9, 0.85)):
@@ -133,7 +133,7 @@ def ratings(n_items: int, n_judges: int, share: float, seed: int) -> pd.DataFram
 
 
 def of_facets(replications: int) -> list[tuple[object, ...]]:
-    """How often 95 % intervals of abilities, their differences and severities hold."""
+    """Return how often 95 % intervals of abilities, their differences and severities hold."""
     rows = []
     for n_items, n_judges, share in ((30, 3, 1.0), (100, 3, 1.0), (100, 3, 0.5)):
         held: dict[str, list[float]] = {

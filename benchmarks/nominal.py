@@ -20,7 +20,7 @@ WRONG_KEYS = 0.1
 
 
 def witness() -> list[tuple[str, ...]]:
-    """The marginal likelihood climbed by SciPy's BFGS, from the definition."""
+    """Return the marginal likelihood climbed by SciPy's BFGS, from the definition."""
     table = og.simulate(og.Nominal(categories=4), 1000, 15, random_state=1).responses
     begin = process_time()
     ours = og.calibrate(table, "nominal", priors=None, tolerance=1e-8, progress=False)
@@ -52,7 +52,7 @@ def witness() -> list[tuple[str, ...]]:
 
 
 def coverage(replications: int) -> list[tuple[str, ...]]:
-    """How often 95 % intervals hold the true slope and intercept."""
+    """Return how often 95 % intervals hold the true slope and intercept."""
     rows = []
     for n_respondents, n_items, missing in [(200, 10, 0.0), (800, 10, 0.0), (800, 30, 0.3)]:
         inside: dict[str, list[float]] = {"slope": [], "intercept": []}
@@ -72,7 +72,7 @@ def coverage(replications: int) -> list[tuple[str, ...]]:
 
 
 def wrong_keys(replications: int) -> list[tuple[str, ...]]:
-    """A tenth of the keys is another option than the right one: found, and false alarms."""
+    """Return a tenth of the keys is another option than the right one: found, and false alarms."""
     rows = []
     for n_respondents in (30, 100, 300):
         found, false, named, wrong = 0, 0, 0, 0

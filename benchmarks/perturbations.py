@@ -28,7 +28,7 @@ TALLEST_MARK = 8  # a mark is 1/8 of the image in height and width, but at least
 
 
 def blur(images: Images, strength: str = "medium", *, random_state: int = 0) -> Images:
-    """Blur each image with a Gaussian kernel with a random variance.
+    """Return blur each image with a Gaussian kernel with a random variance.
 
     `strength` is "low", "medium" or "high": kernels 5, 9 and 13 pixels wide, and variances from
     0.1 to 2, 2 to 10 and 10 to 20.

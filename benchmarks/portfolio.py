@@ -251,7 +251,7 @@ class Design(NamedTuple):
     stuck: float = 0.0  # chance of a run on an average problem to get stuck, whatever its length
 
     def seconds(self, hardness: Floats, random: np.random.Generator) -> Floats:
-        """Simulated runs, (n_problems, n_algorithms)."""
+        """Return simulated runs, (n_problems, n_algorithms)."""
         noise = np.array(self.scatter) * random.normal(size=(len(hardness), len(self.middle)))
         alone = random.uniform(size=noise.shape) < self._stuck(hardness)
         return np.where(
@@ -259,7 +259,7 @@ class Design(NamedTuple):
         )
 
     def shares(self) -> Floats:
-        """Share of the population on which each has the least expected time, cut off."""
+        """Return share of the population on which each has the least expected time, cut off."""
         hardness = ndtri((np.arange(MANY) + 0.5) / MANY)
         mean, scatter = self._mean(hardness), np.array(self.scatter)
         end = (np.log(self.cutoff) - mean) / scatter

@@ -35,7 +35,7 @@ BLOCK = 20_000  # respondents drawn at a time
 
 
 def draw(name: str, n_respondents: int, n_items: int) -> np.ndarray:
-    """Right and wrong answers as a person has them: one byte each, in NumPy."""
+    """Return right and wrong answers as a person has them: one byte each, in NumPy."""
     random = np.random.default_rng(1)
     model = find_model(name)
     coords = model.from_parameters(model.sample(n_items, random))
@@ -48,14 +48,14 @@ def draw(name: str, n_respondents: int, n_items: int) -> np.ndarray:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds that `work` takes, and what it returns."""
+    """Return seconds that `work` takes, and what it returns."""
     begun = perf_counter()
     found = work()
     return perf_counter() - begun, found
 
 
 def public(cells: np.ndarray, name: str, engine: og.EM) -> list[float]:
-    """Seconds of each public call, one after the other."""
+    """Return seconds of each public call, one after the other."""
     made, table = timed(lambda: og.Responses(cells))
     fitted, cal = timed(lambda: og.calibrate(table, name, engine=engine, progress=False))
     shown, _ = timed(lambda: cal.items)
@@ -64,7 +64,7 @@ def public(cells: np.ndarray, name: str, engine: og.EM) -> list[float]:
 
 
 def inside(cells: np.ndarray, name: str, engine: og.EM) -> tuple[float, float, float]:
-    """Seconds to bring the table to the engine, of the climb, and of one E-step."""
+    """Return seconds to bring the table to the engine, of the climb, and of one E-step."""
     model = find_model(name)
     moved, data = timed(lambda: _settled(encode(cells, model, None, engine.device)))
     with workers() as run:
@@ -75,13 +75,13 @@ def inside(cells: np.ndarray, name: str, engine: og.EM) -> tuple[float, float, f
 
 
 def _settled(data: Encoded) -> Encoded:
-    """`data`, once it has arrived."""
+    """Return `data`, once it has arrived."""
     float(data.weights[0])
     return data
 
 
 def measure(name: str, shape: tuple[int, int], device: str | None) -> list[tuple[object, ...]]:
-    """The rows of one job: the first call, and the same again."""
+    """Return the rows of one job: the first call, and the same again."""
     cells, engine = draw(name, *shape), og.EM(device=device)
     first, again = public(cells, name, engine), public(cells, name, engine)
     moved, climbed, step = inside(cells, name, engine)

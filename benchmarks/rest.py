@@ -113,7 +113,7 @@ def row(name: str, table: Any, model: str, priors: Any) -> tuple[object, ...]:
 
 
 def summed(rows: list[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
-    """One line for all tables of a model, with priors or without."""
+    """Yield one line for all tables of a model, with priors or without."""
     for model, priors in dict.fromkeys((each[1], each[2]) for each in rows):
         some = [each for each in rows if (each[1], each[2]) == (model, priors)]
         yield (

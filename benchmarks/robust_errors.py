@@ -43,7 +43,7 @@ def clean(random: Random, n: int) -> np.ndarray:
 
 
 def pairs(random: Random, n: int) -> np.ndarray:
-    """Every fifth item repeats the response to the one before it in 40 % of respondents."""
+    """Return every fifth item repeats the response to the one before it in 40 % of respondents."""
     found = answered(random, n)
     again = np.arange(1, N_ITEMS, 5)
     repeats = random.random((n, again.size)) < 0.4
@@ -52,27 +52,27 @@ def pairs(random: Random, n: int) -> np.ndarray:
 
 
 def testlets(random: Random, n: int) -> np.ndarray:
-    """Items in tens with a text each, on which a respondent is better or worse (sd 0.7)."""
+    """Return items in tens with a text each, on which a respondent is better or worse (sd 0.7)."""
     effects = 0.7 * random.normal(size=(n, N_ITEMS // 10))
     return answered(random, n, np.repeat(effects, 10, axis=1))
 
 
 def careless(random: Random, n: int) -> np.ndarray:
-    """One respondent in ten answers half of the items by tossing a coin."""
+    """Return one respondent in ten answers half of the items by tossing a coin."""
     found = answered(random, n)
     who = (random.random((n, 1)) < 0.1) & (random.random(found.shape) < 0.5)
     return np.where(who, random.random(found.shape) < 0.5, found).astype(float)
 
 
 def contaminated(random: Random, n: int) -> np.ndarray:
-    """One response in twenty is a coin's."""
+    """Return one response in twenty is a coin's."""
     found = answered(random, n)
     which = random.random(found.shape) < 0.05
     return np.where(which, random.random(found.shape) < 0.5, found).astype(float)
 
 
 def two_groups(random: Random, n: int) -> np.ndarray:
-    """Half of the respondents are strong, half are weak."""
+    """Return half of the respondents are strong, half are weak."""
     slope, place = items()
     ability = 0.8 * random.choice([-1.0, 1.0], size=(n, 1)) + 0.6 * random.normal(size=(n, 1))
     chance = 1 / (1 + np.exp(-slope * (ability - place)))

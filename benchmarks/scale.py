@@ -64,7 +64,7 @@ def _file(folder: Path, first: int) -> Path:
 
 
 def in_memory(folder: Path) -> og.Responses:
-    """All files as one table."""
+    """Return all files as one table."""
     import pyarrow.parquet as pq
 
     paths = sorted(folder.glob("*.parquet"))
@@ -108,7 +108,7 @@ def job(folder: Path, *, scanned: bool) -> dict[str, Any]:
 
 
 def in_a_process(folder: Path, *, scanned: bool, limit: float | None) -> dict[str, Any]:
-    """The job, in a process that may allocate `limit` GB."""
+    """Return the job, in a process that may allocate `limit` GB."""
     words = [sys.executable, __file__, "--job", "scanned" if scanned else "memory", str(folder)]
     if limit:
         words += ["--limit", str(limit)]
@@ -150,7 +150,7 @@ def larger_than_memory(n_respondents: int, n_items: int, limit: float | None) ->
 
 
 def constants(n_respondents: int = 50_000, n_items: int = 200) -> None:
-    """What one E-step costs a core by response, and what goes to a worker and back."""
+    """Measure one E-step per core and response, and what goes to a worker and back."""
     import cloudpickle
 
     from ogive.irt.encoded_responses import Encoded, encode

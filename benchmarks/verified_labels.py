@@ -28,7 +28,7 @@ ENOUGH = 3  # of five people
 
 
 def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Any]]:
-    """Probabilities, labels, rows that were checked, and the votes on them."""
+    """Return probabilities, labels, rows that were checked, and the votes on them."""
     scores = np.load(folder / f"cross_validated_predicted_probabilities/{name}_test_set_pyx.npy")
     labels = np.load(folder / f"original_test_labels/{name}_test_set_original_labels.npy")
     checked = json.loads((folder / f"mturk/{name}_mturk.json").read_text())
@@ -43,7 +43,7 @@ def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, l
 
 
 def rankings(scores: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    """One number per label, larger where it is more likely wrong."""
+    """Return one number per label, larger where it is more likely wrong."""
     frame = og.label_trouble(scores=scores, labels=labels).to_frame()
     found = {"ogive": frame["evidence"][[f"row_{k}" for k in range(len(labels))]].to_numpy()}
     try:
@@ -57,7 +57,7 @@ def rankings(scores: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def compare(folder: Path, name: str) -> tuple[list[tuple[object, ...]], tuple[object, ...]]:
-    """Average precision of each ranking, and what the suspects are."""
+    """Return average precision of each ranking, and what the suspects are."""
     from sklearn.metrics import average_precision_score
 
     scores, labels, rows, votes = read(folder, name)

@@ -88,12 +88,12 @@ class Clicker:
         self.devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def busy(self) -> float:
-        """Milliseconds of processor time of the page so far."""
+        """Return milliseconds of processor time of the page so far."""
         found = self.devtools.send("Performance.getMetrics")["metrics"]
         return 1e3 * next(one["value"] for one in found if one["name"] == "TaskDuration")
 
     def click(self, name: str, k: int) -> tuple[float, float]:
-        """Milliseconds until the k-th click of a kind is seen, and of processor time."""
+        """Return milliseconds until the k-th click of a kind is seen, and of processor time."""
         on, act, values, place = ACTIONS[name]
         value = values[k % len(values)] if values else [0.3 + 0.02 * k, 0.4 + 0.01 * k]
         words = {"on": on.format(value), "act": act, "value": value, "place": place}
@@ -106,7 +106,7 @@ class Clicker:
         return np.nan if taken is None else taken, self.busy() - before
 
     def all_kinds(self, names: list[str]) -> dict[str, np.ndarray]:
-        """Wall-clock and processor milliseconds of each kind of click."""
+        """Return wall-clock and processor milliseconds of each kind of click."""
         found = {}
         for name in names:
             found[name] = np.array([self.click(name, k) for k in range(CLICKS)])
@@ -116,7 +116,7 @@ class Clicker:
 
 @contextmanager
 def served(path: Path) -> Iterator[str]:
-    """The address of `ogive view`, in a process of its own."""
+    """Yield the address of `ogive view`, in a process of its own."""
     code = "from ogive.cli import main; main()"
     words = [sys.executable, "-c", code, "view", str(path), "--no-browser", "--quiet", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:

@@ -19,13 +19,13 @@ N_ITEMS = 40
 
 @task
 def products() -> Task:
-    """Harder questions have larger numbers."""
+    """Return harder questions have larger numbers."""
     rows = [Sample(id=k, input=f"{k} * {k + 1} =", target=str(k * k + k)) for k in range(N_ITEMS)]
     return Task(dataset=MemoryDataset(rows), solver=generate(), scorer=match())
 
 
 def reply(messages: list, *_: object) -> ModelOutput:
-    """Stand in for a model: it can multiply small numbers."""
+    """Return stand in for a model: it can multiply small numbers."""
     first, _, second, _ = messages[-1].text.split()
     right = int(first) * int(second)
     output = ModelOutput.from_content("mockllm/model", str(right if right < 700 else 0))

@@ -16,7 +16,7 @@ N_ITEMS = 40
 
 
 def products(**_: object) -> dict:
-    """Harder questions have larger numbers."""
+    """Return harder questions have larger numbers."""
     rows = [{"question": f"{k} * {k + 1} =", "answer": str(k * k + k)} for k in range(N_ITEMS)]
     return {"test": datasets.Dataset.from_list(rows)}
 
@@ -46,7 +46,7 @@ class Multiplier(LM):
         return str(right if right < 700 else 0)
 
     def loglikelihood(self, requests: list, **_: object) -> list:
-        """Needed by other tasks."""
+        """Return needed by other tasks."""
         raise NotImplementedError
 
     loglikelihood_rolling = loglikelihood

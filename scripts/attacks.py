@@ -99,7 +99,7 @@ def _all(cases: list[tuple[str, str]], jobs: int, sizes: dict[str, int]) -> list
 
 
 def attacked(name: str, attack: str, sizes: dict[str, int], own: Prepared) -> list[Result]:
-    """What became of each file of each sample; a file is left as it was."""
+    """Return what became of each file of each sample; a file is left as it was."""
     found = []
     for number, sample in enumerate(own.samples):
         for target in sample.targets:
@@ -119,7 +119,7 @@ def clear(target: Path) -> None:
 
 
 def _one(name: str, attack: str, sizes: dict[str, int], path: Path, target: Path) -> Result | None:
-    """In a child of its own, so that memory is its own and another user does no harm."""
+    """Return in a child of its own, so that memory is its own and another user does no harm."""
     made = ATTACKS[attack]
     told = target.with_name(f"{target.name}.told")
     with told.open("w+") as file:
@@ -149,7 +149,7 @@ def _one(name: str, attack: str, sizes: dict[str, int], path: Path, target: Path
 
 
 def met_by(name: str, reader: Reader, path: Path, attack: str) -> Result:
-    """What becomes of a file, in this process."""
+    """Return what becomes of a file, in this process."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.process_time()
     outcome, why = "read", ""

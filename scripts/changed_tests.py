@@ -23,7 +23,7 @@ def main() -> int:
 
 
 def changed(base: str) -> list[Path]:
-    """Files that differ from where this branch left `base`, committed or not."""
+    """Return files that differ from where this branch left `base`, committed or not."""
     since = git("merge-base", base, "HEAD") or ["HEAD"]
     named = [
         *git("diff", "--name-only", since[0]),
@@ -33,7 +33,7 @@ def changed(base: str) -> list[Path]:
 
 
 def tests_of(path: Path) -> list[Path]:
-    """The test files of one changed file."""
+    """Return the test files of one changed file."""
     if path.parts[0] == "tests" and path.name.startswith("test_"):
         return [path]
     if path.suffix != ".py" or not path.is_relative_to(SOURCE):

@@ -42,7 +42,7 @@ USES = ("predict", "predict_proba", "decision_function", "transform", "apply", "
 
 
 def main() -> int:
-    """Damage all; say what became of them."""
+    """Return damage all; say what became of them."""
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--each", type=int, default=50, help="damaged files of each model")
     words.add_argument("--seed", type=int, default=0)
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def models(wanted: list[str]) -> list[tuple[str, bytes, Any]]:
-    """Name, saved content and rows to predict, of every type that may be saved."""
+    """Return name, saved content and rows to predict, of every type that may be saved."""
     made = []
     for name, model, rows, target in fitted(wanted):
         with suppress(InputError):
@@ -70,7 +70,7 @@ def models(wanted: list[str]) -> list[tuple[str, bytes, Any]]:
 
 
 def fitted(wanted: list[str]) -> list[tuple[str, Any, Any, Any]]:
-    """Unfitted models with rows and targets that they can learn."""
+    """Return unfitted models with rows and targets that they can learn."""
     from sklearn.base import is_classifier
     from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
     from sklearn.ensemble import GradientBoostingClassifier
@@ -146,7 +146,7 @@ def fitted(wanted: list[str]) -> list[tuple[str, Any, Any, Any]]:
 
 
 def outcomes(content: bytes, rows: Any, seeds: range) -> dict[int, str]:
-    """What became of each damaged file; a child that ends is followed by another."""
+    """Return what became of each damaged file; a child that ends is followed by another."""
     found: dict[int, str] = {}
     while len(found) < len(seeds):
         left = [seed for seed in seeds if seed not in found]
@@ -199,7 +199,7 @@ def outcome(content: bytes, rows: Any) -> str:
 
 
 def damaged(content: bytes, seed: int) -> bytes:
-    """A file changed in one to three places."""
+    """Return a file changed in one to three places."""
     random = np.random.default_rng(seed)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}

@@ -49,7 +49,7 @@ def closure(extras: tuple[str, ...] = EXTRAS) -> dict[str, set[str]]:
 
 
 def is_installed(name: str) -> bool:
-    """Whether a package is here; one that only another system needs is not."""
+    """Return True if a package is here; one that only another system needs is not."""
     try:
         distribution(name)
     except PackageNotFoundError:

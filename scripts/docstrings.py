@@ -28,7 +28,7 @@ class ComputedExports(griffe.Extension):
 
 
 def with_heading(text: str) -> str:
-    """The docstring with its examples in a section of their own."""
+    """Return the docstring with its examples in a section of their own."""
     lines = text.splitlines()
     first = next((k for k, line in enumerate(lines) if line.startswith(">>>")), None)
     if first is None or HEADING[0] in lines[:first]:

@@ -161,7 +161,7 @@ class Place:
         return self.end(child, begun)
 
     def files(self) -> Files:
-        """All that lies in `out`; dates of pages are left out."""
+        """Return all that lies in `out`; dates of pages are left out."""
         out = self.home / "out"
         return {
             str(path.relative_to(out)): DATE.sub(b"DATE", path.read_bytes())
@@ -206,7 +206,7 @@ class Bench:
 
     @contextmanager
     def place(self, *, before: bool = False) -> Iterator[Place]:
-        """A new working directory, with results of earlier runs if `before`."""
+        """Make a new working directory, with results of earlier runs if `before`."""
         home = Path(mkdtemp(dir=self.base))
         home.chmod(0o755)
         (home / "in").symlink_to(self.base / "in")
@@ -228,7 +228,7 @@ class Bench:
             path.write_bytes(content)
 
     def harmed(self, place: Place) -> str:
-        """What is wrong after a fault: every file is as before, or as after an undisturbed run."""
+        """Return what is wrong after a fault: every file is as before, or as after an undisturbed run."""
         found = place.files()
         for name, content in found.items():
             if name.endswith(".part"):
@@ -244,14 +244,14 @@ class Bench:
         return ""
 
     def again(self, place: Place) -> str:
-        """What is wrong after another run without a fault; nothing, if all is as undisturbed."""
+        """Return what is wrong after another run without a fault; nothing, if all is as undisturbed."""
         ended = place.run()
         if ended.code != self.code or ended.loudly:
             return f"the next run: {ended}"
         return self.different(place)
 
     def different(self, place: Place) -> str:
-        """Which files are not as an undisturbed run leaves them."""
+        """Return which files are not as an undisturbed run leaves them."""
         found = place.files()
         other = [
             name for name in {**found, **self.whole} if found.get(name) != self.whole.get(name)

@@ -43,7 +43,7 @@ class SmallFiles:
 
 @contextmanager
 def disk(place: Place) -> Iterator[SmallDisk | SmallFiles]:
-    """A disk that can be full."""
+    """Mount a disk that can be full."""
     if not CAN_MOUNT:
         yield SmallFiles()
         return
@@ -53,7 +53,7 @@ def disk(place: Place) -> Iterator[SmallDisk | SmallFiles]:
 
 @contextmanager
 def mounted(place: Place) -> Iterator[None]:
-    """A tmpfs where results go."""
+    """Mount a tmpfs for results."""
     out = str(place.home / "out")
     subprocess.run([MOUNT, "-t", "tmpfs", "-o", "size=256m", "tmpfs", out], check=True)
     try:
@@ -69,7 +69,7 @@ def remount(place: Place, option: str) -> None:
 
 
 def can_mount() -> bool:
-    """Whether this user may mount file systems."""
+    """Return True if this user may mount file systems."""
     if os.geteuid() or not MOUNT or not UMOUNT:
         return False
     with tempfile.TemporaryDirectory() as folder:
@@ -83,5 +83,5 @@ CAN_MOUNT = can_mount()
 
 
 def how_full() -> str:
-    """By what the disk is full."""
+    """Return by what the disk is full."""
     return "a small tmpfs" if CAN_MOUNT else "RLIMIT_FSIZE, as nothing may be mounted here"

@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def row(cells: list[object]) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     widths = (21, 25, 6, 12, 13, 8)
     return "".join(
         f"{cell!s:{'<' if k < 2 else '>'}{width}}"
@@ -79,7 +79,7 @@ def row(cells: list[object]) -> str:
 
 
 def as_markdown(lines: list[str]) -> str:
-    """The table as a block of text, as the page on security shows it."""
+    """Return the table as a block of text, as the page on security shows it."""
     return "\n".join(["```text", *lines, "```", ""])
 
 
@@ -139,7 +139,7 @@ class Trial:
     number: int
 
     def outcome(self, end: float) -> str:
-        """What became of it, if it is not too late to begin."""
+        """Return what became of it, if it is not too late to begin."""
         if time.monotonic() > end:
             return NOT_BEGUN
         random_ = Random(self.seed)
@@ -161,7 +161,7 @@ def killed(bench: Bench, random_: Random, number: int) -> str:
 
 
 def killed_at_change(bench: Bench, random_: Random, number: int) -> str:
-    """SIGKILL when a file is about to be opened, renamed, removed."""
+    """Return SIGKILL when a file is about to be opened, renamed, removed."""
     with bench.place(before=number % 2 == 1) as place:
         place.run(die_at=random_.randrange(bench.changes))
         return bench.harmed(place) or bench.again(place) or SAME
@@ -182,7 +182,7 @@ def interrupted(bench: Bench, random_: Random, number: int) -> str:
 
 
 def out_of_disk(bench: Bench, random_: Random, number: int) -> str:
-    """There is room for a part of the files; then there is room again."""
+    """Return there is room for a part of the files; then there is room again."""
     sizes = [len(content) for content in bench.whole.values()]
     with bench.place() as place, disk(place) as limit:
         before = number % 2 == 1
@@ -201,7 +201,7 @@ def out_of_disk(bench: Bench, random_: Random, number: int) -> str:
 
 
 def read_only_disk(bench: Bench, random_: Random, number: int) -> str:
-    """A file system that is read only."""
+    """Return a file system that is read only."""
     del random_
     with bench.place() as place, mounted(place):
         if number % 2:
@@ -214,7 +214,7 @@ def read_only_disk(bench: Bench, random_: Random, number: int) -> str:
 
 
 def read_only_folder(bench: Bench, random_: Random, number: int) -> str:
-    """A folder that an ordinary user may not write."""
+    """Return a folder that an ordinary user may not write."""
     del random_
     with bench.place(before=number % 2 == 1) as place:
         earlier, out = place.files(), place.home / "out"
@@ -229,7 +229,7 @@ def read_only_folder(bench: Bench, random_: Random, number: int) -> str:
 
 
 def refused(bench: Bench, place: Place, ended: Ended, earlier: Files) -> str:
-    """A clear error and no changed file; then it may write."""
+    """Return a clear error and no changed file; then it may write."""
     if ended.well or not ended.clearly:
         return f"read only: {ended}"
     if place.files() != earlier:
@@ -239,7 +239,7 @@ def refused(bench: Bench, place: Place, ended: Ended, earlier: Files) -> str:
 
 
 def two_at_once(bench: Bench, random_: Random, number: int) -> str:
-    """The same command twice in one folder, the second a moment later."""
+    """Return the same command twice in one folder, the second a moment later."""
     with bench.place(before=number % 2 == 1) as place:
         first, begun = place.start()
         time.sleep(random_.uniform(0.0, bench.seconds / 2))
@@ -268,7 +268,7 @@ def clock_set_back(bench: Bench, random_: Random, number: int) -> str:
 
 
 def out_of_memory(bench: Bench, random_: Random, number: int) -> str:
-    """No more memory is given than a part of what it takes.
+    """Return no more memory is given than a part of what it takes.
 
     OpenBLAS asks again, for ever or ten times, and then ends the process with a line of its own:
     no Python can catch that. It is killed after a while, as the kernel would.
@@ -283,7 +283,7 @@ def out_of_memory(bench: Bench, random_: Random, number: int) -> str:
 
 
 def killed_for_memory(bench: Bench, random_: Random, number: int) -> str:
-    """The kernel kills the command when it takes more memory than there is."""
+    """Return the kernel kills the command when it takes more memory than there is."""
     most = random_.uniform(0.3, 0.99) * bench.resident
     with bench.place(before=number % 2 == 1) as place:
         child, begun = place.start()
@@ -297,7 +297,7 @@ def killed_for_memory(bench: Bench, random_: Random, number: int) -> str:
 
 
 def memory_of(pid: int) -> int:
-    """Bytes of memory that a process takes."""
+    """Return bytes of memory that a process takes."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
     except (OSError, IndexError):
@@ -306,7 +306,7 @@ def memory_of(pid: int) -> int:
 
 
 def worker_killed(bench: Bench, random_: Random, number: int) -> str:
-    """The kernel kills one worker process for memory; the command goes on."""
+    """Return the kernel kills one worker process for memory; the command goes on."""
     del number
     with bench.place() as place:
         child, begun = place.start()
@@ -325,7 +325,7 @@ def worker_killed(bench: Bench, random_: Random, number: int) -> str:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """Return the processes that a process has started."""
     told = Path(f"/proc/{pid}/task/{pid}/children")
     try:
         return [int(each) for each in told.read_text().split()]
@@ -334,7 +334,7 @@ def children(pid: int) -> list[int]:
 
 
 def is_worker(pid: int) -> bool:
-    """Whether a process is a worker of joblib, not what keeps track of its memory."""
+    """Return True if a process is a worker of joblib, not what keeps track of its memory."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -343,7 +343,7 @@ def is_worker(pid: int) -> bool:
 
 
 def how_often(fault: str, bench: Bench, share: float) -> int:
-    """Trials of a fault; none where it cannot happen."""
+    """Return trials of a fault; none where it cannot happen."""
     if fault == "worker killed" and bench.name != WITH_WORKERS:
         return 0
     if fault == "read-only file system" and not CAN_MOUNT:

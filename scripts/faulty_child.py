@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def kept(name: str) -> int:
-    """Bytes that the system says this process has taken at most."""
+    """Return bytes that the system says this process has taken at most."""
     _, _, rest = Path("/proc/self/status").read_text().partition(f"{name}:")
     return int(rest.split()[0]) * 1024
 

@@ -106,7 +106,7 @@ class Campaign:
             yield Track(order, path, Lane.read(path))
 
     def run(self) -> bool:
-        """Whether all inputs were read before the time was up."""
+        """Return True if all inputs were read before the time was up."""
         gc.collect()
         gc.freeze()  # children then share what is here
         until = time.monotonic() + self.given.seconds
@@ -177,7 +177,7 @@ class Campaign:
         (self.given.out / "table.txt").write_text(self.table() + "\n")
 
     def table(self) -> str:
-        """One line per reader, and one for all."""
+        """Return one line per reader, and one for all."""
         head = f"{'reader':22}{'inputs':>10}{'read':>9}{'refused':>9}{'failed':>7}"
         lines = [f"{head}{'lines':>9}{'ms each':>9}{'slowest s':>11}{'MiB':>6}"]
         total = [0, 0, 0, 0]

@@ -27,14 +27,14 @@ KEPT = re.compile(
 
 @cache
 def terms() -> dict[str, str]:
-    """The words of the glossary and their anchors, the longest first."""
+    """Return the words of the glossary and their anchors, the longest first."""
     titles = re.findall(r"^## (.+)$", SOURCE.read_text("utf-8"), re.MULTILINE)
     found = {title: title.lower().replace(" ", "-") for title in titles if title not in EVERYDAY}
     return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))
 
 
 def pattern(term: str) -> re.Pattern[str]:
-    """A word, its plural, or itself with a capital; abbreviations as they are."""
+    """Return a word, its plural, or itself with a capital; abbreviations as they are."""
     if term.isupper():
         return re.compile(rf"(?<![\w-]){term}(?![\w-])")
     stem = term[:-1] + "(?:y|ies)" if term.endswith("y") else term + "s?"
@@ -43,7 +43,7 @@ def pattern(term: str) -> re.Pattern[str]:
 
 
 def linked(markdown: str, where: str) -> str:
-    """A page with the first use of each word as a link to the glossary."""
+    """Return a page with the first use of each word as a link to the glossary."""
     target = posixpath.relpath(GLOSSARY, posixpath.dirname(where) or ".")
     for term, anchor in terms().items():
         kept = [found.span() for found in KEPT.finditer(markdown)]

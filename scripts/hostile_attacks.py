@@ -118,7 +118,7 @@ def _line(path: Path, _: bytes, size: int) -> bool:
 
 
 def _bomb(path: Path, good: bytes, size: int) -> bool:
-    """Little that unpacks to much."""
+    """Return little that unpacks to much."""
     if path.name.endswith(".gz"):
         with gzip.open(path, "wb", compresslevel=1) as file:
             for _ in range(max(size // 10**6, 1)):
@@ -156,7 +156,7 @@ def _archive(path: Path, good: bytes, size: int) -> None:
 
 
 def _upwards(path: Path, good: bytes, _: int) -> bool:
-    """Names that lead out of the folder."""
+    """Return names that lead out of the folder."""
     if good.startswith(b"PK"):
         with zipfile.ZipFile(io.BytesIO(good)) as old, zipfile.ZipFile(path, "w") as made:
             for name in old.namelist():

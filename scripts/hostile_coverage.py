@@ -14,7 +14,7 @@ Line = tuple[str, int]  # the name of a module, and the number of a line
 
 
 def lines_of(modules: Iterable[str]) -> set[Line]:
-    """The lines inside functions of these modules of the package; what is imported is no merit."""
+    """Return the lines inside functions of these modules of the package; what is imported is no merit."""
     return {(name, line) for name in modules for line in _lines(_compiled(name))}
 
 
@@ -48,7 +48,7 @@ class Watch:
             sys.settrace(self._call)
 
     def take(self) -> int:
-        """How many lines the last input was the first to reach."""
+        """Return how many lines the last input was the first to reach."""
         found, self.new = self.new, set()
         self.seen |= found
         return len(found)

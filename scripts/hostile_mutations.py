@@ -30,7 +30,7 @@ WORD = re.compile(rb"[A-Za-z_][A-Za-z_0-9.-]*")
 
 
 def damaged(content: bytes, seed: int, words: Sequence[str] = (), other: bytes = b"") -> bytes:
-    """The content with one to four changes; the same seed makes the same.
+    """Return the content with one to four changes; the same seed makes the same.
 
     `words` are what the reader looks for; lines may come from `other`.
     """
@@ -48,7 +48,7 @@ def damaged(content: bytes, seed: int, words: Sequence[str] = (), other: bytes =
 
 
 def _word(content: bytes, random_: random.Random, new: bytes = b"") -> bytes:
-    """Another word for one of the first thousand: one that is there, or `new`."""
+    """Return another word for one of the first thousand: one that is there, or `new`."""
     found = list(itertools.islice(WORD.finditer(content), 1_000))
     if not found:
         return _insert(content, random_)
@@ -65,7 +65,7 @@ def _spliced(content: bytes, random_: random.Random, other: bytes) -> bytes:
 
 
 def _cell(content: bytes, random_: random.Random) -> bytes:
-    """Another cell, or another column, of a table."""
+    """Return another cell, or another column, of a table."""
     sign = max((b",", b"\t", b";"), key=content.count)
     lines = content.split(b"\n")
     rows = [line.split(sign) for line in lines[:200]]
@@ -85,7 +85,7 @@ def _cell(content: bytes, random_: random.Random) -> bytes:
 
 
 def _parquet(content: bytes, random_: random.Random) -> bytes:
-    """Another value, type, name or description in a Parquet file, which is written again."""
+    """Return another value, type, name or description in a Parquet file, which is written again."""
     if not content.startswith(b"PAR1"):
         return _cell(content, random_)
     import pyarrow as pa
@@ -201,7 +201,7 @@ def _line(content: bytes, random_: random.Random) -> bytes:
 
 
 def _value(content: bytes, random_: random.Random) -> bytes:
-    """Another value somewhere in a JSON document, or in one line of several."""
+    """Return another value somewhere in a JSON document, or in one line of several."""
     lines = content.splitlines() if b"}\n{" in content else [content]
     at = random_.randrange(len(lines))
     try:
@@ -237,7 +237,7 @@ def _with_odd_value(document: Any, random_: random.Random) -> Any:
 
 
 def _member(content: bytes, random_: random.Random) -> bytes:
-    """Damage inside an archive or what is packed, which is packed again."""
+    """Return damage inside an archive or what is packed, which is packed again."""
     change = random_.choice((_flip, _cut, _number, _value, _drop, _word, _value))
     if content.startswith(b"\x1f\x8b"):
         try:

@@ -27,7 +27,7 @@ class Lane:
 
     @classmethod
     def read(cls, path: Path) -> Lane:
-        """Where the lane stopped, or its beginning."""
+        """Return where the lane stopped, or its beginning."""
         return cls(**json.loads(path.read_bytes())) if path.exists() else cls()
 
     def write(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class Place:
         self._bytes = mmap.mmap(-1, 64)
 
     def tell(self, lane: Lane) -> None:
-        """What has been met before the input that is read now."""
+        """Return what has been met before the input that is read now."""
         self._bytes[:40] = struct.pack(self.SHAPE, lane.done, *lane.met, lane.slowest)
 
     @property
@@ -56,7 +56,7 @@ class Place:
         return done, read, refused, failed, slowest
 
     def into(self, lane: Lane) -> Lane:
-        """The lane, as far as the child had told."""
+        """Return the lane, as far as the child had told."""
         lane.done, *lane.met, lane.slowest = self.told
         return lane
 

@@ -30,7 +30,7 @@ class Reader:
 
 
 def _saved(found: Any, path: Path) -> None:
-    """What was read is the same once saved and read again."""
+    """Check that what was read is the same once saved and read again."""
     again = og.load(found.save(path.parent / "again.parquet"))
     assert again.respondents == found.respondents  # noqa: S101
     assert again.items == found.items  # noqa: S101
@@ -141,7 +141,7 @@ def _ratings(path: Path) -> None:
 
 
 def _is_chosen(path: Path) -> bool:
-    """One in sixteen: whole studies would take most of the campaign's time."""
+    """Return one in sixteen: whole studies would take most of the campaign's time."""
     return zlib.crc32(path.read_bytes()) % 16 == 0
 
 

@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
     contents: tuple[tuple[bytes, ...], ...]
 
     def copied(self, home: Path) -> Prepared:
-        """The same in another folder."""
+        """Return the same in another folder."""
         shutil.copytree(self.home, home)
         moved = []
         for sample in self.samples:
@@ -73,7 +73,7 @@ def prepared(makes: Sequence[Make], use: Callable[[Path], Any], home: Path) -> P
 
 
 def alone(path: Any) -> Sample:
-    """A sample that is one file."""
+    """Return a sample that is one file."""
     return Sample(Path(path), (Path(path),))
 
 
@@ -82,7 +82,7 @@ def _folder(path: Path) -> Sample:
 
 
 def text(name: str, content: str) -> Make:
-    """A text file of this name; with .gz, packed."""
+    """Return a text file of this name; with .gz, packed."""
 
     def make(folder: Path) -> Sample:
         path = folder / name
@@ -94,7 +94,7 @@ def text(name: str, content: str) -> Make:
 
 
 def _of_tests(name: str) -> Any:
-    """A module of the tests, for the samples in it."""
+    """Return a module of the tests, for the samples in it."""
     path = TESTS / name
     if path.stem not in sys.modules:
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -107,7 +107,7 @@ def _of_tests(name: str) -> Any:
 
 
 def _texts_of_tests(name: str) -> dict[str, str]:
-    """The texts that a module of the tests gives names to; it is not run."""
+    """Return the texts that a module of the tests gives names to; it is not run."""
     return {
         part.targets[0].id: part.value.value
         for part in ast.parse((TESTS / name).read_text(encoding="utf-8")).body
@@ -118,7 +118,7 @@ def _texts_of_tests(name: str) -> dict[str, str]:
 
 @functools.cache
 def simulated(items: int = 5) -> Any:
-    """A few models and items."""
+    """Return a few models and items."""
     return og.simulate("2pl", 60, items, random_state=0).responses
 
 
@@ -127,13 +127,13 @@ def _wide() -> pd.DataFrame:
 
 
 def csv(folder: Path) -> Sample:
-    """One row per model."""
+    """Return one row per model."""
     _wide().to_csv(folder / "scores.csv")
     return alone(folder / "scores.csv")
 
 
 def tsv(folder: Path) -> Sample:
-    """One row per model, with tabs."""
+    """Return one row per model, with tabs."""
     _wide().to_csv(folder / "scores.tsv", sep="\t")
     return alone(folder / "scores.tsv")
 
@@ -178,25 +178,25 @@ CASES = "a,b\n0.5,0.1\n-1,2\n,3\n"
 
 
 def parquet(folder: Path) -> Sample:
-    """Responses as Ogive saves them."""
+    """Return responses as Ogive saves them."""
     return alone(simulated().select(respondents=np.arange(60) < 8).save(folder / "scores.parquet"))
 
 
 def long_parquet(folder: Path) -> Sample:
-    """One row per response."""
+    """Return one row per response."""
     rows = {"respondent": list("aabb"), "item": list("xyxy"), "response": [1, 0, 0, 1]}
     pd.DataFrame({**rows, "task": list("mnmn")}).to_parquet(folder / "long.parquet")
     return alone(folder / "long.parquet")
 
 
 def chosen_parquet(folder: Path) -> Sample:
-    """Which options were chosen, as Ogive saves them."""
+    """Return which options were chosen, as Ogive saves them."""
     frame = pd.DataFrame({"q1": list("ABAC"), "q2": list("BBDA")}, index=list("abcd"))
     return alone(og.Responses.from_choices(frame, ["A", "B"]).save(folder / "chosen.parquet"))
 
 
 def scanned(folder: Path) -> Sample:
-    """A folder of Parquet files."""
+    """Return a folder of Parquet files."""
     home = folder / "scanned"
     home.mkdir()
     frame = simulated().to_frame()
@@ -206,7 +206,7 @@ def scanned(folder: Path) -> Sample:
 
 
 def scanned_long(folder: Path) -> Sample:
-    """A folder of Parquet files with one row per response."""
+    """Return a folder of Parquet files with one row per response."""
     home = folder / "scanned"
     home.mkdir()
     for name, items in (("a", "xy"), ("b", "zw")):
@@ -217,7 +217,7 @@ def scanned_long(folder: Path) -> Sample:
 
 
 def bank(ending: str, model: str = "2pl") -> Make:
-    """An item bank."""
+    """Return an item bank."""
 
     def make(folder: Path) -> Sample:
         return alone(_calibrated(model).save(folder / f"bank{ending}"))
@@ -232,7 +232,7 @@ def _calibrated(model: str) -> Any:
 
 
 def gate(**words: Any) -> Make:
-    """A gate: a document, and the model beside it."""
+    """Return a gate: a document, and the model beside it."""
 
     def make(folder: Path) -> Sample:
         from sklearn.tree import DecisionTreeClassifier
@@ -247,7 +247,7 @@ def gate(**words: Any) -> Make:
 
 
 def regressor(folder: Path) -> Sample:
-    """A difficulty regressor."""
+    """Return a difficulty regressor."""
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(40, 2)), columns=["a", "b"])
     made = og.DifficultyRegressor("elastic-net", cv=2).fit(X, X["a"].to_numpy())
@@ -255,7 +255,7 @@ def regressor(folder: Path) -> Sample:
 
 
 def selector(folder: Path) -> Sample:
-    """An algorithm selector."""
+    """Return an algorithm selector."""
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(20, 2)), columns=["a", "b"])
     runs = pd.DataFrame(random.uniform(1, 9, size=(20, 2)), columns=["p", "q"])
@@ -264,18 +264,18 @@ def selector(folder: Path) -> Sample:
 
 
 def short(folder: Path) -> Sample:
-    """A short benchmark."""
+    """Return a short benchmark."""
     found = og.shorten(simulated(12).select(respondents=np.arange(60) < 25), 4, progress=False)
     return alone(found.save(folder / "short.json"))
 
 
 def adaptive(folder: Path) -> Sample:
-    """The settings of an adaptive test."""
+    """Return the settings of an adaptive test."""
     return alone(og.AdaptiveTest(_calibrated("2pl")).save(folder / "test.json"))
 
 
 def journal(folder: Path) -> Sample:
-    """The answers of an adaptive evaluation so far."""
+    """Return the answers of an adaptive evaluation so far."""
     from ogive.evaluation.adaptive_evaluation import ResponseJournal
 
     path = folder / "journal.jsonl"
@@ -286,7 +286,7 @@ def journal(folder: Path) -> Sample:
 
 
 def log(name: str, models: int = 1) -> Make:
-    """Logs of models as one of the harnesses writes them."""
+    """Return logs of models as one of the harnesses writes them."""
 
     def make(folder: Path) -> Sample:
         told = _of_tests("data/logs/test_log_contract.py")
@@ -300,7 +300,7 @@ def log(name: str, models: int = 1) -> Make:
 
 
 def eval_archive(method: str) -> Make:
-    """A log of Inspect as an archive, packed in one of two ways."""
+    """Return a log of Inspect as an archive, packed in one of two ways."""
     return functools.partial(_eval_archive, method)
 
 
@@ -315,7 +315,7 @@ def _eval_archive(method: str, folder: Path) -> Sample:
 
 
 def scenario(folder: Path) -> Sample:
-    """A scenario of ASlib."""
+    """Return a scenario of ASlib."""
     told = _texts_of_tests("data/datasets/test_aslib.py")
     files = {
         "description.txt": told["DESCRIPTION"],
@@ -333,13 +333,13 @@ def scenario(folder: Path) -> Sample:
 
 
 def mlflow_folder(folder: Path) -> Sample:
-    """Runs that MLflow keeps in a folder."""
+    """Return runs that MLflow keeps in a folder."""
     told = _of_tests("data/datasets/test_mlflow_runs.py")
     return _folder(told.by_hand(folder / "mlruns", dataset="{0}"))
 
 
 def mlflow_database(folder: Path) -> Sample:
-    """Runs that MLflow keeps in SQLite."""
+    """Return runs that MLflow keeps in SQLite."""
     path = folder / "mlflow.db"
     with closing(sqlite3.connect(path)) as made:
         made.executescript(
@@ -361,7 +361,7 @@ def mlflow_database(folder: Path) -> Sample:
 
 
 def results(folder: Path) -> Sample:
-    """What a command wrote: a summary, tables and a bank."""
+    """Return what a command wrote: a summary, tables and a bank."""
     from ogive._files import write_json
     from ogive.reporting.exports import FORMAT, KIND, SUMMARY
 
@@ -379,7 +379,7 @@ def results(folder: Path) -> Sample:
 
 
 def openml_cache(folder: Path) -> Sample:
-    """A data set of OpenML, its task and its suite as they are kept."""
+    """Return a data set of OpenML, its task and its suite as they are kept."""
     told = _of_tests("data/datasets/test_openml_datasets.py")
     cache = folder / "cache"
     og.load_datasets(["openml-suite:toys"], cache=cache, server=told.StandIn())

@@ -43,7 +43,7 @@ class Order:
 
 
 def made(order: Order, lane: Lane) -> tuple[int, int, bytes]:
-    """The next input: sample, target, content; the same for the same lane and number."""
+    """Return the next input: sample, target, content; the same for the same lane and number."""
     random_ = random.Random(f"{order.seed} {lane.done}")  # noqa: S311
     if lane.corpus and random_.random() < 0.5:
         which, target, kept = random_.choice(lane.corpus)
@@ -114,7 +114,7 @@ def read_one(order: Order, lane: Lane, given: tuple[int, int, bytes]) -> None:
 
 
 def _resident() -> int:
-    """The most memory that the process has had."""
+    """Return the most memory that the process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -137,7 +137,7 @@ def keep(order: Order, lane: Lane, given: tuple[int, int, bytes], why: str) -> N
 
 
 def hash_of(text: str) -> int:
-    """A number below 10**8 that does not change from run to run."""
+    """Return a number below 10**8 that does not change from run to run."""
     import zlib
 
     return zlib.crc32(text.encode(errors="replace")) % 10**8

@@ -60,7 +60,7 @@ class Trial:
 
 
 def main() -> int:
-    """Sample, try and count."""
+    """Return sample, try and count."""
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("rooms", nargs="*", default=list(ROOMS))
     arguments.add_argument("--sample", type=int, default=400)
@@ -106,7 +106,7 @@ def tests_of_lines(place: Path) -> dict[tuple[str, int], list[tuple[float, str]]
 
 
 def lines_of_functions(code: str) -> set[int]:
-    """The lines that run when a function is called."""
+    """Return the lines that run when a function is called."""
     called = (
         statement
         for node in ast.walk(ast.parse(code))
@@ -150,7 +150,7 @@ def pytest_sessionfinish() -> None:
 
 
 def sampled(rooms: list[str], count: int, chance: random.Random) -> list[Mutant]:
-    """Mutants chosen at random among all that change what the program does."""
+    """Return mutants chosen at random among all that change what the program does."""
     from cosmic_ray.ast import get_ast
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
@@ -177,7 +177,7 @@ def sampled(rooms: list[str], count: int, chance: random.Random) -> list[Mutant]
 
 
 def walked(node: object) -> list[object]:
-    """The nodes of a tree, in the order in which Cosmic Ray counts them."""
+    """Return the nodes of a tree, in the order in which Cosmic Ray counts them."""
     found = [node]
     for child in getattr(node, "children", ()):
         found += walked(child)
@@ -185,7 +185,7 @@ def walked(node: object) -> list[object]:
 
 
 def meaning(code: str) -> str:
-    """What a program does: its tree without annotations; nothing, if it is no program."""
+    """Return what a program does: its tree without annotations; nothing, if it is no program."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
@@ -201,7 +201,7 @@ def meaning(code: str) -> str:
 def tried(
     mutants: list[Mutant], covered: dict[tuple[str, int], list[tuple[float, str]]], workers: int
 ) -> list[str]:
-    """Whether each mutant was killed, survived, or is not covered.
+    """Return whether each mutant was killed, survived, or is not covered.
 
     Each is tried in a fork of this process, which has loaded what every test needs already.
     """
@@ -275,7 +275,7 @@ def _run_tests(tests: list[str], home: Path) -> None:
 
 
 def verdict(trial: Trial) -> str | None:
-    """What became of a trial; None while it runs."""
+    """Return what became of a trial; None while it runs."""
     ended, status = os.waitpid(trial.process, os.WNOHANG)
     if not ended:
         if time.monotonic() < trial.deadline:
@@ -287,7 +287,7 @@ def verdict(trial: Trial) -> str | None:
 
 
 def environment(*places: Path) -> dict[str, str]:
-    """The variables of a run whose package lies in the first of `places`."""
+    """Return the variables of a run whose package lies in the first of `places`."""
     path = os.pathsep.join(map(str, places))
     return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 

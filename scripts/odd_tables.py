@@ -102,7 +102,7 @@ def try_table(found: Tally, what: str, cells: np.ndarray, priors: str | None = "
 
 
 def unexplained(calibration: og.Calibration) -> list[str]:
-    """Numbers of a calibration that are not finite, and for which no reason is given."""
+    """Return numbers of a calibration that are not finite, and for which no reason is given."""
     found = []
     items = calibration.items
     for name in items.select_dtypes("number"):
@@ -122,7 +122,7 @@ def unexplained(calibration: og.Calibration) -> list[str]:
 
 
 def odd_table(kind: str, random: np.random.Generator) -> tuple[str, np.ndarray]:
-    """A table of the kind that is odd in one or two ways, and in which."""
+    """Return a table of the kind that is odd in one or two ways, and in which."""
     shapes = ((1, 1), (2, 2), (1, 9), (9, 1), (3, 4), (5, 40), (40, 5), (12, 12), (3, 90), (90, 3))
     shape = shapes[random.integers(len(shapes))]
     cells = _ordinary(kind, shape, random)
@@ -196,7 +196,7 @@ def _huge_and_small(cells: np.ndarray, random: np.random.Generator) -> np.ndarra
 
 
 def _tiny_spread(cells: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Columns that all but agree, each at a place and with a spread of its own."""
+    """Return columns that all but agree, each at a place and with a spread of its own."""
     known = np.isfinite(cells)
     place = random.choice([0.0, 0.5, 1.0, 1e9], cells.shape[1])
     spread = random.choice([1e-300, 1e-12, 1e-6, 1.0], cells.shape[1])

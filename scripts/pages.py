@@ -64,7 +64,7 @@ class Page:
 
 
 def blocks(text: str) -> list[Block]:
-    """The Python in a page, in its order."""
+    """Return the Python in a page, in its order."""
     return [
         Block(found[2], text.count("\n", 0, found.start(2)) + 1, SKIPPED not in found[1].split())
         for found in FENCE.finditer(text)
@@ -103,7 +103,7 @@ def run_block(block: Block, name: str, names: dict[str, Any]) -> Shown:
 
 
 def of_value(value: object) -> Shown:
-    """How the value of a block is shown."""
+    """Return how the value of a block is shown."""
     import pandas as pd
 
     from ogive.results.plots.figure import Display
@@ -122,7 +122,7 @@ def of_value(value: object) -> Shown:
 
 
 def _table(frame: Any) -> str:
-    """The first rows of a frame, in which names are text and never markup."""
+    """Return the first rows of a frame, in which names are text and never markup."""
     html = frame.head(ROWS).to_html(border=0, float_format="{:.3g}".format, na_rep="–")
     more = f"<p>{len(frame):,} rows, the first {ROWS} here.</p>" if len(frame) > ROWS else ""
     plain = html.replace('<table border="0" class="dataframe">', "<table>")
@@ -134,7 +134,7 @@ def _table(frame: Any) -> str:
 
 @cache
 def results(path: str, text: str) -> Page:
-    """What a page shows; `text` is part of the key, so that only changed pages run again."""
+    """Return what a page shows; `text` is part of the key, so that only changed pages run again."""
     del text
     words = [sys.executable, "-W", "error", __file__, "--json", path]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -167,7 +167,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """The page as MkDocs gets it: printed tables folded, results below the code."""
+    """Return the page as MkDocs gets it: printed tables folded, results below the code."""
     if page.file.src_uri == CHANGES.name.lower():
         return CHANGES.read_text("utf-8").replace(
             "(CONTRIBUTING.md#deprecations)", "(stability.md)"
@@ -178,14 +178,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def folded(markdown: str) -> str:
-    """Each ### part as a block that a click opens: what scripts print is long."""
+    """Return each ### part as a block that a click opens: what scripts print is long."""
     return PART.sub(
         lambda found: f'??? example "{found[1]}"\n\n{indent(found[2], "    ")}\n\n', markdown
     )
 
 
 def _with_results(markdown: str, page: Any) -> str:
-    """The page with what its blocks showed below each of them."""
+    """Return the page with what its blocks showed below each of them."""
     if not any(block.runs for block in blocks(markdown)):
         return FENCE.sub(lambda found: _fence(found[2]), markdown)
     path = page.file.abs_src_path
@@ -206,7 +206,7 @@ def _figure_name(page: str, number: int) -> str:
 
 
 def _up(page: Any) -> str:
-    """The way from a page to the root of the documentation."""
+    """Return the way from a page to the root of the documentation."""
     return "../" * page.file.src_uri.count("/")
 
 

@@ -70,7 +70,7 @@ def draw_items(ax: Any, items: Any, suspects: Any, changed: Any, style: Style) -
 
 
 def draw_suspects(part: Any, suspects: Any, data: Any, changed: Any, style: Style) -> None:
-    """The strongest suspects as they look, with the label that they bear."""
+    """Draw the strongest suspects as they look, with the label that they bear."""
     part.suptitle("The strongest suspects, and their labels", color=style.ink, fontsize=10)
     shades = LinearSegmentedColormap.from_list("ink", [style.paper, style.ink])
     axes = part.subplots(ROWS, COLUMNS).ravel()

@@ -38,7 +38,7 @@ FAMILIES = {
 
 
 def responses() -> og.Responses:
-    """What forty classifiers got right."""
+    """Return what forty classifiers got right."""
     X, y = load_digits(return_X_y=True)
     known, new, known_y, new_y = train_test_split(X / 16, y, test_size=200, random_state=0)
     return og.Responses.from_predictions(
