@@ -228,7 +228,7 @@ class Bench:
             path.write_bytes(content)
 
     def harmed(self, place: Place) -> str:
-        """Return what is wrong after a fault: every file is as before, or as after an undisturbed run."""
+        """Return what is wrong after a fault: files are as before or as after a whole run."""
         found = place.files()
         for name, content in found.items():
             if name.endswith(".part"):
@@ -244,7 +244,7 @@ class Bench:
         return ""
 
     def again(self, place: Place) -> str:
-        """Return what is wrong after another run without a fault; nothing, if all is as undisturbed."""
+        """Return what is wrong after another run without a fault; usually nothing."""
         ended = place.run()
         if ended.code != self.code or ended.loudly:
             return f"the next run: {ended}"

@@ -14,7 +14,7 @@ Line = tuple[str, int]  # the name of a module, and the number of a line
 
 
 def lines_of(modules: Iterable[str]) -> set[Line]:
-    """Return the lines inside functions of these modules of the package; what is imported is no merit."""
+    """Return the lines inside functions of these modules; what is imported is left out."""
     return {(name, line) for name in modules for line in _lines(_compiled(name))}
 
 
