@@ -320,7 +320,7 @@ READERS: dict[str, Reader] = {
         _coding,
         ("capability.coding_rules",),
     ),
-    "order of items": Reader((text("o.csv", samples.ORDER),), _order, ("cli.tournament_commands",)),
+    "order of items": Reader((text("o.csv", samples.ORDER),), _order, ("cli.sources",)),
     "API keys": Reader((text("keys.txt", samples.KEYS),), _keys, ("capability.http_service",)),
     "results folder": Reader((samples.results,), _results, ("reporting.sources",)),
     "bank, .json": Reader(

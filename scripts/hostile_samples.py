@@ -334,7 +334,7 @@ def scenario(folder: Path) -> Sample:
 
 def mlflow_folder(folder: Path) -> Sample:
     """Return runs that MLflow keeps in a folder."""
-    told = _of_tests("data/datasets/test_mlflow_runs.py")
+    told = _of_tests("data/datasets/test_run_formats.py")
     return _folder(told.by_hand(folder / "mlruns", dataset="{0}"))
 
 

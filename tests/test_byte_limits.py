@@ -110,7 +110,7 @@ def test_equal_rows_of_parquet_are_refused_before_they_are_read(tmp_path, monkey
     names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(LINES, np.int32)), ["a"])
     columns = {"respondent": names, "item": names, "response": ones} if long else {"a": ones}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet", store_schema=False)
-    monkeypatch.setattr("ogive.data.parquet_files._gathered", None)  # nothing is read
+    monkeypatch.setattr("ogive.data.parquet_files._read_batches", None)  # nothing is read
     with pytest.raises(InputError, match=f"holds 2,000,000 rows .*{BOTH}"):
         og.read_responses(tmp_path / "a.parquet", max_bytes=72 * LINES)
 

@@ -50,7 +50,7 @@ def one_of(value: object, name: str, known: Iterable[str]) -> str:
     """
     names = list(known)
     if not isinstance(value, str) or value not in names:
-        raise InputError(f"{name} is {value!r:.60}, but it should be one of: {', '.join(names)}.")
+        raise InputError(f"`{name}` must be one of: {', '.join(names)}, got {value!r:.60}.")
     return value
 
 

@@ -214,9 +214,9 @@ def test_every_kind_of_figure_is_drawn(subtests, decoding):
 def test_a_figure_of_one_data_set_needs_its_name(decoding):
     with pytest.raises(InputError, match=r"`dataset` must be one of: set 0, set 1.*got None"):
         decoding.plot("scores")
-    with pytest.raises(InputError, match="dataset is 'set 9'"):
+    with pytest.raises(InputError, match=r"`dataset` must be"):
         decoding.plot("suspects", "set 9")
-    with pytest.raises(InputError, match="kind is 'pie'"):
+    with pytest.raises(InputError, match=r"`kind` must be .*got 'pie'"):
         decoding.plot("pie")
 
 

@@ -284,7 +284,7 @@ def test_wrong_orders_are_explained(subtests):
 
 @pytest.mark.parametrize("tolerance", [-0.1, np.nan, np.inf])
 def test_the_tolerance_is_zero_or_above(tolerance):
-    with pytest.raises(InputError, match="tolerance is"):
+    with pytest.raises(InputError, match=r"`tolerance` must be"):
         tournament(table(), tolerance=tolerance)
 
 

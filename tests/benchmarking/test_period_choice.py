@@ -41,7 +41,7 @@ def test_inside_a_group_only_its_own_games_count():
 
 def test_the_tolerance_makes_draws_and_is_checked():
     assert points(np.array([[0.81, 0.80]]), 0.01).won.tolist() == [[0.5, 0.5]]
-    with pytest.raises(InputError, match="tolerance is -1"):
+    with pytest.raises(InputError, match=r"`tolerance` must be .*got -1"):
         points(SCORES, -1)
 
 

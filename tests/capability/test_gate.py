@@ -269,8 +269,8 @@ def test_wrong_settings_are_refused(subtests):
     cases = [
         ({"target_accuracy": 97}, "`target_accuracy` must be a number between 0 and 1.*got 97"),
         ({"target_accuracy": 95}, "such as 0.95"),
-        ({"alpha": 0}, "alpha is 0"),
-        ({"test_size": 1.0}, "test_size is 1.0"),
+        ({"alpha": 0}, r"`alpha` must be .*got 0"),
+        ({"test_size": 1.0}, r"`test_size` must be .*got 1.0"),
         ({"rule": "guess"}, "`rule` must be one of.*got 'guess'"),
         ({"case_difficulty": "quartiles"}, "`case_difficulty` must be .* got str"),
         ({"estimator": Raises()}, "Raises failed to learn: RuntimeError: out of luck"),

@@ -285,7 +285,7 @@ def test_settings_that_cannot_be_used_are_named(subtests, two_classes):
         ({"max_se": 0}, "max_se"),
         ({"case_difficulty": "easy"}, "case_difficulty"),
         ({"random_state": -1}, "random_state"),
-        ({"random_state": 2**70}, "random_state .* from 0 to 4,294,967,295"),
+        ({"random_state": 2**70}, r"`random_state` must be"),
     ]
     for settings, why in cases:
         with subtests.test(settings=settings, why=why), pytest.raises(InputError, match=why):

@@ -124,7 +124,7 @@ def test_what_is_no_sample_is_refused(subtests):
 
 @pytest.mark.parametrize("name", ["target", "alpha"])
 def test_shares_outside_0_and_1_are_refused(name):
-    with pytest.raises(InputError, match=f"{name} is 1.5"):
+    with pytest.raises(InputError, match=f"`{name}` must be .*got 1.5"):
         accepted([1.0], [1], **{"target": 0.9, name: 1.5})
 
 

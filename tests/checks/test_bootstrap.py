@@ -170,7 +170,7 @@ def test_bad_input_is_refused_with_a_sentence(cal, tmp_path, subtests):
         "a calibration loaded from a file has no": (bank, difficulties),
         "is a part of another": (cal.of_items(cal.item_names[:3]), difficulties),
         "resample needs a calibration": (cal.responses, difficulties),
-        "give a function of a calibration": (cal, "difficulty"),
+        r"`statistic` must be": (cal, "difficulty"),
         "fails for the calibration itself: KeyError": (cal, lambda c: c.items["no such"]),
         "fails for resample 1: KeyError: 'nothing here'": (cal, fails),
         "does not hold numbers": (cal, lambda c: c.item_names),

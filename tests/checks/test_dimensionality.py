@@ -170,7 +170,7 @@ def test_wrong_arguments_are_explained():
     responses = simulate("2pl", 20, 5, random_state=0).responses
     with pytest.raises(InputError, match="attribute 'responses'"):
         dimensionality(calibrate(responses, "2pl"))
-    with pytest.raises(InputError, match="n_resamples is 0"):
+    with pytest.raises(InputError, match=r"`n_resamples` must be .*got 0"):
         dimensionality(responses, n_resamples=0)
     with pytest.raises(InputError, match="random_state is 'x'"):
         dimensionality(responses, random_state="x")

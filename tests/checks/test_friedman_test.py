@@ -189,5 +189,5 @@ def test_wrong_scores_are_explained(subtests):
 
 def test_alpha_lies_between_zero_and_one(subtests):
     for alpha in [0.0, 1.0, -1.0, np.nan]:
-        with subtests.test(alpha=alpha), pytest.raises(InputError, match="alpha is"):
+        with subtests.test(alpha=alpha), pytest.raises(InputError, match=r"`alpha` must be"):
             compare_ranks(table(), alpha=alpha)

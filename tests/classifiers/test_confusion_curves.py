@@ -411,11 +411,11 @@ def test_what_a_hurried_person_gets_wrong_is_explained(subtests, calibration, tr
         ({"predictions": {"m": np.full((N_ITEMS, 2), 0.5)}}, r"'m' has the shape \(40, 2\), but"),
         ({"predictions": {"m": [np.nan] * N_ITEMS}}, "'m' has no label for 'item_1'"),
         ({"positive": "yes"}, "There is no class 'yes'. Choose one of: 0, 1"),
-        ({"n_resamples": 0}, "n_resamples is 0"),
+        ({"n_resamples": 0}, r"`n_resamples` must be .*got 0"),
         ({"scores": {"other": [0] * N_ITEMS}}, r"scores lacks 3 models \(good"),
         ({"scores": {"good": ["x"] * N_ITEMS}}, r"scores lacks 2 models"),
         ({"y_true": np.linspace(0.1, 0.9, N_ITEMS)}, "y_true for 'item_1' is 0.1, which looks"),
-        ({"n_resamples": 10.5}, "n_resamples is 10.5"),
+        ({"n_resamples": 10.5}, r"`n_resamples` must be .*got 10.5"),
         ({"predictions": {1: [0] * N_ITEMS, "1": [1] * N_ITEMS}}, "same name as text"),
     ]
     for change, told in cases:

@@ -126,7 +126,7 @@ def test_a_coding_table_says_what_is_normal(run, cases, tmp_path):
 def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run, cases, tmp_path):
     all_cases = [
         (["absent.csv"], 3, "absent.csv"),
-        (["cases.csv", "--target", "state", "--test-size", 1], 3, "--test-size is 1"),
+        (["cases.csv", "--target", "state", "--test-size", 1], 3, "--test-size must be"),
         (["absent.csv", "--levels", 3, "--coding", "coding.csv"], 3, "--levels is for quantiles"),
         (["absent.csv", "--coding", "nowhere.csv"], 3, "nowhere.csv"),
         (["absent.csv", "--out", "."], 3, "the folder of the input"),

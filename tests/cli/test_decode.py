@@ -82,7 +82,7 @@ def test_what_a_hurried_person_gets_wrong_is_explained(subtests, run):
         (["absent.csv"], "absent.csv"),
         (["digits"], "Did you mean 'sklearn:digits'?"),
         (["sklearn:iris", "sklearn:iris"], "used more than once"),
-        (["sklearn:iris", "--test-size", "2"], "--test-size is 2.0"),
+        (["sklearn:iris", "--test-size", "2"], "--test-size must be"),
         (["sklearn:iris", "--size", "nan"], "--size is nan"),
         (["sklearn:iris", "--size", "-1"], "--size is -1"),
         (["a/x.csv", "b/x.csv", "--responses"], "Two files are called 'x'"),

@@ -70,7 +70,7 @@ def test_bad_options_are_explained(subtests, run):
         (("old.csv", "none.csv"), 3, "no file 'none.csv'"),
         (("bare.csv", "new.csv"), 3, "reference does not say where the model was right"),
         (("old.csv", "new.csv", "--alpha", "0"), 3, "between 0 and 1"),
-        (("old.csv", "new.csv", "--guessing", "1"), 3, "guessing is 1"),
+        (("old.csv", "new.csv", "--guessing", "1"), 3, "guessing must be"),
         (("old.csv", "new.csv", "--out", "new.csv"), 3, "also the input"),
         (("old.csv", "new.csv", "--method", "magic"), 2, "curve, paper"),
     ]

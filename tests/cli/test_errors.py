@@ -30,7 +30,7 @@ def test_bad_input_is_explained(subtests, run, scores, bank, tmp_path):
         (("calibrate", "bank.json"), "responses are read from"),
         (("score", "scores.csv", "scores.csv"), "is not a file that Ogive saved"),
         (("score", "nope.json", "scores.csv"), "There is no file"),
-        (("simulate", "--missing", "2"), "missing is 2.0"),
+        (("simulate", "--missing", "2"), "missing must be"),
     ]
     (tmp_path / "dir.json").mkdir()
     for words, message in cases:
@@ -247,11 +247,11 @@ def test_hints_are_written_in_the_syntax_of_the_command_line(subtests, run, scor
         (("decode", "d.csv", "--out", "new/o"), "for example --target kind.", "target="),
         (
             ("decode", "d.csv#kind", "--max-test-size", "1", "--out", "new/o"),
-            "--max-test-size is 1, but it should be 2 or more, or leave it out.",
+            "--max-test-size must be 2 or more, or None, got 1.",
             "max_test_size",
         ),
         (("confusion", "d.csv", "--out", "new/o"), "for example --target kind.", "target="),
-        (("calibrate", "scores.csv", "--kind", "odd"), "--kind is 'odd'", "Error: kind"),
+        (("calibrate", "scores.csv", "--kind", "odd"), "--kind must be", "Error: kind"),
     ]
     for words, said, unsaid in cases:
         with subtests.test(words=words):

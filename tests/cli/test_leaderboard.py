@@ -58,7 +58,7 @@ def test_bad_options_are_explained(subtests, run, path):
     cases = [
         (("--by", "topic"), 3, "no fact 'topic'"),
         (("--cluster", "book"), 3, "no fact 'book'"),
-        (("--alpha", "2"), 3, "alpha is 2"),
+        (("--alpha", "2"), 3, "alpha must be"),
         (("--average", "models"), 2, "not one of items, tasks"),
         (("--out", "board.csv"), 3, "Name a folder"),
         (("--by", "task", "--by-prefix", "/"), 3, "Leave one of them out"),

@@ -60,7 +60,7 @@ def test_responses_in_parquet_and_a_figure_are_fine(run, old, tmp_path):
     ("words", "code", "message"),
     [
         (["--method", "guess"], 2, "guess"),
-        (["--alpha", "2"], 3, "alpha is 2.0"),
+        (["--alpha", "2"], 3, "alpha must be"),
         (["--out", "old.json"], 3, "also the input"),
     ],
 )

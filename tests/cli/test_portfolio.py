@@ -116,7 +116,7 @@ def test_what_does_not_go_together_is_refused(subtests, run, seconds):
         (["--better", "lower", "--transform", "raw"], "does not fit --better lower"),
         (["--cutoff", 9], "give --better lower"),
         (["--better", "lower", "--penalty", 9], "give cutoff"),
-        (["--better", "lower", "--cutoff", -1], "--cutoff is -1"),
+        (["--better", "lower", "--cutoff", -1], "--cutoff must be"),
         (["--grades", 4], "--grades is for --model graded"),
         (["--preset", "airt", "--model", "graded"], "uses the continuous model"),
         (["--out", "."], "the folder of the input"),

@@ -74,7 +74,7 @@ def test_bad_options_are_explained(subtests, run):
     cases = [
         (("--order", "none.csv"), "no file 'none.csv'"),
         (("--order", "scores.csv"), "lines of 4 to 4 fields"),
-        (("--tau", "0"), "tau is 0"),
+        (("--tau", "0"), "tau must be"),
         (("--out", "scores.csv"), "also the input"),
         (("--out", "ratings.docx"), "must end in .csv or .parquet"),
         (("--bump", "ranks.docx"), "must end in .png"),

@@ -65,7 +65,7 @@ BAD = {
     "key without an item": (CHOSEN, {"q1": "C", "q2": "B"}, {}, "no right option for 1 item"),
     "key that is a word": (CHOSEN, "C", {}, "right option of each item"),
     "unknown option": (CHOSEN[["q1"]], ["C"], {"options": ["C", "B"]}, "not among its options"),
-    "options that are a word": (CHOSEN[["q1"]], ["C"], {"options": "ABC"}, "give a list"),
+    "options that are a word": (CHOSEN[["q1"]], ["C"], {"options": "ABC"}, r"`options` must be"),
 }
 
 

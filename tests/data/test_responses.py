@@ -180,7 +180,7 @@ BAD = {
     "high grade": ([[40_000]], {"kind": "graded"}, "from 0 to 32,767"),
     "not binary": ([[0, 2]], {"kind": "binary"}, "holds 2, but binary.*kind='graded'"),
     "half": ([[0.5, 0.25]], {"kind": "binary"}, r"and 1 more cell\).*kind='continuous'"),
-    "unknown kind": ([[0]], {"kind": "ordinal"}, "kind is 'ordinal'"),
+    "unknown kind": ([[0]], {"kind": "ordinal"}, r"`kind` must be .*got 'ordinal'"),
     "a frame": (pd.DataFrame([[0]]), {}, r"Responses\.from_frame"),
 }
 

@@ -151,10 +151,10 @@ def test_bad_input_is_told_what_is_wrong(subtests):
         ({"right": [1, 0]}, r"right: \(2,\)"),
         ({"difficulty": [np.nan] * 6}, "No item has"),
         ({"difficulty": ["x"] * 6}, "difficulty should be numbers"),
-        ({"sure": 1.5}, "sure is 1.5"),
-        ({"n_resamples": 1}, "n_resamples is 1"),
-        ({"confidence": 0}, "confidence is 0"),
-        ({"bins": 0}, "bins is 0"),
+        ({"sure": 1.5}, r"`sure` must be .*got 1.5"),
+        ({"n_resamples": 1}, r"`n_resamples` must be .*got 1"),
+        ({"confidence": 0}, r"`confidence` must be .*got 0"),
+        ({"bins": 0}, r"`bins` must be .*got 0"),
     ]
     for changed, match in cases:
         with subtests.test(changed=changed, match=match), pytest.raises(InputError, match=match):

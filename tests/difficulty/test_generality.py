@@ -147,7 +147,7 @@ def test_bad_input_is_told_what_is_wrong(subtests):
         ({}, "needs to know how hard"),
         ({"difficulty": [1.0, 1.0]}, "two different, finite"),
         ({"difficulty": [1.0]}, "shape"),
-        ({"difficulty": [0.0, 1.0], "n_resamples": 3}, "n_resamples is 3"),
+        ({"difficulty": [0.0, 1.0], "n_resamples": 3}, r"`n_resamples` must be .*got 3"),
     ]
     for arguments, match in cases:
         with (

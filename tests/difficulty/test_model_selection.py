@@ -129,10 +129,10 @@ def test_a_calibration_knows_the_difficulties_and_the_result_shows_itself():
 def test_bad_input_is_told_what_is_wrong(subtests):
     cases = [
         ({}, "select_models needs to know how hard"),
-        ({"difficulty": [0.0, 1.0, 2.0], "cv": 1}, "cv is 1"),
+        ({"difficulty": [0.0, 1.0, 2.0], "cv": 1}, r"`cv` must be .*got 1"),
         ({"difficulty": [0.0, 1.0, np.nan], "cv": 3}, "2 items with a difficulty"),
-        ({"difficulty": [0.0, 1.0, 2.0], "confidence": 2}, "confidence is 2"),
-        ({"difficulty": [0.0, 1.0, 2.0], "bins": 0}, "bins is 0"),
+        ({"difficulty": [0.0, 1.0, 2.0], "confidence": 2}, r"`confidence` must be .*got 2"),
+        ({"difficulty": [0.0, 1.0, 2.0], "bins": 0}, r"`bins` must be .*got 0"),
         ({"difficulty": ["a", "b", "c"]}, "should be numbers"),
     ]
     for arguments, match in cases:

@@ -229,7 +229,7 @@ def test_what_cannot_be_evaluated_is_refused(subtests):
     cases = [
         ({"cv": 30}, "known for 100 items, but 30 folds need at least 120"),
         ({"cv": 1}, "`cv` must be a whole number of at least 2.*got 1"),
-        ({"n_resamples": 0}, "n_resamples is 0"),
+        ({"n_resamples": 0}, r"`n_resamples` must be .*got 0"),
         ({"regressors": ["forest"]}, "There is no regressor 'forest'"),
         ({"regressors": []}, "regressors is empty"),
         ({"targets": np.ones(7)}, r"targets has shape \(7,\), but there are 100 items"),

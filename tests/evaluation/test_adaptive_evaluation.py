@@ -405,7 +405,7 @@ def test_settings_that_make_no_sense_are_refused(subtests, bank):
     cases = [
         ({"budget": 0}, "budget"),
         ({"batch_size": 0}, "batch_size"),
-        ({"max_se": -1}, "max_se is -1"),
+        ({"max_se": -1}, r"`max_se` must be .*got -1"),
         ({"confidence": 95}, "confidence"),
         ({"selector": "best"}, "selector"),
         ({"error": 0.1}, "replay_adaptively"),
@@ -422,7 +422,7 @@ def test_settings_that_make_no_sense_are_refused(subtests, bank):
 def test_what_is_no_bank_and_what_is_no_function_are_refused(bank, drawn):
     with pytest.raises(InputError, match="not a Calibration"):
         og.evaluate_adaptively(drawn.responses, lambda _: 1)
-    with pytest.raises(InputError, match="give a function"):
+    with pytest.raises(InputError, match=r"`ask` must be"):
         og.evaluate_adaptively(bank, "model")
 
 

@@ -170,9 +170,9 @@ def test_tables_that_share_nothing_are_refused(both, subtests):
     for told, given, settings in (
         ("scored no common items", other, {}),
         ("scored no common respondents", strangers, {}),
-        ("confidence is 95", human, {"confidence": 95}),
+        (r"`confidence` must be .*got 95", human, {"confidence": 95}),
         ("cluster: ", human, {"cluster": "page"}),
-        ("correction is 'none'", human, {"correction": "none"}),
+        (r"`correction` must be", human, {"correction": "none"}),
     ):
         with subtests.test(told), pytest.raises(InputError, match=told):
             og.correct_judge(judge, given, **settings)

@@ -197,9 +197,9 @@ def test_what_cannot_be_separated_is_refused(table, subtests):
         ("is not a number: 1 word", table.assign(score="good"), {}),
         ("Every score is 3", table.assign(score=3), {}),
         ("has no rows", table.iloc[:0], {}),
-        ("ratings is 3, but", 3, {}),
+        (r"`ratings` must be .*got 3", 3, {}),
         ("No rating has a respondent", table.assign(score=np.nan), {}),
-        ("alpha is 5", table, {"alpha": 5}),
+        (r"`alpha` must be .*got 5", table, {"alpha": 5}),
     ):
         with subtests.test(told), pytest.raises(InputError, match=told):
             og.facets(given, **settings)

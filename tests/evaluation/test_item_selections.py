@@ -48,7 +48,7 @@ def test_what_is_not_known_of_items_is_named(known, chosen):
         chosen(["q4"], known)
     with pytest.raises(InputError, match="empty"):
         chosen([], known)
-    with pytest.raises(InputError, match="facts is dict"):
+    with pytest.raises(InputError, match=r"`facts` must be .*got dict"):
         chosen(["q1"], {})
 
 

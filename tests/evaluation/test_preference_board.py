@@ -273,9 +273,9 @@ def test_bad_input_is_one_clear_sentence(table, subtests):
         r"Every battle is a tie": (table.assign(winner="tie"), {}),
         r"has no rows": (table.iloc[:0], {}),
         r"No battle of two respondents has a winner": (table.assign(winner=None), {}),
-        r"ties is 'ignore'": (table, {"ties": "ignore"}),
-        r"battles is 3, but": (3, {}),
-        r"confidence is 2": (table, {"confidence": 2}),
+        r"`ties` must be": (table, {"ties": "ignore"}),
+        r"`battles` must be .*got 3": (3, {}),
+        r"`confidence` must be .*got 2": (table, {"confidence": 2}),
     }.items():
         with subtests.test(told), pytest.raises(InputError, match=told):
             og.preferences(given, **settings)

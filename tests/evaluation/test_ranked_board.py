@@ -343,7 +343,7 @@ def test_a_calibration_of_other_responses_is_refused_not_ignored():
     one, other = (og.simulate("1pl", 5, n, random_state=0).responses for n in (8, 9))
     with pytest.raises(InputError, match="of other respondents or items than responses"):
         og.leaderboard(one, calibration=og.calibrate(other, "1pl"))
-    with pytest.raises(InputError, match=r"`calibration` must be what.*got a Responses"):
+    with pytest.raises(InputError, match="calibration is a Responses; give what"):
         og.leaderboard(one, calibration=one)
 
 
@@ -358,10 +358,10 @@ def test_who_answered_nothing_is_left_out_and_named():
 
 def test_bad_settings_are_explained(subtests):
     cases = [
-        ({"average": "models"}, "average is 'models'.*items, tasks"),
-        ({"correction": "sidak"}, "correction is 'sidak'.*bh, by, holm"),
-        ({"confidence": 95}, "confidence is 95"),
-        ({"alpha": 0}, "alpha is 0"),
+        ({"average": "models"}, r"`average` must be"),
+        ({"correction": "sidak"}, r"`correction` must be"),
+        ({"confidence": 95}, r"`confidence` must be .*got 95"),
+        ({"alpha": 0}, r"`alpha` must be .*got 0"),
     ]
     for options, message in cases:
         with (

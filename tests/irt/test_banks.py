@@ -441,7 +441,7 @@ def test_a_discrimination_that_is_no_number_is_refused(tmp_path):
     document = json.loads(path.read_text(encoding="utf-8"))
     document["model"]["options"]["discrimination"] = "steep"
     path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(FileError, match=r"discrimination is 'steep'"):
+    with pytest.raises(FileError, match=r"`discrimination` must be .*got 'steep'"):
         load(path)
 
 

@@ -469,9 +469,9 @@ def test_an_item_of_scores_that_nobody_was_asked_survives_the_bank(tmp_path):
     assert og.load(cal.save(tmp_path / "bank.json")).items.equals(cal.items)
 
 
-@pytest.mark.parametrize("items", [3, []])
-def test_curves_of_what_is_no_item_are_refused(graded, items):
-    with pytest.raises(InputError, match="items is"):
+@pytest.mark.parametrize(("items", "told"), [(3, "`items` must be"), ([], "items is empty")])
+def test_curves_of_what_is_no_item_are_refused(graded, items, told):
+    with pytest.raises(InputError, match=told):
         graded.curves(items)
 
 

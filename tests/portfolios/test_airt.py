@@ -341,7 +341,7 @@ def test_what_is_no_setting_is_refused(subtests):
             {"model": "graded", "grades": 1},
             "`grades` must be a whole number of at least 2.*got 1",
         ),
-        ({"model": "graded", "grades": True}, "grades is True"),
+        ({"model": "graded", "grades": True}, r"`grades` must be .*got True"),
         ({"model": "graded", "grades": 10**6}, "grades is 1000000, but at most 100"),
         ({"knots": 2}, "`knots` must be a whole number of at least 3.*got 2"),
         ({"smoothing": "loess"}, "`smoothing` must be one of: reml, gcv.*got 'loess'"),
@@ -359,7 +359,7 @@ def test_what_cannot_be_asked_is_refused(subtests, found):
         ),
         (lambda p: p.strengths(-0.1), "`epsilon` must be a number, 0 or more.*got -0.1"),
         (lambda p: p.occupancy("0"), "`epsilon` must be a number, 0 or more.*got '0'"),
-        (lambda p: p.occupancy(np.nan), "epsilon is nan"),
+        (lambda p: p.occupancy(np.nan), r"`epsilon` must be .*got nan"),
         (
             lambda p: p.occupancy(confidence=95),
             "`confidence` must be a number between 0 and 1.*got 95",
@@ -367,13 +367,13 @@ def test_what_cannot_be_asked_is_refused(subtests, found):
         (lambda p: p.select(size=0), "`size` must be a whole number of at least 1.*got 0"),
         (lambda p: p.select(size=9), "size is 9, but there are 8 algorithms"),
         (lambda p: p.select(method="best"), "`method` must be one of: airt.*got 'best'"),
-        (lambda p: p.occupancy(random_state=-1), "random_state is -1"),
+        (lambda p: p.occupancy(random_state=-1), r"`random_state` must be .*got -1"),
         (lambda p: p.plot(["curves"]), r"`kind` must be one of.*got \['curves'\]"),
         (lambda p: p.plot("strengths", epsilons=[]), "epsilons is empty"),
-        (lambda p: p.plot("strengths", epsilons="0"), "epsilon is '0'"),
+        (lambda p: p.plot("strengths", epsilons="0"), r"`epsilon` must be .*got '0'"),
         (lambda p: p.plot("strengths", highlight=2), "highlight is for curves and good"),
-        (lambda p: p.plot("densities", panels="x"), "panels is 'x'"),
-        (lambda p: p.select(method=["airt"]), "but it should be one of: airt, topset, shapley"),
+        (lambda p: p.plot("densities", panels="x"), r"`panels` must be .*got 'x'"),
+        (lambda p: p.select(method=["airt"]), r"`method` must be"),
     ]
     for call, said in cases:
         with subtests.test(said=said), pytest.raises(InputError, match=said):

@@ -298,7 +298,7 @@ def test_what_cannot_be_used_is_said(subtests):
         (TIMES, {"better": "lower", "penalty": 10}, "give cutoff as well"),
         (TIMES, {"better": "lower", "cutoff": 0}, "`cutoff` must be a number above 0.*got 0"),
         (TIMES, {"better": "lower", "cutoff": "9"}, "`cutoff` must be a number.*got '9'"),
-        (TIMES, {"better": "lower", "cutoff": 9, "penalty": 0.5}, "should be a number, 1 or more"),
+        (TIMES, {"better": "lower", "cutoff": 9, "penalty": 0.5}, "must be a number, 1 or more"),
     ]
     for table, options, said in cases:
         with (

@@ -224,7 +224,7 @@ def test_instances_are_rows_texts_or_pictures():
 
 def test_instances_that_cannot_be_shown_are_refused(subtests):
     cases = [
-        ([1, 2], "`instances` must be a frame.*got list"),
+        ([1, 2], "`instances` must be a frame"),
         ({"else": "text"}, "instances describes 'else'"),
         ({"row_0": b"<svg onload=alert(1)>"}, "neither PNG, JPEG, GIF nor WebP"),
         ({"row_0": np.zeros(3)}, "A picture has the shape"),

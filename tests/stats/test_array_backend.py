@@ -139,7 +139,7 @@ def test_a_number_of_workers_that_cannot_be_is_refused(subtests):
     for n_jobs in [0, -2, "2", 1.5]:
         with (
             subtests.test(n_jobs=n_jobs),
-            pytest.raises(InputError, match=f"n_jobs is {n_jobs!r}; give 1 or more"),
+            pytest.raises(InputError, match="`n_jobs` must be 1 or more"),
             workers(n_jobs),
         ):
             pass

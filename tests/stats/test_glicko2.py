@@ -231,7 +231,7 @@ def test_wrong_results_are_explained(subtests):
 
 def test_tau_must_be_above_zero(subtests):
     for tau in [0.0, -1.0, np.nan, np.inf]:
-        with subtests.test(tau=tau), pytest.raises(InputError, match="tau is"):
+        with subtests.test(tau=tau), pytest.raises(InputError, match=r"`tau` must be"):
             rate_period(FOUR, THREE_GAMES, tau)
 
 
@@ -292,7 +292,7 @@ def test_equal_ratings_share_their_rank_whatever_rounding_made_of_them():
 
 
 def test_a_tolerance_below_zero_is_refused():
-    with pytest.raises(InputError, match="tolerance is -1"):
+    with pytest.raises(InputError, match=r"`tolerance` must be .*got -1"):
         play(SCORES, "abc", "xyz", tolerance=-1)
 
 
@@ -355,7 +355,7 @@ def test_ratings_are_ranked_to_the_sixth_decimal():
 
 def test_a_tolerance_of_nothing_is_allowed_and_one_without_end_is_not():
     assert play(SCORES, "abc", "xyz", tolerance=0.0).won.sum() == 6
-    with pytest.raises(InputError, match="tolerance is inf"):
+    with pytest.raises(InputError, match=r"`tolerance` must be .*got inf"):
         play(SCORES, "abc", "xyz", tolerance=np.inf)
 
 

@@ -185,7 +185,7 @@ class ChosenDatasets(Result):
         if size == len(self.datasets):
             return self.datasets
         raise InputError(
-            f"size is {size}, but it should be one of: {', '.join(map(str, self.sizes))}. Call "
+            f"`size` must be one of: {', '.join(map(str, self.sizes))}, got {size}. Call "
             "choose_datasets(scores, size) for another."
         )
 

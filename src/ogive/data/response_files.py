@@ -121,7 +121,7 @@ def read_responses(
     checked_kind(kind)
     if layout not in LAYOUTS:
         known = ", ".join(map(shown, LAYOUTS))
-        raise InputError(f"layout is {shown(layout)}, but it should be one of {known}.")
+        raise InputError(f"`layout` must be one of {known}, got {shown(layout)}.")
     most = most_bytes(max_bytes, MAX_BYTES)
     if isinstance(path, str | os.PathLike) and holds_logs(Path(path), most):
         found = read_logs(path, max_bytes=most, progress=progress).responses

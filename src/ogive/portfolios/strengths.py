@@ -484,7 +484,7 @@ FIGURES: dict[str, Callable[..., Display]] = {
 def figure(portfolio: Portfolio, kind: str, **kw: Any) -> Display:
     """Draw one of the figures; settings of other figures are refused."""
     if not isinstance(kind, str) or kind not in FIGURES:
-        raise InputError(f"kind is {kind!r}, but it should be one of {', '.join(FIGURES)}.")
+        raise InputError(f"`kind` must be one of {', '.join(FIGURES)}, got {kind!r}.")
     settings = {name: kw.pop(name) for name in SETTINGS if name in kw}
     for name in settings:
         if kind not in SETTINGS[name]:

@@ -95,9 +95,7 @@ def fit_splines(
     `FEWEST_VALUES` values has no curve: it is NaN.
     """
     if smoothing not in SMOOTHINGS:
-        raise InputError(
-            f"smoothing is {smoothing!r}, but it should be one of {', '.join(SMOOTHINGS)}."
-        )
+        raise InputError(f"`smoothing` must be one of {', '.join(SMOOTHINGS)}, got {smoothing!r}.")
     if n_knots < FEWEST_KNOTS:
         raise InputError(f"n_knots is {n_knots}, but a curve needs {FEWEST_KNOTS} or more.")
     series = np.where(too_few(series), np.nan, series)

@@ -68,7 +68,7 @@ def test_what_cannot_be_read_is_explained(subtests, file):
         ("problem,fast,slow\np,1,2\n", "long", "columns problem, algorithm and value"),
         ("problem,fast,slow\np,1,2\nq,timeout,2\n", "auto", "'fast' on 'q' is 'timeout'"),
         ("problem,algorithm,value\np,a,often\n", "auto", "'a' on 'p' is 'often'"),
-        (WIDE, "square", "layout is 'square'"),
+        (WIDE, "square", r"`layout` must be .*got 'square'"),
     ]
     for text, layout, told in cases:
         with (

@@ -437,8 +437,8 @@ def test_models_can_be_named_by_name_folder_or_file(name, tmp_path, subtests):
 
 
 BAD = [
-    ({"variants": "seperate"}, "variants is 'seperate', but it should be"),
-    ({"variants": []}, "variants is"),
+    ({"variants": "seperate"}, "`variants` must be .*got 'seperate'"),
+    ({"variants": []}, r"`variants` must be"),
     ({"variants": ["heat"]}, "condition 'heat', but the logs tell of: 'shots', 'temperature'"),
     ({"rename": {"nobody": "x"}}, "rename names 'nobody', but no model.* are: 'lab/one'"),
     ({"rename": {"lab/one": ""}}, "rename is"),

@@ -235,12 +235,12 @@ def test_progress_says_what_is_done_and_what_runs(split):
 
 def test_settings_that_make_no_sense_are_refused(subtests, split):
     cases = [
-        ({"cv": 1}, "cv is 1"),
-        ({"cv": 2.5}, "cv is 2.5"),
-        ({"time_limit": 0}, "time_limit is 0"),
-        ({"time_limit": float("nan")}, "time_limit is nan"),
-        ({"random_state": -1}, "random_state is -1"),
-        ({"random_state": None}, "random_state is None"),
+        ({"cv": 1}, r"`cv` must be .*got 1"),
+        ({"cv": 2.5}, r"`cv` must be .*got 2.5"),
+        ({"time_limit": 0}, r"`time_limit` must be .*got 0"),
+        ({"time_limit": float("nan")}, r"`time_limit` must be .*got nan"),
+        ({"random_state": -1}, r"`random_state` must be .*got -1"),
+        ({"random_state": None}, r"`random_state` must be .*got None"),
     ]
     for setting, message in cases:
         with (

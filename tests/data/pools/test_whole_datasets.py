@@ -129,7 +129,7 @@ def test_some_members_may_be_chosen_and_progress_is_told_over_all_folds():
 
 def test_folds_are_two_or_more(subtests):
     for folds in [1, 0, 2.5, True]:
-        with subtests.test(folds=folds), pytest.raises(InputError, match="cv is"):
+        with subtests.test(folds=folds), pytest.raises(InputError, match=r"`cv` must be"):
             dataset_responses(blobs(), POOL, cv=folds)
 
 

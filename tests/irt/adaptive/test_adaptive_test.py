@@ -250,7 +250,7 @@ def test_what_is_no_part_is_said_with_its_file(ladder, tmp_path, subtests):
         "number": (3, "its selector is 3, not the name"),
         "unknown": ({"Best": {}}, "its selector is 'Best', which is unknown here"),
         "no settings": ({"Randomesque": 3}, "its selector is 'Randomesque', which is unknown"),
-        "bad setting": ({"Randomesque": {"among": 0}}, "among is 0"),
+        "bad setting": ({"Randomesque": {"among": 0}}, r"`among` must be .*got 0"),
     }.values():
         with subtests.test(said):
             path.write_text(json.dumps({**document, "selector": wrong}))

@@ -1,4 +1,3 @@
-import re
 from itertools import product
 from types import SimpleNamespace
 
@@ -125,7 +124,7 @@ def test_groups_that_do_not_fit_are_refused(ladder):
     groups = dict.fromkeys(ladder.item_names, "a")
     with pytest.raises(InputError, match="without an item in the bank"):
         AdaptiveTest(ladder, selector=ContentBalance(groups, {"a": 1, "b": 1}))
-    with pytest.raises(InputError, match="share of 'a' is -1"):
+    with pytest.raises(InputError, match="share of 'a'` must be"):
         ContentBalance(groups, {"a": -1})
     with pytest.raises(InputError, match="shares is empty"):
         ContentBalance(groups, {})
@@ -146,7 +145,10 @@ def test_settings_that_make_no_sense_are_refused(subtests):
         lambda: AtLeast(True, Budget(3)),
     ]
     for number, make in enumerate(cases):
-        with subtests.test(number=number), pytest.raises(InputError, match=r" is .* number"):
+        with (
+            subtests.test(number=number),
+            pytest.raises(InputError, match=r"must be .*number.*got"),
+        ):
             make()
 
 
@@ -159,7 +161,7 @@ def test_bounds_are_told_as_people_say_them(subtests):
         (lambda: FixedAbility(float("inf")), "`ability` must be a number that is finite.*got inf"),
     ]
     for make, told in cases:
-        with subtests.test(told=told), pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        with subtests.test(told=told), pytest.raises(InputError, match=told):
             make()
 
 
@@ -175,7 +177,7 @@ def test_among_the_nearest_a_lot_decides_and_equals_are_all_in_it(ladder):
     state = test.begin(np.arange(300))
     chosen = test.items.difficulty[test.choose(state)]
     np.testing.assert_allclose(np.unique(chosen.round(6)), [-0.1, 0.0, 0.1])
-    with pytest.raises(InputError, match="among is 0"):
+    with pytest.raises(InputError, match=r"`among` must be .*got 0"):
         NearestByLot(among=0)
 
 
@@ -205,7 +207,7 @@ def test_a_respondent_of_too_large_a_number_is_refused(ladder):
     assert AdaptiveTest(ladder).start(2**63 - 1).next_item()
     with pytest.raises(InputError, match=r"`respondent` must be a whole number.*got 11805.*"):
         AdaptiveTest(ladder).start(2**70)
-    with pytest.raises(InputError, match="respondent is 9223372036854775808"):
+    with pytest.raises(InputError, match=r"`respondent` must be .*got 9223372036854775808"):
         AdaptiveTest(ladder).start(2**63)
 
 
@@ -420,5 +422,5 @@ def test_a_share_counts_the_item_to_come(ladder):
         session.answer(item, 1)
         seen.append(groups[item])
     assert "".join(seen) == "abaaba"
-    with pytest.raises(InputError, match=r"sigma is -0\.5"):
+    with pytest.raises(InputError, match=r"`sigma` must be .*got -0\.5"):
         Reliability(sigma=-0.5)

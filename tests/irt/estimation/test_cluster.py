@@ -148,7 +148,7 @@ def test_a_cluster_that_cannot_do_the_work_is_refused(client, subtests, monkeypa
     closed.close()
     repeated = og.Responses([[0.5, 1.0], [0.2, 0.4]], tries=[[2, 2], [5, 5]])
     for said, given in {
-        "give a distributed.Client": 8,
+        r"`client` must be": 8,
         "The client is closed": closed,
         "The cluster has no workers": told(),
         "1 of 2 workers cannot import ogive, for example one": told(one=None, two="0.1.0"),

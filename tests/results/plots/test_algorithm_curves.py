@@ -174,7 +174,7 @@ def test_the_target_is_a_dashed_line_that_is_always_in_sight():
     assert [line.get_ydata()[0] for line in ax.lines if line.is_dashed()] == [0.999]
     assert ax.get_ylim()[1] > 0.999
     assert legend(ax)[-1] == "required: 99.9 %"
-    with pytest.raises(InputError, match="target is 97"):
+    with pytest.raises(InputError, match=r"`target` must be .*got 97"):
         RiskCoverageDisplay(risk_some(1), target=97)
 
 

@@ -48,7 +48,7 @@ def test_further_algorithms_are_counted(some):
     assert len(meshes(DensitiesDisplay(some(15), panels=15).plot().ax_)) == 15
     with pytest.raises(InputError, match=r"`panels` must be a whole number of at least 1.*got 0"):
         DensitiesDisplay(some(1), panels=0)
-    with pytest.raises(InputError, match="panels is 'x'"):
+    with pytest.raises(InputError, match=r"`panels` must be .*got 'x'"):
         DensitiesDisplay(some(1), panels="x")
 
 
