@@ -109,9 +109,9 @@ def test_a_result_shows_and_keeps_itself(decoding, tmp_path):
     og.write_report(tmp_path / "page.html", decoding)
     assert og.tournament(decoding.scores()).to_frame().index[0] == "perfect"
     assert "| diabetes | mae |" in og.model_card(decoding, "linear", task="tabular-regression")
-    with pytest.raises(InputError, match="dataset is 'x'"):
+    with pytest.raises(InputError, match=r"`dataset` must be .*got 'x'"):
         decoding.plot("x")
-    with pytest.raises(InputError, match="column is 'x'"):
+    with pytest.raises(InputError, match=r"`column` must be .*got 'x'"):
         decoding.scores("x")
 
 

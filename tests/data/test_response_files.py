@@ -137,7 +137,7 @@ def test_the_layout_can_be_forced(write):
     assert read_responses(path, layout="wide").items == ("item", "score")
     with pytest.raises(InputError, match="columns are 'model', 'q1', 'q2', but a long table has"):
         read_responses(write(WIDE), layout="long")
-    with pytest.raises(InputError, match="layout is 'tall'"):
+    with pytest.raises(InputError, match=r"`layout` must be .*got 'tall'"):
         read_responses(path, layout="tall")
 
 
