@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ogive as og
+from ogive import _installation
 from ogive.reporting import provenance
 
 ROOT = Path(og.__file__).resolve().parents[2]
@@ -33,8 +34,9 @@ def installed(monkeypatch):
                 assert name == "direct_url.json"
                 return noted if isinstance(noted, str | None) else json.dumps(noted)
 
-        monkeypatch.setattr(provenance, "distribution", lambda name: Installed)
-        monkeypatch.setattr(provenance, "_repository", lambda: None)
+        for module in (provenance, _installation):
+            monkeypatch.setattr(module, "distribution", lambda name: Installed)
+        monkeypatch.setattr(provenance, "repository", lambda: None)
         return provenance.install_lines()[1:]
 
     return install

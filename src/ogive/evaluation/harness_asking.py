@@ -33,13 +33,17 @@ if TYPE_CHECKING:
 __all__ = ["inspect_ask", "lm_eval_ask"]
 
 
-HARNESS = "Inspect"
-OURS = (
+INSPECT = "Inspect"
+INSPECT_RESERVED = (
     *("tasks", "model", "sample_id", "sample_shuffle", "limit", "log_dir", "log_samples"),
     *("log_header_only", "run_samples", "score"),
 )
-OF_THE_MODEL = ("model_args", "model_base_url")
-USUAL = {"fail_on_error": False, "log_buffer": 1, "score_display": False}  # each sample is saved
+INSPECT_MODEL_SETTINGS = ("model_args", "model_base_url")
+INSPECT_DEFAULTS = {
+    "fail_on_error": False,
+    "log_buffer": 1,
+    "score_display": False,
+}  # each sample is saved
 
 
 def inspect_ask(
@@ -89,9 +93,9 @@ def inspect_ask(
         )
     return InspectAsk(
         respondent,
-        HarnessAnswers(HARNESS, str(respondent), facts, folder, metric=metric, epochs=epochs),
+        HarnessAnswers(INSPECT, str(respondent), facts, folder, metric=metric, epochs=epochs),
         tasks_by_name(tasks, facts),
-        refuse_settings(settings, OURS),
+        refuse_settings(settings, INSPECT_RESERVED),
     )
 
 
@@ -106,9 +110,11 @@ class InspectAsk:
         settings: Mapping[str, Any],
     ) -> None:
         self._respondent, self._answers, self._tasks = respondent, answers, tasks
-        self._making = {name: settings[name] for name in OF_THE_MODEL if name in settings}
-        given = {name: value for name, value in settings.items() if name not in OF_THE_MODEL}
-        self._settings = USUAL | given
+        self._making = {name: settings[name] for name in INSPECT_MODEL_SETTINGS if name in settings}
+        given = {
+            name: value for name, value in settings.items() if name not in INSPECT_MODEL_SETTINGS
+        }
+        self._settings = INSPECT_DEFAULTS | given
         self._made: Any = None
 
     async def __call__(self, items: str | Sequence[str]) -> Any:
@@ -138,7 +144,7 @@ class InspectAsk:
                 **self._settings,
             )
         except Exception as error:
-            raise could_not_run(HARNESS, what, error) from error
+            raise could_not_run(INSPECT, what, error) from error
         _pass_on_cancellation(logs)
         kept = [_path(log.location) for log in logs if _is_scored(log)]
         if kept:
@@ -146,7 +152,7 @@ class InspectAsk:
         for log in logs:
             if log.status != "success":
                 said = log.error.message if log.error else f"its status is {log.status}"
-                raise could_not_run(HARNESS, what, said)
+                raise could_not_run(INSPECT, what, said)
         return _failures(logs, samples)
 
     def _model(self) -> Any:
@@ -215,8 +221,8 @@ def _be_quiet() -> None:
         del os.environ["INSPECT_DISPLAY"]
 
 
-LM_EVAL_ASKING_HARNESS = "lm-eval"
-LM_EVAL_ASKING_OURS = (
+LM_EVAL = "lm-eval"
+LM_EVAL_RESERVED = (
     "model",
     "tasks",
     "limit",
@@ -226,8 +232,8 @@ LM_EVAL_ASKING_OURS = (
     "predict_only",
 )
 NAMING = ("pretrained", "model", "revision", "peft", "delta", "base_url")
-LM_EVAL_ASKING_OF_THE_MODEL = ("batch_size", "max_batch_size", "device")
-LM_EVAL_ASKING_USUAL = {"bootstrap_iters": 0}  # the errors of a batch are of no use
+LM_EVAL_MODEL_SETTINGS = ("batch_size", "max_batch_size", "device")
+LM_EVAL_DEFAULTS = {"bootstrap_iters": 0}  # the errors of a batch are of no use
 
 
 def lm_eval_ask(
@@ -275,11 +281,9 @@ def lm_eval_ask(
         raise InputError(
             f"`respondent` must be the name of a kind of models, or an LM, got {shown(respondent)}."
         )
-    given = refuse_settings(settings, LM_EVAL_ASKING_OURS)
+    given = refuse_settings(settings, LM_EVAL_RESERVED)
     name = _name(respondent, given.get("model_args"))
-    answers = HarnessAnswers(
-        LM_EVAL_ASKING_HARNESS, name, facts, folder, metric=metric, filter=filter
-    )
+    answers = HarnessAnswers(LM_EVAL, name, facts, folder, metric=metric, filter=filter)
     return LmEvalAsk(respondent, answers, tasks_by_name(tasks, facts), given)
 
 
@@ -313,7 +317,7 @@ class LmEvalAsk:
         settings: Mapping[str, Any],
     ) -> None:
         self._respondent, self._answers, self._tasks = respondent, answers, tasks
-        self._settings = LM_EVAL_ASKING_USUAL | dict(settings)
+        self._settings = LM_EVAL_DEFAULTS | dict(settings)
         self._made: Any = None
         self._loaded: dict[str, Any] = {}  # tasks, by their name in facts
 
@@ -354,7 +358,7 @@ class LmEvalAsk:
         except OgiveError:
             raise
         except Exception as error:
-            raise could_not_run(LM_EVAL_ASKING_HARNESS, what, error) from error
+            raise could_not_run(LM_EVAL, what, error) from error
         if results is None:
             raise HarnessError("lm-eval gives results to the first process only. Use one process.")
         rows = results.pop("samples")
@@ -373,7 +377,7 @@ class LmEvalAsk:
                 from lm_eval.api.registry import get_model
 
                 kind, arguments = get_model(self._respondent), self._settings.get("model_args")
-                others = {name: self._settings.get(name) for name in LM_EVAL_ASKING_OF_THE_MODEL}
+                others = {name: self._settings.get(name) for name in LM_EVAL_MODEL_SETTINGS}
                 if isinstance(arguments, Mapping):
                     self._made = kind.create_from_arg_obj(dict(arguments), others)
                 else:

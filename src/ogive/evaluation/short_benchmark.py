@@ -256,7 +256,7 @@ def _one_of(value: Any, known: Mapping[str, Any], name: str) -> str:
     return value
 
 
-SHORT_BENCHMARK_FIGURES = ("prediction", "items")
+KINDS_OF_FIGURE = ("prediction", "items")
 MOST_MASKED = 400  # respondents; more would add little
 OWN = "this short form"
 STRONGER, WEAKER = "stronger than all others", "weaker than all others"
@@ -427,7 +427,7 @@ class ShortBenchmark(Result):
         """Draw held-out accuracy, predicted against true ("prediction"); or the "items"."""
         from ogive.results.plots import DISPLAYS
 
-        if one_of(kind, "kind", SHORT_BENCHMARK_FIGURES) == "prediction":
+        if one_of(kind, "kind", KINDS_OF_FIGURE) == "prediction":
             return DISPLAYS["prediction"](self.held_out).plot(**kw)
         make: Any = DISPLAYS["ranking"]
         shown: Display = make(self.to_frame(), estimate="difficulty", se="difficulty_se")

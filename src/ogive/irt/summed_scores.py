@@ -20,7 +20,7 @@ import numpy as np
 from ogive.stats.array_backend import Floats, row_blocks
 
 LEAF = 32  # number of items whose scores are joined to the rest by matrix products
-REST_SCORES_LEAF = 64  # number of items whose scores come from the recursion, before convolutions
+RECURSION_LEAF = 64  # number of items whose scores come from the recursion, before convolutions
 NODES_AT_A_TIME = 64
 LONG = 1000  # number of items beyond which chances below LEAST of the highest are left out
 LEAST = 1e-60
@@ -117,13 +117,13 @@ def number_right(right: Floats) -> Floats:
 def _leaves(right: Floats) -> Floats:
     """Return distributions of leaves of items, (n_leaves, n + 1, n_nodes), by the recursion."""
     n_items, n_nodes = right.shape
-    n_leaves = -(-n_items // REST_SCORES_LEAF)
-    padded = np.zeros((n_leaves * REST_SCORES_LEAF, n_nodes))  # unsolved items add nothing
+    n_leaves = -(-n_items // RECURSION_LEAF)
+    padded = np.zeros((n_leaves * RECURSION_LEAF, n_nodes))  # unsolved items add nothing
     padded[:n_items] = right
-    chances = padded.reshape(n_leaves, REST_SCORES_LEAF, n_nodes)
-    found = np.zeros((n_leaves, REST_SCORES_LEAF + 1, n_nodes))
+    chances = padded.reshape(n_leaves, RECURSION_LEAF, n_nodes)
+    found = np.zeros((n_leaves, RECURSION_LEAF + 1, n_nodes))
     found[:, 0] = 1.0
-    for k in range(REST_SCORES_LEAF):
+    for k in range(RECURSION_LEAF):
         chance = chances[:, k, None]
         step = found[:, : k + 1] * chance
         found[:, : k + 1] *= 1 - chance

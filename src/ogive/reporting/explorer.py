@@ -43,7 +43,7 @@ LEVELS = 255  # of a sampled curve
 REST = "item_rest"  # what the map shows if discriminations are equal
 MOST_ITEMS = 5_000  # in a notebook, which keeps what it shows
 MOST_CELLS = 5_000_000
-NOTEBOOK_MOST_BYTES = 400_000  # of responses; beyond, only some respondents are kept
+MOST_BYTES_IN_NOTEBOOK = 400_000  # of responses; beyond, only some respondents are kept
 HEIGHT = 880  # pixels of the frame in a notebook
 _PICTURES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 
@@ -389,7 +389,7 @@ def explorer_html(calibration: Calibration) -> str:
             f"<p>{n_items:,} items are too many to be explored here: <code>write_report</code> "
             "makes a page of them, <code>ogive view</code> an app.</p>"
         )
-    scale = scale_of("items", calibration, responses, most_bytes=NOTEBOOK_MOST_BYTES)
+    scale = scale_of("items", calibration, responses, most_bytes=MOST_BYTES_IN_NOTEBOOK)
     table = {"caption": "Items", "file": "items.csv", "columns": columns_of(scale.items)}
     data = {
         "tables": {"items": table},

@@ -7,7 +7,6 @@ the versions of all requirements.
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import ogive
+from ogive._installation import direct_url, repository
 
 NAME = "ogive"
 SECONDS = 5  # that git may take
@@ -60,18 +60,18 @@ def requirements() -> list[tuple[str, str]]:
 
 def commit() -> str:
     """Return the commit of the running code, empty if it is not known."""
-    root = _repository()
-    return _git(root, "rev-parse", "HEAD") if root is not None else _installed_commit(_direct_url())
+    root = repository()
+    return _git(root, "rev-parse", "HEAD") if root is not None else _installed_commit(direct_url())
 
 
 def _source() -> tuple[list[str], str]:
     """Return lines to run before, and what pip installs."""
-    root, known = _repository(), commit()
+    root, known = repository(), commit()
     if root is not None and _COMMIT.fullmatch(known):
         changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
         more = "; its code was changed after that commit" if changed else ""
         return [f"git checkout {known}  # in a copy of Ogive's repository{more}"], "."
-    origin = _direct_url()
+    origin = direct_url()
     if _COMMIT.fullmatch(known := _installed_commit(origin)):
         return [], f'"{NAME} @ git+{origin["url"]}@{known}"'
     if "archive_info" in origin:
@@ -79,22 +79,6 @@ def _source() -> tuple[list[str], str]:
     if "dir_info" in origin:
         return [f"# in a copy of Ogive's repository, version {ogive.__version__}"], "."
     return [], f'"{NAME}=={ogive.__version__}"'
-
-
-def _repository() -> Path | None:
-    """Return the root of the repository that the running code lies in, if any."""
-    root = Path(ogive.__file__).resolve().parents[2]
-    return root if (root / ".git").exists() and (root / "pyproject.toml").exists() else None
-
-
-def _direct_url() -> dict[str, Any]:
-    """Return pip's record of where the package came from; empty for one from an index."""
-    try:
-        record = distribution(NAME).read_text("direct_url.json")
-        known = json.loads(record) if record else {}
-    except (PackageNotFoundError, ValueError):
-        return {}
-    return known if isinstance(known, dict) and isinstance(known.get("url"), str) else {}
 
 
 def _installed_commit(origin: dict[str, Any]) -> str:

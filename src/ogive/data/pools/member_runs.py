@@ -391,7 +391,7 @@ class _Worker(Child):
                 timer.daemon = True
                 timer.start()
             self.send(cloudpickle.dumps(task))
-            outcome = _workers_outcome(self.receive())
+            outcome = _received_outcome(self.receive())
             if timer is not None:  # it may be killing the worker at this moment
                 timer.cancel()
                 timer.join()
@@ -444,7 +444,7 @@ def serve() -> None:
         send(outcomes, json.dumps(asdict(outcome)).encode())
 
 
-def _workers_outcome(content: bytes) -> Outcome:
+def _received_outcome(content: bytes) -> Outcome:
     given = json.loads(content)
     given["predictions"] = tuple(given["predictions"])
     given["remarks"] = tuple(given["remarks"])
